@@ -15,7 +15,7 @@ typedef struct report {
 } report;
 
 /* The entry of a behaviour: one of that name, or a new one; NULL: there is no room. */
-static domus_behaviour_profile *entry_of(report *to, uint32_t number)
+static domus_behaviour_profile *find_or_add_entry(report *to, uint32_t number)
 {
     const domi_known *known = &to->behaviours->known[number];
     const char *name = number != 0 ? known->name : "(others)";
@@ -41,7 +41,7 @@ static void add_tally(report *to, const domi_tally *tally, uint32_t number)
 
     if (begun == 0 && runs == 0)
         return;
-    domus_behaviour_profile *entry = entry_of(to, number);
+    domus_behaviour_profile *entry = find_or_add_entry(to, number);
     if (entry == NULL)
         return;
     entry->runs += runs;

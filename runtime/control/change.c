@@ -39,7 +39,7 @@ struct found {
     struct list fixed; /* keys that differ, and count at a start */
 };
 
-static bool differs(const domus_config_key *key, const void *before, const void *now)
+static bool has_value_changed(const domus_config_key *key, const void *before, const void *now)
 {
     if (!domi_key_is_text(key))
         return domi_key_number(key, before) != domi_key_number(key, now);
@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct list *list, const c
 }
 
 /* Note a key; `of` stands before its path. Returns whether it was named. */
-static bool name(struct list *list, const char *of, const char *path)
+static bool add_key_to_list(struct list *list, const char *of, const char *path)
 {
     if (list->count++ >= NAMED_MAX)
         return false;
@@ -83,7 +83,7 @@ static void name_change(struct list *list, const char *of, const domus_config_ke
 {
     char was[VALUE_SIZE], is[VALUE_SIZE];
 
-    if (!name(list, of, key->path))
+    if (!add_key_to_list(list, of, key->path))
         return;
     write_value(key, before, was);
     write_value(key, now, is);
@@ -98,22 +98,22 @@ static void end_list(struct list *list)
 }
 
 /* Compare two holders by a table of their keys. */
-static void compare(struct found *found, const domus_config_key *keys, size_t count, const char *of,
-                    const void *before, const void *now)
+static void compare_holders(struct found *found, const domus_config_key *keys, size_t count,
+                            const char *of, const void *before, const void *now)
 {
     for (size_t k = 0; k < count; k++) {
-        if (!differs(&keys[k], before, now))
+        if (!has_value_changed(&keys[k], before, now))
             continue;
         if (keys[k].live)
             name_change(&found->live, of, &keys[k], before, now);
         else if (k == 0 || strcmp(keys[k - 1].path, keys[k].path) != 0 ||
-                 !differs(&keys[k - 1], before, now)) /* a key may have two rows */
-            (void)name(&found->fixed, of, keys[k].path);
+                 !has_value_changed(&keys[k - 1], before, now)) /* a key may have two rows */
+            (void)add_key_to_list(&found->fixed, of, keys[k].path);
     }
 }
 
 /* Returns whether there are the same listeners in the same order. */
-static bool are_same(const domus_config *before, const domus_config *now)
+static bool are_listeners_same(const domus_config *before, const domus_config *now)
 {
     if (before->listener_count != now->listener_count)
         return false;
@@ -129,9 +129,9 @@ static void compare_listeners(domus_system *system, const domus_config *now, str
     char of[DOMI_NAME_BYTES_MAX + 16];
 
     if (now->listeners == system->listeners)
-        return; /* they stay as they are */
-    if (!are_same(&system->config, now)) {
-        (void)name(&found->fixed, "", "listeners");
+        return; /* the listeners stay as they are */
+    if (!are_listeners_same(&system->config, now)) {
+        (void)add_key_to_list(&found->fixed, "", "listeners");
         return;
     }
     for (size_t i = 0; i < now->listener_count; i++) {
@@ -139,8 +139,8 @@ static void compare_listeners(domus_system *system, const domus_config *now, str
 
         before.channel = system->live.channels[i];
         snprintf(of, sizeof of, "listeners.%s.", before.name);
-        compare(found, domi_config_listener_keys, domi_config_listener_key_count, of, &before,
-                &now->listeners[i]);
+        compare_holders(found, domi_config_listener_keys, domi_config_listener_key_count, of,
+                        &before, &now->listeners[i]);
     }
 }
 
@@ -150,11 +150,11 @@ static void compare_pools(const domus_system *system, const domus_config *now, s
 
     for (size_t i = 0; same && i < now->pool_count; i++) {
         for (size_t k = 0; k < domi_config_pool_key_count; k++)
-            same = same &&
-                   !differs(&domi_config_pool_keys[k], &system->config.pools[i], &now->pools[i]);
+            same = same && !has_value_changed(&domi_config_pool_keys[k], &system->config.pools[i],
+                                              &now->pools[i]);
     }
     if (!same)
-        (void)name(&found->fixed, "", "pools");
+        (void)add_key_to_list(&found->fixed, "", "pools");
 }
 
 /* The present configuration, with what other functions change. Under the mutex. */
@@ -178,8 +178,8 @@ static bool needs_monitor(const domus_system *system, const domus_config *before
 }
 
 /* Returns how many keys would change, which `line` lists; -EINVAL, -EPERM. Under the mutex. */
-static int check(domus_system *system, const domus_config *config, char line[LINE_SIZE],
-                 char *error, size_t error_size)
+static int check_change(domus_system *system, const domus_config *config, char line[LINE_SIZE],
+                        char *error, size_t error_size)
 {
     struct found found = {.live = {.text = line, .size = LINE_SIZE},
                           .fixed = {.text = error, .size = error_size}};
@@ -189,11 +189,11 @@ static int check(domus_system *system, const domus_config *config, char line[LIN
         return result;
     const domus_config present = read_present(system);
     add(&found.fixed, "%s", "these keys count at a start: ");
-    compare(&found, domi_config_keys, domi_config_key_count, "", &present, config);
+    compare_holders(&found, domi_config_keys, domi_config_key_count, "", &present, config);
     compare_listeners(system, config, &found);
     compare_pools(system, config, &found);
     if (needs_monitor(system, &present, config))
-        (void)name(&found.fixed, "", "stall.threshold");
+        (void)add_key_to_list(&found.fixed, "", "stall.threshold");
     end_list(&found.live);
     end_list(&found.fixed);
     if (found.fixed.count != 0)
@@ -205,7 +205,7 @@ static int check(domus_system *system, const domus_config *config, char line[LIN
 
 /* Store a value which others read at any time (DOMI_LIVE()). Relaxed: each is complete by itself.
  */
-static void store(const domus_config_key *key, void *holder, uint64_t number)
+static void store_live_value(const domus_config_key *key, void *holder, uint64_t number)
 {
     void *field = (char *)holder + key->offset;
 
@@ -218,7 +218,7 @@ static void store(const domus_config_key *key, void *holder, uint64_t number)
 }
 
 /* Store all values of live keys. Under the mutex. */
-static void store_all(domus_system *system, const domus_config *config)
+static void store_all_live_values(domus_system *system, const domus_config *config)
 {
     domus_config wanted = *config;
     domi_live *live = &system->live;
@@ -227,8 +227,8 @@ static void store_all(domus_system *system, const domus_config *config)
     wanted.scheduler.idle.spin_ns = domi_system_choose_spin(system, live->spin_given_ns);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         if (domi_config_keys[k].live)
-            store(&domi_config_keys[k], &live->config,
-                  domi_key_number(&domi_config_keys[k], &wanted));
+            store_live_value(&domi_config_keys[k], &live->config,
+                             domi_key_number(&domi_config_keys[k], &wanted));
     }
     for (size_t i = 0; i < config->listener_count && config->listeners != system->listeners; i++)
         live->channels[i] = config->listeners[i].channel;
@@ -250,13 +250,13 @@ static void give_order(domus_system *system)
 
 /* Change what `config` says, if it may be, and `is_done`. Inside the outside and under the mutex.
  */
-static int apply(domus_system *system, const domus_config *config, bool is_done,
-                 char line[LINE_SIZE], char *error, size_t error_size)
+static int apply_change(domus_system *system, const domus_config *config, bool is_done,
+                        char line[LINE_SIZE], char *error, size_t error_size)
 {
-    int result = check(system, config, line, error, error_size);
+    int result = check_change(system, config, line, error, error_size);
 
     if (result > 0 && is_done) {
-        store_all(system, config);
+        store_all_live_values(system, config);
         give_order(system);
     }
     return result;
@@ -264,7 +264,7 @@ static int apply(domus_system *system, const domus_config *config, bool is_done,
 
 /* Begin a change: no stop begins meanwhile, and no other change. Returns 0; a negative errno, and
  * then `error` says why. */
-static int begin(domus_system *system, domi_visit *visit, char *error, size_t error_size)
+static int begin_change(domus_system *system, domi_visit *visit, char *error, size_t error_size)
 {
     int result = domi_system_is_forked(system)
                      ? -ECHILD
@@ -279,7 +279,7 @@ static int begin(domus_system *system, domi_visit *visit, char *error, size_t er
     return 0;
 }
 
-static void end(domus_system *system, const domi_visit *visit, const char *line)
+static void end_change(domus_system *system, const domi_visit *visit, const char *line)
 {
     pthread_mutex_unlock(&system->live.mutex);
     domi_outside_leave(system, visit);
@@ -288,30 +288,30 @@ static void end(domus_system *system, const domi_visit *visit, const char *line)
                       line);
 }
 
-static int change(domus_system *system, const domus_config *config, bool is_done, char *error,
-                  size_t error_size)
+static int change_live_keys(domus_system *system, const domus_config *config, bool is_done,
+                            char *error, size_t error_size)
 {
     char line[LINE_SIZE] = "";
     domi_visit visit;
-    int result = begin(system, &visit, error, error_size);
+    int result = begin_change(system, &visit, error, error_size);
 
     if (result != 0)
         return result;
-    result = apply(system, config, is_done, line, error, error_size);
-    end(system, &visit, result > 0 && is_done ? line : "");
+    result = apply_change(system, config, is_done, line, error, error_size);
+    end_change(system, &visit, result > 0 && is_done ? line : "");
     return result;
 }
 
 int domus_system_change(domus_system *system, const domus_config *config, char *error,
                         size_t error_size)
 {
-    return change(system, config, true, error, error_size);
+    return change_live_keys(system, config, true, error, error_size);
 }
 
 int domus_system_check_change(domus_system *system, const domus_config *config, char *error,
                               size_t error_size)
 {
-    return change(system, config, false, error, error_size);
+    return change_live_keys(system, config, false, error, error_size);
 }
 
 /* Put the value of a key into a copy of what holds now, and let that hold. Under the mutex. */
@@ -341,7 +341,7 @@ static int apply_key(domus_system *system, const char *path, const char *value,
     if (domus_config_key_read(key, value, &number, error, error_size) != 0 ||
         domus_config_key_put(key, holder, number, NULL, error, error_size) != 0)
         return -EINVAL;
-    return apply(system, &config, true, line, error, error_size);
+    return apply_change(system, &config, true, line, error, error_size);
 }
 
 int domus_system_change_key(domus_system *system, const char *path, const char *value, char *error,
@@ -349,12 +349,12 @@ int domus_system_change_key(domus_system *system, const char *path, const char *
 {
     char line[LINE_SIZE] = "";
     domi_visit visit;
-    int result = begin(system, &visit, error, error_size);
+    int result = begin_change(system, &visit, error, error_size);
 
     if (result != 0)
         return result;
     result = apply_key(system, path, value, line, error, error_size);
-    end(system, &visit, result > 0 ? line : "");
+    end_change(system, &visit, result > 0 ? line : "");
     return result;
 }
 

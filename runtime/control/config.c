@@ -74,7 +74,7 @@ static bool address_is_valid(const char *text)
         text++;
         length -= 2;
     }
-    memcpy(host, text, length); /* it fits, because the caller has checked the length */
+    memcpy(host, text, length); /* the text fits, because the caller has checked its length */
     host[length] = '\0';
     return inet_pton(family, host, bytes) == 1;
 }
@@ -327,7 +327,7 @@ struct first {
     bool kept;   /* a fault was stored */
 };
 
-static void keep_first(const domus_config_fault *fault, void *context)
+static void keep_first_fault(const domus_config_fault *fault, void *context)
 {
     struct first *first = context;
 
@@ -340,7 +340,7 @@ int domus_config_check(const domus_config *config, char *error, size_t error_siz
 {
     struct first first = {.error = error, .size = error_size};
 
-    return domus_config_check_all(config, keep_first, &first) == 0 ? 0 : -EINVAL;
+    return domus_config_check_all(config, keep_first_fault, &first) == 0 ? 0 : -EINVAL;
 }
 
 const domus_config_key *domus_config_key_get(size_t index)
@@ -353,7 +353,8 @@ const domus_config_key *domus_config_listener_key_get(size_t index)
     return index < domi_config_listener_key_count ? &domi_config_listener_keys[index] : NULL;
 }
 
-static const domus_config_key *find_in(const domus_config_key *keys, size_t count, const char *path)
+static const domus_config_key *find_key_of_path(const domus_config_key *keys, size_t count,
+                                                const char *path)
 {
     for (size_t k = 0; k < count; k++) {
         if (strcmp(keys[k].path, path) == 0)
@@ -369,15 +370,15 @@ const domus_config_key *domus_config_key_find(const domus_config *config, const 
 
     *ret_listener = SIZE_MAX;
     if (strncmp(path, listeners, sizeof listeners - 1) != 0)
-        return find_in(domi_config_keys, domi_config_key_count, path);
+        return find_key_of_path(domi_config_keys, domi_config_key_count, path);
     const char *name = path + sizeof listeners - 1;
     for (size_t i = 0; i < config->listener_count; i++) {
         size_t length = strlen(config->listeners[i].name);
         if (strncmp(name, config->listeners[i].name, length) != 0 || name[length] != '.')
             continue;
         *ret_listener = i;
-        return find_in(domi_config_listener_keys, domi_config_listener_key_count,
-                       name + length + 1);
+        return find_key_of_path(domi_config_listener_keys, domi_config_listener_key_count,
+                                name + length + 1);
     }
     return NULL;
 }

@@ -31,7 +31,7 @@ static const struct unit sizes[] = {
     {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
 
 /* Returns the table of units that a value of this kind may have. */
-static const struct unit *units_of(domus_config_kind kind)
+static const struct unit *get_units_of_kind(domus_config_kind kind)
 {
     switch (kind) {
     case DOMUS_CONFIG_PERCENT:
@@ -83,7 +83,8 @@ static int shown_bytes(const char *text)
     return (int)length;
 }
 
-static int fail(const domus_config_key *key, const char *text, char *error, size_t error_size)
+static int write_value_error(const domus_config_key *key, const char *text, char *error,
+                             size_t error_size)
 {
     char expected[128];
 
@@ -124,19 +125,19 @@ static bool takes_no_zero(const domus_config_key *key)
 static int read_number(const domus_config_key *key, const char *text, uint64_t *ret_number,
                        char *error, size_t error_size)
 {
-    const struct unit *unit = units_of(key->kind);
+    const struct unit *unit = get_units_of_kind(key->kind);
     const char *rest = text;
     uint64_t number;
     bool huge;
 
     if (!take_digits(&rest, &number, &huge))
-        return fail(key, text, error, error_size);
+        return write_value_error(key, text, error, error_size);
     if (number == 0 && !huge && *rest == '\0')
         unit = no_unit; /* 0 needs no unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
-        return fail(key, text, error, error_size);
+        return write_value_error(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number) ||
         (key->special != NULL && number != 0 && number == key->special_number)) {
         snprintf(error, error_size, "'%.*s' is too large", shown_bytes(text), text);
@@ -155,7 +156,7 @@ static int read_word(const domus_config_key *key, const char *text, uint64_t *re
             return 0;
         }
     }
-    return fail(key, text, error, error_size);
+    return write_value_error(key, text, error, error_size);
 }
 
 int domus_config_key_read(const domus_config_key *key, const char *text, uint64_t *ret_number,

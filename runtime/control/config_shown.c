@@ -35,7 +35,7 @@ struct showing {
     char value[DOMUS_CONFIG_VALUE_SIZE];
 };
 
-static bool is_default(const domus_config_key *key, const void *holder)
+static bool is_value_default(const domus_config_key *key, const void *holder)
 {
     if (!domi_key_is_text(key))
         return domi_key_number(key, holder) == key->preset;
@@ -43,14 +43,14 @@ static bool is_default(const domus_config_key *key, const void *holder)
     return key->preset_text != NULL && strcmp(text != NULL ? text : "", key->preset_text) == 0;
 }
 
-static void show(struct showing *showing, const domus_config_key *key, const char *name,
-                 const void *holder, size_t element)
+static void show_value_of_key(struct showing *showing, const domus_config_key *key,
+                              const char *name, const void *holder, size_t element)
 {
     const char *origin =
         showing->origin != NULL ? showing->origin(showing->context, key, element) : NULL;
 
     if (origin == NULL)
-        origin = is_default(key, holder) ? "default" : "program";
+        origin = is_value_default(key, holder) ? "default" : "program";
     domus_config_key_write(key, holder, showing->value, sizeof showing->value);
     showing->visit(showing->context,
                    &(domus_config_shown){.key = name, .value = showing->value, .origin = origin});
@@ -67,7 +67,7 @@ static void show_key(struct showing *showing, const domus_config *config, size_t
     if (row + 1 < domi_config_key_count && strcmp(key[1].path, key->path) == 0 &&
         domi_key_number(key, config) == 0 && domi_key_number(&key[1], config) != 0)
         key++;
-    show(showing, key, key->path, config, SIZE_MAX);
+    show_value_of_key(showing, key, key->path, config, SIZE_MAX);
 }
 
 /* Show the keys of an element of a list. A key that inherits has no value of its own while it is 0:
@@ -82,7 +82,7 @@ static void show_element(struct showing *showing, const char *list, const char *
         if (key->inherits && domi_key_number(key, holder) == 0)
             continue;
         snprintf(path, sizeof path, "%s.%s.%s", list, name != NULL ? name : "", key->path);
-        show(showing, key, path, holder, element);
+        show_value_of_key(showing, key, path, holder, element);
     }
 }
 

@@ -39,9 +39,9 @@ struct domus_cpu_profile {
 /* A thread or a runner, and its timer. */
 typedef struct subject {
     const domi_sampled *sampled;
-    uint64_t tid;   /* of the thread that was last seen; 0: none */
-    bool is_timed;  /* it has a timer */
-    bool was_timed; /* it has or had one */
+    uint64_t tid;   /* the kernel's number of the last thread of this subject; 0: none */
+    bool is_timed;  /* the subject has a timer */
+    bool was_timed; /* the subject has or had a timer */
     timer_t timer;
 } subject;
 
@@ -101,7 +101,7 @@ static int look_at_threads(session *own)
     return result;
 }
 
-static uint32_t count_timed(const session *own)
+static uint32_t count_timed_subjects(const session *own)
 {
     uint32_t count = 0;
 
@@ -121,8 +121,8 @@ static uint32_t count_subjects(const domus_system *system)
     return count;
 }
 
-/* Make what a session needs. Returns 0; -ENOMEM. fini() follows in both cases. */
-static int init(session *own)
+/* Make what a session needs. Returns 0; -ENOMEM. free_session() follows in both cases. */
+static int init_session(session *own)
 {
     domus_system *system = own->system;
 
@@ -141,7 +141,7 @@ static int init(session *own)
     return 0;
 }
 
-static void fini(session *own)
+static void free_session(session *own)
 {
     domi_memory_free(own->samples.words);
     domi_memory_free(own->subjects);
@@ -149,7 +149,7 @@ static void fini(session *own)
 
 /* True if nobody waits for the profile any more, or the system has begun to stop. The profile ends
  * then, because an answer to somebody may wait for it, which the drain waits for. */
-static bool is_ending(const session *own)
+static bool is_profile_ending(const session *own)
 {
     const domus_cpu_profile_options *options = &own->options;
 
@@ -157,7 +157,7 @@ static bool is_ending(const session *own)
            (options->is_over != NULL && options->is_over(options->context));
 }
 
-static void wait_for(domus_system *system, uint64_t wait_ns)
+static void wait_until_session_ends(domus_system *system, uint64_t wait_ns)
 {
     const struct timespec until = domi_clock_deadline_after(wait_ns);
 
@@ -174,11 +174,11 @@ static int sample_threads(session *own, uint64_t *ret_wall_ns)
     uint64_t passed_ns = 0;
     int result = look_at_threads(own);
 
-    if (result == 0 && count_timed(own) == 0)
+    if (result == 0 && count_timed_subjects(own) == 0)
         result = -EACCES;
-    while (result == 0 && passed_ns < own->options.duration_ns && !is_ending(own)) {
+    while (result == 0 && passed_ns < own->options.duration_ns && !is_profile_ending(own)) {
         uint64_t left_ns = own->options.duration_ns - passed_ns;
-        wait_for(system, left_ns < LOOK_NS ? left_ns : LOOK_NS);
+        wait_until_session_ends(system, left_ns < LOOK_NS ? left_ns : LOOK_NS);
         result = look_at_threads(own);
         passed_ns = domi_clock_now(&system->clock) - from_ns;
     }
@@ -188,12 +188,12 @@ static int sample_threads(session *own, uint64_t *ret_wall_ns)
     return result;
 }
 
-static void sum_up(const session *own, domus_cpu_profile_summary *summary)
+static void sum_up_samples(const session *own, domus_cpu_profile_summary *summary)
 {
     summary->samples = atomic_load_explicit(&own->samples.taken, memory_order_relaxed);
     summary->dropped = atomic_load_explicit(&own->samples.dropped, memory_order_relaxed);
     summary->frequency = own->options.frequency;
-    summary->threads = count_timed(own);
+    summary->threads = count_timed_subjects(own);
 }
 
 /* Make the profile of a session that is over. Returns 0; -ENOMEM. */
@@ -214,7 +214,7 @@ static int make_profile(const session *own, uint64_t wall_ns, domus_cpu_profile 
         return result;
     }
     made->summary.wall_ns = wall_ns;
-    sum_up(own, &made->summary);
+    sum_up_samples(own, &made->summary);
     *ret_profile = made;
     return 0;
 }
@@ -238,7 +238,7 @@ static int read_options(const domus_cpu_profile_options *given, domus_cpu_profil
 }
 
 /* May the calling thread wait for this system? Returns 0; a negative errno of the header. */
-static int may_wait_for(domus_system *system)
+static int check_may_wait(domus_system *system)
 {
     domi_visit visit;
 
@@ -260,10 +260,10 @@ int domus_cpu_profile_take(domus_system *system, const domus_cpu_profile_options
     int result = read_options(given, &own.options);
 
     if (result == 0)
-        result = may_wait_for(system);
+        result = check_may_wait(system);
     if (result != 0)
         return result;
-    result = init(&own);
+    result = init_session(&own);
     if (result == 0)
         result = domi_samples_begin(&own.samples);
     if (result == 0) {
@@ -272,7 +272,7 @@ int domus_cpu_profile_take(domus_system *system, const domus_cpu_profile_options
         if (result == 0)
             result = make_profile(&own, wall_ns, ret_profile);
     }
-    fini(&own);
+    free_session(&own);
     return result;
 }
 

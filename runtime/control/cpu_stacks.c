@@ -20,11 +20,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* One address of code. */
+/* An address in the program's code, and its function. */
 typedef struct place {
     uintptr_t at;
-    uintptr_t begin; /* of its function; 0: not known */
-    uint32_t name;   /* of its function, in the flame */
+    uintptr_t begin; /* the start address of the function; 0: not known */
+    uint32_t name;   /* the number of the function's name in the flame */
 } place;
 
 typedef struct places {
@@ -32,7 +32,7 @@ typedef struct places {
     size_t count;
 } places;
 
-/* One sample. */
+/* A sample of the stack of one thread. */
 typedef struct sample {
     uint64_t head;
     const domus_behaviour *running; /* NULL: no actor ran */
@@ -60,12 +60,12 @@ static bool next_sample(const domi_samples *samples, uint64_t *at, sample *ret_s
 
 /* A byte of the instruction of a frame. All frames but the innermost are return addresses, which
  * may be the first byte behind a function that does not return. */
-static uintptr_t byte_of(const sample *from, uint32_t frame)
+static uintptr_t get_address_in_instruction(const sample *from, uint32_t frame)
 {
     return (uintptr_t)from->frames[frame] - (frame != 0);
 }
 
-static int by_address(const void *left_, const void *right_)
+static int compare_addresses(const void *left_, const void *right_)
 {
     const place *left = left_;
     const place *right = right_;
@@ -113,9 +113,9 @@ static int find_places(const domi_samples *samples, domi_flame *flame, places *r
     count = 0;
     for (uint64_t at = 0; next_sample(samples, &at, &one);) {
         for (uint32_t i = 0; i < one.depth; i++)
-            all[count++] = (place){.at = byte_of(&one, i)};
+            all[count++] = (place){.at = get_address_in_instruction(&one, i)};
     }
-    qsort(all, count, sizeof *all, by_address);
+    qsort(all, count, sizeof *all, compare_addresses);
     for (size_t i = 0; i < count; i++) {
         if (kept == 0 || all[kept - 1].at != all[i].at)
             all[kept++] = all[i];
@@ -124,11 +124,12 @@ static int find_places(const domi_samples *samples, domi_flame *flame, places *r
     return name_places(ret_places, flame);
 }
 
-static const place *place_of(const places *known, const sample *from, uint32_t frame)
+static const place *find_place_of_frame(const places *known, const sample *from, uint32_t frame)
 {
-    const place wanted = {.at = byte_of(from, frame)};
+    const place wanted = {.at = get_address_in_instruction(from, frame)};
 
-    const place *found = bsearch(&wanted, known->all, known->count, sizeof wanted, by_address);
+    const place *found =
+        bsearch(&wanted, known->all, known->count, sizeof wanted, compare_addresses);
     DOMI_CHECK(found != NULL);
     return found;
 }
@@ -136,7 +137,7 @@ static const place *place_of(const places *known, const sample *from, uint32_t f
 /* --- where a stack begins --------------------------------------------------------------------- */
 
 /* True if a function of the behaviour begins at `begin`. */
-static bool is_entry(const domus_behaviour *behaviour, uintptr_t begin)
+static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t begin)
 {
     const domus_call *calls[] = {&behaviour->on_open, &behaviour->on_read, &behaviour->on_end,
                                  &behaviour->on_close};
@@ -171,19 +172,19 @@ static bool is_dispatch(uintptr_t begin)
 }
 
 /* The number of frames that are kept, the innermost ones. */
-static uint32_t count_kept(const places *known, const sample *from, bool *ret_whole)
+static uint32_t count_kept_frames(const places *known, const sample *from, bool *ret_whole)
 {
     uint32_t kept = from->depth;
 
     *ret_whole = (from->head & DOMI_SAMPLE_CUT) == 0;
     for (uint32_t i = from->depth; i-- > 0;) {
-        uintptr_t begin = place_of(known, from, i)->begin;
+        uintptr_t begin = find_place_of_frame(known, from, i)->begin;
         if (begin == 0)
             continue;
         if (is_dispatch(begin)) {
             *ret_whole = true;
             kept = i;
-        } else if (from->running != NULL && is_entry(from->running, begin)) {
+        } else if (from->running != NULL && is_entry_of_behaviour(from->running, begin)) {
             *ret_whole = true;
             return i + 1;
         }
@@ -205,13 +206,13 @@ static int add_sample(const places *known, const sample *from, domi_flame *flame
     uint32_t names[DOMI_FLAME_DEPTH_MAX];
     uint32_t depth = 1;
     bool is_whole;
-    uint32_t kept = count_kept(known, from, &is_whole);
+    uint32_t kept = count_kept_frames(known, from, &is_whole);
     int result = find_root(flame, from, &names[0]);
 
     if (result == 0 && !is_whole)
         result = domi_flame_find_name(flame, "(cut)", &names[depth++]);
     while (result == 0 && kept-- > 0) {
-        const place *one = place_of(known, from, kept);
+        const place *one = find_place_of_frame(known, from, kept);
         /* Functions without a name are one, as long as they are of one module. */
         if (one->begin != 0 || names[depth - 1] != one->name)
             names[depth++] = one->name;

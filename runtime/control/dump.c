@@ -31,11 +31,11 @@ typedef struct sheet {
     domus_address one;        /* the actor to describe, if `only_one` */
     domi_dump_page page;      /* the actors to describe, if not */
     int result;               /* 0, or why nothing was described */
-    domi_text text;           /* what was written so far; it lies in `room` */
+    domi_text text;           /* the text written so far; its bytes lie in `room` */
     char room[];              /* the memory of the text */
 } sheet;
 
-static void release(sheet *done)
+static void release_sheet(sheet *done)
 {
     /* acq_rel: the other holder has written and read all it wants before the sheet is freed. */
     if (atomic_fetch_sub_explicit(&done->holders, 1, memory_order_acq_rel) == 1)
@@ -44,7 +44,7 @@ static void release(sheet *done)
 
 static void release_payload(void *payload)
 {
-    release(*(sheet **)payload);
+    release_sheet(*(sheet **)payload);
 }
 
 static const domus_type describe_type = {
@@ -66,7 +66,7 @@ static const domus_behaviour inspector = {
     .on = (const domus_on[]){{&describe_type, inspect_thread, 0}, {NULL, NULL, 0}},
 };
 
-static bool describe(const domi_manager *manager, const domi_house *house, domi_text *text)
+static bool describe_house(const domi_manager *manager, const domi_house *house, domi_text *text)
 {
     size_t before = text->length;
 
@@ -90,12 +90,12 @@ static void visit_house(void *house_, void *context)
         is_channel(house) != now->channels)
         return;
     if (domi_dump_wants(&now->sheet->page, house))
-        domi_dump_note(&now->sheet->page, describe(now->manager, house, &now->sheet->text));
+        domi_dump_note(&now->sheet->page, describe_house(now->manager, house, &now->sheet->text));
 }
 
 /* Describe all actors of the thread. Channels come last, because very many of them would leave no
  * room for the others. */
-static void inspect_all(domi_manager *manager, sheet *asked)
+static void describe_all_actors(domi_manager *manager, sheet *asked)
 {
     domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, false});
     domi_slots_walk_shared(manager, visit_house, &(walk){manager, asked, true});
@@ -109,10 +109,10 @@ static int inspect_thread(domus_stack *stack, void *self, const void *payload)
 
     (void)self;
     if (!asked->only_one)
-        inspect_all(manager, asked);
+        describe_all_actors(manager, asked);
     else if (!domi_slots_is_alive(one) || domi_house_address(one).lease != asked->one.lease)
         asked->result = -ESTALE;
-    else if (!describe(manager, one, &asked->text))
+    else if (!describe_house(manager, one, &asked->text))
         asked->result = -EMSGSIZE;
     return domus_reply(stack, &described_type, NULL);
 }
@@ -222,8 +222,8 @@ static_assert(DOMUS_DUMP_BYTES_MIN > 2 * LINES_BYTES, "most of a text is about a
 
 /* Ask all inspectors before waiting for the first one, so that all stuck threads together
  * cost one wait. */
-static int dump_all(domus_system *system, const domus_dump_filter *filter, part *parts,
-                    domi_text *text)
+static int dump_all_threads(domus_system *system, const domus_dump_filter *filter, part *parts,
+                            domi_text *text)
 {
     size_t whole = text->size / (system->count + system->pool_count);
     size_t share = whole - LINES_BYTES;
@@ -237,7 +237,7 @@ static int dump_all(domus_system *system, const domus_dump_filter *filter, part 
         add_thread(system, text, i, &parts[i]);
         memory = memory && parts[i].result != -ENOMEM;
         if (parts[i].sheet != NULL)
-            release(parts[i].sheet);
+            release_sheet(parts[i].sheet);
     }
     domi_dump_pools(system, filter, text, whole - LINES_BYTES);
     add_detached(system, text);
@@ -248,7 +248,7 @@ static int dump_all(domus_system *system, const domus_dump_filter *filter, part 
 /* Enter the outside (visit.h), and make sure that each thread has an inspector. Returns 0, and the
  * caller leaves; -EDEADLK on a thread of the system; -EOPNOTSUPP in a simulation; otherwise what
  * the enter or the spawn returned. */
-static int enter(domus_system *system, domi_visit *ret_visit)
+static int enter_with_inspectors(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
@@ -275,11 +275,11 @@ int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char 
 
     if (size / (system->count + system->pool_count) < DOMUS_DUMP_BYTES_MIN)
         return -EINVAL;
-    int result = enter(system, &visit);
+    int result = enter_with_inspectors(system, &visit);
     if (result != 0)
         return result;
     part *parts = domi_memory_new(system->count * sizeof *parts);
-    result = parts != NULL ? dump_all(system, filter, parts, &text) : -ENOMEM;
+    result = parts != NULL ? dump_all_threads(system, filter, parts, &text) : -ENOMEM;
     domi_memory_free(parts);
     domi_outside_leave(system, &visit);
     return result;
@@ -305,7 +305,7 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
 
     if (size < DOMUS_DUMP_BYTES_MIN)
         return -EINVAL;
-    int result = enter(system, &visit);
+    int result = enter_with_inspectors(system, &visit);
     if (result != 0)
         return result;
     uint32_t home = home_of(system, address);
@@ -326,7 +326,7 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
     if (result == 0)
         memcpy(at, one.sheet->text.at, one.sheet->text.length + 1);
     if (one.sheet != NULL)
-        release(one.sheet);
+        release_sheet(one.sheet);
     domi_outside_leave(system, &visit);
     return result;
 }

@@ -18,7 +18,7 @@
 
 typedef struct domi_dump_page {
     char behaviour[DOMI_DUMP_NAME_SIZE]; /* "": all */
-    uint32_t from, count;                /* as of domus_dump_filter */
+    uint32_t from, count;                /* the fields of these names of domus_dump_filter */
     uint32_t houses;                     /* houses of the name that were met */
     uint32_t described;                  /* those of them that the text has */
     uint32_t left_out;                   /* those of them that did not fit */

@@ -21,7 +21,7 @@
 #include <time.h>
 
 #define MOMENT_NS  UINT64_C(1000000)
-#define HEAD_BYTES 128u /* of a pool's share, for its own lines at the least */
+#define HEAD_BYTES 128u /* the least part of a pool's share that its own lines get */
 
 typedef struct walk {
     domus_system *system;
@@ -29,10 +29,10 @@ typedef struct walk {
     domi_dump_page page; /* the actors to describe */
 } walk;
 
-static void describe(const walk *now, domi_house *house, domi_text *text)
+static void describe_pooled_house(const walk *now, domi_house *house, domi_text *text)
 {
     if (domi_pooled_borrow(house)) {
-        if (domi_slots_is_alive(house)) /* it may have ended before it was borrowed */
+        if (domi_slots_is_alive(house)) /* the actor may have ended before its house was borrowed */
             domi_house_describe(&now->system->outside, house, text);
         domi_pooled_give_back(house->home->pooled, house);
         return;
@@ -50,7 +50,7 @@ static void visit_house(void *house_, void *context)
 
     if (!domi_slots_is_alive(house) || !domi_dump_wants(&now->page, house))
         return;
-    describe(now, house, now->text);
+    describe_pooled_house(now, house, now->text);
     domi_dump_note(&now->page, domi_text_keep_whole(now->text, before));
 }
 
@@ -89,7 +89,7 @@ void domi_dump_pools(domus_system *system, const domus_dump_filter *filter, domi
         dump_pool(system, system->pools[i], filter, text, share);
 }
 
-/* Nothing tells that a turn has ended, so whoever waits for that looks again and again. */
+/* No signal is sent when a turn ends, so a thread that waits for the end of a turn polls. */
 static void wait_a_moment(domus_system *system)
 {
     const struct timespec next = domi_clock_deadline_after(MOMENT_NS);

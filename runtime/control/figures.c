@@ -31,7 +31,7 @@ static uint32_t count_words(const domus_figure_column *column)
 }
 
 /* Labels come first. */
-static bool is_right(const domus_figures_table *table)
+static bool is_table_valid(const domus_figures_table *table)
 {
     if (!is_name(table->set) || !is_name(table->name) || table->title == NULL ||
         table->read == NULL || table->columns_count == 0 ||
@@ -58,7 +58,7 @@ int domus_figures_add(domus_system *system, const domus_figures_table *table, vo
     domi_figures *figures = &system->figures;
     int error = 0;
 
-    if (!is_right(table))
+    if (!is_table_valid(table))
         return -EINVAL;
     if (domi_system_is_forked(system))
         return -ECHILD;
@@ -122,7 +122,7 @@ const domus_figures_table *domus_figures_at(domus_system *system, uint32_t index
 
 /* Make room for `wanted` bytes in a block that has room for `room`, of which `used` are in use.
  * Returns the block; NULL without memory, and then the old one is as it was. */
-static void *grow(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
+static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
 {
     uint64_t next = *room != 0 ? *room : first;
 
@@ -146,17 +146,18 @@ static bool make_room(domus_figures_shot *to)
     if (to->count == to->room) {
         uint32_t room = to->room != 0 ? 2 * to->room : 16;
         uint64_t cells_room = to->room * row, marks_room = to->room * sizeof(bool);
-        void *cells = grow(to->cells, &cells_room, room * row, room * row);
+        void *cells = grow_block(to->cells, &cells_room, room * row, room * row);
         if (cells == NULL)
             return false;
         to->cells = cells;
-        void *marks = grow(to->is_past, &marks_room, room * sizeof(bool), room * sizeof(bool));
+        void *marks =
+            grow_block(to->is_past, &marks_room, room * sizeof(bool), room * sizeof(bool));
         if (marks == NULL)
             return false;
         to->is_past = marks;
         to->room = room;
     }
-    void *grown = grow(to->texts, &to->texts_room, to->texts_size + texts, 2048);
+    void *grown = grow_block(to->texts, &to->texts_room, to->texts_size + texts, 2048);
     if (grown == NULL)
         return false;
     to->texts = grown;

@@ -35,7 +35,7 @@ static int make_room(domi_flame_array *array, size_t more, size_t size)
     return 0;
 }
 
-static domi_flame_node *node_at(domi_flame *flame, uint32_t index)
+static domi_flame_node *get_node(domi_flame *flame, uint32_t index)
 {
     return (domi_flame_node *)flame->nodes.at + index;
 }
@@ -46,7 +46,7 @@ static int make_node(domi_flame *flame, uint32_t name, uint32_t *ret_index)
     if (make_room(&flame->nodes, 1, sizeof(domi_flame_node)) != 0)
         return -ENOMEM;
     *ret_index = (uint32_t)flame->nodes.count++;
-    *node_at(flame, *ret_index) = (domi_flame_node){.name = name};
+    *get_node(flame, *ret_index) = (domi_flame_node){.name = name};
     return 0;
 }
 
@@ -67,7 +67,7 @@ void domi_flame_fini(domi_flame *flame)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static uint32_t bucket_of(const char *text)
+static uint32_t hash_text_to_bucket(const char *text)
 {
     uint32_t hash = 2166136261u; /* FNV-1a: the names are those of the program, not of a stranger */
 
@@ -83,7 +83,7 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
     (void)domus_text_escape(given, strlen(given), text, sizeof text);
     for (char *at = strchr(text, ';'); at != NULL; at = strchr(at, ';'))
         *at = ':';
-    uint32_t *bucket = &flame->buckets[bucket_of(text)];
+    uint32_t *bucket = &flame->buckets[hash_text_to_bucket(text)];
     for (uint32_t i = *bucket; i != 0; i = ((domi_flame_name *)flame->names.at)[i - 1].next) {
         if (strcmp(domi_flame_text(flame, i - 1), text) == 0) {
             *ret_name = i - 1;
@@ -108,16 +108,16 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
 /* Find or make the child of this name. Returns 0; -ENOMEM. */
 static int find_child(domi_flame *flame, uint32_t parent, uint32_t name, uint32_t *ret_child)
 {
-    for (uint32_t i = node_at(flame, parent)->first; i != 0; i = node_at(flame, i)->next) {
-        if (node_at(flame, i)->name == name) {
+    for (uint32_t i = get_node(flame, parent)->first; i != 0; i = get_node(flame, i)->next) {
+        if (get_node(flame, i)->name == name) {
             *ret_child = i;
             return 0;
         }
     }
     if (make_node(flame, name, ret_child) != 0)
         return -ENOMEM;
-    node_at(flame, *ret_child)->next = node_at(flame, parent)->first;
-    node_at(flame, parent)->first = *ret_child;
+    get_node(flame, *ret_child)->next = get_node(flame, parent)->first;
+    get_node(flame, parent)->first = *ret_child;
     return 0;
 }
 
@@ -131,23 +131,23 @@ int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uin
             return -ENOMEM;
     }
     for (uint32_t i = 0; i <= depth; i++)
-        node_at(flame, path[i])->total += weight;
-    node_at(flame, path[depth])->self += weight;
+        get_node(flame, path[i])->total += weight;
+    get_node(flame, path[depth])->self += weight;
     return 0;
 }
 
 /* Merge two sorted lists of siblings. Returns the first one of both. */
-static uint32_t merge(domi_flame *flame, uint32_t left, uint32_t right)
+static uint32_t merge_siblings(domi_flame *flame, uint32_t left, uint32_t right)
 {
     uint32_t first = 0;
     uint32_t *link = &first;
 
     while (left != 0 && right != 0) {
-        bool is_left = strcmp(domi_flame_text(flame, node_at(flame, left)->name),
-                              domi_flame_text(flame, node_at(flame, right)->name)) <= 0;
+        bool is_left = strcmp(domi_flame_text(flame, get_node(flame, left)->name),
+                              domi_flame_text(flame, get_node(flame, right)->name)) <= 0;
         uint32_t *taken = is_left ? &left : &right;
         *link = *taken;
-        link = &node_at(flame, *taken)->next;
+        link = &get_node(flame, *taken)->next;
         *taken = *link;
     }
     *link = left != 0 ? left : right;
@@ -166,23 +166,23 @@ static uint32_t sort_siblings(domi_flame *flame, uint32_t rest)
     while (rest != 0) {
         uint32_t one = rest;
         uint32_t i = 0;
-        rest = node_at(flame, one)->next;
-        node_at(flame, one)->next = 0;
+        rest = get_node(flame, one)->next;
+        get_node(flame, one)->next = 0;
         for (; i < LISTS - 1 && lists[i] != 0; i++) {
-            one = merge(flame, lists[i], one);
+            one = merge_siblings(flame, lists[i], one);
             lists[i] = 0;
         }
-        lists[i] = merge(flame, lists[i], one);
+        lists[i] = merge_siblings(flame, lists[i], one);
     }
     for (uint32_t i = 0; i < LISTS; i++)
-        sorted = merge(flame, lists[i], sorted);
+        sorted = merge_siblings(flame, lists[i], sorted);
     return sorted;
 }
 
 void domi_flame_sort(domi_flame *flame)
 {
     for (uint32_t i = 0; i < flame->nodes.count; i++)
-        node_at(flame, i)->first = sort_siblings(flame, node_at(flame, i)->first);
+        get_node(flame, i)->first = sort_siblings(flame, get_node(flame, i)->first);
 }
 
 /* --- the walk --------------------------------------------------------------------------------- */

@@ -13,19 +13,19 @@
 /* Names of a stack: the root of the behaviour, "(cut)", and the functions. */
 #define DOMI_FLAME_DEPTH_MAX (DOMUS_CPU_PROFILE_DEPTH_MAX + 2)
 
-#define DOMI_FLAME_BUCKETS 4096u /* of the table of names */
+#define DOMI_FLAME_BUCKETS 4096u /* the number of buckets in the table of names */
 
 typedef struct domi_flame_node {
-    uint32_t name;  /* its number */
-    uint32_t first; /* its first child; 0: none */
-    uint32_t next;  /* its next sibling; 0: none */
+    uint32_t name;  /* the number of the name */
+    uint32_t first; /* the number of the first child; 0: none */
+    uint32_t next;  /* the number of the next sibling; 0: none */
     uint64_t self;  /* stacks that end here */
     uint64_t total; /* stacks that go through it, with those that end here */
 } domi_flame_node;
 
 typedef struct domi_flame_name {
     uint32_t text; /* where it begins in `texts` */
-    uint32_t next; /* 1 + the next name of the same bucket; 0: none */
+    uint32_t next; /* the index, plus 1, of the next name in the same bucket; 0: none */
 } domi_flame_name;
 
 /* An array that grows. */
@@ -36,9 +36,9 @@ typedef struct domi_flame_array {
 } domi_flame_array;
 
 typedef struct domi_flame {
-    domi_flame_array nodes; /* of domi_flame_node; node 0 is above all stacks and has no name */
-    domi_flame_array names; /* of domi_flame_name */
-    domi_flame_array texts; /* of char: the names, each with a NUL */
+    domi_flame_array nodes; /* of domi_flame_node; node 0 is the root and has no name */
+    domi_flame_array names; /* the array of domi_flame_name */
+    domi_flame_array texts; /* the array of char: the names, each with a NUL */
     uint32_t buckets[DOMI_FLAME_BUCKETS]; /* 1 + the first name; 0: none */
 } domi_flame;
 
@@ -73,7 +73,7 @@ static inline const char *domi_flame_text(const domi_flame *flame, uint32_t name
 /* A walk over all nodes, each before its children. */
 typedef struct domi_flame_walk {
     const domi_flame *flame;
-    uint32_t depth;                            /* of the present node */
+    uint32_t depth;                            /* the depth of the present node */
     uint32_t path[DOMI_FLAME_DEPTH_MAX + 1];   /* from node 0 to the present one */
     uint64_t before[DOMI_FLAME_DEPTH_MAX + 1]; /* stacks to the left of each of them */
 } domi_flame_walk;

@@ -15,7 +15,7 @@ void domi_flame_out_begin(domi_flame_out *out, domus_cpu_profile_write *write, v
     out->length = 0;
 }
 
-static void flush(domi_flame_out *out)
+static void flush_text(domi_flame_out *out)
 {
     if (out->error == 0 && out->length != 0) {
         int result = out->write(out->context, out->text, out->length);
@@ -28,7 +28,7 @@ void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length)
 {
     DOMI_CHECK(length <= sizeof out->text);
     if (length > sizeof out->text - out->length)
-        flush(out);
+        flush_text(out);
     memcpy(out->text + out->length, text, length);
     out->length += length;
 }
@@ -47,6 +47,6 @@ void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
 
 int domi_flame_out_end(domi_flame_out *out)
 {
-    flush(out);
+    flush_text(out);
     return out->error;
 }

@@ -11,7 +11,7 @@
 typedef struct domi_flame_out {
     domus_cpu_profile_write *write;
     void *context; /* handed to `write` */
-    int error;     /* its first negative errno; 0: none */
+    int error;     /* the first negative errno of `write`; 0: none */
     size_t length; /* bytes that wait in `text` */
     char text[DOMI_FLAME_OUT_BYTES];
 } domi_flame_out;

@@ -28,7 +28,7 @@ typedef struct box {
 
 /* Edges are rounded, not widths, so that boxes side by side have no gap between them. No product
  * overflows: a sample counts as less than 2^24, and there are fewer than 2^25 of them. */
-static box box_of(const domi_flame_walk *walk)
+static box make_box_of_node(const domi_flame_walk *walk)
 {
     const domi_flame_node *node = domi_flame_node_at(walk->flame, walk->path[walk->depth]);
     uint64_t all = domi_flame_node_at(walk->flame, 0)->total;
@@ -42,7 +42,7 @@ static box box_of(const domi_flame_walk *walk)
 }
 
 /* The depth of the deepest node that is drawn. */
-static uint32_t depth_of(const domi_flame *flame)
+static uint32_t find_drawn_depth(const domi_flame *flame)
 {
     domi_flame_walk walk;
     uint32_t depth = 0;
@@ -50,7 +50,7 @@ static uint32_t depth_of(const domi_flame *flame)
 
     domi_flame_walk_begin(&walk, flame);
     while (domi_flame_walk_next(&walk, into)) {
-        into = box_of(&walk).width >= WIDTH_LEAST;
+        into = make_box_of_node(&walk).width >= WIDTH_LEAST;
         if (into && walk.depth > depth)
             depth = walk.depth;
     }
@@ -142,7 +142,7 @@ static void write_head(domi_flame_out *out, const char *title, uint32_t height)
 int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_profile_write *write,
                          void *context)
 {
-    uint32_t deepest = depth_of(flame);
+    uint32_t deepest = find_drawn_depth(flame);
     domi_flame_walk walk;
     domi_flame_out out;
     bool more = domi_flame_node_at(flame, 0)->total != 0;
@@ -151,7 +151,7 @@ int domi_flame_write_svg(const domi_flame *flame, const char *title, domus_cpu_p
     write_head(&out, title, HEAD + (deepest + 1) * ROW + MARGIN);
     domi_flame_walk_begin(&walk, flame);
     while (more && out.error == 0) {
-        box place = box_of(&walk);
+        box place = make_box_of_node(&walk);
         bool is_drawn = place.width >= WIDTH_LEAST;
         if (is_drawn)
             write_box(&out, &walk, place, deepest);

@@ -182,7 +182,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
     profile->channels_late = domi_counter_read(&from->channels_late);
 }
 
-static void read_cut(const domi_io *io, domus_profile *profile)
+static void read_counts_of_cut_channels(const domi_io *io, domus_profile *profile)
 {
     profile->channels_cut =
         domi_counter_read(&io->counters.channels_cut) + domi_counter_read(&io->turned_away);
@@ -208,7 +208,7 @@ static void read_thread_counters(const domi_thread_counters *from, domus_profile
     profile->files_kept = domi_counter_read(&from->files_kept);
 }
 
-static uint64_t read_dropped(const domi_log_bound *bound)
+static uint64_t read_dropped_lines(const domi_log_bound *bound)
 {
     return domi_counter_read(&bound->dropped);
 }
@@ -219,7 +219,7 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
 
     read_house_counters(&system->outside.counters, &profile);
     profile.busy += domi_counter_read(&system->pressure.outside_refused);
-    profile.log_lines_dropped = read_dropped(&system->log_bound);
+    profile.log_lines_dropped = read_dropped_lines(&system->log_bound);
     if (system->hooks.log_dropped != NULL)
         profile.log_lines_dropped += system->hooks.log_dropped(system->hooks.log_context);
     *ret_profile = profile;
@@ -275,13 +275,13 @@ int domus_system_profile(const domus_system *system, uint32_t index, domus_profi
     read_phases(thread, &profile);
     read_house_counters(&thread->manager.counters, &profile);
     read_io_counters(&thread->io.counters, &profile);
-    read_cut(&thread->io, &profile);
+    read_counts_of_cut_channels(&thread->io, &profile);
     profile.buffers_used = domi_counter_read(&thread->io.buffers_used);
     profile.houses_used = domi_counter_read(&thread->manager.births.houses);
     profile.queued_bytes = domi_counter_read(&thread->io.queued);
     read_thread_counters(&thread->counters, &profile);
     domi_stall_counts_read(&thread->stall.counts, &profile);
-    profile.log_lines_dropped = read_dropped(&thread->log_bound);
+    profile.log_lines_dropped = read_dropped_lines(&thread->log_bound);
     *ret_profile = profile;
     return 0;
 }

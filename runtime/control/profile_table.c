@@ -21,7 +21,7 @@ typedef enum row_group {
     IO,
     CONNECTIONS,
     MEMORY,
-    TROUBLE, /* what should not happen, or not often */
+    TROUBLE, /* counters of troubles that should be rare */
     GROUPS,
 } row_group;
 
@@ -151,7 +151,7 @@ typedef struct snapshot {
     bool has_zeros;
 } snapshot;
 
-static uint64_t *number_at(domus_profile *profile, size_t offset)
+static uint64_t *get_number_at(domus_profile *profile, size_t offset)
 {
     return (uint64_t *)(void *)((char *)profile + offset);
 }
@@ -234,7 +234,7 @@ static void add_phase_row(domi_text *to, snapshot *shot, const char *name, size_
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++) {
         domus_profile *column = i < shot->count ? &shot->columns[i] : &shot->all;
-        add_time(to, *number_at(column, offset), column->wall_ns);
+        add_time(to, *get_number_at(column, offset), column->wall_ns);
     }
     domi_text_add(to, "\n");
 }
@@ -250,11 +250,11 @@ static void add_phases(domi_text *to, snapshot *shot)
 /* The rate is that since the start. The queued bytes go up and down, and have none. */
 static void add_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
-    uint64_t sum = *number_at(&shot->all, offset);
+    uint64_t sum = *get_number_at(&shot->all, offset);
 
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i < shot->count; i++)
-        domi_text_add(to, " %15llu", (unsigned long long)*number_at(&shot->columns[i], offset));
+        domi_text_add(to, " %15llu", (unsigned long long)*get_number_at(&shot->columns[i], offset));
     domi_text_add(to, " %15llu", (unsigned long long)sum);
     if (shot->seconds > 0 && offset != offsetof(domus_profile, queued_bytes))
         domi_text_add(to, " %12.1f/s", (double)sum / shot->seconds);
@@ -302,7 +302,7 @@ static void add_group(domi_text *to, snapshot *shot, row_group group)
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].group != group ||
-            (!shot->has_zeros && *number_at(&shot->all, rows[i].offset) == 0))
+            (!shot->has_zeros && *get_number_at(&shot->all, rows[i].offset) == 0))
             continue;
         if (is_first)
             domi_text_add(to, "-- %s\n", group_names[group]);

@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-static void show(const domi_stall_record *record, uint64_t now_ns, domi_symbols *symbols,
-                 domus_stall *ret_stall)
+static void describe_stall_record(const domi_stall_record *record, uint64_t now_ns,
+                                  domi_symbols *symbols, domus_stall *ret_stall)
 {
     *ret_stall = (domus_stall){
         .began_ns = record->began_ns,
@@ -43,7 +43,7 @@ int domus_stalls_read(domus_system *system, domus_stall *stalls, uint32_t room, 
                                              room < DOMUS_STALLS_KEPT ? room : DOMUS_STALLS_KEPT);
     uint64_t now_ns = domi_clock_now(&system->clock);
     for (uint32_t i = 0; i < count; i++)
-        show(&records[i], now_ns, symbols, &stalls[i]);
+        describe_stall_record(&records[i], now_ns, symbols, &stalls[i]);
     domi_symbols_free(symbols);
     *ret_count = count;
     return 0;

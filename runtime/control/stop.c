@@ -78,14 +78,14 @@ static bool has_stopped_listening(const domus_system *system)
 
 /* True if the drain is over. Connections are counted before they are handed over. So if none is
  * counted after the acceptors have stopped, none is on its way. */
-static bool is_quiet(const domus_system *system)
+static bool is_drain_over(const domus_system *system)
 {
     return has_stopped_listening(system) && domi_system_connections(system) == 0;
 }
 
 /* True if no connection is left that was accepted. A connection that begins or ends between the
  * reads would mix the counts, so that what this side has connected is read twice. */
-static bool has_served(const domus_system *system)
+static bool have_all_connections_ended(const domus_system *system)
 {
     uint64_t before = domi_system_outbound(system);
 
@@ -93,7 +93,7 @@ static bool has_served(const domus_system *system)
            domi_system_outbound(system) == before;
 }
 
-static bool is_closed(const domus_system *system)
+static bool have_all_threads_closed(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_CLOSE)
@@ -102,7 +102,7 @@ static bool is_closed(const domus_system *system)
     return domi_pools_follow(system, DOMI_STOP_CLOSE);
 }
 
-static bool is_empty(const domus_system *system)
+static bool have_all_actors_ended(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         if (domi_thread_read_stop_step(&system->threads[i]) < DOMI_STOP_ACTORS ||
@@ -113,7 +113,7 @@ static bool is_empty(const domus_system *system)
            domi_pools_houses(system) == 0;
 }
 
-static bool has_ended(const domus_system *system)
+static bool have_all_threads_ended(const domus_system *system)
 {
     return system->ended >= system->count && domi_detached_has_ended(system) &&
            domi_pools_have_ended(system);
@@ -137,7 +137,7 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
 }
 
 /* Note the handlers of the threads that have not left their loops. */
-static void note_stuck(domus_system *system)
+static void note_stuck_handlers(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
@@ -177,7 +177,7 @@ bool domi_system_end(domus_system *system, uint64_t until_ns)
 {
     domi_detached_close(system);
     domi_system_set_stop_step(system, DOMI_STOP_END);
-    if (until_ns != UINT64_MAX && !wait_until(system, has_ended, until_ns))
+    if (until_ns != UINT64_MAX && !wait_until(system, have_all_threads_ended, until_ns))
         return false;
     domi_monitor_stop(system);
     for (uint32_t i = 0; i < system->count; i++)
@@ -207,18 +207,18 @@ static void drain_threads(domus_system *system)
     system->cut_before = system->cut_logged = domi_system_count_cut(system);
     domi_system_set_stage(system, DOMI_STAGE_DRAINING);
     domi_system_set_stop_step(system, DOMI_STOP_DRAIN);
-    if (wait_until(system, has_served, until_ns))
+    if (wait_until(system, have_all_connections_ended, until_ns))
         domi_system_set_stop_step(system, DOMI_STOP_UPSTREAM);
-    if (!wait_until(system, is_quiet, until_ns)) {
+    if (!wait_until(system, is_drain_over, until_ns)) {
         domi_system_set_stop_step(system, DOMI_STOP_ABORT);
-        (void)wait_until(system, is_quiet, domi_clock_now(&system->clock) + ABORT_NS);
+        (void)wait_until(system, is_drain_over, domi_clock_now(&system->clock) + ABORT_NS);
     }
 }
 
 /* True if each thread of the loop has begun the step that is wanted. The step before that one is
  * over then, with the mounts of all actors that were spawned before it. Detached threads do not
  * follow this step, so their mounts are counted. */
-static bool have_followed(const domus_system *system)
+static bool have_begun_step(const domus_system *system)
 {
     domi_stop_step wanted = domi_system_read_step(system, memory_order_relaxed);
 
@@ -255,7 +255,7 @@ static void tell_processes(domus_system *system, uint64_t until_ns)
  * Processes that are born meanwhile are told as well. */
 static void finish_processes(domus_system *system, uint64_t until_ns)
 {
-    (void)wait_until(system, have_followed, until_ns); /* so that they have been mounted */
+    (void)wait_until(system, have_begun_step, until_ns); /* every actor has then been mounted */
     do {
         tell_processes(system, until_ns);
         if (!wait_until(system, has_nobody_to_tell, until_ns))
@@ -263,20 +263,21 @@ static void finish_processes(domus_system *system, uint64_t until_ns)
     } while (domi_counter_read(&system->processes.count) != 0);
 }
 
-/* First nobody spawns any more, then every actor stops. So no actor is born on a thread that has
- * already stopped its actors. Between the two no process begins, either: one that began late, as in
- * a pool whose runners were busy, is told now, and has the time that is left of that of the others.
+/* First spawning is stopped on all threads, then every actor stops. So no actor is born on a thread
+ * that has already stopped its actors. Between the two no process begins, either: one that began
+ * late, as in a pool whose runners were busy, is told now, and has the time that is left of that of
+ * the others.
  */
 static void stop_actors(domus_system *system, uint64_t processes_until_ns, uint64_t until_ns)
 {
     domi_detached_close(system);
     domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
-    if (!wait_until(system, is_closed, until_ns))
+    if (!wait_until(system, have_all_threads_closed, until_ns))
         return;
     if (domi_counter_read(&system->processes.untold) != 0)
         finish_processes(system, processes_until_ns);
     domi_system_set_stop_step(system, DOMI_STOP_ACTORS);
-    (void)wait_until(system, is_empty, until_ns);
+    (void)wait_until(system, have_all_actors_ended, until_ns);
 }
 
 static int stop_threads(domus_system *system)
@@ -295,7 +296,7 @@ static int stop_threads(domus_system *system)
     }
     if (!domi_system_end(system,
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
-        note_stuck(system);
+        note_stuck_handlers(system);
         domi_system_log_left(system);
         domi_system_log_held(system);
         (void)domi_system_log_cut(system);

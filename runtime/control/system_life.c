@@ -46,7 +46,7 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
 uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
 {
     if (system->simulator != NULL)
-        return 0; /* its clock stands still meanwhile */
+        return 0; /* the simulated clock stands still meanwhile */
     if (spin_ns != DOMUS_SPIN_AUTO)
         return spin_ns;
     return system->cpus.few ? 0 : SPIN_AUTO_NS;
@@ -363,7 +363,7 @@ static int start_threads(domus_system *system)
             snprintf(system->error, sizeof system->error, "no memory for the pools");
         domi_outside_fini(system);
         memset(&system->outside, 0,
-               sizeof system->outside); /* it begins anew with the next start */
+               sizeof system->outside); /* the next start begins with an empty outside */
         return result;
     }
     domi_pressure_begin(system);

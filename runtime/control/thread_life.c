@@ -95,7 +95,7 @@ static void report_start(domus_system *system, int result)
     pthread_mutex_lock(&system->mutex);
     system->running++;
     /* a thread that fails counts as ended, so that the others do not wait for it in
-     * wait_for_all() */
+     * wait_for_all_threads() */
     system->ended += result != 0;
     if (result != 0 && system->start_error == 0) {
         system->start_error = result;
@@ -112,7 +112,7 @@ static void report_start(domus_system *system, int result)
 /* Wait until all threads and runners have left their loops. None may run any more when actors are
  * ended, because actors may send to each other to the last, and a child tells its parent of its
  * end. */
-static void wait_for_all(domus_system *system)
+static void wait_for_all_threads(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     system->ended++;
@@ -154,7 +154,7 @@ static void *run_thread(void *thread_)
     domi_samples_leave(&thread->sampled);
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
     domi_counter_add(&thread->counters.cpu_end_ns, domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID));
-    wait_for_all(thread->system);
+    wait_for_all_threads(thread->system);
     domi_system_note_left(thread->system, &thread->manager);
     domi_manager_end_actors(&thread->manager);
     domi_io_end(&thread->io);
@@ -168,8 +168,8 @@ static void *run_thread(void *thread_)
 
 /* The attributes know no CPUs here (musl), so the new thread inherits them from the one that makes
  * it. */
-static int create_on(domi_thread *thread, pthread_attr_t *attributes, const cpu_set_t *set,
-                     size_t bytes)
+static int create_thread_on_cpus(domi_thread *thread, pthread_attr_t *attributes,
+                                 const cpu_set_t *set, size_t bytes)
 {
     cpu_set_t before;
     int result = pthread_getaffinity_np(pthread_self(), sizeof before, &before);
@@ -185,8 +185,8 @@ static int create_on(domi_thread *thread, pthread_attr_t *attributes, const cpu_
 
 #else
 
-static int create_on(domi_thread *thread, pthread_attr_t *attributes, const cpu_set_t *set,
-                     size_t bytes)
+static int create_thread_on_cpus(domi_thread *thread, pthread_attr_t *attributes,
+                                 const cpu_set_t *set, size_t bytes)
 {
     int result = pthread_attr_setaffinity_np(attributes, bytes, set);
 
@@ -206,7 +206,7 @@ static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
     if (set == NULL)
         return ENOMEM;
     CPU_SET_S((size_t)cpu, bytes, set);
-    int result = create_on(thread, attributes, set, bytes);
+    int result = create_thread_on_cpus(thread, attributes, set, bytes);
     domi_memory_free(set);
     return result;
 }

@@ -15,14 +15,14 @@
 #define LATE_NS UINT64_C(1000000000)
 
 typedef struct note {
-    uint64_t beat;  /* of the thread or runner when the period began */
-    bool has_shown; /* it has shown life since then */
+    uint64_t beat;  /* the beat of the thread or runner when the period began */
+    bool has_shown; /* the thread or runner has shown life since then */
 } note;
 
 struct domus_watchdog {
     domus_system *system;
-    uint64_t now_ns; /* of this look */
-    note notes[];    /* of the threads, then of the runners of each pool */
+    uint64_t now_ns; /* the time of this look */
+    note notes[];    /* the notes of the threads, then of the runners of each pool */
 };
 
 /* --- one thread, one runner ------------------------------------------------------------------- */
@@ -38,13 +38,13 @@ static bool is_overdue(const domi_thread *thread, uint64_t now_ns)
 
 /* Returns whether a thread is where it may stay without a beat. The owner changes the word before
  * it runs anything, and a stand-in, which holds the word, is a thread with a beat of its own. */
-static bool is_at_rest(const domi_thread *thread, uint64_t now_ns)
+static bool is_thread_at_rest(const domi_thread *thread, uint64_t now_ns)
 {
     uint32_t park = domi_park_peek(&thread->manager.park);
 
     if (domi_counter_read(&thread->counters.stamp_ns) == 0 ||
         domi_counter_read(&thread->counters.cpu_end_ns) != 0)
-        return true; /* its loop has not begun, or it has ended */
+        return true; /* the thread's loop has not begun, or has ended */
     if (domi_park_is_at_rest(park))
         return !is_overdue(thread, now_ns);
     return park == DOMI_PARK_SPINNING && domi_manager_running(&thread->manager) == NULL;
@@ -69,8 +69,8 @@ static uint32_t note_life(note *own, bool rests, uint64_t beat)
 
 /* Call `act` for the note of each thread and runner. Returns the sum of what it returned. Under the
  * mutex of the system, under which threads of runners begin and end. */
-static uint32_t walk(domus_watchdog *watchdog,
-                     uint32_t (*act)(note *own, bool rests, uint64_t beat))
+static uint32_t visit_all_notes(domus_watchdog *watchdog,
+                                uint32_t (*act)(note *own, bool rests, uint64_t beat))
 {
     domus_system *system = watchdog->system;
     note *next = watchdog->notes;
@@ -79,7 +79,7 @@ static uint32_t walk(domus_watchdog *watchdog,
     for (uint32_t i = 0; i < system->count; i++) {
         const domi_thread *thread = &system->threads[i];
         uint64_t beat = domi_thread_beat(thread);
-        sum += act(next++, is_at_rest(thread, watchdog->now_ns), beat);
+        sum += act(next++, is_thread_at_rest(thread, watchdog->now_ns), beat);
     }
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->pool_count; i++) {
@@ -93,7 +93,7 @@ static uint32_t walk(domus_watchdog *watchdog,
     return sum;
 }
 
-/* Begin a period with one of them, as an `act` of walk(). */
+/* Begin a period with one of them, as an `act` of visit_all_notes(). */
 static uint32_t begin_period(note *own, bool rests, uint64_t beat)
 {
     (void)rests;
@@ -115,9 +115,9 @@ int domus_watchdog_look(domus_watchdog *watchdog)
     if (domi_system_is_forked(watchdog->system))
         return -ECHILD;
     watchdog->now_ns = domi_clock_now(&watchdog->system->clock);
-    uint32_t silent = walk(watchdog, note_life);
+    uint32_t silent = visit_all_notes(watchdog, note_life);
     if (silent == 0)
-        (void)walk(watchdog, begin_period);
+        (void)visit_all_notes(watchdog, begin_period);
     return (int)silent;
 }
 
@@ -134,7 +134,7 @@ int domus_watchdog_new(domus_system *system, domus_watchdog **ret_watchdog)
     if (watchdog == NULL)
         return -ENOMEM;
     watchdog->system = system;
-    (void)walk(watchdog, begin_period);
+    (void)visit_all_notes(watchdog, begin_period);
     *ret_watchdog = watchdog;
     return 0;
 }

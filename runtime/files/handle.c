@@ -49,7 +49,7 @@ static void release_use(domi_files *files)
     (void)domi_memory_set_meter(counted);
 }
 
-static void unlist(domi_file_left *left)
+static void remove_left_file(domi_file_left *left)
 {
     *left->place = left->next;
     if (left->next != NULL)
@@ -57,7 +57,7 @@ static void unlist(domi_file_left *left)
     left->place = NULL;
 }
 
-static void list(domi_files *files, domi_file_left *left)
+static void add_left_file(domi_files *files, domi_file_left *left)
 {
     left->place = &files->left;
     left->next = files->left;
@@ -69,14 +69,14 @@ static void list(domi_files *files, domi_file_left *left)
 void domi_file_left_add(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    list(files, left);
+    add_left_file(files, left);
     pthread_mutex_unlock(&files->mutex);
 }
 
 void domi_file_left_remove(domi_files *files, domi_file_left *left)
 {
     pthread_mutex_lock(&files->mutex);
-    unlist(left);
+    remove_left_file(left);
     pthread_mutex_unlock(&files->mutex);
 }
 
@@ -88,7 +88,7 @@ void domi_files_free(domi_files *files)
     files->workers = NULL;
     while (files->left != NULL) {
         domi_file_left *left = files->left;
-        unlist(left);
+        remove_left_file(left);
         pthread_mutex_unlock(&files->mutex);
         left->drop(left);
         pthread_mutex_lock(&files->mutex);
@@ -157,7 +157,7 @@ static int close_on_helper(void *file_)
     return 0;
 }
 
-static void drop_closed(domi_file_left *left)
+static void free_closed_file(domi_file_left *left)
 {
     domus_file *file = (domus_file *)(void *)((char *)left - offsetof(domus_file, left));
 
@@ -171,7 +171,7 @@ static void end_close(domi_job *job)
     domus_file *file = (domus_file *)(void *)((char *)job - offsetof(domus_file, job));
 
     domi_file_left_remove(file->files, &file->left);
-    drop_closed(&file->left);
+    free_closed_file(&file->left);
 }
 
 /* Let a helper thread close the file. Returns false if none does. The mutex is held meanwhile, so
@@ -181,14 +181,14 @@ static bool hand_to_helper(domus_file *file)
     domi_files *files = file->files;
 
     file->job = (domi_job){.function = close_on_helper, .argument = file, .done = end_close};
-    file->left.drop = drop_closed;
+    file->left.drop = free_closed_file;
     pthread_mutex_lock(&files->mutex);
     bool handed = files->workers != NULL;
     if (handed) {
-        list(files, &file->left);
+        add_left_file(files, &file->left);
         handed = domi_workers_submit(files->workers, &file->job) == 0;
         if (!handed)
-            unlist(&file->left);
+            remove_left_file(&file->left);
     }
     pthread_mutex_unlock(&files->mutex);
     return handed;

@@ -15,8 +15,8 @@
 typedef struct domi_files domi_files;
 typedef struct domi_file_left domi_file_left;
 
-/* Something that is under way at a helper thread, or waits for an actor, and that nobody else would
- * free if the system ended meanwhile. */
+/* A piece of work that is under way at a helper thread, or waits for an actor. The end of the
+ * system frees it, because no other code would. */
 struct domi_file_left {
     domi_file_left *next;   /* in the list of what is left */
     domi_file_left **place; /* the pointer to this one in that list; NULL: it is in none */
@@ -26,7 +26,7 @@ struct domi_file_left {
 struct domi_files {
     pthread_mutex_t mutex; /* protects all but `open` */
     domi_workers *workers; /* NULL: a simulation, or the system is gone */
-    domi_file_left *left;  /* what is under way */
+    domi_file_left *left;  /* the operations that are under way */
     uint32_t users;        /* the system, and the handles */
     uint64_t serials;      /* handles that were made so far */
     uint32_t open_max;     /* constant */

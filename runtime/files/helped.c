@@ -68,8 +68,8 @@ static int truncate_work(domi_file_operation *operation)
     return domi_disk_truncate(operation->file->fd, operation->position);
 }
 
-static domi_disk_name name_of(const domi_file_operation *operation, const domus_file *directory,
-                              const char *path)
+static domi_disk_name make_disk_name(const domi_file_operation *operation,
+                                     const domus_file *directory, const char *path)
 {
     return (domi_disk_name){domi_file_fd(directory), path,
                             (operation->flags & DOMUS_FILE_BENEATH) != 0};
@@ -77,26 +77,26 @@ static domi_disk_name name_of(const domi_file_operation *operation, const domus_
 
 static int rename_work(domi_file_operation *operation)
 {
-    return domi_disk_rename(name_of(operation, operation->file, operation->path),
-                            name_of(operation, operation->to_file, operation->to),
+    return domi_disk_rename(make_disk_name(operation, operation->file, operation->path),
+                            make_disk_name(operation, operation->to_file, operation->to),
                             (operation->flags & DOMUS_FILE_EXCLUSIVE) != 0);
 }
 
 static int link_work(domi_file_operation *operation)
 {
     return domi_disk_link(operation->file->fd,
-                          name_of(operation, operation->to_file, operation->to));
+                          make_disk_name(operation, operation->to_file, operation->to));
 }
 
 static int remove_work(domi_file_operation *operation)
 {
-    return domi_disk_remove(name_of(operation, operation->file, operation->path),
+    return domi_disk_remove(make_disk_name(operation, operation->file, operation->path),
                             (operation->flags & DOMUS_FILE_DIRECTORY) != 0);
 }
 
 static int make_directory_work(domi_file_operation *operation)
 {
-    return domi_disk_make_directory(name_of(operation, operation->file, operation->path),
+    return domi_disk_make_directory(make_disk_name(operation, operation->file, operation->path),
                                     operation->mode);
 }
 

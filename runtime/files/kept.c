@@ -12,7 +12,7 @@
 
 #define FILE_LEAST     1024u /* bytes for which a file counts at least */
 #define LISTS_MOST     16384u
-#define SHARE          8u /* one file may take this part of the bytes */
+#define SHARE          8u /* one file may take at most this part (1/8) of the bytes */
 #define SETTLED_NS     UINT64_C(100000000)
 #define SETTLED_SLOWLY UINT64_C(3000000000)
 #define NS_OF_SECOND   INT64_C(1000000000)
@@ -105,7 +105,7 @@ static void unlink_used(domi_kept *kept, domi_kept_file *file)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-static domi_kept_file **list_of(domi_kept *kept, uint64_t hash)
+static domi_kept_file **find_list_of_hash(domi_kept *kept, uint64_t hash)
 {
     return &kept->lists[hash & (kept->lists_count - 1)];
 }
@@ -113,7 +113,7 @@ static domi_kept_file **list_of(domi_kept *kept, uint64_t hash)
 domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
 {
     uint64_t hash = hash_name(kept, name);
-    domi_kept_file *file = *list_of(kept, hash);
+    domi_kept_file *file = *find_list_of_hash(kept, hash);
 
     while (file != NULL && (file->hash != hash || !has_name(file, name)))
         file = file->next;
@@ -126,7 +126,7 @@ domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name)
 
 void domi_kept_forget(domi_kept *kept, domi_kept_file *file)
 {
-    domi_kept_file **at = list_of(kept, file->hash);
+    domi_kept_file **at = find_list_of_hash(kept, file->hash);
 
     while (*at != file)
         at = &(*at)->next;
@@ -179,8 +179,8 @@ static domi_kept_file *add_file(domi_kept *kept, domi_kept_name name)
     char *to = file->paths;
     for (const char *const *path = name.paths; *path != NULL; path++)
         to = stpcpy(to, *path) + 1;
-    file->next = *list_of(kept, file->hash);
-    *list_of(kept, file->hash) = file;
+    file->next = *find_list_of_hash(kept, file->hash);
+    *find_list_of_hash(kept, file->hash) = file;
     link_newest(kept, file);
     return file;
 }
@@ -224,5 +224,5 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
         (void)domus_slice_keep(loaded->bytes, &file->bytes);
     count_file(kept, file);
     if (kept->bytes > kept->bytes_max)
-        domi_kept_forget(kept, file); /* it is too much alone */
+        domi_kept_forget(kept, file); /* this file alone is too large */
 }

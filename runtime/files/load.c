@@ -64,7 +64,7 @@ static int open_path(const loading *load, const char *path)
 }
 
 /* Open the first path of a list that is there, and look at it. Returns 0 or an error. */
-static int open_first(loading *load, const char *const *paths)
+static int open_first_path(loading *load, const char *const *paths)
 {
     int error = -ENOENT;
 
@@ -137,8 +137,8 @@ static int make_handle(domus_stack *stack, loading *load)
     return 0;
 }
 
-static int check(const domus_stack *stack, const char *const *paths, uint32_t flags,
-                 uint32_t allowed, uint32_t size_max)
+static int check_load_arguments(const domus_stack *stack, const char *const *paths, uint32_t flags,
+                                uint32_t allowed, uint32_t size_max)
 {
     uint32_t count = 0;
 
@@ -155,7 +155,7 @@ static int check(const domus_stack *stack, const char *const *paths, uint32_t fl
 
 static int load_in_place(domus_stack *stack, loading *load, const char *const *paths)
 {
-    int error = open_first(load, paths);
+    int error = open_first_path(load, paths);
 
     if (error != 0)
         return error;
@@ -174,8 +174,8 @@ static int load_in_place(domus_stack *stack, loading *load, const char *const *p
 
 /* The thread whose kept files a load may use; NULL: none. Detached actors and the outside have no
  * such thread, and the working directory may change. */
-static domi_thread *keeper_of(const domi_manager *manager, const domus_file *directory,
-                              uint32_t flags)
+static domi_thread *find_thread_with_kept_files(const domi_manager *manager,
+                                                const domus_file *directory, uint32_t flags)
 {
     if ((flags & DOMUS_FILE_KEPT) == 0 || directory == NULL || manager->index >= manager->threads ||
         manager->config->files.kept_max_bytes == 0)
@@ -183,13 +183,14 @@ static domi_thread *keeper_of(const domi_manager *manager, const domus_file *dir
     return manager->thread;
 }
 
-/* Find the file again, and see whether it is as it was. Returns 0; -ESTALE if it is not; the error
- * with which it cannot be looked at. */
-static int look_again(const loading *load, const domi_kept_file *file, const char *const *paths)
+/* Find a kept file again, and check whether it has changed. Returns 0; -ESTALE if it has changed;
+ * the error of the check. */
+static int check_kept_file(const loading *load, const domi_kept_file *file,
+                           const char *const *paths)
 {
     loading look = {
         .directory = load->directory, .flags = load->flags, .in_place = true, .looks_only = true};
-    int error = open_first(&look, paths);
+    int error = open_first_path(&look, paths);
 
     if (error != 0)
         return error;
@@ -201,15 +202,15 @@ static int look_again(const loading *load, const domi_kept_file *file, const cha
 
 /* Answer a load with the bytes that are kept. Returns 0; -ESTALE if they are of no use; an error of
  * the file. */
-static int use_kept(domi_thread *thread, loading *load, domi_kept_file *file,
-                    const char *const *paths)
+static int answer_with_kept_bytes(domi_thread *thread, loading *load, domi_kept_file *file,
+                                  const char *const *paths)
 {
     uint64_t now_ns = thread->manager.now_ns;
 
     if (file->bytes.page == NULL)
         return -ESTALE;
     if (now_ns - file->looked_ns >= thread->config->files.kept_time_ns) {
-        int error = look_again(load, file, paths);
+        int error = check_kept_file(load, file, paths);
         if (error != 0)
             return error;
         file->looked_ns = now_ns;
@@ -230,7 +231,7 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
         return load_in_place(stack, load, name.paths);
 
     domi_kept_file *file = domi_kept_find(thread->kept, name);
-    int error = file != NULL ? use_kept(thread, load, file, name.paths) : -ESTALE;
+    int error = file != NULL ? answer_with_kept_bytes(thread, load, file, name.paths) : -ESTALE;
     if (error == -ESTALE) {
         domi_kept_times times = {.turn_ns = thread->manager.now_ns,
                                  .begun_ns = domi_system_read_clock(&thread->manager)};
@@ -241,7 +242,7 @@ static int load_kept(domus_stack *stack, domi_thread *thread, loading *load, dom
             return 0;
         }
         if (error == 0 && file != NULL && file->bytes.page != NULL)
-            domi_kept_forget(thread->kept, file); /* it has changed, and was not read now */
+            domi_kept_forget(thread->kept, file); /* the file has changed, and was not read now */
     } else if (error != 0 && error != -EAGAIN) {
         domi_kept_forget(thread->kept, file);
     }
@@ -255,8 +256,9 @@ int domus_file_load_now(domus_stack *stack, domus_file *directory, const char *c
                     .flags = flags,
                     .size_max = size_max,
                     .in_place = true};
-    domi_thread *keeper = keeper_of(stack->manager, directory, flags);
-    int error = check(stack, paths, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max);
+    domi_thread *keeper = find_thread_with_kept_files(stack->manager, directory, flags);
+    int error =
+        check_load_arguments(stack, paths, flags, DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max);
 
     if (error == 0 && stack->manager->memory.busy)
         error = -EBUSY;
@@ -291,7 +293,7 @@ static void list_paths(const domi_file_operation *operation,
 }
 
 /* The file was opened: read it, or hand it on open. Returns 0; -EAGAIN if it has changed. */
-static int finish(domi_file_operation *operation, loading *load)
+static int read_opened_file(domi_file_operation *operation, loading *load)
 {
     if (!is_small(load)) {
         operation->opened->fd = load->fd;
@@ -318,9 +320,9 @@ static int load_work(domi_file_operation *operation)
 
     list_paths(operation, paths);
     for (int i = 0; i < READS_MAX && error == -EAGAIN; i++) {
-        error = open_first(&load, paths);
+        error = open_first_path(&load, paths);
         if (error == 0)
-            error = finish(operation, &load);
+            error = read_opened_file(operation, &load);
     }
     operation->answer.loaded = load.loaded;
     return error != -EAGAIN ? error : -EBUSY;
@@ -347,7 +349,7 @@ int domus_file_load(domus_stack *stack, domus_file *directory, const char *const
 {
     char list[DOMUS_FILE_PATHS_MAX * (PATH_BYTES_MAX + 1)];
     uint32_t size = 0;
-    int error = check(stack, paths, flags, DOMUS_FILE_BENEATH, size_max);
+    int error = check_load_arguments(stack, paths, flags, DOMUS_FILE_BENEATH, size_max);
 
     if (error != 0)
         return error;

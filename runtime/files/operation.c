@@ -38,7 +38,7 @@ static domi_file_operation *operation_of(domi_envelope *envelope)
 
 /* True if the conversation has heard of an error meanwhile. Any thread may ask; the answer may come
  * late, and then the operation is done in vain. */
-static bool is_given_up(domi_file_operation *operation)
+static bool has_asker_given_up(domi_file_operation *operation)
 {
     const domi_return *back = domi_envelope_return(operation->envelope);
 
@@ -60,7 +60,7 @@ static void release_means(domi_file_operation *operation)
 }
 
 /* Make the envelope the answer. Returns its kind. */
-static uint32_t seal(domi_file_operation *operation, int error)
+static uint32_t seal_answer(domi_file_operation *operation, int error)
 {
     domi_envelope *envelope = operation->envelope;
     uint32_t kind = DOMI_REPLY;
@@ -86,10 +86,10 @@ static void put_answer(domi_manager *manager, domi_envelope *envelope, domus_add
         domi_mailbox_drop(manager, asker.house, &envelope->node, -ESTALE);
 }
 
-/* End the operation on a thread of the system. */
-static void end_here(domi_file_operation *operation, domi_manager *manager, int error)
+/* End an operation, on a thread of the system. */
+static void end_on_system_thread(domi_file_operation *operation, domi_manager *manager, int error)
 {
-    uint32_t kind = seal(operation, error);
+    uint32_t kind = seal_answer(operation, error);
 
     put_answer(manager, operation->envelope, operation->asker, kind);
 }
@@ -100,7 +100,7 @@ static int run_on_helper(void *operation_)
 {
     domi_file_operation *operation = operation_;
 
-    return is_given_up(operation) ? -ECANCELED : operation->verb->work(operation);
+    return has_asker_given_up(operation) ? -ECANCELED : operation->verb->work(operation);
 }
 
 /* The function has returned, or the pool has cancelled the job at its end. The thread counts and
@@ -116,7 +116,7 @@ static void end_on_helper(domi_job *job)
     domi_meter *counted = domi_memory_set_meter(&system->pressure.meter);
 
     domi_file_left_remove(system->files, &operation->left);
-    uint32_t kind = seal(operation, job->result);
+    uint32_t kind = seal_answer(operation, job->result);
     domi_outside_lock(system);
     put_answer(&system->outside, envelope, asker, kind);
     domi_pool_flush_returns(&system->outside);
@@ -125,8 +125,8 @@ static void end_on_helper(domi_job *job)
     (void)domi_memory_set_allocator(before);
 }
 
-/* The system ends, and the work was abandoned: nobody gets its answer. */
-static void drop_left(domi_file_left *left)
+/* Free an operation whose work was abandoned at the end of the system: no actor gets its answer. */
+static void drop_abandoned_operation(domi_file_left *left)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)left - offsetof(domi_file_operation, left));
@@ -148,7 +148,7 @@ static int hand_to_helper(domi_file_operation *operation)
         return -EOPNOTSUPP;
     operation->job =
         (domi_job){.function = run_on_helper, .argument = operation, .done = end_on_helper};
-    operation->left.drop = drop_left;
+    operation->left.drop = drop_abandoned_operation;
     domi_file_left_add(system->files, &operation->left);
     int result = domi_workers_submit(system->workers, &operation->job);
     if (result != 0)
@@ -158,14 +158,14 @@ static int hand_to_helper(domi_file_operation *operation)
 
 /* --- in the ring ------------------------------------------------------------------------------ */
 
-/* This is domi_file_try.ended. */
+/* This function is domi_file_try.ended. */
 static void end_try(domi_io *io, domi_file_try *attempt, int result)
 {
     domi_file_operation *operation =
         (domi_file_operation *)(void *)((char *)attempt - offsetof(domi_file_operation, attempt));
     int verdict = operation->verb->judge(operation, result, io->failed != 0);
 
-    if (verdict > 0 && is_given_up(operation)) {
+    if (verdict > 0 && has_asker_given_up(operation)) {
         verdict = -ECANCELED;
     } else if (verdict == DOMI_FILE_TRY_AGAIN) {
         if (operation->verb->try(operation, io))
@@ -177,14 +177,14 @@ static void end_try(domi_io *io, domi_file_try *attempt, int result)
         if (verdict == 0)
             return;
     }
-    end_here(operation, io->manager, verdict);
+    end_on_system_thread(operation, io->manager, verdict);
 }
 
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Begin what was made. Returns 0, or the error with which its conversation is resumed; then the
  * caller still has the operation. */
-static int start(domus_stack *stack, domi_file_operation *operation)
+static int start_operation(domus_stack *stack, domi_file_operation *operation)
 {
     domi_manager *manager = stack->manager;
     const domi_file_verb *verb = operation->verb;
@@ -193,7 +193,7 @@ static int start(domus_stack *stack, domi_file_operation *operation)
     if (result < 0)
         return result;
     if (result > 0 || operation->system->simulator != NULL) {
-        end_here(operation, manager, result > 0 ? 0 : verb->work(operation));
+        end_on_system_thread(operation, manager, result > 0 ? 0 : verb->work(operation));
         return 0;
     }
     if (verb->try != NULL && verb->try(operation, manager->io))
@@ -211,8 +211,9 @@ static void copy_paths(domi_file_operation *operation, const domi_file_operation
         operation->to = memcpy(operation->text + path_size, what->to, to_size);
 }
 
-static domi_file_operation *make(domi_envelope *envelope, domus_stack *stack,
-                                 const domi_file_verb *verb, const domi_file_operation *what)
+static domi_file_operation *make_operation(domi_envelope *envelope, domus_stack *stack,
+                                           const domi_file_verb *verb,
+                                           const domi_file_operation *what)
 {
     domi_house *house = domi_stack_house(stack);
     domi_file_operation *operation = operation_of(envelope);
@@ -264,14 +265,14 @@ int domi_file_begin(domus_stack *stack, const domi_file_verb *verb, const domi_f
     if (then != NULL)
         domi_stack_set_wait(stack->pooled, DOMI_WAIT_ONE, promise, then);
 
-    domi_file_operation *operation = make(envelope, stack, verb, what);
+    domi_file_operation *operation = make_operation(envelope, stack, verb, what);
     *domi_envelope_return(envelope) = (domi_return){
         .promise = promise,
         .serial = domi_promise_serial(promise),
         .until = deadline_ns,
     };
     copy_paths(operation, what, path_size, to_size);
-    error = start(stack, operation);
+    error = start_operation(stack, operation);
     if (error != 0) {
         release_means(operation);
         domi_pool_free(manager, &envelope->node);

@@ -1,5 +1,5 @@
-/* One operation on files: from its start to the answer (operation.c). Whoever runs the house of the
- * stack begins it; a helper thread may end it. */
+/* An operation on files: from its start to the answer (operation.c). The thread that runs the house
+ * of the stack begins the operation; a helper thread may end it. */
 #ifndef DOMI_RUNTIME_FILES_OPERATION_H
 #define DOMI_RUNTIME_FILES_OPERATION_H
 
@@ -34,8 +34,8 @@ typedef struct domi_file_verb {
 #define DOMI_FILE_TRY_AGAIN     1 /* a part is done, and the ring may know the rest */
 #define DOMI_FILE_TRY_ELSEWHERE 2 /* a helper thread has to do it */
 
-/* It lies in the envelope in which its answer travels, as the payload, and the answer's own payload
- * is its first field. */
+/* The operation is the payload of the envelope in which its answer travels, and the answer's
+ * payload is its first field. */
 struct domi_file_operation {
     union {
         domus_file *file;

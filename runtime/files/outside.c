@@ -59,7 +59,7 @@ int domus_outside_file_open(domus_system *system, const char *path, uint32_t fla
     }
     error = domus_outside_ask(system, address, &wish_type, &wish, 0, &reply);
     if (error != 0)
-        (void)domus_outside_stop(system, address); /* it may not have been asked */
+        (void)domus_outside_stop(system, address); /* the actor may not have got the ask */
     else
         *ret_file = file;
     return error;

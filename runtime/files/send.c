@@ -28,7 +28,7 @@ typedef struct sending {
     uint64_t rest;     /* bytes that are not read yet */
     uint32_t piece;    /* bytes of a piece at most */
     uint32_t part;     /* the next one of `parts` */
-    uint32_t count;    /* of these */
+    uint32_t count;    /* the number of parts */
     domus_file_part parts[];
 } sending;
 
@@ -138,15 +138,15 @@ static int piece_was_taken(domus_stack *stack, void *self, const domus_answer *a
     return result != DOMUS_PARKED ? end_sending(stack, self, now, result) : result;
 }
 
-static bool is_range(uint64_t position, uint64_t size)
+static bool is_valid_range(uint64_t position, uint64_t size)
 {
     return position <= INT64_MAX && size <= INT64_MAX - position;
 }
 
 /* Make a sending that has not begun, of nothing yet and with room for parts. Returns
  * 0; -EINVAL; -ENOMEM. */
-static int make(domus_stack *stack, domus_file *file, uint32_t count, domus_stream stream,
-                domus_resumed *then, sending **ret_sending)
+static int make_sending(domus_stack *stack, domus_file *file, uint32_t count, domus_stream stream,
+                        domus_resumed *then, sending **ret_sending)
 {
     uint64_t read_max = stack->manager->config->files.read_max_bytes;
 
@@ -167,8 +167,8 @@ static int make(domus_stack *stack, domus_file *file, uint32_t count, domus_stre
     return 0;
 }
 
-/* The first step of a sending was begun, or could not be. */
-static int begin_with(domus_stack *stack, sending *now, int result)
+/* Finish the begin of a sending: `result` says whether its first step was begun. */
+static int begin_sending_with_result(domus_stack *stack, sending *now, int result)
 {
     if (result != DOMUS_PARKED) {
         free_sending(&now->left);
@@ -179,24 +179,25 @@ static int begin_with(domus_stack *stack, sending *now, int result)
     return result;
 }
 
-static int begin(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
-                 domus_stream stream, domus_resumed *then)
+static int begin_sending(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
+                         domus_stream stream, domus_resumed *then)
 {
     sending *now;
-    int error = is_range(position, size) ? make(stack, file, 0, stream, then, &now) : -EINVAL;
+    int error =
+        is_valid_range(position, size) ? make_sending(stack, file, 0, stream, then, &now) : -EINVAL;
 
     if (error != 0)
         return error;
     now->position = position;
     now->rest = size;
     /* With a size of 0 the read ends at once, and so does the sending. */
-    return begin_with(stack, now, read_piece(stack, now));
+    return begin_sending_with_result(stack, now, read_piece(stack, now));
 }
 
 int domus_file_stream(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
                       domus_stream stream, domus_resumed *then)
 {
-    return stream.channel.house != NULL ? begin(stack, file, position, size, stream, then)
+    return stream.channel.house != NULL ? begin_sending(stack, file, position, size, stream, then)
                                         : -EINVAL;
 }
 
@@ -206,7 +207,7 @@ int domus_file_reply(domus_stack *stack, domus_file *file, uint64_t position, ui
     domus_stream stream;
     int error = domus_reply_stream(stack, &stream);
 
-    return error != 0 ? error : begin(stack, file, position, size, stream, then);
+    return error != 0 ? error : begin_sending(stack, file, position, size, stream, then);
 }
 
 int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uint64_t size,
@@ -214,8 +215,9 @@ int domus_file_send(domus_stack *stack, domus_file *file, uint64_t position, uin
 {
     const domus_stream none = {.number = 0};
 
-    return domus_channel_running(stack) != NULL ? begin(stack, file, position, size, none, then)
-                                                : -EPERM;
+    return domus_channel_running(stack) != NULL
+               ? begin_sending(stack, file, position, size, none, then)
+               : -EPERM;
 }
 
 /* --- a whole answer --------------------------------------------------------------------------- */
@@ -250,13 +252,13 @@ int domus_file_answer_parts(domus_stack *stack, const domus_type *type, const vo
     int error = count <= DOMUS_FILE_PARTS_MAX ? domus_reply_stream(stack, &stream) : -EINVAL;
 
     for (uint32_t i = 0; error == 0 && i < count; i++)
-        error = is_range(parts[i].position, parts[i].size) ? 0 : -EINVAL;
+        error = is_valid_range(parts[i].position, parts[i].size) ? 0 : -EINVAL;
     if (error == 0)
-        error = make(stack, file, count, stream, end_answer, &now);
+        error = make_sending(stack, file, count, stream, end_answer, &now);
     if (error != 0)
         return error;
-    int result =
-        begin_with(stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
+    int result = begin_sending_with_result(
+        stack, now, domus_stream_begin(stack, stream, type, head, head_was_sent));
     if (result == DOMUS_PARKED) {
         memcpy(now->parts, parts, count * sizeof *parts);
         now->count = count;

@@ -55,7 +55,7 @@ static int open_prepare(domi_file_operation *operation, domi_manager *manager)
 }
 
 /* Take what an open has returned. A socket, or a FIFO without a reader, is refused by the open. */
-static int adopt(domi_file_operation *operation, int fd)
+static int adopt_descriptor(domi_file_operation *operation, int fd)
 {
     domus_file *opened = operation->opened;
 
@@ -76,14 +76,15 @@ static bool open_try(domi_file_operation *operation, domi_io *io)
 
 static int open_judge(domi_file_operation *operation, int result, bool is_lost)
 {
-    return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE : adopt(operation, result);
+    return is_lost || result == -EAGAIN ? DOMI_FILE_TRY_ELSEWHERE
+                                        : adopt_descriptor(operation, result);
 }
 
 static int open_work(domi_file_operation *operation)
 {
     operation->how.resolve &= ~(uint64_t)RESOLVE_CACHED;
-    return adopt(operation,
-                 domi_disk_open(domi_file_fd(operation->file), operation->path, &operation->how));
+    return adopt_descriptor(
+        operation, domi_disk_open(domi_file_fd(operation->file), operation->path, &operation->how));
 }
 
 static void open_fill(domi_file_operation *operation)

@@ -10,8 +10,8 @@
 #define PATH_BYTES_MAX 4095u
 #define MODE_MAX       07777u
 
-/* True if a call may use so many bytes at a position. */
-static bool is_place(uint64_t position, uint64_t size)
+/* True if a call may use `size` bytes at `position`. */
+static bool is_valid_position(uint64_t position, uint64_t size)
 {
     return position <= INT64_MAX && size <= INT64_MAX - position;
 }
@@ -62,7 +62,7 @@ int domus_file_open(domus_stack *stack, domus_file *directory, const char *path,
 static int begin_read(domus_stack *stack, domus_file *file, uint64_t position, uint32_t size,
                       uint64_t tag, domus_resumed *then)
 {
-    if (file == NULL || !is_place(position, size))
+    if (file == NULL || !is_valid_position(position, size))
         return -EINVAL;
     if (size > stack->manager->config->files.read_max_bytes)
         return -EMSGSIZE;
@@ -86,7 +86,7 @@ int domus_file_read_add(domus_stack *stack, domus_file *file, uint64_t position,
 static int begin_write(domus_stack *stack, domus_file *file, uint64_t position, domus_slice bytes,
                        uint64_t tag, domus_resumed *then)
 {
-    if (file == NULL || !is_place(position, bytes.size))
+    if (file == NULL || !is_valid_position(position, bytes.size))
         return -EINVAL;
     return domi_file_begin(
         stack, &domi_file_write_verb,
@@ -109,7 +109,7 @@ int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_t position
 static int begin_whole(domus_stack *stack, const domi_file_verb *verb, domus_file *file,
                        uint64_t position, uint32_t flags, domus_resumed *then)
 {
-    if (file == NULL || !is_place(position, 0))
+    if (file == NULL || !is_valid_position(position, 0))
         return -EINVAL;
     return domi_file_begin(
         stack, verb,

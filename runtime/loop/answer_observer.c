@@ -25,11 +25,11 @@ uint32_t domi_answer_next(const domi_house *house)
 }
 
 /* The entry of a pipeline, or of all for which there is no room; NULL: there is no memory. */
-static domi_answered *entry_of(domi_answer_observer *observer, uint32_t tally)
+static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uint32_t tally)
 {
     for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
         domi_answered *entry =
-            atomic_load_explicit(&observer->each[i], memory_order_relaxed); /* its own */
+            atomic_load_explicit(&observer->each[i], memory_order_relaxed); /* its own field */
         if (entry == NULL) {
             entry = domi_memory_new(sizeof *entry);
             if (entry == NULL)
@@ -45,9 +45,9 @@ static domi_answered *entry_of(domi_answer_observer *observer, uint32_t tally)
     return NULL;
 }
 
-static void add(domi_answer_observer *observer, uint32_t tally, uint64_t time_ns)
+static void add_answer_time(domi_answer_observer *observer, uint32_t tally, uint64_t time_ns)
 {
-    domi_answered *entry = entry_of(observer, tally);
+    domi_answered *entry = find_entry_of_pipeline(observer, tally);
 
     if (entry != NULL)
         domi_histogram_add(&entry->times, time_ns);
@@ -63,14 +63,14 @@ static void look_at_request(domi_answer_observer *observer, const domi_pipe *pip
     }
     if ((int32_t)(pipe->first - observer->number) <= 0)
         return;
-    add(observer, observer->tally, end_ns - observer->since_ns);
+    add_answer_time(observer, observer->tally, end_ns - observer->since_ns);
     observer->house = NULL;
     if (is_short)
         observer->rest_runs = runs + REST_SHARE * (runs - observer->noted_runs);
 }
 
 /* The actor has ended without a run that was looked at, or the answer is a stream that goes on. */
-static void drop_lost(domi_answer_observer *observer, uint64_t now_ns)
+static void drop_lost_request(domi_answer_observer *observer, uint64_t now_ns)
 {
     if (observer->house == NULL)
         return;
@@ -90,7 +90,7 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     const domi_pipe *pipe = lives ? pipe_of(house) : NULL;
 
     if (may_begin)
-        drop_lost(observer, end_ns);
+        drop_lost_request(observer, end_ns);
     if (observer->house == house && observer->lease == lease)
         look_at_request(observer, pipe, runs, end_ns, is_short);
     if (!may_begin || observer->house != NULL || pipe == NULL || pipe->next == next ||
@@ -102,7 +102,8 @@ void domi_answer_end_run(domi_answer_observer *observer, domi_manager *manager,
     observer->noted_runs = runs;
     observer->lease = lease;
     observer->house = house;
-    look_at_request(observer, pipe, runs, end_ns, is_short); /* it may be answered already */
+    /* The request may be answered already. */
+    look_at_request(observer, pipe, runs, end_ns, is_short);
 }
 
 void domi_answer_observer_fini(domi_answer_observer *observer)

@@ -18,10 +18,10 @@ typedef struct domi_answered {
 } domi_answered;
 
 typedef struct domi_answer_observer {
-    const domi_house *house; /* whose request is followed; NULL: none is */
-    uint32_t lease;          /* of its actor */
-    uint32_t tally;          /* of its behaviour, when the request began */
-    uint32_t number;         /* of the request in its pipeline */
+    const domi_house *house; /* the house whose request is followed; NULL: none */
+    uint32_t lease;          /* the lease of that house's actor */
+    uint32_t tally;          /* the tally of the actor's behaviour when the request began */
+    uint32_t number;         /* the number of the request in its pipeline */
     uint64_t since_ns;
     uint64_t noted_runs; /* the count of runs when it began */
     uint64_t rest_runs;  /* up to this count no request is followed */

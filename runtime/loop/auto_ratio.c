@@ -3,7 +3,7 @@
 
 #define SHARE_OF_WAIT 4 /* io waits for so much less than state actors may */
 
-static uint64_t bound(const domi_auto_bounds *bounds, uint64_t budget_ns)
+static uint64_t bound_budget(const domi_auto_bounds *bounds, uint64_t budget_ns)
 {
     uint64_t most_ns = bounds->wait_ns / SHARE_OF_WAIT;
 
@@ -22,7 +22,7 @@ uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *b
         state->round_from_ns = now_ns;
         state->round_left = ready;
     }
-    return bound(bounds, state->budget_ns);
+    return bound_budget(bounds, state->budget_ns);
 }
 
 void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
@@ -36,6 +36,6 @@ void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds,
     } else {
         state->round_left -= (uint32_t)ran;
     }
-    state->budget_ns =
-        bound(bounds, round_ns > bounds->wait_ns ? 2 * state->budget_ns : state->budget_ns / 2);
+    state->budget_ns = bound_budget(bounds, round_ns > bounds->wait_ns ? 2 * state->budget_ns
+                                                                       : state->budget_ns / 2);
 }

@@ -2,10 +2,11 @@
  * and both are held.
  *
  * Completions wait for the end of phase 3. So state actors get the least budget while io waits, and
- * more only when nobody else wants the thread (goes_on() in state_phase.c asks). State actors wait
- * for each other, for a round: the time until each has run that was ready when the round began. If
- * a round takes longer than waitMax, io gets too much, and the budget is doubled, up to a quarter
- * of waitMax; otherwise it is halved. A round ends when all have run or none is left.
+ * more only when nobody else wants the thread (may_phase_go_on() in state_phase.c asks). State
+ * actors wait for each other, for a round: the time until each has run that was ready when the
+ * round began. If a round takes longer than waitMax, io gets too much, and the budget is doubled,
+ * up to a quarter of waitMax; otherwise it is halved. A round ends when all have run or none is
+ * left.
  *
  * Only numbers stand here, so that the rule can be tested by itself. The thread itself calls these,
  * at the start and the end of phase 3. */

@@ -6,7 +6,7 @@
 #include "house/conversation/stack.h"
 
 #define LOOKS_MAX 256u                 /* messages or conversations that are looked at */
-#define AGE_NS    UINT64_C(1000000000) /* for so long an ask is watched */
+#define AGE_NS    UINT64_C(1000000000) /* an ask is watched for at most this time (1 s) */
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
@@ -35,28 +35,28 @@ static const domi_house *house_of(const domi_flow *flow)
                                 memory_order_acquire);
 }
 
-static void end_asking(domi_flows *flows)
+static void end_asking_flow(domi_flows *flows)
 {
     /* relaxed: its own word. */
     atomic_store_explicit(&flows->asking.house, NULL, memory_order_relaxed);
 }
 
-static void end_asked(domi_flows *flows)
+static void end_asked_flow(domi_flows *flows)
 {
     atomic_store_explicit(&flows->asked.house, NULL, memory_order_relaxed);
     /* release: pairs with the claim, so the next asker writes after this thread has read. */
     atomic_store_explicit(&flows->claimed, 0, memory_order_release);
 }
 
-static void note(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
-                 uint64_t at_ns)
+static void note_flow(const domi_flows *flows, domi_record_kind kind, const domi_flow *flow,
+                      uint64_t at_ns)
 {
     domi_recorder_note(flows->recorder, kind, at_ns, at_ns, flow->type, flow->number);
 }
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
 
-static bool is_of(domi_envelope *ask, const domi_flow *flow)
+static bool does_ask_belong_to_flow(domi_envelope *ask, const domi_flow *flow)
 {
     const domi_return *answer_to = domi_envelope_return(ask);
 
@@ -71,7 +71,7 @@ static bool has_ask(const domi_house *house, const domi_flow *flow)
 
     for (uint32_t i = 0; node != NULL && i < LOOKS_MAX; i++) {
         node = node->next;
-        if (is_of((domi_envelope *)(void *)node, flow))
+        if (does_ask_belong_to_flow((domi_envelope *)(void *)node, flow))
             return true;
         if (node == last)
             return false;
@@ -85,9 +85,9 @@ static bool holds_ask(const domi_house *house, const domi_flow *flow)
     const domus_stack *stack = house->stacks;
 
     for (uint32_t i = 0; stack != NULL && i < LOOKS_MAX; i++, stack = stack->next) {
-        if ((stack->ask != NULL && is_of(stack->ask, flow)) ||
+        if ((stack->ask != NULL && does_ask_belong_to_flow(stack->ask, flow)) ||
             (stack->received != NULL && stack->received->node.kind == DOMI_ASK &&
-             is_of(stack->received, flow)))
+             does_ask_belong_to_flow(stack->received, flow)))
             return true;
     }
     return false;
@@ -120,47 +120,47 @@ void domi_flows_begin_run(const domi_flows *flows, const domi_house *house,
 /* ---- What has happened ----------------------------------------------------------------------- */
 
 /* Returns whether something was recorded. `lives`: the actor is still there. */
-static bool follow_asked(domi_flows *flows, const domi_house *house, const domi_flowing *flowing,
-                         bool lives, uint64_t begin_ns)
+static bool follow_asked_actor(domi_flows *flows, const domi_house *house,
+                               const domi_flowing *flowing, bool lives, uint64_t begin_ns)
 {
     domi_flow *flow = &flows->asked;
     bool was_taken = flow->is_taken;
 
     if (flowing->lease != flow->lease) {
-        end_asked(flows);
+        end_asked_flow(flows);
         return false;
     }
     if (flowing->has_ask && !(lives && has_ask(house, flow))) {
         flow->is_taken = true;
-        note(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
+        note_flow(flows, DOMI_RECORD_ASK_IN, flow, begin_ns);
     }
-    if (!flow->is_taken && !is_unanswered(flow)) { /* it was handled before it was watched */
-        end_asked(flows);
+    if (!flow->is_taken && !is_unanswered(flow)) { /* the ask was handled before it was watched */
+        end_asked_flow(flows);
         return false;
     }
     if (!flow->is_taken || (lives && holds_ask(house, flow)))
         return flow->is_taken != was_taken;
-    note(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
-    end_asked(flows);
+    note_flow(flows, DOMI_RECORD_ANSWER_OUT, flow, begin_ns);
+    end_asked_flow(flows);
     return true;
 }
 
-static bool follow_asking(domi_flows *flows, const domi_flowing *flowing, uint64_t begin_ns)
+static bool follow_asking_actor(domi_flows *flows, const domi_flowing *flowing, uint64_t begin_ns)
 {
     if (!flowing->is_answered && is_unanswered(&flows->asking))
         return false;
     if (!flowing->is_answered)
-        note(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
-    end_asking(flows);
+        note_flow(flows, DOMI_RECORD_ANSWER_IN, &flows->asking, begin_ns);
+    end_asking_flow(flows);
     return !flowing->is_answered;
 }
 
-static void drop_old(domi_flows *flows, uint64_t now_ns)
+static void drop_old_flows(domi_flows *flows, uint64_t now_ns)
 {
     if (house_of(&flows->asking) != NULL && now_ns > flows->asking.since_ns + AGE_NS)
-        end_asking(flows);
+        end_asking_flow(flows);
     if (house_of(&flows->asked) != NULL && now_ns > flows->asked.since_ns + AGE_NS)
-        end_asked(flows);
+        end_asked_flow(flows);
 }
 
 /* ---- A new one ------------------------------------------------------------------------------- */
@@ -185,7 +185,7 @@ static domi_promise *find_new_ask(const domi_manager *manager, const domi_house 
 
 /* The flows of the thread that is asked, claimed; NULL if it records nothing or watches another one
  * already. */
-static domi_flows *claim(domi_thread *thread)
+static domi_flows *claim_flows(domi_thread *thread)
 {
     /* acquire: pairs with the store in domi_flows_new(). */
     domi_flows *flows = atomic_load_explicit(&thread->flows, memory_order_acquire);
@@ -193,14 +193,15 @@ static domi_flows *claim(domi_thread *thread)
 
     if (flows == NULL || domi_thread_recorder(thread) == NULL)
         return NULL;
-    /* acquire: pairs with end_asked(). */
+    /* acquire: pairs with end_asked_flow(). */
     return atomic_compare_exchange_strong_explicit(&flows->claimed, &none, 1, memory_order_acquire,
                                                    memory_order_relaxed)
                ? flows
                : NULL;
 }
 
-static void watch(domi_flow *flow, const domi_house *house, uint32_t lease, const domi_flow *as)
+static void watch_house(domi_flow *flow, const domi_house *house, uint32_t lease,
+                        const domi_flow *as)
 {
     flow->lease = lease;
     flow->serial = as->serial;
@@ -221,7 +222,7 @@ static bool begin_flow(domi_flows *flows, const domi_manager *manager, const dom
     if (promise == NULL)
         return false;
     const domus_address asked = promise->target;
-    domi_flows *others = claim(asked.house->home->thread);
+    domi_flows *others = claim_flows(asked.house->home->thread);
     if (others == NULL)
         return false;
     const domi_flow flow = {
@@ -231,9 +232,9 @@ static bool begin_flow(domi_flows *flows, const domi_manager *manager, const dom
         .number = (uint64_t)(manager->index + 1) << 40 | ++flows->count,
         .since_ns = begin_ns,
     };
-    watch(&flows->asking, house, flowing->lease, &flow);
-    watch(&others->asked, asked.house, asked.lease, &flow);
-    note(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
+    watch_house(&flows->asking, house, flowing->lease, &flow);
+    watch_house(&others->asked, asked.house, asked.lease, &flow);
+    note_flow(flows, DOMI_RECORD_ASK_OUT, &flow, begin_ns);
     return true;
 }
 
@@ -246,10 +247,10 @@ bool domi_flows_end_run(domi_flows *flows, const domi_manager *manager, const do
     if (flows == NULL)
         return false;
     if (flowing->is_asked)
-        is_recorded = follow_asked(flows, house, flowing, lives, begin_ns);
+        is_recorded = follow_asked_actor(flows, house, flowing, lives, begin_ns);
     if (flowing->is_asking)
-        is_recorded |= follow_asking(flows, flowing, begin_ns);
-    drop_old(flows, begin_ns);
+        is_recorded |= follow_asking_actor(flows, flowing, begin_ns);
+    drop_old_flows(flows, begin_ns);
     if (may_begin && lives && house_of(&flows->asking) == NULL)
         is_recorded |= begin_flow(flows, manager, house, flowing, begin_ns);
     return is_recorded;

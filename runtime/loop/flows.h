@@ -24,18 +24,18 @@ struct domi_promise;
 
 /* An ask that is watched. */
 typedef struct domi_flow {
-    _Atomic(const domi_house *) house; /* whose runs are watched; NULL: nothing is */
-    uint32_t lease;                    /* of the actor that lives there */
-    uint32_t serial;                   /* of the promise at the ask */
-    struct domi_promise *promise;      /* of the asker */
-    const domus_type *type;            /* of the ask */
-    uint64_t number;                   /* of the flow */
+    _Atomic(const domi_house *) house; /* the house whose runs are watched; NULL: none */
+    uint32_t lease;                    /* the lease of the actor that lives in the house */
+    uint32_t serial;                   /* the serial of the promise when the ask was made */
+    struct domi_promise *promise;      /* the promise of the asker */
+    const domus_type *type;            /* the type of the ask */
+    uint64_t number;                   /* the number of the flow */
     uint64_t since_ns;                 /* when the ask was made */
-    bool is_taken;                     /* it was handled; only of one that was asked */
+    bool is_taken; /* the ask was handled; set only for an actor that was asked */
 } domi_flow;
 
 typedef struct domi_flows {
-    domi_recorder *recorder; /* of the thread; constant */
+    domi_recorder *recorder; /* the recorder of the thread; constant */
     domi_flow asking;        /* the ask of an actor of this thread */
     uint64_t count;          /* flows that have begun here */
     /* The ask to an actor of this thread. The asker's thread takes `claimed` from 0 to 1, writes
@@ -48,8 +48,8 @@ typedef struct domi_flows {
 typedef struct domi_flowing {
     uint32_t lease;
     const domus_stack *newest; /* the first parked conversation of the house; NULL: none */
-    const struct domi_promise *waits_for; /* what it waits for */
-    uint32_t serial;                      /* of that promise */
+    const struct domi_promise *waits_for; /* the promise for which `newest` waits */
+    uint32_t serial;                      /* the serial of `waits_for` */
     bool is_asked;                        /* the house is watched, because it was asked */
     bool has_ask;                         /* and the ask waits in its mailbox */
     bool is_asking;                       /* the house is watched, because it has asked */

@@ -41,7 +41,7 @@ static void look_at_ring(domi_thread *thread)
         domi_system_fail(thread->system, thread->manager.index, io->failed);
     }
     if (io->refusals == REFUSALS_TOLD) {
-        io->refusals++; /* so that one line is logged for each such series of refusals */
+        io->refusals++; /* this logs one line for each series of refusals */
         domi_log_line(thread->system, DOMUS_LOG_WARNING, thread->manager.index,
                       "the kernel has no room for io operations: trying again");
     }

@@ -35,10 +35,10 @@ static void remember_spans(domi_thread *thread, domi_observing *observing)
 }
 
 /* Measure, if there is memory for that; otherwise the next tick tries again. */
-static bool begin(domi_thread *thread)
+static bool begin_measuring(domi_thread *thread)
 {
     domi_observing *observing =
-        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own */
+        atomic_load_explicit(&thread->observing, memory_order_relaxed); /* its own field */
 
     if (observing == NULL) {
         observing = domi_memory_new(sizeof *observing);
@@ -56,7 +56,7 @@ static bool begin(domi_thread *thread)
 }
 
 /* Let the records of the thread go to a recorder, or nowhere (NULL). */
-static void record_to(domi_thread *thread, domi_recorder *recorder)
+static void set_recorder(domi_thread *thread, domi_recorder *recorder)
 {
     domi_observing *observing = atomic_load_explicit(&thread->observing, memory_order_relaxed);
 
@@ -88,7 +88,7 @@ static bool begin_recording(domi_thread *thread)
         domi_flows_new(thread, observing->recorder) == NULL)
         return false;
     domi_spans_forget_stall(observing->recorder);
-    record_to(thread, observing->recorder);
+    set_recorder(thread, observing->recorder);
     return true;
 }
 
@@ -144,10 +144,10 @@ void domi_observing_follow(domi_thread *thread)
     }
     count_spans(thread, level != DOMUS_PROFILE_OFF);
     if (level < DOMUS_PROFILE_SPANS)
-        record_to(thread, NULL);
+        set_recorder(thread, NULL);
     if (level < DOMUS_PROFILE_HISTOGRAMS)
         thread->manager.observer = NULL;
-    else if (!begin(thread))
+    else if (!begin_measuring(thread))
         level = DOMUS_PROFILE_COUNTERS;
     else if (level == DOMUS_PROFILE_SPANS && !begin_recording(thread))
         level = DOMUS_PROFILE_HISTOGRAMS;

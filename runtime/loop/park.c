@@ -143,7 +143,7 @@ bool domi_thread_rest_begin(domi_thread *thread, uint64_t *ret_until_ns)
         domi_thread_note_busy(thread);
         return false;
     }
-    thread->state_took_ns = 0; /* what io brings from now on does not wait for phase 3 */
+    thread->state_took_ns = 0; /* messages that io brings from now on do not wait for phase 3 */
     if (domi_thread_steal(thread))
         return false;
     if (domi_thread_trim_idle(thread))

@@ -5,16 +5,16 @@
 #include "house/message/belt.h"
 #include "runtime/trace/recorder.h"
 
-#define COST_NS     800u /* of measuring one run, with the looks at those around it */
+#define COST_NS     800u /* the cost of measuring one run and of looking at the runs around it */
 #define COST_SHARE  50u  /* measuring takes one part in so many */
 #define WEIGHT_MOST 2048u
-#define NEAR_RUNS   64u /* as many as run between two looks, at most */
+#define NEAR_RUNS   64u /* at most this many runs lie between two looks */
 #define REST_SHARE  8u  /* after a wait none is measured for so many times its runs */
 #define SHORT_NS    1000u
 
 /* Choose the next run that is measured, by chance: of actors that take turns, a fixed number would
  * show only one. */
-static void choose_next(domi_run_observer *observer, uint64_t run_ns)
+static void choose_next_run(domi_run_observer *observer, uint64_t run_ns)
 {
     observer->average_ns = (7 * observer->average_ns + run_ns) / 8;
     uint64_t wanted = COST_NS * COST_SHARE / (observer->average_ns + 1);
@@ -50,7 +50,8 @@ static void end_wait(domi_run_observer *observer, const domi_manager *manager, u
 
 /* --- deliveries ------------------------------------------------------------------------------- */
 
-/* A thread for which something lies on a belt that it has not taken; NULL: there is none. */
+/* Returns the manager of a thread for which an untaken message lies on a belt; NULL: there is none.
+ */
 static domi_manager *receiver_by_belt(const domi_manager *manager)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
@@ -142,7 +143,7 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
         domi_wait_look(&observer->waiting, manager, lease, tally, handled, begin_ns, &waited_ns))
         end_wait(observer, manager, waited_ns);
     bool has_flow = domi_flows_end_run(observer->flows, manager, house, &flowing, begin_ns, is_due);
-    if (!is_due && !has_flow && !has_request) /* it was measured for the waiter alone */
+    if (!is_due && !has_flow && !has_request) /* this run was measured only for its waiting time */
         return handled;
     uint64_t end_ns = domi_clock_now(observer->waiting.clock);
     if (is_channels)
@@ -163,7 +164,7 @@ __attribute__((noinline)) static uint32_t run_measured(domi_manager *manager, do
         note_waiter(observer, manager, newest, end_ns);
     note_delivery(manager, belted, end_ns);
     observer->seen_runs = runs;
-    choose_next(observer, end_ns - begin_ns);
+    choose_next_run(observer, end_ns - begin_ns);
     return handled;
 }
 
@@ -195,7 +196,8 @@ void domi_run_observer_begin(domi_run_observer *observer, domi_manager *manager)
     observer->seen_runs = observer->next_run = domi_counter_read(&manager->counters.runs);
     observer->rest_runs = observer->answers.rest_runs = 0;
     observer->answers.house = NULL;
-    /* Both have gone on unseen since it measured last. Relaxed: a time and nothing else. */
+    /* Nothing was observed since the last measurement, so the message that was followed may be
+     * gone. Relaxed: the value is only a time. */
     observer->waiting.waiter.house = NULL;
     atomic_store_explicit(&manager->mail.sampled_ns, 0, memory_order_relaxed);
     manager->observer = &observer->waiting.functions;

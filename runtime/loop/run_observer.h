@@ -26,11 +26,11 @@ typedef struct domi_run_observer {
     uint64_t next_run;          /* at this count the next run is measured */
     /* up to this count of runs no wait is measured; while one is, the count when it began */
     uint64_t rest_runs;
-    uint64_t average_ns; /* of measured runs */
+    uint64_t average_ns; /* the average length of the measured runs */
     uint64_t reaped_ns;  /* when the completions of this iteration were reaped */
     domi_random chance;
-    struct domi_recorder *recorder; /* of runs, too; NULL: none */
-    domi_answer_observer answers;   /* of requests of peers */
+    struct domi_recorder *recorder; /* gets records of runs, too; NULL: no recorder */
+    domi_answer_observer answers;   /* measures the answers to requests of peers */
     domi_flows *flows;              /* asks whose way is recorded; NULL: nothing is recorded */
     domi_histogram runs;
     domi_histogram waits;

@@ -4,8 +4,9 @@
 
 #include "runtime/trace/recorder.h"
 
-/* This is a domi_recorder.find_run. The thread's words may change while they are read: then the run
- * may be another one, or that of another message; both are the thread's, and of this moment. */
+/* This function is a domi_recorder.find_run. The thread's words may change while they are read. The
+ * result may then be the run before or after, or that of another message, but always a run of this
+ * thread at this moment. */
 static bool find_run(const void *thread_, domi_record *ret_record)
 {
     const domi_thread *thread = thread_;
@@ -47,7 +48,7 @@ void domi_spans_note_park(domi_thread *thread, bool begins)
         domi_recorder_end(recorder, DOMI_RECORD_PARK, 0, domi_clock_now(thread->clock));
 }
 
-static domi_record_kind kind_of(bool stands_in)
+static domi_record_kind choose_record_kind(bool stands_in)
 {
     return stands_in ? DOMI_RECORD_STAND_IN : DOMI_RECORD_STEAL;
 }
@@ -55,14 +56,15 @@ static domi_record_kind kind_of(bool stands_in)
 void domi_spans_note_loan(domi_thread *thread, const domus_behaviour *behaviour, uint32_t victim,
                           bool stands_in)
 {
-    domi_recorder_begin(domi_thread_recorder(thread), kind_of(stands_in), thread->stamp_ns,
-                        behaviour, victim);
+    domi_recorder_begin(domi_thread_recorder(thread), choose_record_kind(stands_in),
+                        thread->stamp_ns, behaviour, victim);
 }
 
 void domi_spans_note_loan_end(domi_thread *thread, bool stands_in)
 {
     domi_recorder *recorder = domi_thread_recorder(thread);
-    const domi_recorder_place *open = &recorder->open[domi_record_depth_of(kind_of(stands_in))];
+    const domi_recorder_place *open =
+        &recorder->open[domi_record_depth_of(choose_record_kind(stands_in))];
     uint64_t now_ns = domi_clock_now(thread->clock);
 
     domi_recorder_end(recorder, DOMI_RECORD_STALL, thread->stamp_ns, now_ns);
@@ -71,5 +73,5 @@ void domi_spans_note_loan_end(domi_thread *thread, bool stands_in)
         recorder, DOMI_RECORD_RUN, thread->stamp_ns, now_ns,
         atomic_load_explicit((_Atomic(const void *) *)(uintptr_t)&open->name, memory_order_relaxed),
         (uintptr_t)domi_manager_handling(&thread->manager));
-    domi_recorder_end(recorder, kind_of(stands_in), 0, now_ns);
+    domi_recorder_end(recorder, choose_record_kind(stands_in), 0, now_ns);
 }

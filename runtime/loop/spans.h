@@ -30,7 +30,7 @@ static inline void domi_spans_begin_park(domi_thread *thread)
         domi_spans_note_park(thread, true);
 }
 
-/* It has woken, and has not stamped the time yet. */
+/* End the record of a park: the thread has woken, and has not stamped the time yet. */
 static inline void domi_spans_end_park(domi_thread *thread)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))
@@ -45,7 +45,7 @@ static inline void domi_spans_begin_loan(domi_thread *thread, const domus_behavi
         domi_spans_note_loan(thread, behaviour, victim, stands_in);
 }
 
-/* It has run that house, and has not stamped the time yet. */
+/* End the record of a loan: the thread has run that house, and has not stamped the time yet. */
 static inline void domi_spans_end_loan(domi_thread *thread, bool stands_in)
 {
     if (DOMI_UNLIKELY(domi_thread_recorder(thread) != NULL))

@@ -33,7 +33,7 @@ static bool look_arrivals(domi_manager *manager)
  * loop, which is half of the cost of a message between two spinning threads. The ring then
  * waits no longer than it would for a usual phase 3. Returns false if there is something for
  * the other phases. */
-static bool take_at_once(domi_thread *thread)
+static bool run_arrivals_at_once(domi_thread *thread)
 {
     domi_manager *manager = &thread->manager;
 
@@ -77,11 +77,12 @@ bool domi_thread_spin(domi_thread *thread)
         if (arrived) {
             domi_thread_stamp(thread, DOMI_SPAN_OTHER);
             domi_thread_learn_spin(thread);
-            found = !take_at_once(thread);
+            found = !run_arrivals_at_once(thread);
             thread->rest_from_ns = thread->stamp_ns;
             until_ns = spin_until(thread);
             now_ns = thread->stamp_ns; /* the look at the end of phase 3 has read the clock */
-            continue; /* messages come first; take_at_once() limits how long the ring waits */
+            continue; /* messages come first; run_arrivals_at_once() limits how long the ring waits
+                       */
         }
         found = domi_thread_has_work(thread) || domi_thread_is_waking(thread) ||
                 thread->io.backend->pending(thread->io.ring);

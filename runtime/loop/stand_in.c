@@ -40,7 +40,7 @@ static uint64_t long_ns(const domi_thread *thread)
     return thread->config->scheduler.idle.stand_in_ns / 5;
 }
 
-/* Sleepers may wait for so long: 200 us, if a doze takes 2 ms. */
+/* Returns for how long sleepers may wait: 200 us, if a doze takes 2 ms. */
 static uint64_t wait_ns(const domi_thread *thread)
 {
     return thread->config->scheduler.idle.doze_ns / 10;
@@ -50,8 +50,8 @@ static uint64_t wait_ns(const domi_thread *thread)
  * these it wakes them. */
 #define ROUNDS 8u
 
-/* Wake those whom the holder has given something in the name of the sleeper. */
-static void wake_noted_by(domi_manager *manager)
+/* Wake the threads to which the holder has sent messages in the name of the sleeper. */
+static void wake_noted_sleepers(domi_manager *manager)
 {
     domi_sleepers *sleepers = &manager->sleepers;
 
@@ -61,7 +61,7 @@ static void wake_noted_by(domi_manager *manager)
 
 /* True if the held thread has something to do that only it can do. Its ring is not looked at: the
  * holder has given it nothing, and the kernel wakes the thread for all else. */
-static bool is_needed(domi_thread *sleeper)
+static bool is_sleeper_needed(domi_thread *sleeper)
 {
     return domi_manager_has_work(&sleeper->manager) || domi_thread_is_waking(sleeper) ||
            domi_thread_has_to_follow(sleeper, memory_order_seq_cst) ||
@@ -70,7 +70,7 @@ static bool is_needed(domi_thread *sleeper)
 
 /* Take the one house that is ready at the held home as a loan. Returns NULL if there is none, or
  * more than one, or if it may not be lent. */
-static domi_loan *borrow(domi_thread *thread, domi_manager *home)
+static domi_loan *borrow_ready_house(domi_thread *thread, domi_manager *home)
 {
     domi_queue *queue = &home->schedule.ready[DOMUS_STATE];
 
@@ -85,7 +85,7 @@ static domi_loan *borrow(domi_thread *thread, domi_manager *home)
 
 /* Hold the sleeper, and do what can be done for it. Returns false if it could not be held.
  * `*ret_loan` gets a house to run, or NULL. */
-static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan **ret_loan)
+static bool hold_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan **ret_loan)
 {
     domi_manager *home = &sleeper->manager;
 
@@ -101,9 +101,9 @@ static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan
     domi_manager_take_plain_arrivals(home);
     home->belts.kept_off = false;
     if (runs)
-        *ret_loan = borrow(thread, home);
-    bool left = is_needed(sleeper);
-    wake_noted_by(home);
+        *ret_loan = borrow_ready_house(thread, home);
+    bool left = is_sleeper_needed(sleeper);
+    wake_noted_sleepers(home);
     domi_pool_flush_returns(home);
     home->owner = owner;
     if (domi_park_release(&home->park, left)) {
@@ -114,7 +114,7 @@ static bool hold(domi_thread *thread, domi_thread *sleeper, bool runs, domi_loan
 }
 
 /* From now on wake sleepers at once, for a while. */
-static void distrust(domi_thread *thread)
+static void stop_standing_in_for_a_while(domi_thread *thread)
 {
     uint64_t now_ns = thread->stamp_ns;
 
@@ -127,42 +127,43 @@ static void distrust(domi_thread *thread)
 }
 
 /* Run the loan, and remember how long it took. */
-static void run(domi_thread *thread, domi_loan *loan)
+static void run_borrowed_loan(domi_thread *thread, domi_loan *loan)
 {
     uint64_t before_ns = thread->stamp_ns;
     uint64_t runs_seen = thread->stealing.runs_seen;
 
     thread->stealing.loan = loan;
     domi_thread_run_loan(thread, true);
-    thread->stealing.runs_seen = runs_seen; /* this iteration was not idle */
+    /* The code that steals then sees that this iteration was not idle. */
+    thread->stealing.runs_seen = runs_seen;
     uint64_t run_ns = thread->stamp_ns - before_ns;
     /* The thread may have lost its CPU in a run that seems to be much longer. */
     uint64_t counted_ns = run_ns < 8 * long_ns(thread) ? run_ns : 8 * long_ns(thread);
     thread->stand_in_ns = (3 * thread->stand_in_ns + counted_ns) / 4;
     if (run_ns > wait_ns(thread))
-        distrust(thread);
+        stop_standing_in_for_a_while(thread);
     else if (thread->stand_in_ns > long_ns(thread))
         thread->manager.sleepers.until_ns = 0;
 }
 
 /* Do what a noted thread would wake for, or wake it. */
-static void serve(domi_thread *thread, domi_thread *sleeper, bool runs)
+static void serve_sleeper(domi_thread *thread, domi_thread *sleeper, bool runs)
 {
     domi_loan *loan;
 
-    if (!hold(thread, sleeper, runs, &loan))
+    if (!hold_sleeper(thread, sleeper, runs, &loan))
         domi_manager_wake(&thread->manager, &sleeper->manager);
     else if (loan != NULL)
-        run(thread, loan);
+        run_borrowed_loan(thread, loan);
 }
 
 void domi_thread_end_notes(domi_thread *thread)
 {
     thread->manager.sleepers.until_ns = 0;
-    wake_noted_by(&thread->manager);
+    wake_noted_sleepers(&thread->manager);
 }
 
-static bool stands_in(const domi_thread *thread)
+static bool may_stand_in(const domi_thread *thread)
 {
     const domus_config *config = thread->config;
 
@@ -175,7 +176,8 @@ static bool are_runs_short(domi_thread *thread)
 {
     if (thread->stand_in_ns <= long_ns(thread))
         return true;
-    thread->stand_in_ns -= thread->stand_in_ns / 8; /* so it is tried again some time */
+    /* The average sinks, so standing in is tried again after some time. */
+    thread->stand_in_ns -= thread->stand_in_ns / 8;
     return false;
 }
 
@@ -183,7 +185,7 @@ void domi_thread_begin_notes(domi_thread *thread, uint64_t asleep_ns)
 {
     uint64_t now_ns = thread->stamp_ns;
 
-    if (!stands_in(thread))
+    if (!may_stand_in(thread))
         return;
     thread->dozes = thread->was_held || now_ns - asleep_ns < thread->config->scheduler.idle.doze_ns;
     thread->was_held = false;
@@ -201,18 +203,18 @@ uint64_t domi_thread_doze_until(const domi_thread *thread, uint64_t until_ns)
 
 bool domi_thread_is_doze(const domi_thread *thread, uint64_t until_ns)
 {
-    return stands_in(thread) &&
+    return may_stand_in(thread) &&
            until_ns <= thread->stamp_ns + thread->config->scheduler.idle.doze_ns;
 }
 
-static void wake_all(domi_thread *thread)
+static void wake_all_sleepers(domi_thread *thread)
 {
     domi_sleepers *sleepers = &thread->manager.sleepers;
 
     /* The clock was read for the first note, perhaps behind the newest stamp. */
     if (sleepers->count != 0 && thread->stamp_ns > sleepers->since_ns + wait_ns(thread))
-        distrust(thread);
-    wake_noted_by(&thread->manager);
+        stop_standing_in_for_a_while(thread);
+    wake_noted_sleepers(&thread->manager);
 }
 
 void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
@@ -224,7 +226,7 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
     /* With an ioRatio of 100 the queue of this phase is not all there is. */
     if (!is_idle || thread->stamp_ns >= sleepers->until_ns ||
         thread->manager.schedule.ready[DOMUS_STATE].count != 0) {
-        wake_all(thread);
+        wake_all_sleepers(thread);
         return;
     }
     uint64_t begun_ns = thread->stamp_ns;
@@ -235,8 +237,8 @@ void domi_thread_wake_sleepers(domi_thread *thread, bool is_idle)
         for (uint32_t i = 0; i < noted.count; i++) {
             /* The last round settles what the one before has run. */
             bool runs = round + 1 < ROUNDS && thread->stamp_ns - begun_ns < long_ns(thread);
-            serve(thread, &thread->system->threads[noted.indices[i]], runs);
+            serve_sleeper(thread, &thread->system->threads[noted.indices[i]], runs);
         }
     }
-    wake_all(thread);
+    wake_all_sleepers(thread);
 }

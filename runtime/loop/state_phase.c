@@ -56,7 +56,7 @@ static void look_between_runs(domi_thread *thread, domi_queue *queue, uint32_t h
 
 /* With an ioRatio of `auto`: the deadline is over. Put it off, unless another phase has something
  * to do or maxBudget is over. */
-static bool goes_on(domi_thread *thread, uint64_t *deadline_ns)
+static bool may_phase_go_on(domi_thread *thread, uint64_t *deadline_ns)
 {
     const domi_manager *manager = &thread->manager;
     const domi_io *io = &thread->io;
@@ -98,7 +98,7 @@ DOMI_INLINE uint32_t run_state_by(domi_thread *thread, domi_queue *queue, uint64
         houses = messages = 0;
         if (thread->stamp_ns < deadline_ns || queue->count == 0)
             continue;
-        if (goes_on(thread, &deadline_ns))
+        if (may_phase_go_on(thread, &deadline_ns))
             continue;
         domi_counter_add(&thread->counters.deadline_expiries, 1);
         domi_counter_add(&thread->counters.deadline_overrun_ns, thread->stamp_ns - deadline_ns);
@@ -150,7 +150,8 @@ void domi_phase_state(domi_thread *thread)
     uint32_t houses;
 
     if (ready->count == 0 && domi_loans_count_shown(&thread->manager) != 0)
-        domi_thread_adjust_exposed(thread, ready); /* it may take some back */
+        /* The thread may take some exposed houses back. */
+        domi_thread_adjust_exposed(thread, ready);
     if (ready->count == 0) {
         /* Exposed houses that the last publication counted may have been taken since. Relaxed: only
          * this thread writes the word. */

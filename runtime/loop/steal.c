@@ -40,7 +40,7 @@
 #define STALE_NS UINT64_C(2000000)
 
 /* Returns scheduler.steal.floor: with no more ready houses than this nothing is lent. */
-static uint32_t floor_of(const domi_thread *thread)
+static uint32_t get_steal_floor(const domi_thread *thread)
 {
     return thread->config->scheduler.steal.floor;
 }
@@ -74,13 +74,13 @@ static void leave_victim(domi_thread *thread)
     stealing->victim = DOMI_NO_VICTIM;
 }
 
-static bool is_overwhelmed(const domi_thread *thread, uint32_t index)
+static bool is_thread_overwhelmed(const domi_thread *thread, uint32_t index)
 {
     const domi_manager *manager = thread->manager.managers[index];
     uint64_t readies = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&manager->loans.lendable,
                                             memory_order_relaxed);
 
-    return readies > floor_of(thread) &&
+    return readies > get_steal_floor(thread) &&
            thread->stealing.idle_count * readies >= thread->config->scheduler.steal.aggression;
 }
 
@@ -101,7 +101,7 @@ static uint32_t find_overwhelmed(const domi_thread *thread, uint32_t start, uint
 
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index = (start + i) % threads;
-        if (index != thread->manager.index && is_overwhelmed(thread, index))
+        if (index != thread->manager.index && is_thread_overwhelmed(thread, index))
             return index;
     }
     return DOMI_NO_VICTIM;
@@ -114,7 +114,7 @@ static bool choose_victim(domi_thread *thread)
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
 
-    if (stealing->victim != DOMI_NO_VICTIM && is_overwhelmed(thread, stealing->victim))
+    if (stealing->victim != DOMI_NO_VICTIM && is_thread_overwhelmed(thread, stealing->victim))
         return true;
     leave_victim(thread);
     uint32_t start = (uint32_t)domi_random_below(&stealing->random, threads);
@@ -134,7 +134,7 @@ void domi_thread_note_busy(domi_thread *thread)
 }
 
 /* True if the last iteration was idle: it ran no house of its own and reaped no completion. */
-static bool was_idle(domi_thread *thread)
+static bool was_iteration_idle(domi_thread *thread)
 {
     uint64_t runs = domi_counter_read(&thread->manager.counters.runs);
     bool idle = runs == thread->stealing.runs_seen && thread->brought == 0;
@@ -145,7 +145,7 @@ static bool was_idle(domi_thread *thread)
 
 /* Give up stealing, because there was nothing to steal or the thief waited in vain. Returns true if
  * the thread may sleep. */
-static bool give_up(domi_thread *thread)
+static bool give_up_stealing(domi_thread *thread)
 {
     if (domi_thread_is_waking(thread) && thread->stealing.victim == DOMI_NO_VICTIM &&
         thread->stealing.idle_count < WOKEN_LOOKS)
@@ -159,7 +159,7 @@ static bool give_up(domi_thread *thread)
  * thread holds the victim's lock, so the thief goes on to the next thread for which the condition
  * holds. It tries each thread once; if all locks are held, it comes again in the next iteration, as
  * long as its patience lasts. */
-static domi_loan *take_from_any(domi_thread *thread)
+static domi_loan *take_loan_from_any_victim(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
     uint32_t threads = thread->manager.threads;
@@ -183,7 +183,7 @@ bool domi_thread_steal(domi_thread *thread)
 {
     domi_stealing *stealing = &thread->stealing;
 
-    if (!was_idle(thread)) {
+    if (!was_iteration_idle(thread)) {
         domi_thread_note_busy(thread);
         return false;
     }
@@ -191,10 +191,10 @@ bool domi_thread_steal(domi_thread *thread)
     if (!thread->config->scheduler.steal.enabled || thread->manager.threads == 1)
         return false;
     if (!choose_victim(thread))
-        return !give_up(thread);
+        return !give_up_stealing(thread);
     /* the thief may wait for long, and its timers need the time */
     domi_thread_stamp(thread, DOMI_SPAN_OTHER);
-    stealing->loan = take_from_any(thread);
+    stealing->loan = take_loan_from_any_victim(thread);
     if (stealing->loan != NULL) {
         end_waking(thread);
         stealing->patience = 0;
@@ -203,7 +203,7 @@ bool domi_thread_steal(domi_thread *thread)
     domi_pause();
     if (++stealing->patience <= stealing->patience_max)
         return true;
-    return !give_up(thread);
+    return !give_up_stealing(thread);
 }
 
 void domi_thread_run_loan(domi_thread *thread, bool stands_in)
@@ -228,7 +228,7 @@ void domi_thread_run_loan(domi_thread *thread, bool stands_in)
 /* --- the victim ------------------------------------------------------------------------------- */
 
 /* True if the other thread sleeps or spins. A thread that spins sees `waking` by itself. */
-static bool is_idle(const domi_manager *other)
+static bool is_thread_idle(const domi_manager *other)
 {
     uint32_t word = domi_park_peek(&other->park);
 
@@ -249,7 +249,7 @@ static bool wake_sleeper(domi_thread *thread)
         domi_manager *other = manager->managers[index];
         uint32_t none = 0;
 
-        if (index == manager->index || !is_idle(other))
+        if (index == manager->index || !is_thread_idle(other))
             continue;
         /* seq_cst: this comes before the look at the other's park word, as a put does. The other
          * thread may have been woken since for something else and be about to sleep; then its
@@ -264,7 +264,7 @@ static bool wake_sleeper(domi_thread *thread)
 }
 
 /* Note how many houses are exposed now, and the time. */
-static void note_shown(domi_thread *thread, uint32_t shown)
+static void note_exposed_houses(domi_thread *thread, uint32_t shown)
 {
     thread->stealing.shown = shown;
     thread->stealing.shown_since_ns = thread->stamp_ns;
@@ -272,10 +272,10 @@ static void note_shown(domi_thread *thread, uint32_t shown)
 
 /* Were the houses exposed for too long? A thief that counts itself in `thieves` may be in a long
  * handler, and the houses that wait for it must not starve. */
-static bool is_stale(domi_thread *thread, uint32_t shown)
+static bool is_exposure_stale(domi_thread *thread, uint32_t shown)
 {
     if (shown < thread->stealing.shown)
-        note_shown(thread, shown);
+        note_exposed_houses(thread, shown);
     if (thread->stamp_ns - thread->stealing.shown_since_ns < STALE_NS)
         return false;
     thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
@@ -284,7 +284,7 @@ static bool is_stale(domi_thread *thread, uint32_t shown)
 
 /* True if runs are long enough to lend. A loan costs about a microsecond: its record, three cache
  * lines to and fro, a look. */
-static bool is_worth_it(const domi_thread *thread)
+static bool is_stealing_worth_it(const domi_thread *thread)
 {
     return thread->stealing.run_ns >= thread->stealing.min_run_ns;
 }
@@ -312,7 +312,7 @@ static uint32_t houses_between_looks(const domi_thread *thread)
  * are noticed at the first of them. */
 uint32_t domi_thread_runs_before_first_look(const domi_thread *thread, uint32_t count)
 {
-    if (count <= floor_of(thread) || thread->manager.threads == 1 ||
+    if (count <= get_steal_floor(thread) || thread->manager.threads == 1 ||
         !thread->config->scheduler.steal.enabled)
         return houses_between_looks(thread);
     return 1;
@@ -332,14 +332,14 @@ void domi_thread_publish_depth(domi_thread *thread, uint32_t count)
     uint32_t readies = count + domi_loans_count_shown(&thread->manager);
 
     atomic_store_explicit(&thread->manager.loans.readies, readies, memory_order_relaxed);
-    atomic_store_explicit(&thread->manager.loans.lendable, is_worth_it(thread) ? readies : 0,
-                          memory_order_relaxed);
+    atomic_store_explicit(&thread->manager.loans.lendable,
+                          is_stealing_worth_it(thread) ? readies : 0, memory_order_relaxed);
 }
 
 void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
 {
     domi_manager *manager = &thread->manager;
-    uint32_t floor = floor_of(thread);
+    uint32_t floor = get_steal_floor(thread);
     uint32_t shown = domi_loans_count_shown(manager);
 
     if ((shown == 0 && queue->count <= floor) || !thread->config->scheduler.steal.enabled)
@@ -347,10 +347,10 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
     /* A sleeper that was woken and has not looked yet wants houses, too: those that were exposed
      * for it are not taken back. */
     bool wanted =
-        is_worth_it(thread) &&
+        is_stealing_worth_it(thread) &&
         (atomic_load_explicit(&manager->loans.thieves, memory_order_relaxed) != 0 ||
          (shown != 0 && atomic_load_explicit(&thread->system->waking, memory_order_relaxed) != 0));
-    if (shown != 0 && (!wanted || queue->count == 0 || is_stale(thread, shown))) {
+    if (shown != 0 && (!wanted || queue->count == 0 || is_exposure_stale(thread, shown))) {
         (void)domi_loans_take_back(manager, queue);
         return;
     }
@@ -358,7 +358,7 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
         return;
     /* The woken thread must find something at once: if runs are long, it sleeps again before the
      * next look. */
-    if (manager->threads > 1 && is_worth_it(thread) && wake_sleeper(thread))
+    if (manager->threads > 1 && is_stealing_worth_it(thread) && wake_sleeper(thread))
         wanted = true;
     if (wanted && shown < floor) {
         uint32_t surplus = queue->count - floor;
@@ -367,6 +367,6 @@ void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue)
         if (more + shown == 0)
             thread->stealing.alone_until_ns = thread->stamp_ns + ALONE_NS;
         if (more != 0)
-            note_shown(thread, more + shown);
+            note_exposed_houses(thread, more + shown);
     }
 }

@@ -8,8 +8,8 @@
  * more to give back. The thread itself. */
 bool domi_thread_trim(domi_thread *thread, uint32_t objects);
 
-/* As domi_thread_trim() of an idle thread, but at most once a tick while there is nothing
- * to give back. */
+/* Do the same as domi_thread_trim() of an idle thread, but at most once a tick while there is
+ * nothing to give back. */
 bool domi_thread_trim_idle(domi_thread *thread);
 
 #endif

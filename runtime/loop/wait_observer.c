@@ -110,15 +110,15 @@ static void note_arrivals(domi_manager *manager, const domi_house *newest)
         domi_wait_note(observer, manager, newest, domi_clock_now(observer->clock));
 }
 
-static domi_run_house *choose(domi_manager *manager)
+static domi_run_house *choose_run_function(domi_manager *manager)
 {
     return domi_wait_observer_of(manager)->is_done ? domi_house_run : run_waited;
 }
 
 void domi_wait_observer_init(domi_wait_observer *observer, const domi_clock *clock)
 {
-    *observer = (domi_wait_observer){.functions = {choose, note_arrivals, NULL, domi_wait_forget},
-                                     .clock = clock};
+    *observer = (domi_wait_observer){
+        .functions = {choose_run_function, note_arrivals, NULL, domi_wait_forget}, .clock = clock};
 }
 
 void domi_wait_observer_tick(domi_wait_observer *observer, domi_manager *manager)

@@ -17,17 +17,17 @@
 /* A message that was seen when it was put, and waits. */
 typedef struct domi_waiter {
     const domi_house *house; /* NULL: none */
-    uint32_t lease;          /* of the actor that has it */
+    uint32_t lease;          /* the lease of the actor that has the message */
     uint32_t ahead;          /* messages that are handled up to its own, at most */
     uint64_t since_ns;
 } domi_waiter;
 
 typedef struct domi_wait_observer {
-    domi_observer functions; /* what the manager calls; the first field */
+    domi_observer functions; /* the functions that the manager calls; must be the first field */
     const domi_clock *clock;
     domi_waiter waiter;
     uint32_t ticks; /* since the last measurement began */
-    bool is_done;   /* it has measured one, and looks no more until the next begin */
+    bool is_done;   /* one wait was measured, and none is looked at until the next begin */
 } domi_wait_observer;
 
 /* The observer of a manager that has one. */

@@ -23,7 +23,7 @@
 #define RETRY_LAST_NS  (RETRY_FIRST_NS << 6) /* after this one the connect fails */
 #define SECOND_NS      UINT64_C(1000000000)
 
-static void count_lost(domi_net_connection *connection, uint64_t bytes)
+static void count_lost_bytes(domi_net_connection *connection, uint64_t bytes)
 {
     connection->net->totals.lost += bytes;
 }
@@ -83,7 +83,7 @@ void domi_net_connection_free(domi_net_connection *connection)
             socket->connection = NULL;
         if (socket != NULL && socket->fd < 0 && socket->owner == NULL)
             domi_net_socket_free(socket); /* nobody has accepted it */
-        count_lost(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
+        count_lost_bytes(connection, domi_net_pipe_drop_all(&connection->pipes[side]));
         domi_memory_free(connection->pipes[side].bytes);
     }
     while (connection->held.head != NULL)
@@ -126,8 +126,8 @@ static uint64_t arrival_ns(domi_net_connection *connection, uint8_t side, uint64
     return due_ns;
 }
 
-static void depart(domi_net_connection *connection, uint8_t side, domi_net_event_kind kind,
-                   uint32_t size, bool is_end)
+static void send_event_to_peer(domi_net_connection *connection, uint8_t side,
+                               domi_net_event_kind kind, uint32_t size, bool is_end)
 {
     domi_net_add_event(connection->net, &(domi_net_event){
                                             .due_ns = arrival_ns(connection, side, size),
@@ -161,21 +161,21 @@ void domi_net_push(domi_net_connection *connection, uint8_t side)
         return; /* receive_max is 0 until the connect has reached the listener */
     if (size != 0) {
         pipe->departed += size;
-        depart(connection, side, DOMI_NET_ARRIVAL, (uint32_t)size, false);
+        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, (uint32_t)size, false);
     }
     if (pipe->departed == pipe->cut_at) {
         pipe->has_cut = true;
-        depart(connection, side, DOMI_NET_CUT, 0, false);
+        send_event_to_peer(connection, side, DOMI_NET_CUT, 0, false);
     } else if (pipe->departed == pipe->end_at && !pipe->end_departed) {
         pipe->end_departed = pipe->has_ended_early = true;
-        depart(connection, side, DOMI_NET_ARRIVAL, 0, true);
+        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, 0, true);
     } else if (pipe->is_finished && pipe->departed == pipe->tail && !pipe->end_departed) {
         pipe->end_departed = true;
-        depart(connection, side, DOMI_NET_ARRIVAL, 0, true);
+        send_event_to_peer(connection, side, DOMI_NET_ARRIVAL, 0, true);
     }
     if (pipe->has_ended_early && pipe->tail > pipe->end_at) {
         pipe->has_cut = true;
-        depart(connection, side, DOMI_NET_CUT, 0, false);
+        send_event_to_peer(connection, side, DOMI_NET_CUT, 0, false);
     }
 }
 
@@ -203,7 +203,7 @@ static void stop_reading(domi_net_connection *connection, uint8_t side)
     domi_net_pipe *in = &connection->pipes[side];
 
     in->reader_gone = true;
-    count_lost(connection, domi_net_pipe_drop_readable(in));
+    count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
 }
 
 void domi_net_reset(domi_net_connection *connection, uint8_t side)
@@ -214,10 +214,10 @@ void domi_net_reset(domi_net_connection *connection, uint8_t side)
     if (connection->has_reset[side] || connection->was_reset[side])
         return;
     connection->has_reset[side] = true;
-    count_lost(connection, domi_net_pipe_drop_unsent(out));
+    count_lost_bytes(connection, domi_net_pipe_drop_unsent(out));
     out->is_dead = true;
     if (connection->sockets[!side] != NULL || side == 0)
-        depart(connection, !side, DOMI_NET_RESET, 0, false);
+        send_event_to_peer(connection, !side, DOMI_NET_RESET, 0, false);
 }
 
 void domi_net_leave(domi_net_connection *connection, uint8_t side)
@@ -247,9 +247,9 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
     connection->was_reset[side] = true;
     domi_net_tell(connection, "reset", side, 0);
     /* bytes that the other side can read already stay readable, if it still reads */
-    count_lost(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
-                                                        : domi_net_pipe_drop_behind(out));
-    count_lost(connection, domi_net_pipe_drop_behind(in));
+    count_lost_bytes(connection, connection->has_reset[!side] ? domi_net_pipe_drop_all(out)
+                                                              : domi_net_pipe_drop_behind(out));
+    count_lost_bytes(connection, domi_net_pipe_drop_behind(in));
     in->is_dead = out->is_dead = true;
     if (socket != NULL && !socket->is_dead) {
         socket->is_dead = true;
@@ -260,7 +260,7 @@ static void take_reset(domi_net_connection *connection, uint8_t side, int error)
 
 /* --- connects -------------------------------------------------------------------------------- */
 
-static void answer(domi_net_connection *connection, int error)
+static void answer_connect(domi_net_connection *connection, int error)
 {
     domi_net_add_event(connection->net, &(domi_net_event){
                                             .due_ns = arrival_ns(connection, 0, 0),
@@ -310,7 +310,7 @@ static void reach_listener(domi_net_connection *connection)
         return; /* the opener has gone, or was told that nobody answers */
     domi_net_socket *listener = domi_net_find_listener(net, &connection->ends[1]);
     if (listener == NULL || domi_net_draw(net, net->faults.refusals)) {
-        answer(connection, -ECONNREFUSED);
+        answer_connect(connection, -ECONNREFUSED);
         return;
     }
     if (!has_room(listener)) {
@@ -322,17 +322,17 @@ static void reach_listener(domi_net_connection *connection)
                                 });
         connection->retry_ns *= 2;
         if (connection->retry_ns > RETRY_LAST_NS)
-            answer(connection, -ETIMEDOUT);
+            answer_connect(connection, -ETIMEDOUT);
         return;
     }
     if (add_accepted_side(connection, listener) != 0) {
         net->is_out_of_memory = true;
-        answer(connection, -ECONNREFUSED);
+        answer_connect(connection, -ECONNREFUSED);
         return;
     }
-    answer(connection, 0);
+    answer_connect(connection, 0);
     domi_net_socket_changed(listener);
-    domi_net_push(connection, 0); /* it may be cut before the first byte */
+    domi_net_push(connection, 0); /* the connection may be cut before the first byte */
 }
 
 static void take_answer(domi_net_connection *connection, int error)
@@ -396,7 +396,8 @@ int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static void arrive(domi_net_connection *connection, uint8_t side, uint32_t size, bool is_end)
+static void arrive_at_peer(domi_net_connection *connection, uint8_t side, uint32_t size,
+                           bool is_end)
 {
     domi_net_pipe *in = &connection->pipes[side];
 
@@ -410,15 +411,15 @@ static void arrive(domi_net_connection *connection, uint8_t side, uint32_t size,
         domi_net_tell(connection, "bytes", side, size);
     }
     if (in->reader_gone && size != 0) {
-        count_lost(connection, domi_net_pipe_drop_readable(in));
+        count_lost_bytes(connection, domi_net_pipe_drop_readable(in));
         domi_net_reset(connection, side);
         return;
     }
     note_changed(connection, side);
-    note_changed(connection, !side); /* its send buffer has room */
+    note_changed(connection, !side); /* the other side's send buffer has room */
 }
 
-static void cut(domi_net_connection *connection)
+static void cut_connection(domi_net_connection *connection)
 {
     connection->is_cut = true;
     take_reset(connection, 0, ECONNRESET);
@@ -437,13 +438,13 @@ void domi_net_connection_carry_out(const domi_net_event *event)
         take_answer(connection, event->error);
         break;
     case DOMI_NET_ARRIVAL:
-        arrive(connection, event->side, event->size, event->is_end);
+        arrive_at_peer(connection, event->side, event->size, event->is_end);
         break;
     case DOMI_NET_RESET:
         take_reset(connection, event->side, ECONNRESET);
         break;
     case DOMI_NET_CUT:
-        cut(connection);
+        cut_connection(connection);
         break;
     default:
         DOMI_CHECK(false); /* the event is about a datagram */

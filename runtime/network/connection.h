@@ -7,8 +7,8 @@
 /* Begin a connect from `socket`, whose `local` is set, to `to`. Returns 0; -ENOMEM. */
 int domi_net_connect(domi_net_socket *socket, const domus_endpoint *to);
 
-/* As domi_net_connect() for a Unix socket, which is answered at once. Returns 0; -ECONNREFUSED;
- * -EAGAIN when the queue of the listener is full; -ENOMEM. */
+/* Do the same as domi_net_connect() for a Unix socket, which is answered at once. Returns 0;
+ * -ECONNREFUSED; -EAGAIN when the queue of the listener is full; -ENOMEM. */
 int domi_net_connect_unix(domi_net_socket *socket, const domus_endpoint *to);
 
 /* Let bytes that wait leave for `side`, as far as there is room, and the end behind them. */

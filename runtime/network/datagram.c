@@ -41,7 +41,8 @@ static domi_net_datagram *datagram_new(domi_net *net, const domus_endpoint *from
     return datagram;
 }
 
-static void end(domi_net *net, domi_net_datagram *datagram, uint64_t *counter, const char *what)
+static void end_datagram(domi_net *net, domi_net_datagram *datagram, uint64_t *counter,
+                         const char *what)
 {
     (*counter)++;
     domi_net_tell_datagram(net, what, datagram);
@@ -121,8 +122,8 @@ void domi_net_datagram_tell_senders(const domi_net_socket *receiver)
 
 /* --- UDP ------------------------------------------------------------------------------------- */
 
-/* Let one copy of a datagram travel. */
-static void travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
+/* Schedule the arrival of one copy of a datagram. */
+static void let_datagram_travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns)
 {
     uint64_t due_ns = start_ns + domi_net_draw_latency(net);
 
@@ -131,7 +132,7 @@ static void travel(domi_net *net, domi_net_datagram *datagram, uint64_t start_ns
     if (!domi_net_add_event(
             net,
             &(domi_net_event){.due_ns = due_ns, .kind = DOMI_NET_DATAGRAM, .datagram = datagram}))
-        end(net, datagram, &net->datagrams.lost, "is lost");
+        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
 }
 
 /* Send a datagram: by chance the network loses it, or brings it twice. */
@@ -139,7 +140,7 @@ static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64
 {
     net->datagrams.sent++;
     if (domi_net_draw(net, net->faults.datagram_losses)) {
-        end(net, datagram, &net->datagrams.lost, "is lost");
+        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
         return;
     }
     if (domi_net_draw(net, net->faults.datagram_doubles)) {
@@ -149,14 +150,14 @@ static void send_over_network(domi_net *net, domi_net_datagram *datagram, uint64
         if (copy != NULL) {
             copy->number = datagram->number;
             net->datagrams.doubled++;
-            travel(net, copy, start_ns);
+            let_datagram_travel(net, copy, start_ns);
         }
     }
-    travel(net, datagram, start_ns);
+    let_datagram_travel(net, datagram, start_ns);
 }
 
-/* Returns 0 if the socket can send so many bytes to `to`, and has a name then. */
-static int prepare(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
+/* Returns 0 if the socket can send `size` bytes to `to`; the socket then has a name. */
+static int prepare_send(domi_net_socket *socket, const domus_endpoint *to, uint32_t size)
 {
     uint32_t fault_max = socket->net->faults.datagram_bytes_max;
     uint32_t most = to->family == AF_INET ? UDP_BYTES_MAX : UDP6_BYTES_MAX;
@@ -188,7 +189,7 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
                     uint32_t size)
 {
     domi_net *net = socket->net;
-    int result = prepare(socket, to, size);
+    int result = prepare_send(socket, to, size);
 
     if (result != 0)
         return result;
@@ -202,8 +203,8 @@ static int send_udp(domi_net_socket *socket, const domus_endpoint *to, const voi
     return 0;
 }
 
-/* Nobody takes a datagram: let its sender know. */
-static void refuse(domi_net *net, domi_net_datagram *datagram)
+/* Let the sender of a datagram without a receiver know of it. */
+static void refuse_datagram(domi_net *net, domi_net_datagram *datagram)
 {
     net->datagrams.unclaimed++;
     domi_net_tell_datagram(net, "is refused", datagram);
@@ -214,23 +215,23 @@ static void refuse(domi_net *net, domi_net_datagram *datagram)
         domi_memory_free(datagram);
 }
 
-static void arrive(domi_net *net, domi_net_datagram *datagram)
+static void arrive_at_receiver(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *receiver = domi_net_find_receiver(net, &datagram->from, &datagram->to);
 
     if (domi_net_is_link_broken(net, &datagram->from, &datagram->to)) {
-        end(net, datagram, &net->datagrams.lost, "is lost");
+        end_datagram(net, datagram, &net->datagrams.lost, "is lost");
     } else if (receiver == NULL || domi_net_draw(net, net->faults.datagram_refusals)) {
-        refuse(net, datagram);
+        refuse_datagram(net, datagram);
     } else if (receiver->mail.inbox_bytes >= receiver->receive_max) {
         receiver->mail.dropped++;
-        end(net, datagram, &net->datagrams.overflowed, "overflows");
+        end_datagram(net, datagram, &net->datagrams.overflowed, "overflows");
     } else {
         put_into_inbox(receiver, datagram);
     }
 }
 
-/* A sender comes to know that nobody has taken its datagram, if it is connected. */
+/* Let a connected sender know that its datagram had no receiver. */
 static void take_refusal(domi_net *net, domi_net_datagram *datagram)
 {
     domi_net_socket *sender = domi_net_find_receiver(net, &datagram->to, &datagram->from);
@@ -355,13 +356,13 @@ int domi_net_datagram_connect(domi_net_socket *socket, const domus_endpoint *to)
     if (socket->local.family == AF_UNIX)
         result = find_unix(socket, to, &receiver);
     else
-        result = prepare(socket, to, 0);
+        result = prepare_send(socket, to, 0);
     if (result != 0)
         return result;
     socket->mail.peer = *to;
     socket->mail.peer_number = receiver != NULL ? receiver->number : 0;
     if (receiver == NULL)
-        socket->local = sender_of(socket, to); /* it has one address from now on */
+        socket->local = sender_of(socket, to); /* the socket has one address from now on */
     return 0;
 }
 
@@ -382,7 +383,7 @@ void domi_net_datagram_carry_out(domi_net *net, const domi_net_event *event)
 
     switch ((domi_net_event_kind)event->kind) {
     case DOMI_NET_DATAGRAM:
-        arrive(net, event->datagram);
+        arrive_at_receiver(net, event->datagram);
         break;
     case DOMI_NET_REFUSAL:
         take_refusal(net, event->datagram);

@@ -11,7 +11,7 @@
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static bool is_before(const domi_net_event *one, const domi_net_event *other)
+static bool is_event_before(const domi_net_event *one, const domi_net_event *other)
 {
     return one->due_ns != other->due_ns ? one->due_ns < other->due_ns : one->number < other->number;
 }
@@ -32,12 +32,12 @@ static bool grow_heap(domi_net *net)
 }
 
 /* Put an event into the heap, and move it up to its place. */
-static bool push(domi_net *net, domi_net_event *event)
+static bool push_event(domi_net *net, domi_net_event *event)
 {
     if (net->heap_count == net->heap_capacity && !grow_heap(net))
         return false;
     uint32_t at = net->heap_count++;
-    for (uint32_t parent = (at - 1) / 2; at != 0 && is_before(event, net->heap[parent]);
+    for (uint32_t parent = (at - 1) / 2; at != 0 && is_event_before(event, net->heap[parent]);
          parent = (at - 1) / 2) {
         net->heap[at] = net->heap[parent];
         at = parent;
@@ -47,16 +47,16 @@ static bool push(domi_net *net, domi_net_event *event)
 }
 
 /* Take the first event out; the last one moves down from its place. */
-static domi_net_event *pop(domi_net *net)
+static domi_net_event *pop_event(domi_net *net)
 {
     domi_net_event *first = net->heap[0];
     domi_net_event *last = net->heap[--net->heap_count];
     uint32_t at = 0;
 
     for (uint32_t child = 1; child < net->heap_count; child = 2 * at + 1) {
-        if (child + 1 < net->heap_count && is_before(net->heap[child + 1], net->heap[child]))
+        if (child + 1 < net->heap_count && is_event_before(net->heap[child + 1], net->heap[child]))
             child++;
-        if (!is_before(net->heap[child], last))
+        if (!is_event_before(net->heap[child], last))
             break;
         net->heap[at] = net->heap[child];
         at = child;
@@ -73,7 +73,7 @@ bool domi_net_add_event(domi_net *net, const domi_net_event *event)
         *added = *event;
         added->number = net->event_count++;
     }
-    if (added == NULL || !push(net, added)) {
+    if (added == NULL || !push_event(net, added)) {
         domi_memory_free(added);
         net->is_out_of_memory = true;
         return false;
@@ -91,7 +91,7 @@ uint64_t domi_net_due_ns(const domi_net *net)
 void domi_net_advance(domi_net *net, uint64_t now_ns)
 {
     while (domi_net_due_ns(net) <= now_ns) {
-        domi_net_event *event = pop(net);
+        domi_net_event *event = pop_event(net);
 
         if (event->due_ns > net->now_ns)
             net->now_ns = event->due_ns;
@@ -115,8 +115,8 @@ void domi_net_release_held(domi_net_connection *connection)
 
         if (event->due_ns < net->now_ns)
             event->due_ns = net->now_ns;
-        event->number = net->event_count++; /* they keep their order */
-        if (!push(net, event)) {
+        event->number = net->event_count++; /* equal times keep the order of their numbers */
+        if (!push_event(net, event)) {
             net->is_out_of_memory = true;
             connection->events--;
             domi_memory_free(event);

@@ -5,7 +5,7 @@
 
 #include "runtime/network/network.h"
 
-/* Let time go on to `now_ns`, and do what is due by then. */
+/* Set the time to `now_ns`, and carry out the events that are due by then. */
 void domi_net_advance(domi_net *net, uint64_t now_ns);
 
 /* Returns when the next event is due; UINT64_MAX: there is none. */

@@ -9,7 +9,7 @@
 #include "runtime/network/links.h"
 #include "runtime/network/socket.h"
 
-static void carry_out(domi_net *net, const domi_net_event *event)
+static void carry_out_event(domi_net *net, const domi_net_event *event)
 {
     if (event->connection != NULL)
         domi_net_connection_carry_out(event);
@@ -26,7 +26,7 @@ domi_net *domi_net_new(uint64_t seed, uint64_t now_ns)
     domi_random_init(&net->random, seed);
     net->now_ns = now_ns;
     net->next_port = DOMI_NET_FIRST_PORT;
-    net->carry_out = carry_out;
+    net->carry_out = carry_out_event;
     return net;
 }
 

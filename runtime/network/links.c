@@ -13,7 +13,7 @@ bool domi_net_is_same_host(const domus_endpoint *one, const domus_endpoint *othe
     return domus_endpoint_is_same(&a, &b);
 }
 
-static bool is_meant(const domus_endpoint *machine, const domus_endpoint *end)
+static bool is_end_on_machine(const domus_endpoint *machine, const domus_endpoint *end)
 {
     return machine->family == 0 || domi_net_is_same_host(machine, end);
 }
@@ -23,8 +23,8 @@ bool domi_net_is_link_broken(const domi_net *net, const domus_endpoint *one,
 {
     for (uint32_t i = 0; i < net->partition_count; i++) {
         const domi_net_partition *broken = &net->partitions[i];
-        if ((is_meant(&broken->one, one) && is_meant(&broken->other, other)) ||
-            (is_meant(&broken->one, other) && is_meant(&broken->other, one)))
+        if ((is_end_on_machine(&broken->one, one) && is_end_on_machine(&broken->other, other)) ||
+            (is_end_on_machine(&broken->one, other) && is_end_on_machine(&broken->other, one)))
             return true;
     }
     return false;
@@ -36,7 +36,7 @@ bool domi_net_is_blocked(const domi_net_connection *connection)
            domi_net_is_link_broken(connection->net, &connection->ends[0], &connection->ends[1]);
 }
 
-static domus_endpoint machine_of(const domus_endpoint *endpoint)
+static domus_endpoint get_machine_of_endpoint(const domus_endpoint *endpoint)
 {
     domus_endpoint machine = {0};
 
@@ -50,15 +50,15 @@ int domi_net_break_link(domi_net *net, const domus_endpoint *one, const domus_en
 {
     if (net->partition_count == DOMI_NET_PARTITIONS_MAX)
         return -ENOSPC;
-    net->partitions[net->partition_count++] =
-        (domi_net_partition){.one = machine_of(one), .other = machine_of(other)};
+    net->partitions[net->partition_count++] = (domi_net_partition){
+        .one = get_machine_of_endpoint(one), .other = get_machine_of_endpoint(other)};
     return 0;
 }
 
 int domi_net_repair_link(domi_net *net, const domus_endpoint *one, const domus_endpoint *other)
 {
-    const domus_endpoint first = machine_of(one);
-    const domus_endpoint second = machine_of(other);
+    const domus_endpoint first = get_machine_of_endpoint(one);
+    const domus_endpoint second = get_machine_of_endpoint(other);
 
     for (uint32_t i = 0; i < net->partition_count; i++) {
         const domi_net_partition *link = &net->partitions[i];

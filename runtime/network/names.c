@@ -22,7 +22,7 @@ bool domi_net_is_any(const domus_endpoint *at)
 }
 
 /* Could one connect reach both? */
-static bool overlap(const domus_endpoint *one, const domus_endpoint *other)
+static bool may_one_connect_reach_both(const domus_endpoint *one, const domus_endpoint *other)
 {
     if (one->family == AF_UNIX || other->family == AF_UNIX)
         return domus_endpoint_is_same(one, other);
@@ -35,17 +35,18 @@ static bool overlap(const domus_endpoint *one, const domus_endpoint *other)
     return domi_net_is_same_host(one, other);
 }
 
-static bool is_of_datagrams(const domi_net_socket *socket)
+static bool is_datagram_socket(const domi_net_socket *socket)
 {
     return socket->state == DOMI_NET_DATAGRAMS;
 }
 
-static bool is_taken(const domi_net_socket *socket, const domus_endpoint *at)
+static bool is_name_taken(const domi_net_socket *socket, const domus_endpoint *at)
 {
     for (const domi_net_socket *other = socket->net->bound; other != NULL;
          other = other->next_bound) {
-        if (other->connection == NULL && is_of_datagrams(other) == is_of_datagrams(socket) &&
-            overlap(&other->local, at) && !(other->shares_port && socket->shares_port))
+        if (other->connection == NULL && is_datagram_socket(other) == is_datagram_socket(socket) &&
+            may_one_connect_reach_both(&other->local, at) &&
+            !(other->shares_port && socket->shares_port))
             return true;
     }
     return false;
@@ -58,7 +59,7 @@ static int choose_port(domi_net_socket *socket, domus_endpoint *at)
     for (uint32_t tries = 0; tries < PORTS; tries++) {
         at->port = net->next_port;
         net->next_port = net->next_port == UINT16_MAX ? DOMI_NET_FIRST_PORT : net->next_port + 1u;
-        if (!is_taken(socket, at))
+        if (!is_name_taken(socket, at))
             return 0;
     }
     return -EADDRINUSE;
@@ -86,7 +87,7 @@ int domi_net_bind(domi_net_socket *socket, const domus_endpoint *at)
     } else if (at->family != AF_UNIX && at->port == 0) {
         if (choose_port(socket, &name) != 0)
             return -EADDRINUSE;
-    } else if (is_taken(socket, at)) {
+    } else if (is_name_taken(socket, at)) {
         return -EADDRINUSE;
     }
     socket->local = name;
@@ -119,9 +120,9 @@ void domi_net_unbind(domi_net_socket *socket)
 }
 
 /* Returns how well a listener fits: 0: not at all; a connect takes the highest. */
-static int fit(const domi_net_socket *listener, const domus_endpoint *at)
+static int rate_fit_of_listener(const domi_net_socket *listener, const domus_endpoint *at)
 {
-    if (listener->state != DOMI_NET_LISTENING || !overlap(&listener->local, at))
+    if (listener->state != DOMI_NET_LISTENING || !may_one_connect_reach_both(&listener->local, at))
         return 0;
     if (!domi_net_is_any(&listener->local))
         return 3;
@@ -135,7 +136,7 @@ domi_net_socket *domi_net_find_listener(domi_net *net, const domus_endpoint *at)
     uint64_t count = 0;
 
     for (domi_net_socket *one = net->bound; one != NULL; one = one->next_bound) {
-        int now = fit(one, at);
+        int now = rate_fit_of_listener(one, at);
         if (now == 0 || now < best)
             continue;
         count = now > best ? 1 : count + 1;
@@ -155,7 +156,7 @@ static int fit_datagram(const domi_net_socket *socket, const domus_endpoint *fro
     const domus_endpoint *peer = &socket->mail.peer;
     int score = domi_net_is_any(&socket->local) ? 1 : 2;
 
-    if (!is_of_datagrams(socket) || !overlap(&socket->local, to))
+    if (!is_datagram_socket(socket) || !may_one_connect_reach_both(&socket->local, to))
         return 0;
     if (peer->family == 0 || peer->family == AF_UNIX)
         return score;

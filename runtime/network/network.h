@@ -51,10 +51,10 @@ struct domi_net_event {
     domi_net_event *next;            /* links the events that are held up on their link */
     uint64_t due_ns;                 /* the time at which it happens */
     uint64_t number;                 /* events that are due at one time happen by this number */
-    domi_net_connection *connection; /* what the event is about; NULL: it is about datagrams */
+    domi_net_connection *connection; /* the event's connection; NULL: it is about a datagram */
     domi_net_datagram *datagram;     /* DATAGRAM, REFUSAL: which one; the event owns it */
     uint64_t socket;                 /* ROOM: the number of the socket */
-    uint32_t size;                   /* ARRIVAL: so many bytes */
+    uint32_t size;                   /* for an ARRIVAL: the number of bytes */
     int error;                       /* ANSWER: 0, or the negative errno of the connect */
     uint8_t kind;                    /* domi_net_event_kind */
     uint8_t side;                    /* the side that the event reaches */
@@ -147,14 +147,14 @@ struct domi_net_socket {
     domi_net_socket *next_bound;     /* next in the list of sockets that have a name */
     domi_net_connection *connection; /* NULL: none */
     domi_net_ring *ring;             /* the ring that has operations on it; NULL: none */
-    domi_net_ready *listed_in;       /* its ring's list of sockets that are ready */
+    domi_net_ready *listed_in;       /* the list of ready sockets that contains this one */
     domi_net_socket *next_ready;     /* next in that list */
     /* called when it may be readable or writable; NULL: nobody waits for that */
     void (*changed)(domi_net_socket *socket);
     void *owner;              /* the scripted peer whose socket this is; NULL: none */
     uint64_t input_data;      /* user_data of the operation that waits for input; 0: none */
     uint64_t output_data;     /* user_data of the send that waits for room; 0: none */
-    domi_net_output output;   /* what that send writes */
+    domi_net_output output;   /* the bytes that this send writes */
     domi_net_poll *polls;     /* polls of one shot */
     domi_net_mail mail;       /* used only by sockets of datagrams */
     domi_net_waiting waiting; /* a listener's connections that nobody has accepted */
@@ -163,20 +163,20 @@ struct domi_net_socket {
     uint32_t wakes;           /* wakes that no poll has told yet */
     uint32_t send_max;        /* bytes that its send buffer holds */
     uint32_t receive_max;     /* bytes that its receive buffer holds */
-    int fd;                   /* its descriptor; -1: none */
+    int fd;                   /* the descriptor of the socket; -1: none */
     int error;                /* what SO_ERROR tells once, a positive errno; 0: none */
-    domus_endpoint local;     /* its name; `family` is set from the beginning */
+    domus_endpoint local;     /* the socket's own name; `family` is set from the beginning */
     uint8_t state;            /* domi_net_state */
     uint8_t input;            /* domi_net_input */
-    uint8_t side;             /* its side of `connection` */
-    bool is_bound;            /* it is in the list of sockets that have a name */
+    uint8_t side;             /* the side (0 or 1) of `connection` that this socket is */
+    bool is_bound;            /* the socket is in the list of sockets that have a name */
     bool shares_port;         /* SO_REUSEPORT */
     bool sets_send_max;       /* SO_SNDBUF was set, and connections inherit it */
     bool sets_receive_max;    /* SO_RCVBUF was set, and connections inherit it */
     bool aborts;              /* a close resets (SO_LINGER with a time of 0) */
     bool reads_no_more;       /* shutdown(SHUT_RD) */
     bool is_dead;             /* reset, or the connect has failed */
-    bool is_listed;           /* it is in `listed_in` */
+    bool is_listed;           /* the socket is in the list `listed_in` */
 };
 
 /* Sockets on which an operation of a ring can go on. */
@@ -196,13 +196,13 @@ typedef struct domi_net_note {
     uint64_t number;  /* the number of the connection or the datagram */
     uint64_t amount;  /* bytes, or the port; 0: none */
     uint8_t side;     /* the side that it reaches */
-    bool is_datagram; /* it is about a datagram */
+    bool is_datagram; /* the entry is about a datagram */
 } domi_net_note;
 
 struct domi_net {
     domi_random random;         /* all chance */
     uint64_t now_ns;            /* the present time */
-    domus_net_faults faults;    /* what may go wrong, and how often */
+    domus_net_faults faults;    /* the faults that may happen, and how often */
     domi_net_event **heap;      /* events, the first one is due first */
     uint32_t heap_count;        /* events in `heap` */
     uint32_t heap_capacity;     /* events for which `heap` has room */

@@ -9,7 +9,7 @@
 #define CAPACITY_FIRST 256u /* bytes of the first ring */
 
 /* Copy `size` bytes from the ring, from the position `from` on. */
-static void copy_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint64_t size)
+static void copy_bytes_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint64_t size)
 {
     uint32_t mask = pipe->capacity - 1;
 
@@ -24,7 +24,7 @@ static void copy_out(const domi_net_pipe *pipe, uint64_t from, char *data, uint6
     }
 }
 
-static void copy_in(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t size)
+static void copy_bytes_in(domi_net_pipe *pipe, uint64_t to, const char *data, uint64_t size)
 {
     uint32_t mask = pipe->capacity - 1;
 
@@ -57,7 +57,7 @@ static bool make_room(domi_net_pipe *pipe, uint64_t bytes)
         uint64_t left = pipe->capacity - (at & (pipe->capacity - 1));
         uint64_t part = left < pipe->tail - at ? left : pipe->tail - at;
 
-        copy_in(&now, at, pipe->bytes + (at & (pipe->capacity - 1)), part);
+        copy_bytes_in(&now, at, pipe->bytes + (at & (pipe->capacity - 1)), part);
         at += part;
     }
     domi_memory_free(pipe->bytes);
@@ -69,7 +69,7 @@ bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size)
 {
     if (!make_room(pipe, pipe->tail - pipe->head + size))
         return false;
-    copy_in(pipe, pipe->tail, data, size);
+    copy_bytes_in(pipe, pipe->tail, data, size);
     pipe->tail += size;
     pipe->taken += size;
     return true;
@@ -77,7 +77,7 @@ bool domi_net_pipe_put(domi_net_pipe *pipe, const void *data, uint32_t size)
 
 void domi_net_pipe_take(domi_net_pipe *pipe, void *data, uint32_t size)
 {
-    copy_out(pipe, pipe->head, data, size);
+    copy_bytes_out(pipe, pipe->head, data, size);
     pipe->head += size;
     pipe->received += size;
 }

@@ -31,12 +31,12 @@ typedef struct domi_net_pipe {
     uint64_t cut_at;      /* a fault: the connection is reset when this position departs */
     uint64_t end_at;      /* a fault: the stream ends at this position */
     bool is_finished;     /* the sender has finished; the end follows behind all bytes */
-    bool end_departed;    /* that end is on its way, or has arrived */
+    bool end_departed;    /* the end of the stream is on its way, or has arrived */
     bool end_arrived;     /* the reader has come to know the end, behind all bytes */
     bool has_ended_early; /* the stream has ended at `end_at`: more bytes cause a reset */
     bool has_cut;         /* the reset at `cut_at` is on its way */
     bool is_dead;         /* nothing moves in it any more */
-    bool reader_gone;     /* what arrives is thrown away */
+    bool reader_gone;     /* the reader is gone: arriving bytes are thrown away */
 } domi_net_pipe;
 
 /* Returns how many bytes can be received, and for how many there is room. */

@@ -148,7 +148,7 @@ static bool receive_datagram(domi_net_ring *ring, domi_net_socket *socket)
     return false;
 }
 
-static bool accept_one(domi_net_ring *ring, domi_net_socket *listener)
+static bool accept_connection(domi_net_ring *ring, domi_net_socket *listener)
 {
     if (listener->waiting_count == 0)
         return false;
@@ -170,7 +170,7 @@ static void take_input(domi_net_ring *ring, domi_net_socket *socket)
 
     switch ((domi_net_input)socket->input) {
     case DOMI_NET_ACCEPT:
-        while (left-- != 0 && accept_one(ring, socket))
+        while (left-- != 0 && accept_connection(ring, socket))
             continue;
         break;
     case DOMI_NET_RECEIVE:
@@ -246,7 +246,7 @@ static void complete_polls(domi_net_ring *ring, domi_net_socket *socket)
     }
 }
 
-static void go_on_with(domi_net_ring *ring, domi_net_socket *socket)
+static void continue_operations(domi_net_ring *ring, domi_net_socket *socket)
 {
     if (socket->input_data != 0)
         take_input(ring, socket);
@@ -255,7 +255,7 @@ static void go_on_with(domi_net_ring *ring, domi_net_socket *socket)
     complete_polls(ring, socket);
 }
 
-static bool can_go_on(const domi_net_socket *socket)
+static bool can_continue_operations(const domi_net_socket *socket)
 {
     uint32_t events = domi_net_socket_events(socket);
 
@@ -272,7 +272,7 @@ static bool can_go_on(const domi_net_socket *socket)
 /* A socket has changed: list it as ready if one of its operations can go on. */
 static void list_if_ready(domi_net_socket *socket)
 {
-    if (socket->ring == NULL || socket->is_listed || !can_go_on(socket))
+    if (socket->ring == NULL || socket->is_listed || !can_continue_operations(socket))
         return;
     socket->is_listed = true;
     socket->listed_in = &socket->ring->ready;
@@ -288,7 +288,7 @@ void domi_net_go_on(domi_net_ring *ring)
         domi_net_socket *socket = domi_net_ready_take(&now);
 
         socket->is_listed = false;
-        go_on_with(ring, socket);
+        continue_operations(ring, socket);
         list_if_ready(socket);
     }
 }
@@ -390,7 +390,8 @@ static int cancel_operations(domi_net_ring *ring, domi_net_socket *socket, uint6
 }
 
 /* The completion of a cancel comes before or after those of the operations that it hit. */
-static void cancel(domi_net_ring *ring, domi_net_socket *socket, const domi_net_entry *entry)
+static void carry_out_cancel(domi_net_ring *ring, domi_net_socket *socket,
+                             const domi_net_entry *entry)
 {
     bool is_first = domi_random_below(&ring->net->random, 2) == 0;
     uint32_t place = ring->queue.tail;
@@ -411,7 +412,7 @@ void domi_net_begin(domi_net_ring *ring, const domi_net_entry *entry)
     int result = -EBADF;
 
     if (entry->op == DOMI_NET_OP_CANCEL) {
-        cancel(ring, socket, entry);
+        carry_out_cancel(ring, socket, entry);
         return;
     }
     if (entry->op == DOMI_NET_OP_SEND_DATAGRAM) {

@@ -23,7 +23,7 @@ typedef struct domi_net_entry {
     uint64_t target;            /* user_data of the operation that a cancel ends */
     domi_net_output output;     /* the bytes that a send writes */
     domi_datagram_out datagram; /* the datagram that is sent */
-    domi_net_op op;             /* which operation it is */
+    domi_net_op op;             /* the operation */
     int fd;                     /* the descriptor that it is about */
     uint32_t events;            /* the events that a poll of one shot waits for */
 } domi_net_entry;

@@ -77,7 +77,7 @@ static int ring_start(void *ring)
 
 /* --- operations ------------------------------------------------------------------------------ */
 
-static void carry_out_all(domi_net_ring *ring)
+static void carry_out_all_entries(domi_net_ring *ring)
 {
     for (uint32_t i = 0; i < ring->entry_count; i++)
         domi_net_begin(ring, &ring->entries[i]);
@@ -85,13 +85,13 @@ static void carry_out_all(domi_net_ring *ring)
 }
 
 /* Queue an operation. If the queue is full, it is carried out first. */
-static domi_net_entry *begin(void *ring_, domi_net_op op, int fd, uint64_t user_data)
+static domi_net_entry *begin_entry(void *ring_, domi_net_op op, int fd, uint64_t user_data)
 {
     domi_net_ring *ring = ring_;
 
     DOMI_CHECK(user_data != 0);
     if (ring->entry_count == ring->entry_capacity)
-        carry_out_all(ring);
+        carry_out_all_entries(ring);
     domi_net_entry *entry = &ring->entries[ring->entry_count++];
     *entry = (domi_net_entry){.user_data = user_data, .op = op, .fd = fd};
     return entry;
@@ -99,27 +99,27 @@ static domi_net_entry *begin(void *ring_, domi_net_op op, int fd, uint64_t user_
 
 static void ring_accept(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
+    (void)begin_entry(ring, DOMI_NET_OP_ACCEPT, fd, user_data);
 }
 
 static void ring_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    (void)begin(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd, user_data);
+    (void)begin_entry(ring, once ? DOMI_NET_OP_RECEIVE_ONCE : DOMI_NET_OP_RECEIVE, fd, user_data);
 }
 
 static void ring_poll(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMI_NET_OP_POLL, fd, user_data);
+    (void)begin_entry(ring, DOMI_NET_OP_POLL, fd, user_data);
 }
 
 static void ring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    begin(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
+    begin_entry(ring, DOMI_NET_OP_POLL_ONCE, fd, user_data)->events = events;
 }
 
 static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
-    domi_net_output *output = &begin(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+    domi_net_output *output = &begin_entry(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
 
     output->pieces[0] = (struct iovec){.iov_base = (void *)(uintptr_t)data, .iov_len = size};
     output->count = 1;
@@ -127,7 +127,7 @@ static void ring_send(void *ring, int fd, const void *data, uint32_t size, uint6
 
 static void ring_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
-    domi_net_output *output = &begin(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
+    domi_net_output *output = &begin_entry(ring, DOMI_NET_OP_SEND, fd, user_data)->output;
     size_t count = (size_t)message->msg_iovlen; /* an int where the C library is musl */
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
@@ -138,18 +138,18 @@ static void ring_send_message(void *ring, int fd, const struct msghdr *message, 
 
 static void ring_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
+    (void)begin_entry(ring, DOMI_NET_OP_RECEIVE_DATAGRAMS, fd, user_data);
 }
 
 static void ring_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
                                uint64_t user_data)
 {
-    begin(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
+    begin_entry(ring, DOMI_NET_OP_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
 static void ring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
-    begin(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
+    begin_entry(ring, DOMI_NET_OP_CANCEL, fd, user_data)->target = target;
 }
 
 static void ring_give(void *ring_, uint16_t index, void *data, uint32_t size)
@@ -187,7 +187,7 @@ bool domi_net_ring_is_due(const void *ring_)
 }
 
 /* Show completions, as many as the queue has room for. */
-static void show(domi_net_ring *ring)
+static void show_completions(domi_net_ring *ring)
 {
     uint32_t count = domi_completion_queue_count(&ring->queue);
 
@@ -197,11 +197,11 @@ static void show(domi_net_ring *ring)
 void domi_net_ring_wake(void *ring)
 {
     domi_net_go_on(ring);
-    show(ring);
+    show_completions(ring);
 }
 
 /* Without a test kit: let time pass until something can complete, or until the time-out. */
-static void wait_alone(domi_net_ring *ring, uint64_t timeout_ns)
+static void wait_without_kit(domi_net_ring *ring, uint64_t timeout_ns)
 {
     domi_net *net = ring->net;
     uint64_t until_ns =
@@ -232,17 +232,17 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
 
     if (result != 0)
         return result;
-    show(ring);
+    show_completions(ring);
     if (ring->queue.tail != ring->queue.shown)
         return -EBUSY; /* the queue overflows: the thread has to reap first */
-    carry_out_all(ring);
+    carry_out_all_entries(ring);
     domi_net_go_on(ring);
     if (ring->net->is_alone && min_complete != 0 &&
         domi_completion_queue_count(&ring->queue) == 0) {
-        wait_alone(ring, timeout_ns);
+        wait_without_kit(ring, timeout_ns);
         domi_net_go_on(ring);
     }
-    show(ring);
+    show_completions(ring);
     return 0;
 }
 

@@ -27,12 +27,12 @@ static domi_net *net_of(void *ring)
     return ((domi_net_ring *)ring)->net;
 }
 
-static domi_net_socket *find(void *ring, int fd)
+static domi_net_socket *find_socket(void *ring, int fd)
 {
     return domi_net_socket_find(net_of(ring), fd);
 }
 
-static domus_endpoint endpoint_from(const struct sockaddr *address, socklen_t size)
+static domus_endpoint read_endpoint(const struct sockaddr *address, socklen_t size)
 {
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
     domus_endpoint endpoint;
@@ -66,8 +66,8 @@ static int net_socket(void *ring, int family, int type)
 
 static int net_bind(void *ring, int fd, const struct sockaddr *address, socklen_t size)
 {
-    domi_net_socket *socket = find(ring, fd);
-    domus_endpoint at = endpoint_from(address, size);
+    domi_net_socket *socket = find_socket(ring, fd);
+    domus_endpoint at = read_endpoint(address, size);
 
     if (socket == NULL)
         return -EBADF;
@@ -78,13 +78,13 @@ static int net_bind(void *ring, int fd, const struct sockaddr *address, socklen_
 
 static int net_listen(void *ring, int fd, int backlog)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     return socket != NULL ? domi_net_socket_listen(socket, backlog) : -EBADF;
 }
 
 /* Reset the connection; the socket is as if it were new. */
-static int disconnect(domi_net_socket *socket)
+static int disconnect_socket(domi_net_socket *socket)
 {
     domi_net_connection *connection = socket->connection;
 
@@ -102,22 +102,22 @@ static int disconnect(domi_net_socket *socket)
 
 static int net_connect(void *ring, int fd, const struct sockaddr *address, socklen_t size)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
-    domus_endpoint to = endpoint_from(address, size);
+    domus_endpoint to = read_endpoint(address, size);
     if (socket->state == DOMI_NET_DATAGRAMS)
         return domi_net_datagram_connect(socket, &to);
     if (address->sa_family == AF_UNSPEC)
-        return disconnect(socket);
+        return disconnect_socket(socket);
     int result = domi_net_socket_connect(socket, &to);
     return result == 0 && socket->state == DOMI_NET_CONNECTING ? -EINPROGRESS : result;
 }
 
 static int net_accept(void *ring, int listener_fd)
 {
-    domi_net_socket *listener = find(ring, listener_fd);
+    domi_net_socket *listener = find_socket(ring, listener_fd);
 
     if (listener == NULL || listener->state != DOMI_NET_LISTENING)
         return -EINVAL;
@@ -129,7 +129,7 @@ static int net_accept(void *ring, int listener_fd)
 
 static int net_shutdown(void *ring, int fd, int how)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -154,7 +154,7 @@ static int net_shutdown(void *ring, int fd, int how)
  * socket that gets the descriptor next. */
 static int net_close(void *ring, int fd)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -209,7 +209,7 @@ static int get_memory_figures(const domi_net_socket *socket, void *value, sockle
 
 static int net_option_get(void *ring, int fd, int level, int name, void *value, socklen_t *size)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
     int number = 0;
 
     if (socket == NULL)
@@ -265,7 +265,7 @@ static void set_socket_option(domi_net_socket *socket, int name, const void *val
 static int net_option_set(void *ring, int fd, int level, int name, const void *value,
                           socklen_t size)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -279,7 +279,7 @@ static int net_option_set(void *ring, int fd, int level, int name, const void *v
 
 static int net_ioctl(void *ring, int fd, unsigned long request, int *ret_value)
 {
-    const domi_net_socket *socket = find(ring, fd);
+    const domi_net_socket *socket = find_socket(ring, fd);
 
     if (socket == NULL)
         return -EBADF;
@@ -315,7 +315,7 @@ static const domus_endpoint *find_peer(const domi_net_socket *socket)
 
 static int net_address(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size)
 {
-    const domi_net_socket *socket = find(ring, fd);
+    const domi_net_socket *socket = find_socket(ring, fd);
     struct sockaddr_storage storage = {.ss_family = AF_UNSPEC};
 
     if (socket == NULL)
@@ -349,7 +349,7 @@ static int net_wake_open(void *ring)
 
 static void net_wake(void *ring, int fd)
 {
-    domi_net_socket *socket = find(ring, fd);
+    domi_net_socket *socket = find_socket(ring, fd);
 
     socket->wakes++;
     domi_net_socket_changed(socket);

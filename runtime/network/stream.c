@@ -80,19 +80,19 @@ int domi_net_socket_take_error(domi_net_socket *socket)
 }
 
 /* The pipe to this socket, or from it; NULL if it has no connection. */
-static domi_net_pipe *pipe_in(const domi_net_socket *socket)
+static domi_net_pipe *get_pipe_to_socket(const domi_net_socket *socket)
 {
     return socket->connection != NULL ? &socket->connection->pipes[socket->side] : NULL;
 }
 
-static domi_net_pipe *pipe_out(const domi_net_socket *socket)
+static domi_net_pipe *get_pipe_from_socket(const domi_net_socket *socket)
 {
     return socket->connection != NULL ? &socket->connection->pipes[!socket->side] : NULL;
 }
 
 int domi_net_socket_receive(domi_net_socket *socket, void *data, uint32_t size)
 {
-    domi_net_pipe *in = pipe_in(socket);
+    domi_net_pipe *in = get_pipe_to_socket(socket);
     uint64_t ready = in != NULL ? domi_net_pipe_readable(in) : 0;
 
     if (ready != 0) {
@@ -122,7 +122,7 @@ static bool has_lost_its_reader(const domi_net_socket *socket, const domi_net_pi
 
 int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t size)
 {
-    domi_net_pipe *out = pipe_out(socket);
+    domi_net_pipe *out = get_pipe_from_socket(socket);
 
     if (socket->error != 0)
         return -domi_net_socket_take_error(socket);
@@ -146,8 +146,8 @@ int domi_net_socket_send(domi_net_socket *socket, const void *data, uint32_t siz
 
 uint32_t domi_net_socket_events(const domi_net_socket *socket)
 {
-    const domi_net_pipe *in = pipe_in(socket);
-    const domi_net_pipe *out = pipe_out(socket);
+    const domi_net_pipe *in = get_pipe_to_socket(socket);
+    const domi_net_pipe *out = get_pipe_from_socket(socket);
     uint32_t events = socket->error != 0 ? POLLERR : 0;
 
     if (socket->state == DOMI_NET_DATAGRAMS)

@@ -17,7 +17,8 @@ void domi_alternate_stack_begin(domi_alternate_stack *stack);
 /* From now on threads that the library makes shall have one. */
 void domi_alternate_stacks_want(void);
 
-/* As domi_alternate_stack_begin(), if they shall have one. */
+/* Do the same as domi_alternate_stack_begin() if the threads of the system have to have such a
+ * stack. */
 void domi_alternate_stack_begin_wanted(domi_alternate_stack *stack);
 
 /* Take it back, on the same thread. Nothing happens if none was given. */

@@ -11,7 +11,7 @@
 
 typedef struct domi_cgroup_walk {
     const char *root;       /* goes before `/proc` and `/sys`; "" in production */
-    const char *controller; /* its name in version 1: "cpu", "memory" */
+    const char *controller; /* the controller's name in version 1: "cpu", "memory" */
     /* Called for each directory that may be of a cgroup that this process is in: first its own,
      * then those above it, up to the mount point. Some of them do not exist. */
     /* called for each directory */

@@ -121,7 +121,7 @@ static int do_without_affinity(domi_cpus *cpus, bool is_list, int failure, char 
 }
 
 /* Add the numbers of the usable CPUs to the list. */
-static void take_usable(domi_cpus *cpus, const struct cpu_mask *usable)
+static void add_usable_cpus(domi_cpus *cpus, const struct cpu_mask *usable)
 {
     for (unsigned cpu = 0; cpu < CPU_IDS_MAX && cpus->count < DOMI_CPUS_MAX; cpu++)
         if (mask_has(usable, cpu))
@@ -210,7 +210,7 @@ int domi_cpus_choose(const domus_config *config, const char *root, domi_cpus *re
     if (failure != 0)
         failure = do_without_affinity(&cpus, is_list, failure, error, error_size);
     else if (!is_list)
-        take_usable(&cpus, &usable);
+        add_usable_cpus(&cpus, &usable);
     else
         failure = take_list(&cpus, &usable, list, error, error_size);
     if (failure != 0)

@@ -166,7 +166,7 @@ typedef struct place {
     bool opened; /* `directory` has to be closed */
 } place;
 
-static void leave_place(const place *left)
+static void close_place(const place *left)
 {
     if (left->opened)
         domi_disk_close(left->directory);
@@ -212,14 +212,14 @@ int domi_disk_rename(domi_disk_name from, domi_disk_name to, bool exclusive)
         return result;
     result = find_place(to, &new);
     if (result != 0) {
-        leave_place(&old);
+        close_place(&old);
         return result;
     }
     if (renameat2(old.directory, old.last, new.directory, new.last,
                   exclusive ? RENAME_NOREPLACE : 0) != 0)
         result = -errno;
-    leave_place(&new);
-    leave_place(&old);
+    close_place(&new);
+    close_place(&old);
     return result;
 }
 
@@ -238,7 +238,7 @@ int domi_disk_link(int fd, domi_disk_name to)
         result = -errno;
     if (result == -ENOENT && access("/proc/self/fd", F_OK) != 0)
         result = linkat(fd, "", new.directory, new.last, AT_EMPTY_PATH) == 0 ? 0 : -errno;
-    leave_place(&new);
+    close_place(&new);
     return result;
 }
 
@@ -251,7 +251,7 @@ int domi_disk_remove(domi_disk_name name, bool is_directory)
         return result;
     if (unlinkat(old.directory, old.last, is_directory ? AT_REMOVEDIR : 0) != 0)
         result = -errno;
-    leave_place(&old);
+    close_place(&old);
     return result;
 }
 
@@ -264,7 +264,7 @@ int domi_disk_make_directory(domi_disk_name name, uint32_t mode)
         return result;
     if (mkdirat(new.directory, new.last, mode) != 0)
         result = -errno;
-    leave_place(&new);
+    close_place(&new);
     return result;
 }
 
@@ -279,7 +279,7 @@ typedef struct entry {
     char name[];
 } entry;
 
-static domus_file_kind kind_of(uint8_t type)
+static domus_file_kind get_kind_of_entry(uint8_t type)
 {
     switch (type) {
     case DT_UNKNOWN:
@@ -306,7 +306,7 @@ static bool add_entry(domi_disk_list *list, const entry *one)
     if (list->count == list->count_max || list->room - list->size < DOMI_DISK_ENTRY_HEAD + length)
         return false;
     memcpy(to, &one->inode, sizeof one->inode);
-    to[sizeof one->inode] = (char)kind_of(one->type);
+    to[sizeof one->inode] = (char)get_kind_of_entry(one->type);
     memcpy(to + DOMI_DISK_ENTRY_HEAD, one->name, length);
     list->size += DOMI_DISK_ENTRY_HEAD + length;
     list->count++;
@@ -314,7 +314,7 @@ static bool add_entry(domi_disk_list *list, const entry *one)
 }
 
 /* Returns 1 if there is room for more, 0 if not, or a negative errno. */
-static int list_from(int fd, domi_disk_list *list)
+static int list_entries(int fd, domi_disk_list *list)
 {
     alignas(entry) char bytes[LIST_BYTES];
     long size = syscall(SYS_getdents64, fd, bytes, sizeof bytes);
@@ -342,7 +342,7 @@ int domi_disk_list_some(int fd, domi_disk_list *list)
     if (list->position != 0 && lseek(own, (off_t)list->position, SEEK_SET) < 0)
         result = -errno;
     while (result > 0)
-        result = list_from(own, list);
+        result = list_entries(own, list);
     domi_disk_close(own);
     return result;
 }

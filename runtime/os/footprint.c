@@ -17,7 +17,7 @@
 #define UNLIMITED    (UINT64_C(1) << 60) /* version 1 says 2^63 minus a page for "no limit" */
 
 /* Open a file of a directory for reading. Returns its descriptor or -1. */
-static int open_in(const char *directory, const char *name)
+static int open_file_of_directory(const char *directory, const char *name)
 {
     char path[PATH_MAX];
     int length = snprintf(path, sizeof path, "%s/%s", directory, name);
@@ -70,7 +70,7 @@ static uint64_t find_number(const char *text, const char *name)
     return 0;
 }
 
-/* These two parts of the used memory are told by memory.stat. */
+/* The two parts of the used memory that memory.stat tells. */
 typedef struct parts {
     uint64_t file_cache;   /* bytes of file pages that the kernel can take back */
     uint64_t socket_bytes; /* bytes of the kernel's socket buffers */
@@ -111,7 +111,7 @@ static bool read_resident(const domi_footprint *footprint, int fd, uint64_t *ret
 }
 
 /* True if the number bounds anything. */
-static bool is_limit(uint64_t limit)
+static bool is_real_limit(uint64_t limit)
 {
     return limit != 0 && limit < UNLIMITED;
 }
@@ -124,10 +124,11 @@ static void add_cgroup(domi_footprint *footprint, const char *directory, const c
 
     if (footprint->count == DOMI_GAUGES_MAX - 1) /* the last gauge is kept for the process alone */
         return;
-    gauge.limit_fd = open_in(directory, limit_name);
-    if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) && is_limit(gauge.limit)) {
-        gauge.usage_fd = open_in(directory, usage_name);
-        gauge.stat_fd = open_in(directory, "memory.stat");
+    gauge.limit_fd = open_file_of_directory(directory, limit_name);
+    if (gauge.limit_fd >= 0 && read_number(gauge.limit_fd, &gauge.limit) &&
+        is_real_limit(gauge.limit)) {
+        gauge.usage_fd = open_file_of_directory(directory, usage_name);
+        gauge.stat_fd = open_file_of_directory(directory, "memory.stat");
         if (gauge.usage_fd >= 0 && gauge.stat_fd >= 0 && read_number(gauge.usage_fd, &used)) {
             footprint->gauges[footprint->count++] = gauge;
             return;
@@ -138,7 +139,7 @@ static void add_cgroup(domi_footprint *footprint, const char *directory, const c
     close_fd(gauge.stat_fd);
 }
 
-static void look_into(const char *directory, int version, void *footprint)
+static void read_memory_of_cgroup(const char *directory, int version, void *footprint)
 {
     if (version == 1) {
         add_cgroup(footprint, directory, "memory.limit_in_bytes", "memory.usage_in_bytes");
@@ -176,7 +177,7 @@ static void add_resident(domi_footprint *footprint, const char *root, uint64_t l
     if (limit == 0 || length < 0 || (size_t)length >= sizeof directory)
         return;
     domi_gauge gauge = {.limit_fd = -1, .stat_fd = -1, .limit = limit};
-    gauge.usage_fd = open_in(directory, "statm");
+    gauge.usage_fd = open_file_of_directory(directory, "statm");
     if (gauge.usage_fd >= 0 && read_resident(footprint, gauge.usage_fd, &used))
         footprint->gauges[footprint->count++] = gauge;
     else
@@ -186,8 +187,10 @@ static void add_resident(domi_footprint *footprint, const char *root, uint64_t l
 void domi_footprint_open(domi_footprint *footprint, const char *root, uint64_t limit)
 {
     *footprint = (domi_footprint){.page_bytes = (uint64_t)sysconf(_SC_PAGESIZE)};
-    domi_cgroup_visit(&(domi_cgroup_walk){
-        .root = root, .controller = "memory", .visit = look_into, .context = footprint});
+    domi_cgroup_visit(&(domi_cgroup_walk){.root = root,
+                                          .controller = "memory",
+                                          .visit = read_memory_of_cgroup,
+                                          .context = footprint});
     if (limit == 0 && footprint->count == 0)
         limit = machine_bytes(root);
     add_resident(footprint, root, limit);
@@ -213,7 +216,8 @@ void domi_footprint_refresh(domi_footprint *footprint)
             continue;
         /* The file may say "max" now, or the large number of version 1; both mean that
          * there is no limit. */
-        gauge->limit = read_number(gauge->limit_fd, &limit) && is_limit(limit) ? limit : UNLIMITED;
+        gauge->limit =
+            read_number(gauge->limit_fd, &limit) && is_real_limit(limit) ? limit : UNLIMITED;
     }
 }
 

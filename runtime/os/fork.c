@@ -11,14 +11,14 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int result;
 
 /* Count a fork. The child calls it right after fork(2). */
-static void in_child(void)
+static void count_fork_in_child(void)
 {
     atomic_fetch_add_explicit(&domi_fork_count, 1, memory_order_relaxed);
 }
 
 static void watch_forks(void)
 {
-    result = pthread_atfork(NULL, NULL, in_child);
+    result = pthread_atfork(NULL, NULL, count_fork_in_child);
 }
 
 int domi_fork_watch(void)

@@ -17,7 +17,7 @@
 /* --- the cgroup ------------------------------------------------------------------------------- */
 
 /* Returns a quota in thousandths of a CPU; 0: none. */
-static uint64_t thousandths(uint64_t quota, uint64_t period)
+static uint64_t get_thousandths_of_cpu(uint64_t quota, uint64_t period)
 {
     if (quota == 0 || period == 0 || quota > UINT64_MAX / 1000)
         return 0;
@@ -43,12 +43,12 @@ static uint64_t read_quota(const char *directory, int version)
     if (version != 2)
         return read_number(directory, "cpu.cfs_quota_us", &quota) &&
                        read_number(directory, "cpu.cfs_period_us", &period)
-                   ? thousandths(quota, period)
+                   ? get_thousandths_of_cpu(quota, period)
                    : 0;
     if (!domi_cgroup_read(directory, "cpu.max", text, sizeof text) ||
         !domi_cgroup_number(&at, ' ', &quota) || !domi_cgroup_number(&at, '\n', &period))
         return 0;
-    return thousandths(quota, period);
+    return get_thousandths_of_cpu(quota, period);
 }
 
 /* Find the number of a line "name number" in `text`. Returns it; 0. */
@@ -82,7 +82,7 @@ static void read_throttling(const char *directory, domi_cgroup_cpu *cpu)
 }
 
 /* The cgroup with the least quota is the one that stops the process. */
-static void visit(const char *directory, int version, void *cpu_)
+static void take_smaller_quota(const char *directory, int version, void *cpu_)
 {
     domi_cgroup_cpu *cpu = cpu_;
     uint64_t quota = read_quota(directory, version);
@@ -96,8 +96,8 @@ static void visit(const char *directory, int version, void *cpu_)
 void domi_machine_read_cgroup(const char *root, domi_cgroup_cpu *ret_cpu)
 {
     *ret_cpu = (domi_cgroup_cpu){0};
-    domi_cgroup_visit(
-        &(domi_cgroup_walk){.root = root, .controller = "cpu", .visit = visit, .context = ret_cpu});
+    domi_cgroup_visit(&(domi_cgroup_walk){
+        .root = root, .controller = "cpu", .visit = take_smaller_quota, .context = ret_cpu});
 }
 
 /* --- /proc ------------------------------------------------------------------------------------ */

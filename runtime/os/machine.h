@@ -10,9 +10,9 @@
 /* The share of the CPUs that the cgroup of the process has. */
 typedef struct domi_cgroup_cpu {
     uint64_t quota;        /* CPUs in thousandths, the least on the way to the root; 0: no quota */
-    uint64_t throttled_ns; /* of the cgroup with that quota, all its CPUs together */
-    uint64_t throttles;    /* of its periods, those in which it was stopped */
-    uint64_t periods;      /* of the quota, in which it wanted a CPU */
+    uint64_t throttled_ns; /* time for which the cgroup was stopped, over all CPUs */
+    uint64_t throttles;    /* the number of periods in which the cgroup was stopped */
+    uint64_t periods;      /* the number of periods in which the cgroup wanted a CPU */
 } domi_cgroup_cpu;
 
 /* `root` goes before `/proc` and `/sys` in these; it is "" in production. */

@@ -4,7 +4,7 @@
 
 #include "runtime/os/cgroup.h"
 
-/* Such a file has at most two numbers of 20 digits. */
+/* The bytes of a file with a quota: it has at most two numbers of 20 digits. */
 #define QUOTA_FILE_BYTES 64
 
 /* Returns `quota` divided by `period`, in CPUs, rounded up; 0, which means no quota, if one of them
@@ -32,7 +32,7 @@ static uint32_t read_quota_v2(const char *directory)
     return whole_cpus(quota, period);
 }
 
-static bool read_number_in(const char *directory, const char *name, uint64_t *ret_value)
+static bool read_number_from_file(const char *directory, const char *name, uint64_t *ret_value)
 {
     char text[QUOTA_FILE_BYTES];
     const char *at = text;
@@ -46,8 +46,8 @@ static uint32_t read_quota_v1(const char *directory)
 {
     uint64_t quota, period;
 
-    if (!read_number_in(directory, "cpu.cfs_quota_us", &quota) ||
-        !read_number_in(directory, "cpu.cfs_period_us", &period))
+    if (!read_number_from_file(directory, "cpu.cfs_quota_us", &quota) ||
+        !read_number_from_file(directory, "cpu.cfs_period_us", &period))
         return 0;
     return whole_cpus(quota, period);
 }

@@ -27,9 +27,9 @@ typedef struct function {
 
 typedef struct module {
     const void *base; /* where the module lies in memory */
-    uintptr_t bias;   /* what is added to addresses of the file */
+    uintptr_t bias;   /* the number to add to addresses of the file */
     function *functions;
-    size_t count; /* of functions, which are sorted; 0: it has no table */
+    size_t count; /* the number of functions, which are sorted; 0: the module has no table */
     char *names;  /* NUL-terminated */
 } module;
 
@@ -89,7 +89,7 @@ static bool is_function(const ElfW(Sym) * symbol, size_t names)
            symbol->st_name != 0 && symbol->st_name < names;
 }
 
-static int by_begin(const void *left_, const void *right_)
+static int compare_function_begins(const void *left_, const void *right_)
 {
     const function *left = left_;
     const function *right = right_;
@@ -114,7 +114,7 @@ static void keep_functions(module *made, const ElfW(Sym) * symbols, size_t count
             made->functions[made->count++] =
                 (function){symbols[i].st_value, symbols[i].st_size, symbols[i].st_name};
     }
-    qsort(made->functions, made->count, sizeof *made->functions, by_begin);
+    qsort(made->functions, made->count, sizeof *made->functions, compare_function_begins);
 }
 
 /* Read the table of symbols and its names. */
@@ -138,7 +138,7 @@ static void read_table(module *made, int fd, const ElfW(Shdr) * sections, uint32
     domi_memory_free(symbols);
 }
 
-static void load(module *made, const char *path)
+static void load_symbols(module *made, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint32_t count = 0;
@@ -168,7 +168,7 @@ static const module *find_module(domi_symbols *symbols, const Dl_info *info,
     *made = (module){.base = info->dli_fbase, .bias = map->l_addr};
     /* The program itself has no name here, and the path by which it was called may be a relative
      * one. */
-    load(made, map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
+    load_symbols(made, map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe");
     return made;
 }
 

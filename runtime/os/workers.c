@@ -41,7 +41,7 @@ static uint64_t now_ns(void)
 }
 
 /* Returns the time at which a wait of so many nanoseconds ends. */
-static struct timespec end_of(uint64_t wait_ns)
+static struct timespec get_end_of_wait(uint64_t wait_ns)
 {
     return domi_clock_deadline_after(wait_ns < DOMI_WORKERS_WAIT_MAX_NS ? wait_ns
                                                                         : DOMI_WORKERS_WAIT_MAX_NS);
@@ -58,7 +58,7 @@ static void cond_init(pthread_cond_t *condition)
 }
 
 /* Subtract 1 from a counter that goes up and down. */
-static void decrement(domi_counter *gauge)
+static void decrement_gauge(domi_counter *gauge)
 {
     uint64_t value = domi_counter_read(gauge);
 
@@ -69,7 +69,7 @@ static void decrement(domi_counter *gauge)
 
 /* --- The queue, under the mutex --------------------------------------------------------------- */
 
-static void append(domi_workers *workers, domi_job *job)
+static void append_job(domi_workers *workers, domi_job *job)
 {
     job->state = DOMI_JOB_QUEUED;
     job->queued_ns = now_ns();
@@ -87,7 +87,7 @@ static void unlink_job(domi_workers *workers, domi_job *job)
     *(job->next != NULL ? &job->next->previous : &workers->last) = job->previous;
     job->next = job->previous = NULL;
     job->state = DOMI_JOB_IDLE;
-    decrement(&workers->counters.queued);
+    decrement_gauge(&workers->counters.queued);
 }
 
 /* --- A helper --------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static void take_off_stack(domi_workers *workers, const domi_helper *helper)
  * so in time and there are more than `threads_min` threads, so that this one may end. */
 static bool wait_for_call(domi_workers *workers, domi_helper *helper)
 {
-    struct timespec until = end_of(workers->limits.idle_expiry_ns);
+    struct timespec until = get_end_of_wait(workers->limits.idle_expiry_ns);
     bool expired = false;
 
     helper->called = false;
@@ -127,7 +127,7 @@ static bool wait_for_call(domi_workers *workers, domi_helper *helper)
 
 /* Run the oldest job. Called and left with the mutex held. Returns false if the job was abandoned
  * and must not be touched any more. */
-static bool run_one(domi_workers *workers)
+static bool run_oldest_job(domi_workers *workers)
 {
     domi_workers_counters *counters = &workers->counters;
     domi_job *job = workers->first;
@@ -145,7 +145,7 @@ static bool run_one(domi_workers *workers)
     int result = function(argument);
 
     pthread_mutex_lock(&workers->mutex);
-    decrement(&counters->running);
+    decrement_gauge(&counters->running);
     if (workers->abandoned)
         return false;
     job->result = result;
@@ -169,7 +169,7 @@ static void work_until_told(domi_workers *workers, domi_helper *helper)
     for (;;) {
         /* Once the pool is stopping, the queue belongs to the thread that cancels the jobs. */
         while (workers->first != NULL && !workers->stopping) {
-            if (!run_one(workers))
+            if (!run_oldest_job(workers))
                 return;
         }
         if (workers->stopping || !wait_for_call(workers, helper))
@@ -189,7 +189,7 @@ static void free_pool(domi_workers *workers)
 
 /* Hand out the thread that waits to be joined. Returns false if there is none. Called under the
  * mutex; the caller joins the thread after it has unlocked the mutex. */
-static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
+static bool take_ended_thread(domi_workers *workers, pthread_t *ret_thread)
 {
     bool has = workers->has_ended;
 
@@ -203,11 +203,11 @@ static bool take_ended(domi_workers *workers, pthread_t *ret_thread)
 static void leave_pool(domi_workers *workers)
 {
     pthread_t previous;
-    bool has_previous = take_ended(workers, &previous);
+    bool has_previous = take_ended_thread(workers, &previous);
 
     workers->ended = pthread_self();
     workers->has_ended = true;
-    decrement(&workers->counters.threads);
+    decrement_gauge(&workers->counters.threads);
     bool is_last = !workers->owned && domi_counter_read(&workers->counters.threads) == 0;
     pthread_cond_broadcast(&workers->left);
     pthread_mutex_unlock(&workers->mutex);
@@ -315,7 +315,7 @@ void domi_workers_free(domi_workers *workers)
     pthread_mutex_lock(&workers->mutex);
     workers->owned = false;
     bool is_last = domi_counter_read(&workers->counters.threads) == 0;
-    bool has_ended = take_ended(workers, &ended);
+    bool has_ended = take_ended_thread(workers, &ended);
     pthread_mutex_unlock(&workers->mutex);
     if (has_ended)
         pthread_join(ended, NULL);
@@ -358,7 +358,7 @@ int domi_workers_submit(domi_workers *workers, domi_job *job)
         domi_counter_add(result == 0 ? &workers->counters.jobs : &workers->counters.refused, 1);
     }
     if (result == 0)
-        append(workers, job);
+        append_job(workers, job);
     pthread_mutex_unlock(&workers->mutex);
     return result;
 }
@@ -378,7 +378,7 @@ bool domi_workers_withdraw(domi_workers *workers, domi_job *job)
 /* End all queued jobs with -ECANCELED. Called with the mutex held; it is unlocked around each
  * `done`. Meanwhile no job is accepted or begun, because the pool is stopping, but other threads
  * may withdraw jobs. */
-static void cancel_all(domi_workers *workers)
+static void cancel_queued_jobs(domi_workers *workers)
 {
     while (workers->first != NULL) {
         domi_job *job = workers->first;
@@ -393,14 +393,14 @@ static void cancel_all(domi_workers *workers)
 uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
 {
     const domi_counter *running = &workers->counters.running;
-    struct timespec until = end_of(timeout_ns);
+    struct timespec until = get_end_of_wait(timeout_ns);
     pthread_t ended;
     int result = 0;
 
     DOMI_CHECK(!domi_workers_is_helper(workers));
     pthread_mutex_lock(&workers->mutex);
     workers->stopping = true;
-    cancel_all(workers);
+    cancel_queued_jobs(workers);
     while (workers->idle != NULL)
         wake_helper(workers);
     while (domi_counter_read(running) != 0 && result != ETIMEDOUT)
@@ -411,7 +411,7 @@ uint32_t domi_workers_stop(domi_workers *workers, uint64_t timeout_ns)
     while (domi_counter_read(&workers->counters.threads) > domi_counter_read(running))
         pthread_cond_wait(&workers->left, &workers->mutex);
     uint32_t left = (uint32_t)domi_counter_read(running);
-    bool has_ended = take_ended(workers, &ended);
+    bool has_ended = take_ended_thread(workers, &ended);
     pthread_mutex_unlock(&workers->mutex);
     if (has_ended)
         pthread_join(ended, NULL);

@@ -36,15 +36,16 @@ typedef enum domi_job_state {
 
 /* The caller sets `function`, `argument` and `done`; everything else is zero. */
 struct domi_job {
-    int (*function)(void *argument); /* it has to return, and to leave its thread as it found it */
-    void *argument;                  /* handed to `function` */
+    /* The function has to return, and to leave its thread as it found it. */
+    int (*function)(void *argument);
+    void *argument; /* handed to `function` */
     /* Called without a lock on the helper thread after the function has returned. If
      * domi_workers_stop() cancels the job, it calls this on its own thread. The pool does not read
      * the job any more, so `done` may free it or submit it again. It must not block. */
     void (*done)(domi_job *job);
     int result; /* for `done`: the result of the function; -ECANCELED: it was not called */
 
-    domi_job_state state; /* this and the fields below are the pool's, under its mutex */
+    domi_job_state state; /* the state and the fields below belong to the pool, under its mutex */
     uint64_t queued_ns;   /* when the job was submitted */
     domi_job *next;       /* links in the queue */
     domi_job *previous;   /* links the queue backwards */

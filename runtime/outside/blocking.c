@@ -26,7 +26,7 @@ typedef struct work {
     domus_address asker;     /* the actor that waits for the result */
     domus_system *system;    /* the system whose pool runs the job */
     domi_envelope *envelope; /* becomes the answer */
-    domi_job job;            /* what the pool runs */
+    domi_job job;            /* the job that the helper threads run */
 } work;
 
 /* Returns the work that lies in the envelope as its payload. */
@@ -117,7 +117,7 @@ bool domi_blocking_withdraw(domi_manager *manager, struct domi_promise *promise)
     domi_envelope *envelope = promise->work;
 
     if (envelope == NULL)
-        return true; /* the work never began, and its promise fails already */
+        return true; /* the work never began, and its promise fails for another reason */
     if (!domi_workers_withdraw(system->workers, &work_of(envelope)->job))
         return false;
     promise->work = NULL;

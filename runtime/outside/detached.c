@@ -48,7 +48,7 @@ static uint32_t read_orders(const domi_detached *detached)
 }
 
 /* Follow the system's orders. Returns true if the thread has to leave its loop. */
-static bool follow(domi_detached *detached)
+static bool follow_new_orders(domi_detached *detached)
 {
     uint32_t orders = read_orders(detached);
 
@@ -129,7 +129,7 @@ static void run_loop(domi_detached *detached)
     domi_manager *manager = &detached->manager;
     bool had_one = false;
 
-    while (!follow(detached)) {
+    while (!follow_new_orders(detached)) {
         take_events(detached);
         (void)domi_manager_mount_actors(manager);
         note_mounts(detached);
@@ -241,7 +241,7 @@ static int make_detached(domus_system *system, uint32_t place, domi_detached **r
 
 /* Find a detached thread that has no actor, or make one, and mark it busy. Called under the
  * system's mutex. */
-static int reserve(domus_system *system, domi_detached **ret_detached)
+static int reserve_thread(domus_system *system, domi_detached **ret_detached)
 {
     domi_detached *detached = NULL;
     int result = 0;
@@ -268,7 +268,7 @@ static int reserve(domus_system *system, domi_detached **ret_detached)
 }
 
 /* The actor for which the thread was chosen was not made. */
-static void give_back(domi_detached *detached)
+static void give_thread_back(domi_detached *detached)
 {
     pthread_mutex_lock(&detached->system->mutex);
     detached->busy = false;
@@ -288,21 +288,21 @@ int domi_detached_spawn(domi_manager *manager, domi_house *parent, const domus_b
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return -EINVAL;
     pthread_mutex_lock(&system->mutex);
-    int result = reserve(system, &detached);
+    int result = reserve_thread(system, &detached);
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
         return result;
     result = domi_house_spawn_child(manager, parent, &detached->manager, behaviour, state, options,
                                     ret_address);
     if (result != 0)
-        give_back(detached);
+        give_thread_back(detached);
     return result;
 }
 
 /* --- a receive that returns ------------------------------------------------------------------- */
 
 /* True if the actor has to stop or to restart. A restart waits for the end of this handler, too. */
-static bool is_to_stop(const domi_house *house)
+static bool has_actor_to_stop(const domi_house *house)
 {
     return domi_house_is_asked_to_stop(house) || (house->marks & DOMI_MARK_RESTART) != 0;
 }
@@ -354,7 +354,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
     for (;;) {
         if (domi_ask_handle_waiting_cancels(&detached->manager, house))
             seen[0] = NULL; /* `seen[0]` may be a node that the cancel dropped */
-        if (follow(detached) || is_to_stop(house) ||
+        if (follow_new_orders(detached) || has_actor_to_stop(house) ||
             domi_receive_stop_if_last(&detached->manager, house))
             return -ECANCELED;
         domi_envelope *message =

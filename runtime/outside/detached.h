@@ -11,16 +11,17 @@
 #include <domus/spawn.h>
 
 typedef struct domi_detached {
-    domi_manager manager; /* of this thread */
+    domi_manager manager; /* the manager of this thread */
     domus_system *system; /* the system that the thread belongs to */
-    uint32_t orders;      /* that this thread has followed (orders.h); its own */
+    uint32_t orders; /* the orders that this thread has followed (orders.h); only it uses them */
     bool busy;       /* the thread has an actor, or was chosen for one; under the system's mutex */
-    bool joined;     /* its thread has ended */
+    bool joined;     /* the thread was joined */
     uint32_t chosen; /* actors for which it was chosen so far; under the system's mutex */
-    _Atomic uint32_t mounted; /* of these, those that it has mounted; written by its thread */
-    /* It is a seat (seat.h): a foreign thread uses the manager, and there is no thread here. */
+    _Atomic uint32_t mounted; /* the number of mounted actors among these; its thread writes it */
+    /* The object is a seat (seat.h): a foreign thread uses the manager, and no thread was made for
+     * it. */
     bool foreign;
-    size_t bytes;      /* of the object, which may be part of a larger one */
+    size_t bytes;      /* the size of the object, which may be part of a larger one */
     pthread_t pthread; /* the thread */
 } domi_detached;
 
@@ -50,8 +51,8 @@ bool domi_detached_have_mounted(const domus_system *system);
 uint64_t domi_detached_houses(const domus_system *system);
 bool domi_detached_has_ended(const domus_system *system);
 
-/* These end all detached threads, in this order: tell them to leave their loops; join them; end
- * their managers and free everything. */
+/* These functions end all detached threads, in this order: they tell the threads to leave their
+ * loops, join them, and end their managers and free everything. */
 void domi_detached_end(domus_system *system);
 void domi_detached_join(domus_system *system);
 void domi_detached_fini(domus_system *system);

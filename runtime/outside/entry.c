@@ -55,8 +55,8 @@ typedef struct order {
     const domus_spawn_options *options;
 } order;
 
-static int spawn(void *context, const domus_behaviour *behaviour, const void *state,
-                 domus_address *ret_address)
+static int spawn_from_outside(void *context, const domus_behaviour *behaviour, const void *state,
+                              domus_address *ret_address)
 {
     const order *given = context;
 
@@ -82,6 +82,6 @@ int domus_outside_process_spawn(domus_system *system, const char *name, const do
     if (type != entry->input)
         return -EINVAL;
     return domi_process_spawn(entry->process, entry->method != NULL ? entry->method : entry->name,
-                              type, input, options != NULL ? options->result_to : nobody, spawn,
-                              &given, ret_address);
+                              type, input, options != NULL ? options->result_to : nobody,
+                              spawn_from_outside, &given, ret_address);
 }

@@ -351,7 +351,7 @@ static int find_socket(domus_system *system, domi_acceptor *acceptor, size_t ind
     domi_io *io = acceptor->targets[0].io;
     domus_endpoint at;
 
-    domi_memory_free(system->passed_at[index]); /* of a call that has failed later */
+    domi_memory_free(system->passed_at[index]); /* left by an earlier call that has failed */
     system->passed_at[index] = NULL;
     if (listening == 0) {
         acceptor->fd = domi_acceptor_listen(io, listener->address, &plan, ret_port);

@@ -90,7 +90,7 @@ static void link_asking(domus_system *system, domi_asking *asking)
     system->askings_count++;
 }
 
-static void release(const domus_type *type, const void *payload)
+static void release_payload(const domus_type *type, const void *payload)
 {
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
@@ -105,8 +105,8 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
     return domi_asking_begin_by(system, asking, &asked, type, payload, timeout_ns, reply);
 }
 
-static int ask(domus_stack *stack, const domi_asked *asked, const domus_type *type,
-               const void *payload, uint64_t timeout_ns)
+static int send_ask(domus_stack *stack, const domi_asked *asked, const domus_type *type,
+                    const void *payload, uint64_t timeout_ns)
 {
     if (asked->is_grain)
         return domus_grain_ask_within(stack, asked->grains, asked->key, type, payload, timeout_ns,
@@ -127,7 +127,7 @@ int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_a
         timeout_ns = DOMUS_OUTSIDE_ASK_MAX_NS;
     domus_stack *stack = domi_stack_new(outside, system->asker.house, sizeof(domi_asking *));
     if (stack == NULL) {
-        release(type, payload);
+        release_payload(type, payload);
         return -ENOMEM;
     }
     *asking = (domi_asking){.reply = reply};
@@ -135,9 +135,9 @@ int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_a
     outside->now_ns = domi_clock_now(&system->clock);
     /* one tick more, so that the waiting thread never gives up before the ask's own time-out */
     asking->until_ns = outside->now_ns + timeout_ns + DOMI_WHEEL_TICK_NS;
-    int result = ask(stack, asked, type, payload, timeout_ns);
+    int result = send_ask(stack, asked, type, payload, timeout_ns);
     if (result != DOMUS_PARKED) {
-        release(type, payload);
+        release_payload(type, payload);
         domi_stack_park_or_end(stack, 0);
         return result;
     }
@@ -154,7 +154,7 @@ int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_a
 /* --- waiting ---------------------------------------------------------------------------------- */
 
 /* How long the thread has to wait at most. */
-static uint64_t time_left(const domus_system *system, const domi_asking *asking)
+static uint64_t get_time_left(const domus_system *system, const domi_asking *asking)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
@@ -170,7 +170,7 @@ static void park_leader(domus_system *system, const domi_asking *asking)
     domi_pool_flush_returns(outside);
     domi_park_begin(&outside->park);
     if (!domi_manager_has_work(outside)) {
-        uint64_t left_ns = time_left(system, asking);
+        uint64_t left_ns = get_time_left(system, asking);
         domi_outside_unlock(system);
         domi_futex_park_sleep(outside, left_ns);
         domi_outside_lock(system);
@@ -181,7 +181,7 @@ static void park_leader(domus_system *system, const domi_asking *asking)
 /* Another thread sleeps until its ask is complete, the lead is free, or its time is over. */
 static void wait_for_lead(domus_system *system, domi_asking *asking)
 {
-    const struct timespec until = domi_clock_deadline_after(time_left(system, asking));
+    const struct timespec until = domi_clock_deadline_after(get_time_left(system, asking));
 
     asking->sleeps = true;
     (void)pthread_cond_timedwait(&asking->woken, &system->outside_mutex, &until);
@@ -190,7 +190,7 @@ static void wait_for_lead(domus_system *system, domi_asking *asking)
 }
 
 /* Give up the lead, and wake a waiting thread that can take it. */
-static void hand_on(domus_system *system, const domi_asking *asking)
+static void hand_lead_on(domus_system *system, const domi_asking *asking)
 {
     if (system->leader == asking)
         system->leader = NULL;
@@ -216,7 +216,7 @@ int domi_asking_wait(domus_system *system, domi_asking *asking)
         else
             wait_for_lead(system, asking);
     }
-    hand_on(system, asking);
+    hand_lead_on(system, asking);
     pthread_cond_destroy(&asking->woken);
     if (--system->askings_count == 0)
         pthread_cond_broadcast(&system->nobody_asks);
@@ -252,7 +252,7 @@ int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_
     else
         result = domi_outside_enter_to_send(system, &visit);
     if (result != 0) {
-        release(type, payload);
+        release_payload(type, payload);
         return result;
     }
     result = domi_asking_begin_by(system, &asking, asked, type, payload, timeout_ns, reply);

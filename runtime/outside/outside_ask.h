@@ -32,12 +32,12 @@ int domi_asking_begin(domus_system *system, domi_asking *asking, domus_address t
                       const domus_type *type, const void *payload, uint64_t timeout_ns,
                       domus_outside_reply *reply);
 
-/* As domi_asking_begin(), also for grains. */
+/* Do the same as domi_asking_begin(), also for grains. */
 int domi_asking_begin_by(domus_system *system, domi_asking *asking, const domi_asked *asked,
                          const domus_type *type, const void *payload, uint64_t timeout_ns,
                          domus_outside_reply *reply);
 
-/* As domus_outside_ask(), also for grains. Any thread. */
+/* Do the same as domus_outside_ask(), also for grains. Any thread. */
 int domi_outside_ask(domus_system *system, const domi_asked *asked, const domus_type *type,
                      const void *payload, uint64_t timeout_ns, domus_outside_reply *reply);
 

@@ -147,7 +147,8 @@ void domi_outsider_leave(domus_outsider *seat, const domi_visit *visit)
     domi_outsider_leave_unlocked(visit);
 }
 
-/* As domi_outsider_enter(), for a verb that an actor which was stopped does not have any more. */
+/* Do the same as domi_outsider_enter(), for a verb that an actor which was stopped does not have
+ * any more. */
 int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
 {
     int result = domi_outsider_enter(seat, ret_visit);
@@ -159,8 +160,8 @@ int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit)
     return result;
 }
 
-/* As domi_outsider_enter_alive(), for a verb that sends. While memory is short it returns -EBUSY,
- * as for all foreign threads. */
+/* Do the same as domi_outsider_enter_alive(), for a verb that sends. While memory is short it
+ * returns -EBUSY, as for all foreign threads. */
 int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit)
 {
     domi_pressure *pressure = &seat->detached.system->pressure;

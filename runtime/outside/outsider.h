@@ -17,12 +17,12 @@ static inline domus_outsider *domi_outsider_of(const domus_stack *stack)
  * and domi_outsider_leave() must not be called. */
 int domi_outsider_enter(domus_outsider *seat, domi_visit *ret_visit);
 
-/* As domi_outsider_enter(), for a verb that an actor which was stopped does not have any more: it
- * also returns -ESTALE. */
+/* Do the same as domi_outsider_enter(), for a verb that an actor which was stopped does not have
+ * any more: it also returns -ESTALE. */
 int domi_outsider_enter_alive(domus_outsider *seat, domi_visit *ret_visit);
 
-/* As domi_outsider_enter_alive(), for a verb that sends. While memory is short it returns -EBUSY,
- * as for all foreign threads. */
+/* Do the same as domi_outsider_enter_alive(), for a verb that sends. While memory is short it
+ * returns -EBUSY, as for all foreign threads. */
 int domi_outsider_enter_to_send(domus_outsider *seat, domi_visit *ret_visit);
 
 /* Leave the seat. domi_outsider_leave_unlocked() is for a seat that was closed meanwhile. */

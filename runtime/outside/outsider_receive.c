@@ -11,8 +11,8 @@ static const domus_pattern anything = {.types = NULL};
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-static bool takes(const domus_outsider *seat, const domus_pattern *pattern,
-                  const domi_outside_mail *mail)
+static bool does_pattern_accept(const domus_outsider *seat, const domus_pattern *pattern,
+                                const domi_outside_mail *mail)
 {
     const domus_type *const *type = pattern->types;
 
@@ -30,7 +30,7 @@ static bool receive_listed(domus_outsider *seat, domi_outside_mails *list,
 {
     domi_outside_mail *mail = list->first;
 
-    while (mail != NULL && !takes(seat, pattern, mail))
+    while (mail != NULL && !does_pattern_accept(seat, pattern, mail))
         mail = mail->next;
     if (mail == NULL)
         return false;
@@ -84,7 +84,7 @@ static bool receive_mail(domus_outsider *seat, const domus_pattern *pattern, dom
 }
 
 /* Returns 0 if the actor goes on; -ESHUTDOWN; -ECANCELED. */
-static int check_goes_on(domus_outsider *seat)
+static int check_outsider_goes_on(domus_outsider *seat)
 {
     if (domi_seat_has_to_stop(seat))
         return -ESHUTDOWN;
@@ -95,8 +95,8 @@ static int check_goes_on(domus_outsider *seat)
 }
 
 /* Receive, inside. With -ESHUTDOWN and `*ret_closed` the seat was closed, and nothing is locked. */
-static int receive(domus_outsider *seat, const domus_pattern *pattern, uint64_t within_ns,
-                   domus_outside_message *ret_message, bool *ret_closed)
+static int receive_inside(domus_outsider *seat, const domus_pattern *pattern, uint64_t within_ns,
+                          domus_outside_message *ret_message, bool *ret_closed)
 {
     domi_node *seen[2] = {NULL, NULL};
 
@@ -106,7 +106,7 @@ static int receive(domus_outsider *seat, const domus_pattern *pattern, uint64_t 
     if (until_ns < within_ns)
         until_ns = UINT64_MAX;
     for (;;) {
-        int result = check_goes_on(seat);
+        int result = check_outsider_goes_on(seat);
         if (result != 0) {
             domi_seat_finish(seat);
             return result;
@@ -134,8 +134,8 @@ int domus_outside_receive(domus_outsider *outsider, const domus_pattern *pattern
 
     if (result != 0)
         return result;
-    result =
-        receive(outsider, pattern != NULL ? pattern : &anything, within_ns, ret_message, &closed);
+    result = receive_inside(outsider, pattern != NULL ? pattern : &anything, within_ns, ret_message,
+                            &closed);
     if (closed)
         domi_outsider_leave_unlocked(&visit);
     else

@@ -27,7 +27,7 @@ int domus_outsider_notice(domus_outsider *outsider, domus_address to, const domu
     return result;
 }
 
-static void release(const domus_type *type, const void *payload)
+static void release_payload(const domus_type *type, const void *payload)
 {
     if (type->release != NULL)
         type->release((void *)(uintptr_t)payload);
@@ -50,7 +50,7 @@ static int enter_to_ask(domus_outsider *seat, const domus_type *type, const void
     if (result == -ESTALE)
         result = -ECANCELED;
     if (result != 0)
-        release(type, payload);
+        release_payload(type, payload);
     return result;
 }
 
@@ -72,7 +72,7 @@ static int begin_ask(domus_outsider *seat, domus_address to, const domus_type *t
         result = domus_ask_within(stack, to, type, payload, bounded_timeout(timeout_ns), then);
     }
     if (result != DOMUS_PARKED)
-        release(type, payload);
+        release_payload(type, payload);
     if (stack != NULL)
         domi_stack_park_or_end(stack, result == DOMUS_PARKED ? result : 0);
     return result == DOMUS_PARKED ? 0 : result;
@@ -180,7 +180,7 @@ int domus_outsider_ask_add(domus_outsider *outsider, domus_address to, const dom
     else if ((mail = domi_memory_new(sizeof *mail)) == NULL)
         result = -ENOMEM;
     if (result != 0) {
-        release(type, payload);
+        release_payload(type, payload);
     } else {
         mail->message.kind = DOMUS_OUTSIDE_ANSWER;
         mail->message.tag = tag;

@@ -54,7 +54,7 @@ struct domi_resolver {
 
 /* --- by the C library ------------------------------------------------------------------------- */
 
-static int explain(int error, int number)
+static int get_errno_of_lookup(int error, int number)
 {
     switch (error) {
     case EAI_AGAIN:
@@ -82,7 +82,7 @@ static int look_up_by_libc(void *context, const char *name, domus_endpoint *ret_
     errno = 0;
     int error = getaddrinfo(name, NULL, &hints, &list);
     if (error != 0)
-        return explain(error, errno);
+        return get_errno_of_lookup(error, errno);
     for (const struct addrinfo *one = list; one != NULL && count < max; one = one->ai_next) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)one->ai_addr;
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)one->ai_addr;
@@ -120,7 +120,7 @@ static void unlink_lookup(domi_lookup *lookup)
     lookup->place = NULL;
 }
 
-static void unlink_all(const record *of)
+static void unlink_all_lookups(const record *of)
 {
     while (of->lookups != NULL)
         unlink_lookup(of->lookups);
@@ -151,7 +151,7 @@ static void remove_record(domi_resolver *resolver, record *old)
 }
 
 /* Returns the record of a name that is not too old; NULL: there is none. */
-static record *find(domi_resolver *resolver, const char *name, uint64_t now_ns)
+static record *find_fresh_record(domi_resolver *resolver, const char *name, uint64_t now_ns)
 {
     record *next;
 
@@ -166,7 +166,7 @@ static record *find(domi_resolver *resolver, const char *name, uint64_t now_ns)
 }
 
 /* Returns the oldest record in this state; NULL: there is none. */
-static record *oldest(const domi_resolver *resolver, record_state state)
+static record *find_oldest_record(const domi_resolver *resolver, record_state state)
 {
     record *one = resolver->records;
 
@@ -191,7 +191,7 @@ static record *add_record(domi_resolver *resolver, const char *name)
 }
 
 /* Remove the waiting names for which no actor waits any more. */
-static void remove_unwanted(domi_resolver *resolver)
+static void remove_unwanted_names(domi_resolver *resolver)
 {
     record *next;
 
@@ -205,7 +205,7 @@ static void remove_unwanted(domi_resolver *resolver)
 /* --- results, under the mutex ----------------------------------------------------------------- */
 
 /* Give the result to a lookup, whose memory is that of the system. */
-static void fill(domi_lookup *lookup, const record *known)
+static void fill_lookup(domi_lookup *lookup, const record *known)
 {
     uint32_t count = known->result > 0 ? (uint32_t)known->result : 0;
 
@@ -223,13 +223,13 @@ static void fill(domi_lookup *lookup, const record *known)
 
 /* Tell every actor that waits for the name. An actor that gets no event, because there is no memory
  * for it, waits for its time-out. */
-static void tell(domi_resolver *resolver, record *known)
+static void tell_waiting_actors(domi_resolver *resolver, record *known)
 {
     domi_manager *outside = &resolver->system->outside;
     domi_visit visit;
 
     if (domi_outside_enter(resolver->system, DOMI_LAST_TO_SEND, &visit) != 0) {
-        unlink_all(known); /* the system ends, and so do the actors that wait */
+        unlink_all_lookups(known); /* the system ends, and so do the actors that wait */
         return;
     }
     while (known->lookups != NULL) {
@@ -238,7 +238,7 @@ static void tell(domi_resolver *resolver, record *known)
         domi_envelope *envelope = domi_envelope_new(outside, sizeof *envelope);
 
         unlink_lookup(lookup);
-        fill(lookup, known);
+        fill_lookup(lookup, known);
         if (envelope == NULL)
             continue;
         envelope->type = &domi_resolved_type;
@@ -251,7 +251,7 @@ static void tell(domi_resolver *resolver, record *known)
     domi_outside_leave(resolver->system, &visit);
 }
 
-static void finish(domi_resolver *resolver, record *done, int result)
+static void finish_lookup(domi_resolver *resolver, record *done, int result)
 {
     if (resolver->system == NULL) {
         remove_record(resolver, done);
@@ -263,18 +263,18 @@ static void finish(domi_resolver *resolver, record *done, int result)
     done->expires_ns =
         domi_clock_now(&resolver->system->clock) + (result < 0 ? keep_ns / UNKNOWN_SHARE : keep_ns);
     resolver->known++;
-    tell(resolver, done);
+    tell_waiting_actors(resolver, done);
     if (result < 0 && result != -ENODATA)
         remove_record(resolver,
                       done); /* nothing is known of the name: the next connect asks again */
     else if (resolver->known > DOMI_LIVE(resolver->system, connect.resolve.cache_max))
-        remove_record(resolver, oldest(resolver, KNOWN));
+        remove_record(resolver, find_oldest_record(resolver, KNOWN));
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* One user less: the last one frees the resolver. The mutex is locked, and unlocked when this
- * returns. */
+/* Remove a user of the resolver; the last user frees it. The caller has locked the mutex, and this
+ * function unlocks it. */
 static void release_use(domi_resolver *resolver)
 {
     bool is_last = --resolver->users == 0;
@@ -291,7 +291,8 @@ static void *run_look_ups(void *argument)
     domi_resolver *resolver = argument;
 
     pthread_mutex_lock(&resolver->mutex);
-    for (record *one = oldest(resolver, QUEUED); one != NULL; one = oldest(resolver, QUEUED)) {
+    for (record *one = find_oldest_record(resolver, QUEUED); one != NULL;
+         one = find_oldest_record(resolver, QUEUED)) {
         if (one->lookups == NULL) { /* the actors that waited for it have gone */
             remove_record(resolver, one);
             continue;
@@ -301,7 +302,7 @@ static void *run_look_ups(void *argument)
         pthread_mutex_unlock(&resolver->mutex);
         int result = resolver->look_up(resolver->context, one->name, one->found, DOMI_FOUND_MAX);
         pthread_mutex_lock(&resolver->mutex);
-        finish(resolver, one, result);
+        finish_lookup(resolver, one, result);
     }
     resolver->running--;
     release_use(resolver);
@@ -332,7 +333,7 @@ static int add_thread(domi_resolver *resolver)
 
 /* "localhost", and each name below it, is loopback in every case, without a look at a file or a
  * server, which may be missing, or say otherwise (RFC 6761, 6.3). */
-static bool is_local(const char *name)
+static bool is_localhost_name(const char *name)
 {
     static const char local[] = "localhost";
     const size_t length = sizeof local - 1;
@@ -351,7 +352,7 @@ static int resolve_local(domi_lookup *lookup)
                              .found = {{.family = AF_INET6, .size = 16, .bytes = {[15] = 1}},
                                        {.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 1}}}};
 
-    fill(lookup, &loopback);
+    fill_lookup(lookup, &loopback);
     return lookup->error;
 }
 
@@ -363,7 +364,7 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
     record *one = NULL;
 
     if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max))
-        remove_unwanted(resolver);
+        remove_unwanted_names(resolver);
     if (resolver->queued >= DOMI_LIVE(resolver->system, connect.resolve.queue_max)) {
         *ret_error = -ENOBUFS;
         return NULL;
@@ -384,12 +385,12 @@ static record *queue_name(domi_resolver *resolver, const char *name, int *ret_er
     return one;
 }
 
-static int resolve_at_once(domi_resolver *resolver, domi_lookup *lookup, const char *name)
+static int resolve_in_this_thread(domi_resolver *resolver, domi_lookup *lookup, const char *name)
 {
     record known = {.state = KNOWN};
 
     known.result = resolver->look_up(resolver->context, name, known.found, DOMI_FOUND_MAX);
-    fill(lookup, &known);
+    fill_lookup(lookup, &known);
     return lookup->error;
 }
 
@@ -401,18 +402,18 @@ int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, con
 
     if (resolver == NULL)
         return -EOPNOTSUPP;
-    if (is_local(name))
+    if (is_localhost_name(name))
         return resolve_local(lookup);
     if (resolver->at_once)
-        return resolve_at_once(resolver, lookup, name);
+        return resolve_in_this_thread(resolver, lookup, name);
     pthread_mutex_lock(&resolver->mutex);
     record *one = NULL;
     if (resolver->system == NULL)
         result = -ESHUTDOWN;
-    else if ((one = find(resolver, name, manager->now_ns)) == NULL)
+    else if ((one = find_fresh_record(resolver, name, manager->now_ns)) == NULL)
         one = queue_name(resolver, name, &result);
     if (one != NULL && one->state == KNOWN) {
-        fill(lookup, one);
+        fill_lookup(lookup, one);
         result = lookup->error;
     } else if (one != NULL) {
         link_lookup(one, lookup);
@@ -444,7 +445,7 @@ void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_
 
 /* --- its life --------------------------------------------------------------------------------- */
 
-static domi_look_up *usual_look_up(const domi_resolver *resolver)
+static domi_look_up *choose_usual_look_up(const domi_resolver *resolver)
 {
     return resolver->at_once ? look_up_nothing : look_up_by_libc;
 }
@@ -461,7 +462,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
     resolver->system = system;
     resolver->users = 1;
     resolver->at_once = system->simulator != NULL;
-    resolver->look_up = usual_look_up(resolver);
+    resolver->look_up = choose_usual_look_up(resolver);
     *ret_resolver = resolver;
     return 0;
 }
@@ -469,7 +470,7 @@ int domi_resolver_new(domus_system *system, domi_resolver **ret_resolver)
 void domi_resolver_use(domi_resolver *resolver, domi_look_up *look_up, void *context)
 {
     pthread_mutex_lock(&resolver->mutex);
-    resolver->look_up = look_up != NULL ? look_up : usual_look_up(resolver);
+    resolver->look_up = look_up != NULL ? look_up : choose_usual_look_up(resolver);
     resolver->context = context;
     pthread_mutex_unlock(&resolver->mutex);
 }
@@ -481,7 +482,7 @@ void domi_resolver_close(domi_resolver *resolver)
     pthread_mutex_lock(&resolver->mutex);
     for (record *one = resolver->records; one != NULL; one = next) {
         next = one->next;
-        unlink_all(one);
+        unlink_all_lookups(one);
         if (one->state != RUNNING)
             remove_record(resolver, one);
     }

@@ -39,7 +39,7 @@ void domi_resolver_free(domi_resolver *resolver);
  * thread. */
 void domi_resolver_count(domi_resolver *resolver, uint64_t *ret_running, uint64_t *ret_queued);
 
-/* These are domi_runtime_hooks.resolve and unresolve. */
+/* These functions are domi_runtime_hooks.resolve and unresolve. */
 int domi_resolver_resolve(domi_manager *manager, struct domi_lookup *lookup, const char *name);
 void domi_resolver_withdraw(domi_manager *manager, struct domi_lookup *lookup);
 

@@ -102,7 +102,7 @@ bool domi_seat_is_over(const domus_outsider *seat)
     return (life & DOMI_LIFE_CLOSED) != 0 || DOMI_LIFE_LEASE(life) != seat->address.lease;
 }
 
-static void follow(domus_outsider *seat)
+static void follow_new_orders(domus_outsider *seat)
 {
     uint32_t orders = read_orders(seat->detached.system);
 
@@ -125,7 +125,7 @@ static void look_at_memory(domus_outsider *seat)
 /* Before a run: the places up to which a receive has looked stay only if nothing can be taken out
  * of the mailboxes. A cancel, which is an event, takes an ask out; a conversation that receives
  * takes anything. If there is none of these, no receive looks at the mail in a run, either. */
-static void forget_seen(domi_house *house, domi_node *seen[2])
+static void forget_seen_places(domi_house *house, domi_node *seen[2])
 {
     const domi_family *family = house->family;
     bool only_own = family != NULL && family->receives != NULL &&
@@ -151,12 +151,12 @@ void domi_seat_serve(domus_outsider *seat, domi_node *seen[2])
     (void)domi_manager_take_arrivals(manager);
     (void)domi_manager_fire_timers(manager);
     (void)domi_manager_mount_actors(manager);
-    follow(seat);
+    follow_new_orders(seat);
     for (uint32_t left = ready->count; left != 0; left--) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
             break;
-        forget_seen(house, seen);
+        forget_seen_places(house, seen);
         (void)domi_house_run(manager, house);
     }
     if (manager->pool.chained >= DOMI_CHAINED_MAX)
@@ -182,7 +182,7 @@ void domi_seat_settle(domus_outsider *seat)
 }
 
 /* The time of the next timer, and of the next look that has to come in any case. */
-static uint64_t next_due(domi_manager *manager)
+static uint64_t get_next_due_time(domi_manager *manager)
 {
     uint64_t due_ns[] = {domi_wheel_next_ns(&manager->timing.wheel),
                          domi_wheel_next_ns(&manager->timing.deadlines)};
@@ -196,7 +196,7 @@ static uint64_t next_due(domi_manager *manager)
 bool domi_seat_sleep(domus_outsider *seat, uint64_t until_ns)
 {
     domi_manager *manager = &seat->detached.manager;
-    uint64_t due_ns = next_due(manager);
+    uint64_t due_ns = get_next_due_time(manager);
 
     if (due_ns < until_ns)
         until_ns = due_ns;
@@ -245,8 +245,9 @@ static void set_busy(domus_outsider *seat, bool busy)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Nobody sits here any more: leave the park word for senders, and see that nothing is forgotten. */
-static void rest_vacant(domus_outsider *seat)
+/* Leave a seat that is vacant now: set its park word for senders, and look once more for work that
+ * came meanwhile. */
+static void rest_vacant_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
 
@@ -262,7 +263,7 @@ static void rest_vacant(domus_outsider *seat)
 }
 
 /* Look after one seat. Returns when to look again. */
-static uint64_t care_for(domus_outsider *seat)
+static uint64_t look_after_seat(domus_outsider *seat)
 {
     domi_manager *manager = &seat->detached.manager;
     uint64_t due_ns = UINT64_MAX;
@@ -275,8 +276,8 @@ static uint64_t care_for(domus_outsider *seat)
         begin_use(seat);
         (void)domi_park_end(&manager->park);
         domi_seat_finish(seat);
-        due_ns = next_due(manager);
-        rest_vacant(seat);
+        due_ns = get_next_due_time(manager);
+        rest_vacant_seat(seat);
         end_use(seat);
     }
     pthread_mutex_unlock(&seat->mutex);
@@ -292,14 +293,14 @@ static uint32_t count_places(domus_system *system)
     return count;
 }
 
-static uint64_t care_for_all(domus_system *system)
+static uint64_t look_after_all_seats(domus_system *system)
 {
     uint64_t due_ns = UINT64_MAX;
     uint32_t count = count_places(system);
 
     for (uint32_t i = 0; i < count; i++) {
         domus_outsider *seat = seat_of(system->detached[i]);
-        uint64_t seat_ns = seat != NULL ? care_for(seat) : UINT64_MAX;
+        uint64_t seat_ns = seat != NULL ? look_after_seat(seat) : UINT64_MAX;
         due_ns = seat_ns < due_ns ? seat_ns : due_ns;
     }
     return due_ns;
@@ -307,7 +308,7 @@ static uint64_t care_for_all(domus_system *system)
 
 /* Close all seats: from here on nobody but the thread that stops the system uses them. A seat whose
  * owner is in a function of domus_outsider_act() is waited for, as a handler is. */
-static void close_all(domus_system *system)
+static void close_all_seats(domus_system *system)
 {
     uint32_t seats = 0;
     uint32_t count = count_places(system);
@@ -342,7 +343,7 @@ static void *run_caretaker(void *system_)
         domi_system_check_not_forked(system);
         if (read_orders(system) >= domi_orders_of(DOMI_STOP_END))
             break;
-        uint64_t due_ns = care_for_all(system);
+        uint64_t due_ns = look_after_all_seats(system);
         uint64_t now_ns = domi_clock_now(&system->clock);
         if (due_ns <= now_ns)
             continue;
@@ -351,7 +352,7 @@ static void *run_caretaker(void *system_)
             domi_clock_deadline_after(time_ns < DOMI_PARK_CAP_NS ? time_ns : DOMI_PARK_CAP_NS);
         domi_futex_wait(&system->seats_calls, calls, &until);
     }
-    close_all(system);
+    close_all_seats(system);
     (void)domi_memory_set_meter(NULL);
     return NULL;
 }
@@ -397,7 +398,7 @@ static int start_caretaker(domus_system *system)
 }
 
 /* Find a seat that is free, or make one, and mark it busy. Under the system's mutex. */
-static int reserve(domus_system *system, domus_outsider **ret_seat)
+static int reserve_seat(domus_system *system, domus_outsider **ret_seat)
 {
     domus_outsider *seat = NULL;
 
@@ -430,7 +431,7 @@ int domi_seat_take(domus_system *system, domus_outsider **ret_seat)
     domus_outsider *seat;
 
     pthread_mutex_lock(&system->mutex);
-    int result = reserve(system, &seat);
+    int result = reserve_seat(system, &seat);
     pthread_mutex_unlock(&system->mutex);
     if (result != 0)
         return result;
@@ -456,7 +457,7 @@ void domi_seat_leave(domus_outsider *seat)
     /* seq_cst: see the header. */
     atomic_store_explicit(&seat->owner, NULL, memory_order_seq_cst);
     seat->leaving = true;
-    rest_vacant(seat);
+    rest_vacant_seat(seat);
     if (seat->leaving)
         domi_seats_call(seat->detached.system);
 }

@@ -32,8 +32,8 @@ struct domus_outsider {
     /* &domi_here of the thread that sits here; NULL: vacant. Written under the mutex. */
     _Atomic(const char *) owner;
     bool closed; /* the system has ended; under the mutex */
-    /* Its owner has left, and the seat is busy until the actor has ended. A seat that was reserved
-     * a moment ago is busy and vacant, too. Under the mutex. */
+    /* The owner has left the seat, which is busy until its actor has ended. A seat that was
+     * reserved a moment ago is busy and vacant, too. Read and written under the mutex. */
     bool leaving;
 
     /* Under the mutex. */
@@ -45,8 +45,8 @@ struct domus_outsider {
     uint32_t asked_count;       /* asks whose answers were not received; entries of the first two */
     uint32_t events_count;      /* entries of `events` that are `counted` */
 
-    /* Only the owner. */
-    bool acting;              /* it is in a function of domus_outsider_act() */
+    /* Only the owner uses this field. */
+    bool acting;              /* the owner is in a function of domus_outsider_act() */
     bool answered;            /* the ask that was received last was answered, or has left */
     domi_envelope *received;  /* the ask or notice that was received last; NULL: none */
     domi_outside_mail *shown; /* the answer or event that was received last; NULL: none */

@@ -13,12 +13,12 @@ struct domi_outside_mail {
     domi_outside_mail *next;
     domi_outside_mail *previous;
     domus_outside_message message;
-    domus_watch watch;       /* of a spare: the watch whose event it is for */
+    domus_watch watch;       /* for a spare: the watch whose event will use it */
     domi_envelope *envelope; /* holds the payload of a reply; NULL: the payload is below, or none */
     bool counted;            /* an event that counts for the bound, as no watch has paid for it */
     bool owned;              /* the payload of an event owns something that was taken for it */
     int error;               /* the payload of a failure */
-    alignas(8) unsigned char payload[]; /* of an event */
+    alignas(8) unsigned char payload[]; /* the payload of an event */
 };
 
 /* A list of them, the oldest first. */

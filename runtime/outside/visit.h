@@ -33,8 +33,8 @@ void domi_outside_unlock(domus_system *system);
  * not be called. */
 int domi_outside_enter(domus_system *system, domi_stage last, domi_visit *ret_visit);
 
-/* As domi_outside_enter(), for a thread that sends. While memory is short it returns -EBUSY, which
- * is counted. */
+/* Do the same as domi_outside_enter(), for a thread that sends. While memory is short it returns
+ * -EBUSY, which is counted. */
 int domi_outside_enter_to_send(domus_system *system, domi_visit *ret_visit);
 void domi_outside_leave(domus_system *system, const domi_visit *visit);
 

@@ -26,7 +26,7 @@ static uint32_t count_between(uint64_t word, uint32_t bottom)
 }
 
 /* The word after `count` items were stolen. */
-static uint64_t word_after(uint64_t word, uint32_t count)
+static uint64_t make_word_after_steal(uint64_t word, uint32_t count)
 {
     uint64_t changed = word + CHANGE;
 
@@ -82,8 +82,8 @@ void domi_chase_lev_fini(domi_chase_lev *deque)
 /* --- the owner -------------------------------------------------------------------------------- */
 
 /* Go on in a buffer of twice the size, with the same `count` items. NULL: that cannot be. */
-static domi_chase_lev_buffer *grow(domi_chase_lev *deque, domi_chase_lev_buffer *buffer,
-                                   uint32_t bottom, uint32_t count)
+static domi_chase_lev_buffer *grow_buffer(domi_chase_lev *deque, domi_chase_lev_buffer *buffer,
+                                          uint32_t bottom, uint32_t count)
 {
     uint32_t slots = buffer->mask + 1;
 
@@ -95,7 +95,7 @@ static domi_chase_lev_buffer *grow(domi_chase_lev *deque, domi_chase_lev_buffer 
     for (uint32_t i = 1; i <= count; i++)
         write_slot(larger, bottom - i, read_slot(buffer, bottom - i));
     larger->older = buffer;
-    /* release: pairs with the acquire in choose(); a thief sees the slots and the mask. */
+    /* release: pairs with the acquire in choose_items(); a thief sees the slots and the mask. */
     atomic_store_explicit(&deque->buffer, larger, memory_order_release);
     return larger;
 }
@@ -111,7 +111,7 @@ bool domi_chase_lev_push(domi_chase_lev *deque, void *item)
 
     DOMI_CHECK(item != NULL);
     if (DOMI_UNLIKELY(count > buffer->mask)) {
-        buffer = grow(deque, buffer, bottom, count);
+        buffer = grow_buffer(deque, buffer, bottom, count);
         if (buffer == NULL)
             return false;
     }
@@ -151,7 +151,7 @@ typedef struct choice {
     uint32_t count; /* items in the deque */
 } choice;
 
-static choice choose(domi_chase_lev *deque)
+static choice choose_items(domi_chase_lev *deque)
 {
     choice chosen;
 
@@ -170,13 +170,13 @@ static bool try_claim(domi_chase_lev *deque, choice chosen, uint32_t count)
     /* release: the owner that puts new items into these slots does so after they were read.
      * acquire: the next thief that reads this word sees as late a `bottom` as this one did. */
     return atomic_compare_exchange_strong_explicit(&deque->word, &chosen.word,
-                                                   word_after(chosen.word, count),
+                                                   make_word_after_steal(chosen.word, count),
                                                    memory_order_acq_rel, memory_order_relaxed);
 }
 
 void *domi_chase_lev_steal(domi_chase_lev *deque)
 {
-    choice chosen = choose(deque);
+    choice chosen = choose_items(deque);
 
     if (chosen.count == 0)
         return NULL;
@@ -186,7 +186,7 @@ void *domi_chase_lev_steal(domi_chase_lev *deque)
 
 void *domi_chase_lev_steal_half(domi_chase_lev *deque, domi_chase_lev *own, uint32_t *ret_count)
 {
-    choice chosen = choose(deque);
+    choice chosen = choose_items(deque);
     uint32_t bottom = atomic_load_explicit(&own->bottom, memory_order_relaxed);
     domi_chase_lev_buffer *buffer = atomic_load_explicit(&own->buffer, memory_order_relaxed);
     /* acquire: as in a push */

@@ -64,7 +64,7 @@
 
 typedef struct domi_chase_lev_buffer {
     struct domi_chase_lev_buffer *older; /* the buffer before it, which thieves may still read */
-    uint32_t mask;                       /* its slots, a power of two, less one */
+    uint32_t mask;                       /* the number of slots, a power of two, minus one */
     _Atomic(void *) slots[];
 } domi_chase_lev_buffer;
 

@@ -61,7 +61,7 @@ static_assert(MOVED_MOST <= DOMI_CHASE_LEV_START, "an empty deque has slots for 
 
 /* --- the queue for all ------------------------------------------------------------------------ */
 
-static void append(shared_queue *queue, domus_job *job)
+static void append_job(shared_queue *queue, domus_job *job)
 {
     domus_job_link(job, NULL);
     domi_spinlock_lock(&queue->lock);
@@ -136,7 +136,7 @@ static domus_job *take_from_queue(domus_runner *runner, uint32_t moved)
 }
 
 /* Steal half of the jobs of another runner: of one by chance, or of the next one that has any. */
-static domus_job *steal(domus_runner *runner)
+static domus_job *steal_jobs(domus_runner *runner)
 {
     domus_pool *pool = domus_runner_pool(runner);
     runner_data *own = domus_runner_data(runner);
@@ -162,14 +162,14 @@ static domus_job *steal(domus_runner *runner)
 }
 
 /* Look at all places once. */
-static domus_job *look(domus_runner *runner)
+static domus_job *find_job(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = domi_chase_lev_take(&own->deque);
 
     if (job == NULL)
         job = take_from_queue(runner, MOVED_MOST);
-    return job != NULL ? job : steal(runner);
+    return job != NULL ? job : steal_jobs(runner);
 }
 
 static domus_job *look_and_count(domus_runner *runner)
@@ -181,7 +181,7 @@ static domus_job *look_and_count(domus_runner *runner)
         own->looks = 0;
         job = take_from_queue(runner, 0);
     }
-    return job != NULL ? job : look(runner);
+    return job != NULL ? job : find_job(runner);
 }
 
 /* --- the policy ------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static void deques_central_enqueue(domus_pool *pool, domus_job *job)
 {
     pool_data *data = domus_pool_data(pool);
 
-    append(&data->queue, job);
+    append_job(&data->queue, job);
     domi_parking_wake_one(&data->parking);
 }
 
@@ -229,7 +229,7 @@ static void deques_internal_enqueue(domus_runner *runner, domus_job *job)
     runner_data *own = domus_runner_data(runner);
 
     if (DOMI_UNLIKELY(!domi_chase_lev_push(&own->deque, job)))
-        append(&data->queue, job);
+        append_job(&data->queue, job);
     domi_parking_wake_one(&data->parking);
 }
 
@@ -257,7 +257,7 @@ static domus_job *deques_dequeue(domus_runner *runner, uint64_t wait_ns)
         } else if (round >= TIGHT_ROUNDS) {
             sched_yield();
         }
-        job = look(runner);
+        job = find_job(runner);
     }
     return job;
 }

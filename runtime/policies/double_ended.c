@@ -11,7 +11,7 @@
 /* --- the list of one end, without locks ------------------------------------------------------- */
 
 /* A link with both neighbours; without one of them, it is the other. */
-static domus_job *both(const domus_job *one, const domus_job *other)
+static domus_job *link_neighbours(const domus_job *one, const domus_job *other)
 {
     return (domus_job *)((uintptr_t)one ^ (uintptr_t)other);
 }
@@ -19,11 +19,11 @@ static domus_job *both(const domus_job *one, const domus_job *other)
 /* Replace the neighbour `old` of a job by `new`. */
 static void change_neighbour(domus_job *job, const domus_job *old, const domus_job *new)
 {
-    domus_job_link(job, both(both(domus_job_next(job), old), new));
+    domus_job_link(job, link_neighbours(link_neighbours(domus_job_next(job), old), new));
 }
 
 /* Put a job at one end. If the list is empty, it becomes the job of the other end, too. */
-static void put(domi_double_end *end, domi_double_end *other, domus_job *job)
+static void put_at_end(domi_double_end *end, domi_double_end *other, domus_job *job)
 {
     domus_job *neighbour = end->job;
 
@@ -36,10 +36,10 @@ static void put(domi_double_end *end, domi_double_end *other, domus_job *job)
 }
 
 /* Take the job of one end of a list that has some. */
-static domus_job *take(domi_double_end *end, domi_double_end *other)
+static domus_job *take_from_end(domi_double_end *end, domi_double_end *other)
 {
     domus_job *job = end->job;
-    domus_job *neighbour = domus_job_next(job); /* its only one */
+    domus_job *neighbour = domus_job_next(job); /* a job at an end has only one neighbour */
 
     if (neighbour != NULL)
         change_neighbour(neighbour, job, NULL);
@@ -60,7 +60,7 @@ static domi_double_end *other_end(domi_double_ended *queue, const domi_double_en
 /* The caller holds the lock of one end, and gets both. The head's is taken before the tail's
  * always, or two threads could wait for each other; so whoever holds the tail's gives it up for a
  * moment. */
-static void lock_both(domi_double_ended *queue, const domi_double_end *held)
+static void lock_both_ends(domi_double_ended *queue, const domi_double_end *held)
 {
     if (held == &queue->tail) {
         domi_spinlock_unlock(&queue->tail.lock);
@@ -69,7 +69,7 @@ static void lock_both(domi_double_ended *queue, const domi_double_end *held)
     domi_spinlock_lock(&queue->tail.lock);
 }
 
-static void unlock_both(domi_double_ended *queue)
+static void unlock_both_ends(domi_double_ended *queue)
 {
     domi_spinlock_unlock(&queue->tail.lock);
     domi_spinlock_unlock(&queue->head.lock);
@@ -91,7 +91,7 @@ static bool try_reserve(domi_double_ended *queue)
 
 /* --- the two operations, at either end -------------------------------------------------------- */
 
-static void add(domi_double_ended *queue, domi_double_end *end, domus_job *job)
+static void add_job_at_end(domi_double_ended *queue, domi_double_end *end, domus_job *job)
 {
     domi_double_end *other = other_end(queue, end);
 
@@ -100,18 +100,18 @@ static void add(domi_double_ended *queue, domi_double_end *end, domus_job *job)
      * lock is held. */
     bool alone = atomic_load_explicit(&queue->count, memory_order_acquire) >= APART;
     if (!alone)
-        lock_both(queue, end);
-    put(end, other, job);
+        lock_both_ends(queue, end);
+    put_at_end(end, other, job);
     /* release: pairs with the acquires of the other end, for this job and all before it. */
     /* seq_cst: whoever has put looks then whether the runner sleeps. */
     atomic_fetch_add_explicit(&queue->count, 1, memory_order_seq_cst);
     if (alone)
         domi_spinlock_unlock(&end->lock);
     else
-        unlock_both(queue);
+        unlock_both_ends(queue);
 }
 
-static domus_job *remove_from(domi_double_ended *queue, domi_double_end *end)
+static domus_job *remove_job_from_end(domi_double_ended *queue, domi_double_end *end)
 {
     domi_double_end *other = other_end(queue, end);
     domus_job *job = NULL;
@@ -121,17 +121,17 @@ static domus_job *remove_from(domi_double_ended *queue, domi_double_end *end)
         return NULL;
     domi_spinlock_lock(&end->lock);
     if (try_reserve(queue)) {
-        job = take(end, other);
+        job = take_from_end(end, other);
         domi_spinlock_unlock(&end->lock);
         return job;
     }
-    lock_both(queue, end);
+    lock_both_ends(queue, end);
     if (end->job != NULL) {
-        job = take(end, other);
+        job = take_from_end(end, other);
         /* Relaxed: both locks are held. */
         atomic_fetch_sub_explicit(&queue->count, 1, memory_order_relaxed);
     }
-    unlock_both(queue);
+    unlock_both_ends(queue);
     return job;
 }
 
@@ -146,20 +146,20 @@ void domi_double_ended_init(domi_double_ended *queue)
 
 void domi_double_ended_prepend(domi_double_ended *queue, domus_job *job)
 {
-    add(queue, &queue->head, job);
+    add_job_at_end(queue, &queue->head, job);
 }
 
 void domi_double_ended_append(domi_double_ended *queue, domus_job *job)
 {
-    add(queue, &queue->tail, job);
+    add_job_at_end(queue, &queue->tail, job);
 }
 
 domus_job *domi_double_ended_take_head(domi_double_ended *queue)
 {
-    return remove_from(queue, &queue->head);
+    return remove_job_from_end(queue, &queue->head);
 }
 
 domus_job *domi_double_ended_take_tail(domi_double_ended *queue)
 {
-    return remove_from(queue, &queue->tail);
+    return remove_job_from_end(queue, &queue->tail);
 }

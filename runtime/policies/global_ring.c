@@ -32,19 +32,19 @@ void domi_global_ring_destroy(domi_global_ring *ring)
 }
 
 /* The number of jobs, for a thread that has locked the mutex. Relaxed: nobody writes it without. */
-static size_t count_of(const domi_global_ring *ring)
+static size_t get_job_count(const domi_global_ring *ring)
 {
     return atomic_load_explicit((_Atomic size_t *)(uintptr_t)&ring->count, memory_order_relaxed);
 }
 
 /* The place that is `steps` behind the first one. */
-static domus_job **place_at(domi_global_ring *ring, size_t steps)
+static domus_job **get_place(domi_global_ring *ring, size_t steps)
 {
     return &ring->places[(ring->first + steps) & (ring->capacity - 1)];
 }
 
 /* Double a full ring. Without memory it stays as it is. */
-static void grow(domi_global_ring *ring)
+static void grow_ring(domi_global_ring *ring)
 {
     if (ring->capacity >= PLACES_MAX)
         return;
@@ -52,7 +52,7 @@ static void grow(domi_global_ring *ring)
     if (places == NULL)
         return;
     for (size_t i = 0; i < ring->capacity; i++)
-        places[i] = *place_at(ring, i);
+        places[i] = *get_place(ring, i);
     domi_memory_free(ring->places);
     ring->places = places;
     ring->capacity *= 2;
@@ -62,7 +62,7 @@ static void grow(domi_global_ring *ring)
 static void append_to_list(domi_global_ring *ring, domus_job *job)
 {
     domus_job_link(job, NULL);
-    if (count_of(ring) == ring->capacity)
+    if (get_job_count(ring) == ring->capacity)
         ring->list_first = job;
     else
         domus_job_link(ring->list_last, job);
@@ -81,12 +81,12 @@ static domus_job *take_from_list(domi_global_ring *ring)
 void domi_global_ring_put(domi_global_ring *ring, domus_job *job)
 {
     pthread_mutex_lock(&ring->mutex);
-    size_t count = count_of(ring);
+    size_t count = get_job_count(ring);
 
     if (count == ring->capacity)
-        grow(ring);
+        grow_ring(ring);
     if (count < ring->capacity)
-        *place_at(ring, count) = job;
+        *get_place(ring, count) = job;
     else
         append_to_list(ring, job);
     /* seq_cst: the put looks for parked runners after this (parking.h). */
@@ -102,9 +102,9 @@ domus_job *domi_global_ring_take(domi_global_ring *ring)
     if (atomic_load_explicit(&ring->count, memory_order_relaxed) == 0)
         return NULL;
     pthread_mutex_lock(&ring->mutex);
-    size_t count = count_of(ring);
+    size_t count = get_job_count(ring);
     if (count != 0) {
-        domus_job **place = place_at(ring, 0);
+        domus_job **place = get_place(ring, 0);
         job = *place;
         /* The freed place is the last one of a ring that begins at the next. */
         if (count > ring->capacity)

@@ -21,7 +21,7 @@ void domi_parking_destroy(domi_parking *parking)
     pthread_mutex_destroy(&parking->mutex);
 }
 
-static uint32_t parked_of(const domi_parking *parking)
+static uint32_t get_parked_count(const domi_parking *parking)
 {
     /* Relaxed: the mutex is locked, and nobody writes `parked` without it. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&parking->parked,
@@ -40,9 +40,9 @@ static bool sleep_until(domi_parking *parking, const struct timespec *end)
 /* Take the runner out, with a wake-up if there is one. A runner that is called will not look for a
  * job now, so it leaves the wake-up to another runner; this one may have got the signal of it, so
  * it signals again. The mutex is locked. */
-static void leave(domi_parking *parking, domus_runner *runner)
+static void leave_parked_list(domi_parking *parking, domus_runner *runner)
 {
-    bool leaves_wake_up = domus_runner_is_called(runner) && parked_of(parking) != 0;
+    bool leaves_wake_up = domus_runner_is_called(runner) && get_parked_count(parking) != 0;
 
     if (parking->wakes != 0 && !leaves_wake_up) {
         parking->wakes--;
@@ -68,7 +68,7 @@ void domi_parking_park(domi_parking *parking, domus_runner *runner,
         while (has_time && parking->wakes == 0 && !domus_runner_is_called(runner))
             has_time = sleep_until(parking, end);
     }
-    leave(parking, runner);
+    leave_parked_list(parking, runner);
     pthread_mutex_unlock(&parking->mutex);
 }
 
@@ -84,7 +84,7 @@ void domi_parking_call(domi_parking *parking)
 void domi_parking_wake_parked(domi_parking *parking)
 {
     pthread_mutex_lock(&parking->mutex);
-    bool is_parked = parked_of(parking) != 0;
+    bool is_parked = get_parked_count(parking) != 0;
     if (is_parked) {
         /* Relaxed: a later put that sees no runner here leaves its job to the one that uses this
          * wake-up, which looks at the queues by seq_cst before it sleeps again. */

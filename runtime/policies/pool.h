@@ -46,32 +46,33 @@ typedef struct domi_runner_counters {
 typedef struct domi_pulse {
     uint64_t beat;         /* the sum of what the runner has done, at the last look */
     uint64_t beat_ns;      /* when the monitor first saw this sum */
-    bool is_stalled;       /* that is a stall, which is counted (stalled.c) */
-    uint64_t stall_number; /* of the stall in the history; 0: it was not told */
+    bool is_stalled;       /* the present turn is a stall, which was counted (stalled.c) */
+    uint64_t stall_number; /* its number in the history; 0: it was not reported */
 } domi_pulse;
 
 struct domus_runner {
     domi_manager manager; /* the home of nobody; what its turns send is of its memory */
     domus_pool *pool;
     uint32_t number;
-    void *data;             /* the policy's */
-    domi_random random;     /* its chance; the runner */
-    pthread_t pthread;      /* set when `begun` */
-    bool begun;             /* its thread was made; under the system's mutex */
-    bool left;              /* the thread of a spare has left its loop; under the same mutex */
-    bool joined;            /* its thread has been joined; the thread that stops the system */
-    uint64_t wait_cpu_ns;   /* its CPU clock when it began to wait; the runner */
+    void *data;           /* the policy's */
+    domi_random random;   /* random numbers; used by the runner alone */
+    pthread_t pthread;    /* set when `begun` */
+    bool begun;           /* the thread of the runner was made; under the system's mutex */
+    bool left;            /* the thread of a spare has left its loop; under the same mutex */
+    bool joined;          /* the thread was joined; used by the thread that stops the system */
+    uint64_t wait_cpu_ns; /* the runner's CPU time when its wait began; used by the runner alone */
     uint32_t turns_to_look; /* turns until it looks at the clock, timers and memory */
     uint32_t turns_between; /* turns from one look to the next; 0..16 */
     domi_runner_counters counters;
     domi_pulse pulse;
     domi_sampled sampled;    /* how a CPU profile samples it; the runner */
-    _Atomic uint32_t orders; /* that it has followed (runtime/system/orders.h) */
-    /* It found no job when it looked last, and sleeps, or is about to look again. The runner writes
-     * this. */
+    _Atomic uint32_t orders; /* the orders that the runner has followed (runtime/system/orders.h) */
+    /* The runner found no job when it looked last, and sleeps, or is about to look again. The
+     * runner writes this. */
     _Atomic bool rests;
     _Atomic bool retires; /* this spare is not needed any more; the monitor writes true */
-    /* It is to return from `dequeue`. Whoever calls writes true, and the runner false. */
+    /* The runner has to return from `dequeue`. A thread that calls the runner writes true, and the
+     * runner writes false. */
     alignas(DOMI_LINES) _Atomic bool called;
 };
 
@@ -86,7 +87,7 @@ typedef struct domi_watched {
 } domi_watched;
 
 struct domus_pool {
-    domi_pooled pooled; /* what house knows; its home is `home` */
+    domi_pooled pooled; /* the part that house/ knows; its home is `home` */
     domi_manager home;  /* the home of the pool's actors, which no thread owns */
     struct domus_system *system;
     const struct domus_pool_config *settings; /* in the system's configuration */

@@ -23,7 +23,7 @@
 
 #include <assert.h>
 
-#define PLACES 256u /* of the ring of a runner */
+#define PLACES 256u /* the number of places in the ring of a runner */
 
 /* Each 61st dequeue looks into the global ring first. Jobs that resume again and again keep the own
  * rings from ever being empty, and those in the global ring would wait for ever. The number is that
@@ -39,7 +39,7 @@ typedef struct ring {
     _Atomic uint32_t size; /* jobs; written under the lock, read by any runner */
     domus_job *places[PLACES];
 
-    /* Only the runner uses these. */
+    /* Only the runner uses these fields. */
     alignas(DOMI_LINES) uint32_t turns; /* dequeues, modulo TURNS_TO_GLOBAL */
     uint32_t victim;                    /* the number of the runner that was stolen from last */
 } ring;
@@ -85,14 +85,14 @@ static void rings_fini(domus_pool *pool)
 /* --- one ring, under its lock ----------------------------------------------------------------- */
 
 /* Relaxed: the lock is held, and nobody writes the size without it. */
-static uint32_t size_of(const ring *one)
+static uint32_t get_ring_size(const ring *one)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&one->size, memory_order_relaxed);
 }
 
-static void append(ring *one, domus_job *job)
+static void append_job(ring *one, domus_job *job)
 {
-    uint32_t size = size_of(one);
+    uint32_t size = get_ring_size(one);
 
     DOMI_CHECK(size < PLACES);
     one->places[(one->first + size) % PLACES] = job;
@@ -100,9 +100,9 @@ static void append(ring *one, domus_job *job)
     atomic_store_explicit(&one->size, size + 1, memory_order_seq_cst);
 }
 
-static domus_job *take_first(ring *one)
+static domus_job *take_first_job(ring *one)
 {
-    uint32_t size = size_of(one);
+    uint32_t size = get_ring_size(one);
 
     if (size == 0)
         return NULL;
@@ -124,14 +124,14 @@ static void rings_central_enqueue(domus_pool *pool, domus_job *job)
 }
 
 /* Put a job behind all others of the runner. */
-static void put_own(domus_runner *runner, domus_job *job)
+static void put_job_last(domus_runner *runner, domus_job *job)
 {
     ring *own = domus_runner_data(runner);
 
     domi_spinlock_lock(&own->lock);
-    uint32_t before = size_of(own);
+    uint32_t before = get_ring_size(own);
     if (before < PLACES)
-        append(own, job);
+        append_job(own, job);
     domi_spinlock_unlock(&own->lock);
 
     if (before == PLACES)
@@ -142,13 +142,13 @@ static void put_own(domus_runner *runner, domus_job *job)
 
 /* --- take ------------------------------------------------------------------------------------- */
 
-static domus_job *take_own(ring *own)
+static domus_job *take_own_job(ring *own)
 {
     /* Relaxed: only the runner itself makes its ring grow, so 0 is never an old value. */
     if (atomic_load_explicit(&own->size, memory_order_relaxed) == 0)
         return NULL;
     domi_spinlock_lock(&own->lock);
-    domus_job *job = take_first(own);
+    domus_job *job = take_first_job(own);
     domi_spinlock_unlock(&own->lock);
     return job;
 }
@@ -162,7 +162,7 @@ static domus_job *take_global(domus_runner *runner)
     return job;
 }
 
-static void lock_both(ring *a, ring *b)
+static void lock_both_rings(ring *a, ring *b)
 {
     bool is_a_first = (uintptr_t)a < (uintptr_t)b;
 
@@ -172,7 +172,7 @@ static void lock_both(ring *a, ring *b)
 
 /* Steal half of what the victim has, rounded up. The oldest job is returned, the others go to the
  * empty ring of the thief in their order. Returns NULL if there is nothing. */
-static domus_job *steal_half(domus_runner *thief, domus_runner *victim)
+static domus_job *steal_half_of_jobs(domus_runner *thief, domus_runner *victim)
 {
     ring *to = domus_runner_data(thief);
     ring *from = domus_runner_data(victim);
@@ -180,11 +180,11 @@ static domus_job *steal_half(domus_runner *thief, domus_runner *victim)
     /* Relaxed: only a hint, with which rings that have nothing are passed without a lock. */
     if (atomic_load_explicit(&from->size, memory_order_relaxed) == 0)
         return NULL;
-    lock_both(to, from);
-    uint32_t half = (size_of(from) + 1) / 2;
-    domus_job *job = take_first(from);
+    lock_both_rings(to, from);
+    uint32_t half = (get_ring_size(from) + 1) / 2;
+    domus_job *job = take_first_job(from);
     for (uint32_t i = 1; i < half; i++)
-        append(to, take_first(from));
+        append_job(to, take_first_job(from));
     domi_spinlock_unlock(&to->lock);
     domi_spinlock_unlock(&from->lock);
 
@@ -197,7 +197,7 @@ static domus_job *steal_half(domus_runner *thief, domus_runner *victim)
 
 /* Steal from the first sibling that has anything. The rotation begins behind the last victim, so
  * that all siblings are robbed alike. */
-static domus_job *steal(domus_runner *runner)
+static domus_job *steal_from_sibling(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
     domus_pool *pool = domus_runner_pool(runner);
@@ -208,7 +208,7 @@ static domus_job *steal(domus_runner *runner)
         number = number + 1 < count ? number + 1 : 0;
         if (number == domus_runner_number(runner))
             continue;
-        domus_job *job = steal_half(runner, domus_pool_runner(pool, number));
+        domus_job *job = steal_half_of_jobs(runner, domus_pool_runner(pool, number));
         if (job != NULL) {
             own->victim = number;
             return job;
@@ -217,7 +217,7 @@ static domus_job *steal(domus_runner *runner)
     return NULL;
 }
 
-static domus_job *take(domus_runner *runner)
+static domus_job *take_next_job(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
     domus_job *job = NULL;
@@ -227,11 +227,11 @@ static domus_job *take(domus_runner *runner)
         job = take_global(runner);
     }
     if (job == NULL)
-        job = take_own(own);
+        job = take_own_job(own);
     if (job == NULL)
         job = take_global(runner);
     if (job == NULL)
-        job = steal(runner);
+        job = steal_from_sibling(runner);
     return job;
 }
 
@@ -256,7 +256,7 @@ static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
 
     if (domus_runner_is_called(runner))
         return NULL;
-    domus_job *job = take(runner);
+    domus_job *job = take_next_job(runner);
     if (job != NULL || wait_ns == 0)
         return job;
 
@@ -265,7 +265,7 @@ static domus_job *rings_dequeue(domus_runner *runner, uint64_t wait_ns)
         domi_parking_park(&all->parking, runner, has_jobs, wait_ns == UINT64_MAX ? NULL : &end);
         if (domus_runner_is_called(runner))
             return NULL;
-        job = take(runner);
+        job = take_next_job(runner);
     } while (job == NULL && (wait_ns == UINT64_MAX || !domi_condition_is_over(&end)));
     return job;
 }
@@ -275,7 +275,7 @@ static void rings_leave(domus_runner *runner)
 {
     ring *own = domus_runner_data(runner);
 
-    for (domus_job *job = take_own(own); job != NULL; job = take_own(own))
+    for (domus_job *job = take_own_job(own); job != NULL; job = take_own_job(own))
         rings_central_enqueue(domus_runner_pool(runner), job);
 }
 
@@ -293,8 +293,8 @@ const domus_policy domus_policy_rings = {
     .init = rings_init,
     .fini = rings_fini,
     .central_enqueue = rings_central_enqueue,
-    .internal_enqueue = put_own,
-    .resume_later = put_own,
+    .internal_enqueue = put_job_last,
+    .resume_later = put_job_last,
     .dequeue = rings_dequeue,
     .call = rings_call,
     .leave = rings_leave,

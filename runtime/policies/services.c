@@ -50,8 +50,8 @@ uint32_t domus_runner_chance(domus_runner *runner, uint32_t below)
     return (uint32_t)domi_random_below(&runner->random, below);
 }
 
-/* Not `next`: a slot whose actor is gone is a job, too, if late mail comes, and lies in a list of
- * free slots by that. */
+/* This link is not `next`: a slot whose actor is gone becomes a job when late mail comes, while
+ * `next` links it into a list of free slots. */
 domus_job *domus_job_next(const domus_job *job)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&job->arrival_next,

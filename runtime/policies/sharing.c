@@ -42,7 +42,7 @@ static void sharing_fini(domus_pool *pool)
     pthread_mutex_destroy(&all->mutex);
 }
 
-static void append(sharing *all, domus_job *job)
+static void append_job(sharing *all, domus_job *job)
 {
     domus_job_link(job, NULL);
     if (all->first == NULL)
@@ -57,7 +57,7 @@ static void sharing_enqueue(domus_pool *pool, domus_job *job)
     sharing *all = domus_pool_data(pool);
 
     pthread_mutex_lock(&all->mutex);
-    append(all, job);
+    append_job(all, job);
     bool is_awaited = all->sleeping != 0;
     pthread_mutex_unlock(&all->mutex);
     /* The signal comes after the unlocking, so that the runner that wakes finds the mutex free. */
@@ -91,7 +91,7 @@ static void wait_for_job(domus_runner *runner, sharing *all, uint64_t wait_ns)
 /* Take the first job, or return NULL if there is none or the runner is called. A called runner
  * leaves the job of a signal that woke it in the queue; whoever called it broadcasts, so another
  * sleeper takes the job, or this runner does when it comes back. */
-static domus_job *take_first(domus_runner *runner, sharing *all)
+static domus_job *take_first_job(domus_runner *runner, sharing *all)
 {
     domus_job *job = all->first;
 
@@ -110,7 +110,7 @@ static domus_job *sharing_dequeue(domus_runner *runner, uint64_t wait_ns)
     pthread_mutex_lock(&all->mutex);
     if (wait_ns != 0 && all->first == NULL && !domus_runner_is_called(runner))
         wait_for_job(runner, all, wait_ns);
-    domus_job *job = take_first(runner, all);
+    domus_job *job = take_first_job(runner, all);
     pthread_mutex_unlock(&all->mutex);
     return job;
 }

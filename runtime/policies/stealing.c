@@ -44,10 +44,11 @@ typedef struct pool_data {
 
 typedef struct runner_data {
     domi_double_ended queue;
-    alignas(DOMI_LINES) _Atomic bool has_begun; /* it has looked for jobs; the runner writes it */
-    _Atomic bool sleeps;   /* it waits on `wake`, or is about to; the runner writes it */
+    alignas(DOMI_LINES) _Atomic bool has_begun; /* the runner has looked for jobs; the runner writes
+                                                   this */
+    _Atomic bool sleeps;   /* the runner waits on `wake`, or is about to; the runner writes this */
     uint32_t dequeues;     /* modulo DEQUEUES_TO_STEAL; the runner's */
-    pthread_mutex_t mutex; /* of `wake`; guards nothing else */
+    pthread_mutex_t mutex; /* the mutex of `wake`; guards nothing else */
     pthread_cond_t wake;
 } runner_data;
 
@@ -94,7 +95,7 @@ static domus_job *try_steal(domus_runner *runner)
     return job;
 }
 
-static domus_job *look(domus_runner *runner, bool steals)
+static domus_job *find_job(domus_runner *runner, bool steals)
 {
     runner_data *own = domus_runner_data(runner);
     domus_job *job = domi_double_ended_take_head(&own->queue);
@@ -106,7 +107,7 @@ static domus_job *look(domus_runner *runner, bool steals)
 
 /* Sleep for `sleep_ns`, but not longer than to `end`, nor when there is a job or the runner is
  * called. Returns false if the time is `end`. */
-static bool sleep_for(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
+static bool sleep_at_most(domus_runner *runner, uint64_t sleep_ns, struct timespec end)
 {
     runner_data *own = domus_runner_data(runner);
     struct timespec until = domi_condition_end(sleep_ns);
@@ -128,13 +129,14 @@ static bool sleep_for(domus_runner *runner, uint64_t sleep_ns, struct timespec e
 }
 
 /* Wake the runner if it sleeps. The reason was written by seq_cst before. */
-static void wake(domus_runner *runner)
+static void wake_runner(domus_runner *runner)
 {
     runner_data *own = domus_runner_data(runner);
 
     if (!atomic_load_explicit(&own->sleeps, memory_order_seq_cst))
         return;
-    /* It holds the mutex from its write to its sleep, so it is asleep now, or awake again. */
+    /* The runner holds the mutex from its write to its sleep. So, when this thread has the mutex,
+     * the runner is asleep, or awake again. */
     pthread_mutex_lock(&own->mutex);
     pthread_cond_signal(&own->wake);
     pthread_mutex_unlock(&own->mutex);
@@ -142,16 +144,16 @@ static void wake(domus_runner *runner)
 
 /* Poll as the interval says. Returns true if that is over: `ret_job` is the job that was found, or
  * NULL because the runner is called or the time is `end`. */
-static bool poll_in(const struct interval *interval, domus_runner *runner, struct timespec end,
-                    domus_job **ret_job)
+static bool poll_for_job(const struct interval *interval, domus_runner *runner, struct timespec end,
+                         domus_job **ret_job)
 {
     for (uint32_t i = 0; interval->attempts == 0 || i < interval->attempts; i++) {
-        *ret_job = look(runner, i % interval->steal_every == 0);
+        *ret_job = find_job(runner, i % interval->steal_every == 0);
         if (*ret_job != NULL || domus_runner_is_called(runner))
             return true;
         if (interval->sleep_ns == 0)
             domi_pause();
-        else if (!sleep_for(runner, interval->sleep_ns, end))
+        else if (!sleep_at_most(runner, interval->sleep_ns, end))
             return true;
     }
     return false;
@@ -219,7 +221,7 @@ static void stealing_external_enqueue(domus_runner *runner, domus_job *job)
     runner_data *data = domus_runner_data(runner);
 
     domi_double_ended_append(&data->queue, job);
-    wake(runner);
+    wake_runner(runner);
 }
 
 /* The next runner of the rotation that has begun; the first one, which begins with the system, if
@@ -268,7 +270,7 @@ static domus_job *look_and_count(domus_runner *runner)
         own->dequeues = 0;
         job = try_steal(runner);
     }
-    return job != NULL ? job : look(runner, true);
+    return job != NULL ? job : find_job(runner, true);
 }
 
 static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
@@ -283,7 +285,7 @@ static domus_job *stealing_dequeue(domus_runner *runner, uint64_t wait_ns)
         return job;
     struct timespec end = domi_condition_end(wait_ns);
     for (uint32_t i = 0; i < INTERVALS; i++) {
-        if (poll_in(&data->intervals[i], runner, end, &job))
+        if (poll_for_job(&data->intervals[i], runner, end, &job))
             break;
     }
     return job;
@@ -304,7 +306,7 @@ static void stealing_leave(domus_runner *runner)
 static void stealing_call(domus_pool *pool)
 {
     for (uint32_t i = 0; i < domus_pool_runners(pool); i++)
-        wake(domus_pool_runner(pool, i));
+        wake_runner(domus_pool_runner(pool, i));
 }
 
 const domus_policy domus_policy_stealing = {

@@ -30,7 +30,7 @@
 
 #define THROUGHPUT_DEFAULT 64u
 
-static uint32_t usual_of(const domus_system *system, const domus_pool_config *config)
+static uint32_t get_runner_count(const domus_system *system, const domus_pool_config *config)
 {
     uint32_t threads = system->count < 64 ? system->count : 64;
 
@@ -42,7 +42,8 @@ uint32_t domi_pools_count_managers(const domus_system *system)
     uint32_t sum = 0;
 
     for (size_t i = 0; i < system->config.pool_count; i++)
-        sum += 1 + usual_of(system, &system->config.pools[i]) + system->config.pools[i].spares;
+        sum +=
+            1 + get_runner_count(system, &system->config.pools[i]) + system->config.pools[i].spares;
     return sum;
 }
 
@@ -58,7 +59,7 @@ static domus_runner *runner_of(domi_manager *manager)
     return (domus_runner *)(void *)manager; /* a runner begins with it */
 }
 
-static void schedule(domi_pooled *pooled, domi_manager *runner, domi_house *house)
+static void schedule_house(domi_pooled *pooled, domi_manager *runner, domi_house *house)
 {
     domus_pool *pool = pool_of(pooled);
 
@@ -71,7 +72,7 @@ static void schedule(domi_pooled *pooled, domi_manager *runner, domi_house *hous
     }
 }
 
-static void call(domi_pooled *pooled)
+static void call_runner(domi_pooled *pooled)
 {
     domi_pool_call(pool_of(pooled));
 }
@@ -177,14 +178,14 @@ static domus_pool *make_bare(domus_system *system, uint32_t number, const domus_
     pool->hooked = config->hooks != NULL || pool->policy->before_run != NULL ||
                    pool->policy->after_run != NULL || pool->policy->after_completion != NULL;
     pool->number = number;
-    pool->usual = usual_of(system, config);
+    pool->usual = get_runner_count(system, config);
     pool->count = pool->usual + config->spares;
     pool->pooled.home = &pool->home;
     pool->pooled.number = number;
     pool->pooled.name = config->name;
     domi_spinlock_init(&pool->pooled.members_lock);
-    pool->pooled.schedule = schedule;
-    pool->pooled.call = call;
+    pool->pooled.schedule = schedule_house;
+    pool->pooled.call = call_runner;
     domi_spinlock_init(&pool->pooled.lock);
     pool->runners = domi_memory_new(pool->count * sizeof(domus_runner *));
     options.hooks = &hooks_of_homes;
@@ -276,7 +277,7 @@ bool domi_pools_follow(const domus_system *system, domi_stop_step step)
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         for (uint32_t j = 0; j < pool->count; j++) {
-            /* acquire: pairs with the store in follow(). */
+            /* acquire: pairs with the store in follow_orders(). */
             if (pool->runners[j]->begun && !pool->runners[j]->left &&
                 atomic_load_explicit(&pool->runners[j]->orders, memory_order_acquire) <
                     domi_orders_of(step))
@@ -342,9 +343,9 @@ static void end_actors(domus_pool *pool)
     domi_system_note_left(pool->system, home);
     domi_thread_manager = home;
     home->ending.has_stopped = true;
-    domi_slots_walk(home, sort_inbox, home); /* what was put and never taken is late mail */
+    domi_slots_walk(home, sort_inbox, home); /* mail that was put and never taken is late */
     domi_manager_end_actors(home);
-    domi_slots_walk(home, sort_inbox, home); /* what an on_stop has sent */
+    domi_slots_walk(home, sort_inbox, home); /* sorts the messages that an on_stop has sent */
     domi_thread_manager = outer;
 }
 
@@ -383,7 +384,7 @@ void domi_pools_fini(domus_system *system)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static const domus_pool *find(const domus_system *system, const char *name)
+static const domus_pool *find_pool(const domus_system *system, const char *name)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         if (strcmp(system->config.pools[i].name, name) == 0)
@@ -394,10 +395,10 @@ static const domus_pool *find(const domus_system *system, const char *name)
 
 const domus_pool *domus_pool_find(domus_stack *stack, const char *name)
 {
-    return find(stack->manager->system, name);
+    return find_pool(stack->manager->system, name);
 }
 
 const domus_pool *domus_outside_pool_find(domus_system *system, const char *name)
 {
-    return find(system, name);
+    return find_pool(system, name);
 }

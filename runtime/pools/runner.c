@@ -79,7 +79,7 @@ static void follow_change(domus_runner *runner)
 }
 
 /* Follow the orders of the system. Returns true if the runner has to end. */
-static bool follow(domus_runner *runner)
+static bool follow_orders(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
     /* acquire: pairs with the store in domi_system_set_stop_step(). */
@@ -93,7 +93,7 @@ static bool follow(domus_runner *runner)
         follow_change(runner);
     if (wanted >= DOMI_STOP_CLOSE)
         runner->manager.ending.closing = true;
-    /* One of them is enough. */
+    /* One runner is enough for this walk. */
     if (wanted == DOMI_STOP_ACTORS && domi_orders_step(followed) != wanted &&
         atomic_exchange_explicit(&pool->walked, 1, memory_order_relaxed) == 0)
         domi_slots_walk_shared(&pool->home, stop_house, &runner->manager);
@@ -117,7 +117,7 @@ static uint32_t turns_until_look(uint32_t turns, uint64_t passed_ns)
     return 2 * turns < TURNS_TO_LOOK ? 2 * turns + 1 : TURNS_TO_LOOK;
 }
 
-static void look(domus_runner *runner)
+static void look_between_turns(domus_runner *runner)
 {
     domi_manager *manager = &runner->manager;
     uint64_t before_ns = manager->now_ns;
@@ -191,7 +191,7 @@ static void give_turn(domus_runner *runner, domus_job *job)
 
 /* The longest sleep of a runner. The look at memory for actors that watch it is its only reason to
  * wake. */
-static uint64_t sleep_of(const domus_runner *runner)
+static uint64_t get_longest_sleep(const domus_runner *runner)
 {
     bool looks = domi_memory_is_watched(&runner->pool->home);
 
@@ -204,10 +204,10 @@ static domus_job *wait_for_job(domus_runner *runner)
 {
     domus_pool *pool = runner->pool;
     domi_manager *manager = &runner->manager;
-    uint64_t wait_ns = sleep_of(runner);
+    uint64_t wait_ns = get_longest_sleep(runner);
 
     domi_pool_flush_returns(manager);
-    look(runner);
+    look_between_turns(runner);
     uint64_t due_ns = domi_pooled_rest(&pool->pooled);
     if (due_ns <= manager->now_ns)
         return NULL;
@@ -223,7 +223,7 @@ static domus_job *wait_for_job(domus_runner *runner)
     return job;
 }
 
-static bool retires(const domus_runner *runner)
+static bool is_retiring(const domus_runner *runner)
 {
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->retires, memory_order_relaxed);
 }
@@ -235,7 +235,7 @@ static bool answer_call(domus_runner *runner)
 
     /* seq_cst: who calls writes what is to be seen before this. */
     (void)atomic_exchange_explicit(&runner->called, false, memory_order_seq_cst);
-    if (!retires(runner) || policy->leave == NULL)
+    if (!is_retiring(runner) || policy->leave == NULL)
         return false;
     policy->leave(runner);
     return true;
@@ -245,12 +245,12 @@ bool domi_runner_step(domus_runner *runner, bool may_wait)
 {
     if (atomic_load_explicit(&runner->called, memory_order_relaxed) && answer_call(runner))
         return false;
-    if (follow(runner))
+    if (follow_orders(runner))
         return false;
     if (runner->turns_to_look-- == 0)
-        look(runner);
+        look_between_turns(runner);
     domus_job *job = runner->pool->policy->dequeue(runner, 0);
-    if (job == NULL && retires(runner))
+    if (job == NULL && is_retiring(runner))
         return false;
     if (job == NULL && may_wait)
         job = wait_for_job(runner);
@@ -261,7 +261,7 @@ bool domi_runner_step(domus_runner *runner, bool may_wait)
 
 /* --- its thread ------------------------------------------------------------------------------- */
 
-static void *run(void *runner_)
+static void *run_runner(void *runner_)
 {
     domus_runner *runner = runner_;
     domus_system *system = runner->pool->system;
@@ -291,7 +291,7 @@ static void *run(void *runner_)
 
 /* The CPUs of a runner: those without a thread of the loop, if there is one for each runner of the
  * pool, so that handlers that compute do not take the loop's; else all. */
-static cpu_set_t cpus_of(const domus_runner *runner)
+static cpu_set_t choose_cpus_of_runner(const domus_runner *runner)
 {
     const domus_system *system = runner->pool->system;
     cpu_set_t free_cpus = system->all_cpus;
@@ -307,11 +307,11 @@ static cpu_set_t cpus_of(const domus_runner *runner)
 int domi_runner_start(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
-    const cpu_set_t cpus = cpus_of(runner);
+    const cpu_set_t cpus = choose_cpus_of_runner(runner);
     char name[16];
 
     snprintf(name, sizeof name, "domus-r%u.%u", runner->pool->number % 100, runner->number % 1000);
-    int result = domi_unpinned_start(&runner->pthread, run, runner, name, &cpus);
+    int result = domi_unpinned_start(&runner->pthread, run_runner, runner, name, &cpus);
     if (result != 0)
         return result;
     runner->begun = true;

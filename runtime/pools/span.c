@@ -23,7 +23,7 @@ static uint64_t own_cpu_ns(void)
 
 /* Release, each: this comes behind `stamp_ns` as MOVING, so that a reader who finds the new value
  * finds MOVING, too, or what comes after it. */
-static void put(domi_counter *counter, uint64_t value)
+static void set_counter(domi_counter *counter, uint64_t value)
 {
     atomic_store_explicit(counter, value, memory_order_release);
 }
@@ -41,31 +41,32 @@ static uint64_t begin_change(domus_runner *runner, uint64_t *ret_now_ns)
     return before_ns;
 }
 
-static void change(domus_runner *runner, bool waits)
+static void change_span(domus_runner *runner, bool waits)
 {
     domi_runner_counters *counters = &runner->counters;
     uint64_t now_ns;
     uint64_t before_ns = begin_change(runner, &now_ns);
 
     if (before_ns != 0)
-        put(&counters->lived_ns, domi_counter_read(&counters->lived_ns) + now_ns - before_ns);
-    put(&counters->waits, waits ? 1 : 0);
-    put(&counters->stamp_ns, now_ns);
+        set_counter(&counters->lived_ns,
+                    domi_counter_read(&counters->lived_ns) + now_ns - before_ns);
+    set_counter(&counters->waits, waits ? 1 : 0);
+    set_counter(&counters->stamp_ns, now_ns);
 }
 
 void domi_span_begin(domus_runner *runner)
 {
     domi_counter_add(&runner->counters.begun, 1);
     if (is_timed(runner))
-        change(runner, false);
+        change_span(runner, false);
 }
 
 void domi_span_end(domus_runner *runner)
 {
     if (!is_timed(runner))
         return;
-    change(runner, false);
-    put(&runner->counters.stamp_ns, 0);
+    change_span(runner, false);
+    set_counter(&runner->counters.stamp_ns, 0);
 }
 
 void domi_span_wait(domus_runner *runner)
@@ -73,7 +74,7 @@ void domi_span_wait(domus_runner *runner)
     if (!is_timed(runner))
         return;
     runner->wait_cpu_ns = own_cpu_ns();
-    change(runner, true);
+    change_span(runner, true);
 }
 
 void domi_span_go_on(domus_runner *runner)
@@ -88,16 +89,16 @@ void domi_span_go_on(domus_runner *runner)
     uint64_t waited_ns = now_ns - before_ns;
     if (used_ns > waited_ns)
         used_ns = waited_ns;
-    put(&counters->search_ns, domi_counter_read(&counters->search_ns) + used_ns);
-    put(&counters->park_ns, domi_counter_read(&counters->park_ns) + waited_ns - used_ns);
-    put(&counters->lived_ns, domi_counter_read(&counters->lived_ns) + waited_ns);
-    put(&counters->waits, 0);
-    put(&counters->stamp_ns, now_ns);
+    set_counter(&counters->search_ns, domi_counter_read(&counters->search_ns) + used_ns);
+    set_counter(&counters->park_ns, domi_counter_read(&counters->park_ns) + waited_ns - used_ns);
+    set_counter(&counters->lived_ns, domi_counter_read(&counters->lived_ns) + waited_ns);
+    set_counter(&counters->waits, 0);
+    set_counter(&counters->stamp_ns, now_ns);
 }
 
 /* --- anybody reads ---------------------------------------------------------------------------- */
 
-static uint64_t get(const domi_counter *counter)
+static uint64_t read_counter(const domi_counter *counter)
 {
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
@@ -111,12 +112,12 @@ domi_spans domi_span_read(const domus_runner *runner)
 
     for (int reads = 0; !same && reads < READS_MAX; reads++) {
         now_ns = domi_clock_now(&runner->pool->system->clock);
-        stamp_ns = get(&counters->stamp_ns);
-        spans.lived_ns = get(&counters->lived_ns);
-        spans.search_ns = get(&counters->search_ns);
-        spans.park_ns = get(&counters->park_ns);
-        waits = get(&counters->waits) != 0;
-        same = stamp_ns != DOMI_RUNNER_MOVING && get(&counters->stamp_ns) == stamp_ns;
+        stamp_ns = read_counter(&counters->stamp_ns);
+        spans.lived_ns = read_counter(&counters->lived_ns);
+        spans.search_ns = read_counter(&counters->search_ns);
+        spans.park_ns = read_counter(&counters->park_ns);
+        waits = read_counter(&counters->waits) != 0;
+        same = stamp_ns != DOMI_RUNNER_MOVING && read_counter(&counters->stamp_ns) == stamp_ns;
         if (!same)
             domi_pause();
     }

@@ -19,10 +19,10 @@
 typedef struct look {
     uint64_t now_ns;
     uint32_t at_work;            /* runners that have given a life-beat, or rest */
-    uint32_t resting;            /* of these, those that rest */
+    uint32_t resting;            /* those of `at_work` that rest */
     uint32_t blocked;            /* runners that have not */
     uint64_t blocked_ns;         /* how long the one of them is blocked that is so the longest */
-    const domus_runner *longest; /* that runner */
+    const domus_runner *longest; /* the runner that is blocked longest */
     uint64_t waiting;            /* actors that wait for a turn, and 1 if a timer is due */
 } look;
 
@@ -35,7 +35,7 @@ static uint64_t life_beat_ns(const domus_pool *pool)
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-static bool rests(const domus_runner *runner)
+static bool is_runner_resting(const domus_runner *runner)
 {
     /* seq_cst: pairs with domi_monitor_wake_if_resting(), as the park word of a thread does. */
     return atomic_load_explicit((_Atomic bool *)(uintptr_t)&runner->rests, memory_order_seq_cst);
@@ -45,7 +45,7 @@ static void look_at_runner(domus_runner *runner, uint64_t most_ns, look *found)
 {
     domi_pulse *pulse = &runner->pulse;
     uint64_t beat = domi_runner_beat(runner);
-    bool is_resting = rests(runner);
+    bool is_resting = is_runner_resting(runner);
 
     if (is_resting || beat != pulse->beat) {
         domi_runner_stall_end(runner, found->now_ns);
@@ -82,7 +82,7 @@ static look look_at_pool(domus_pool *pool)
 
 /* --- a spare begins --------------------------------------------------------------------------- */
 
-static void tell(const domus_pool *pool, const look *found, const char *then)
+static void log_blocked_pool(const domus_pool *pool, const look *found, const char *then)
 {
     domi_log_line(pool->system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                   "pool %s: all %" PRIu32 " runners are blocked, one for %" PRIu64
@@ -110,7 +110,7 @@ static void begin_spare(domus_pool *pool, const look *found)
 
     if (spare == NULL) {
         if (!watched->told_full && pool->count > pool->usual)
-            tell(pool, found, "there are no more spares");
+            log_blocked_pool(pool, found, "there are no more spares");
         watched->told_full = true;
         return;
     }
@@ -123,12 +123,12 @@ static void begin_spare(domus_pool *pool, const look *found)
     if (result != 0) {
         snprintf(text, sizeof text, "a spare cannot begin: %.32s", strerror(-result));
         if (!watched->told_refused)
-            tell(pool, found, text);
+            log_blocked_pool(pool, found, text);
         watched->told_refused = true;
         return;
     }
     if (watched->spares++ == 0)
-        tell(pool, found, "a spare begins");
+        log_blocked_pool(pool, found, "a spare begins");
 }
 
 /* --- a spare ends ----------------------------------------------------------------------------- */
@@ -152,7 +152,8 @@ static void join_spares(domus_pool *pool)
         pthread_mutex_unlock(&system->mutex);
         if (!left)
             continue;
-        pthread_join(spare->pthread, NULL); /* it only has to unlock the mutex yet */
+        /* The spare has only to unlock the mutex, so this wait is short. */
+        pthread_join(spare->pthread, NULL);
         pool->watched.spares--;
     }
 }
@@ -217,18 +218,19 @@ static uint64_t look_at_pools(domus_system *system)
     return next_ns;
 }
 
-static bool is_awake(const domus_system *system)
+static bool is_any_pool_active(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->pool_count; i++) {
         const domus_pool *pool = system->pools[i];
         if (pool->watched.spares != 0)
             return true;
         for (uint32_t j = 0; j < pool->usual; j++) {
-            if (!rests(pool->runners[j]))
+            if (!is_runner_resting(pool->runners[j]))
                 return true;
         }
     }
     return false;
 }
 
-const domi_monitor_watch domi_spares_watch = {.look = look_at_pools, .is_awake = is_awake};
+const domi_monitor_watch domi_spares_watch = {.look = look_at_pools,
+                                              .is_awake = is_any_pool_active};

@@ -11,7 +11,7 @@
 #define MS     UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 
-static void tell(domus_runner *runner, uint64_t length_ns)
+static void log_stall(domus_runner *runner, uint64_t length_ns)
 {
     domi_watched *watched = &runner->pool->watched;
     const domi_manager *manager = &runner->manager;
@@ -28,7 +28,7 @@ static void tell(domus_runner *runner, uint64_t length_ns)
 }
 
 /* Let viewers see the stall. */
-static void keep(domus_runner *runner)
+static void keep_stall(domus_runner *runner)
 {
     domus_system *system = runner->pool->system;
     const domi_manager *manager = &runner->manager;
@@ -58,8 +58,8 @@ void domi_runner_stall_look(domus_runner *runner, uint64_t now_ns)
         return;
     }
     watched->stall_told_ns = now_ns;
-    tell(runner, length_ns);
-    keep(runner);
+    log_stall(runner, length_ns);
+    keep_stall(runner);
 }
 
 void domi_runner_stall_end(domus_runner *runner, uint64_t now_ns)

@@ -17,7 +17,7 @@
 
 /* The address at which the thread was interrupted; NULL on machines whose context is
  * not known here. */
-static void *interrupted_at(const ucontext_t *context)
+static void *get_interrupted_address(const ucontext_t *context)
 {
 #if defined(__x86_64__)
     return (void *)(uintptr_t)context->uc_mcontext.gregs[REG_RIP];
@@ -34,7 +34,7 @@ static _Thread_local domi_backtrace *own;
 
 uint32_t domi_backtrace_take(void **frames, uint32_t size, const void *context, uint32_t *ret_first)
 {
-    const void *at = interrupted_at(context);
+    const void *at = get_interrupted_address(context);
     int got = backtrace(frames, (int)size);
     uint32_t count = got > 0 ? (uint32_t)got : 0;
 
@@ -76,7 +76,7 @@ static void handle_signal(int number, siginfo_t *info, void *context)
 }
 
 /* True if the signal's handler is the library's. */
-static bool is_ours(const struct sigaction *action)
+static bool is_handler_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;
 }
@@ -90,7 +90,7 @@ int domus_stall_signal(int number)
         return -EINVAL;
     if (sigaction(number, NULL, &action) != 0)
         return -errno;
-    if (is_ours(&action))
+    if (is_handler_ours(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
@@ -103,12 +103,12 @@ int domus_stall_signal(int number)
 }
 
 /* True if our handler is still installed. The program may have installed its own since. */
-static bool is_installed(int number)
+static bool is_handler_installed(int number)
 {
     struct sigaction action;
 
     return number >= SIGRTMIN && number <= SIGRTMAX && sigaction(number, NULL, &action) == 0 &&
-           is_ours(&action);
+           is_handler_ours(&action);
 }
 
 void domi_backtrace_admit(domi_backtrace *trace, int number, void (*note)(void *context),
@@ -120,7 +120,7 @@ void domi_backtrace_admit(domi_backtrace *trace, int number, void (*note)(void *
     trace->context = context;
     own = trace;
     trace->admitted = false;
-    if (!is_installed(number))
+    if (!is_handler_installed(number))
         return;
     sigemptyset(&only);
     sigaddset(&only, number);
@@ -131,7 +131,7 @@ int domi_backtrace_request(domi_backtrace *trace, pthread_t who, int number)
 {
     uint32_t none = DOMI_BACKTRACE_NONE;
 
-    if (!is_installed(number))
+    if (!is_handler_installed(number))
         return -ENOENT;
     if (!trace->admitted)
         return -EACCES;

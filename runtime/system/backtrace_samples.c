@@ -37,7 +37,7 @@ static _Thread_local const domi_manager *own;
 /* --- in the handler --------------------------------------------------------------------------- */
 
 /* How many samples this one counts as: the timer has run out so many times. */
-static uint64_t weight_of(const siginfo_t *info)
+static uint64_t get_sample_weight(const siginfo_t *info)
 {
     uint64_t missed = info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0;
 
@@ -45,7 +45,7 @@ static uint64_t weight_of(const siginfo_t *info)
 }
 
 /* Claim words. Returns NULL if there is no room. */
-static uint64_t *claim(domi_samples *samples, uint64_t count)
+static uint64_t *claim_words(domi_samples *samples, uint64_t count)
 {
     /* Relaxed: the words are nobody else's, and domi_samples_end() orders what is in them. */
     uint64_t at = atomic_fetch_add_explicit(&samples->claimed, count, memory_order_relaxed);
@@ -60,7 +60,7 @@ static void take_sample(domi_samples *samples, const domi_manager *manager, cons
     uint32_t first;
     uint32_t depth =
         domi_backtrace_take(frames, sizeof frames / sizeof frames[0], context, &first) - first;
-    uint64_t weight = weight_of(info);
+    uint64_t weight = get_sample_weight(info);
     uint64_t head = weight << 8;
 
     if (depth > DOMI_SAMPLE_DEPTH) {
@@ -69,7 +69,7 @@ static void take_sample(domi_samples *samples, const domi_manager *manager, cons
     }
     if (manager->pooled != NULL)
         head |= DOMI_SAMPLE_RUNNER;
-    uint64_t *words = claim(samples, DOMI_SAMPLE_WORDS + depth);
+    uint64_t *words = claim_words(samples, DOMI_SAMPLE_WORDS + depth);
     atomic_fetch_add_explicit(words != NULL ? &samples->taken : &samples->dropped, weight,
                               memory_order_relaxed);
     if (words == NULL)
@@ -101,16 +101,16 @@ static void handle_signal(int number, siginfo_t *info, void *context)
 /* --- its installation ------------------------------------------------------------------------- */
 
 /* True if the signal's handler is ours. */
-static bool is_ours(const struct sigaction *action)
+static bool is_handler_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle_signal;
 }
 
-static bool is_installed(void)
+static bool is_handler_installed(void)
 {
     struct sigaction action;
 
-    return sigaction(SIGPROF, NULL, &action) == 0 && is_ours(&action);
+    return sigaction(SIGPROF, NULL, &action) == 0 && is_handler_ours(&action);
 }
 
 int domus_cpu_profile_signal(void)
@@ -120,11 +120,11 @@ int domus_cpu_profile_signal(void)
 
     if (sigaction(SIGPROF, NULL, &action) != 0)
         return -errno;
-    if (is_ours(&action))
+    if (is_handler_ours(&action))
         return 0;
     if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL)
         return -EBUSY;
-    (void)backtrace(frames, 2); /* it loads the library that unwinds */
+    (void)backtrace(frames, 2); /* the first call loads the library that unwinds */
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -139,7 +139,7 @@ void domi_samples_admit(domi_sampled *self, const domi_manager *manager)
     clockid_t cpu_clock;
     sigset_t only;
 
-    if (!is_installed() || pthread_getcpuclockid(pthread_self(), &cpu_clock) != 0)
+    if (!is_handler_installed() || pthread_getcpuclockid(pthread_self(), &cpu_clock) != 0)
         return;
     own = manager;
     sigemptyset(&only);
@@ -164,7 +164,7 @@ int domi_samples_begin(domi_samples *samples)
     uint64_t mine = (uint64_t)domi_fork_number() + 1;
     uint64_t before = atomic_load_explicit(&begun_under, memory_order_relaxed);
 
-    if (!is_installed())
+    if (!is_handler_installed())
         return -ENOENT;
     /* acquire: pairs with the release of domi_samples_end(). */
     if (before == mine ||

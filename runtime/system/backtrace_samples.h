@@ -18,15 +18,15 @@ struct domus_system;
 /* How a thread can be sampled. It writes this itself, and any thread reads it. */
 typedef struct domi_sampled {
     domi_counter cpu_clock; /* the clockid_t of its CPU clock */
-    domi_counter tid;       /* its number in the kernel; 0: it cannot be sampled */
+    domi_counter tid;       /* the kernel's number of the thread; 0: the thread cannot be sampled */
 } domi_sampled;
 
 /* A sample is a head, the behaviour, and addresses, the innermost first, in words of 8 bytes. The
  * head is never 0, so a word of zeros ends the samples. */
 #define DOMI_SAMPLE_WORDS  2u /* in front of the addresses */
 #define DOMI_SAMPLE_DEPTH  DOMUS_CPU_PROFILE_DEPTH_MAX
-#define DOMI_SAMPLE_RUNNER (UINT64_C(1) << 32) /* of the head: it is of a runner of a pool */
-#define DOMI_SAMPLE_CUT    (UINT64_C(1) << 33) /* of the head: the stack was deeper */
+#define DOMI_SAMPLE_RUNNER (UINT64_C(1) << 32) /* bit of the head: a runner of a pool */
+#define DOMI_SAMPLE_CUT    (UINT64_C(1) << 33) /* bit of the head: the stack was deeper */
 
 /* The lower bits of the head: the number of addresses, and how many samples this one counts as. */
 static inline uint32_t domi_sample_depth(uint64_t head)

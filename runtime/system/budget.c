@@ -10,12 +10,12 @@
 #define CALM_LEAST_NS (4 * MS_NS) /* some eighty times as long as a look takes */
 #define LEAST_SHARE   8           /* a budget is at least the limit divided by this */
 
-static uint64_t percent_of(uint64_t bytes, uint32_t percent)
+static uint64_t get_percent_of_bytes(uint64_t bytes, uint32_t percent)
 {
     return bytes / 100 * percent + bytes % 100 * percent / 100;
 }
 
-static uint64_t at_least(uint64_t bytes, uint64_t least)
+static uint64_t get_larger(uint64_t bytes, uint64_t least)
 {
     return bytes > least ? bytes : least;
 }
@@ -23,8 +23,8 @@ static uint64_t at_least(uint64_t bytes, uint64_t least)
 domi_marks domi_marks_of(uint64_t limit, uint32_t high_percent, uint32_t critical_percent)
 {
     return (domi_marks){
-        .high = percent_of(limit, high_percent),
-        .critical = percent_of(limit, critical_percent),
+        .high = get_percent_of_bytes(limit, high_percent),
+        .critical = get_percent_of_bytes(limit, critical_percent),
     };
 }
 
@@ -38,8 +38,8 @@ domi_budget domi_budget_of(const domi_usage *usage, int64_t held, domi_marks mar
     return (domi_budget){
         .own = own,
         .foreign = foreign,
-        .marks = {at_least(domi_bytes_subtract(marks.high, foreign), least),
-                  at_least(domi_bytes_subtract(marks.critical, foreign), least)},
+        .marks = {get_larger(domi_bytes_subtract(marks.high, foreign), least),
+                  get_larger(domi_bytes_subtract(marks.critical, foreign), least)},
     };
 }
 
@@ -57,12 +57,12 @@ uint32_t domi_level_after(uint32_t level, uint64_t bytes, domi_marks marks)
  * a millisecond. */
 static uint64_t calm_ns(uint64_t quarter)
 {
-    return at_least(quarter / MIB * MS_NS, CALM_LEAST_NS);
+    return get_larger(quarter / MIB * MS_NS, CALM_LEAST_NS);
 }
 
 uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uint64_t took_ns)
 {
-    uint64_t quarter = at_least(way, WAY_LEAST) / 4;
+    uint64_t quarter = get_larger(way, WAY_LEAST) / 4;
     uint64_t after_ns = calm_ns(quarter) < interval_ns ? calm_ns(quarter) : interval_ns;
 
     if (grown == 0 || took_ns == 0)
@@ -73,10 +73,10 @@ uint64_t domi_look_after(uint64_t interval_ns, uint64_t way, uint64_t grown, uin
         grows_ns = took_ns / (grown / quarter);
     else if (quarter / grown <= interval_ns / took_ns)
         grows_ns = took_ns * (quarter / grown);
-    return at_least(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
+    return get_larger(grows_ns < after_ns ? grows_ns : after_ns, DOMI_LOOK_LEAST_NS);
 }
 
 uint64_t domi_budget_queue(uint64_t budget, uint32_t percent, uint32_t threads)
 {
-    return at_least(percent_of(budget, percent) / threads, DOMI_QUEUE_LEAST);
+    return get_larger(get_percent_of_bytes(budget, percent) / threads, DOMI_QUEUE_LEAST);
 }

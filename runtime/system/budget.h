@@ -20,7 +20,7 @@ typedef struct domi_marks {
 typedef struct domi_budget {
     uint64_t own;     /* the library's bytes; at most all that is used */
     uint64_t foreign; /* the rest of what is used */
-    domi_marks marks; /* for `own`: high is the budget, critical the last budget */
+    domi_marks marks; /* the marks of own memory: high is the budget, critical the last budget */
 } domi_budget;
 
 /* Returns `from` minus `bytes`, but never less than 0. */

@@ -22,13 +22,13 @@
 /* For so long a thread waits for another one that writes. */
 #define WAITS       500u
 #define WAIT_MS     10
-#define COMM_LENGTH 16u /* of a thread's name in the kernel */
+#define COMM_LENGTH 16u /* the size of a thread's name in the kernel */
 
 static char path[DOMI_OWN_FILE_PATH_MAX + 1];
 static atomic_bool is_writing;
 static atomic_bool is_written;
 
-static _Thread_local _Atomic(domi_recorder *) *own_recorder; /* as domi_crash_enter() got it */
+static _Thread_local _Atomic(domi_recorder *) *own_recorder; /* given to domi_crash_enter() */
 static _Thread_local domi_alternate_stack stack;
 
 static const struct {
@@ -40,7 +40,7 @@ static const struct {
 };
 #define SIGNALS_COUNT (sizeof signals / sizeof signals[0])
 
-static const char *name_of(int signal)
+static const char *get_signal_name(int signal)
 {
     for (size_t i = 0; i < SIGNALS_COUNT; i++) {
         if (signals[i].number == signal)
@@ -76,7 +76,7 @@ static uint64_t begin_of_run(const domi_manager *manager, const domi_recorder *r
 }
 
 /* Say in the trace which signal has come here, and whose function was running. */
-static void describe(int signal)
+static void describe_crash(int signal)
 {
     struct timespec now = domi_clock_deadline_after(0);
     uint64_t now_ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
@@ -89,7 +89,7 @@ static void describe(int signal)
     if (running != NULL)
         domi_recorder_begin(recorder, DOMI_RECORD_RUN, begin_of_run(manager, recorder, now_ns),
                             running, (uintptr_t)domi_manager_handling(manager));
-    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, name_of(signal), 0);
+    domi_recorder_note(recorder, DOMI_RECORD_CRASH, now_ns, now_ns, get_signal_name(signal), 0);
 }
 
 static void write_trace(int signal)
@@ -98,7 +98,7 @@ static void write_trace(int signal)
 
     if (fd < 0)
         return;
-    describe(signal);
+    describe_crash(signal);
     (void)domus_trace_crash_write(fd);
     domi_own_file_close(fd);
 }
@@ -132,7 +132,7 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 /* ---- Before a crash -------------------------------------------------------------------------- */
 
 /* A handler that the program or a sanitizer has, and a signal that is ignored, stay as they are. */
-static void install(int signal)
+static void install_handler(int signal)
 {
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction now;
@@ -151,7 +151,7 @@ int domus_trace_crash_signals(const char *file)
         return -EINVAL;
     memcpy(path, file, length + 1);
     for (size_t i = 0; i < SIGNALS_COUNT; i++)
-        install(signals[i].number);
+        install_handler(signals[i].number);
     domi_alternate_stacks_want();
     if (stack.memory == NULL)
         domi_alternate_stack_begin(&stack);

@@ -28,7 +28,7 @@
 struct domus_system;
 
 typedef struct domi_pressure {
-    /* These two are each a domus_memory_level, and change seldom. */
+    /* Each of these two fields is a domus_memory_level, and changes seldom. */
     /* from what the library holds against its budget; threads act on it */
     alignas(DOMI_LINES) _Atomic uint32_t own_level;
     _Atomic uint32_t level;               /* from all memory that is in use */
@@ -61,7 +61,7 @@ typedef struct domi_pressure {
     _Atomic uint32_t woken_for;     /* the value of `changes` for which watchers were last woken */
     _Atomic uint32_t said;          /* the state of memory that was logged last (enum trouble) */
     _Atomic uint32_t is_shedding;   /* channels are being reset */
-    _Atomic uint32_t said_shedding; /* that channels are being reset was logged */
+    _Atomic uint32_t said_shedding; /* not 0: the line about channels being reset was logged */
     uint64_t shed_said;             /* shared.shed when the end of the resets was last logged */
     uint64_t shed_bytes_said;       /* shared.shed_bytes at the same time */
     /* sends of foreign threads that were refused before the lock */

@@ -19,7 +19,7 @@ typedef struct domi_live {
     /* what holds; its fields of live keys are written atomically, and under `mutex` */
     domus_config config;
     uint64_t spin_given_ns; /* scheduler.idle.spin as it was given, before `auto` got a value */
-    /* of the channels of each listener, under `mutex` */
+    /* the options of the channels of each listener, under `mutex` */
     domus_channel_options channels[DOMUS_LISTENERS_MAX];
     domus_listener_config listeners[DOMUS_LISTENERS_MAX]; /* room for a change, under `mutex` */
 } domi_live;

@@ -21,7 +21,7 @@
 
 /* True if one more line may pass. In that case `ret_dropped` is how many lines did not pass since
  * the last line that did. */
-static bool passes_bound(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
+static bool may_line_pass(domi_log_bound *bound, uint32_t second, uint32_t *ret_dropped)
 {
     /* Relaxed: the word is complete by itself and guards no other data. */
     uint64_t word = atomic_load_explicit(&bound->word, memory_order_relaxed);
@@ -54,7 +54,7 @@ void domi_log_line(domus_system *system, domus_log_level level, uint32_t thread,
     va_list arguments;
 
     if (system->hooks.log == NULL || level > domus_system_log_level(system) ||
-        !passes_bound(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
+        !may_line_pass(bound, (uint32_t)(domi_clock_now(&system->clock) / SECOND_NS), &dropped))
         return;
     if (dropped != 0) {
         snprintf(text, sizeof text, "%" PRIu32 " lines of this thread were dropped", dropped);
@@ -134,7 +134,7 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
 {
     static const struct {
         domus_log_level level; /* the level of the line */
-        const char *text;      /* what the line begins with */
+        const char *text;      /* the start of the line */
     } said[] = {
         [DOMI_HAS_FAILED] = {DOMUS_LOG_WARNING, "has failed"},
         [DOMI_IS_RESTARTED] = {DOMUS_LOG_WARNING, "is restarted"},

@@ -37,10 +37,10 @@ void domi_system_fail(domus_system *system, uint32_t thread, int error)
 
 /* --- actors that are left -------------------------------------------------------------------- */
 
-static void note_left(domus_system *system, const char *format, ...)
+static void note_lost_work(domus_system *system, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note_left(domus_system *system, const char *format, ...)
+static void note_lost_work(domus_system *system, const char *format, ...)
 {
     size_t used = strlen(system->left);
     va_list arguments;
@@ -52,16 +52,16 @@ static void note_left(domus_system *system, const char *format, ...)
 
 typedef struct leftover {
     domus_system *system;        /* the system that stops */
-    const domi_manager *manager; /* whose actors are looked at */
+    const domi_manager *manager; /* the manager whose actors are looked at */
 } leftover;
 
 /* Note where an actor lives, or a handler runs. */
 static void note_place(domus_system *system, const domi_manager *manager)
 {
     if (manager->pooled != NULL)
-        note_left(system, "pool %.63s", manager->pooled->name);
+        note_lost_work(system, "pool %.63s", manager->pooled->name);
     else
-        note_left(system, "thread %u", manager->index);
+        note_lost_work(system, "thread %u", manager->index);
 }
 
 #define LEFT_LINES_MAX 16u /* lines about actors that did not stop; others are only counted */
@@ -76,11 +76,11 @@ static void note_house(void *house_, void *context)
         return;
     uint32_t children = domi_house_count_children(house);
     note_place(left->system, left->manager);
-    note_left(left->system, ": %s (%s): %u conversations, %u children%s\n",
-              domi_behaviour_name(house->behaviour), domi_state_name(house->state),
-              domi_house_count_parked(house), children,
-              house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open"
-                                                                                        : "");
+    note_lost_work(
+        left->system, ": %s (%s): %u conversations, %u children%s\n",
+        domi_behaviour_name(house->behaviour), domi_state_name(house->state),
+        domi_house_count_parked(house), children,
+        house->behaviour->kind == DOMUS_CHANNELS && house->channels.owned != NULL ? ", open" : "");
 }
 
 void domi_system_note_left(domus_system *system, domi_manager *manager)
@@ -102,7 +102,7 @@ void domi_system_note_running(domus_system *system, const domi_manager *manager)
         return;
     system->left_count++;
     note_place(system, manager);
-    note_left(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
+    note_lost_work(system, ": a handler of %s has not returned\n", domi_behaviour_name(running));
 }
 
 const char *domus_system_left(const domus_system *system)
@@ -161,8 +161,8 @@ uint64_t domi_system_outbound(const domus_system *system)
     return sum;
 }
 
-/* Only such a thread could look at its channels, so they are counted, and the bytes that they owe
- * are not. */
+/* Only the thread itself, which a handler holds up, could read its channels. So the channels are
+ * counted, but not the bytes that they owe. */
 void domi_system_log_held(domus_system *system)
 {
     uint64_t held = domi_system_connections(system);

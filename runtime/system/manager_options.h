@@ -11,7 +11,7 @@
 domi_manager_options domi_system_manager_options(domus_system *system, uint32_t index,
                                                  uint64_t now_ns);
 
-/* This is domi_runtime_hooks.read_clock. */
+/* This function is domi_runtime_hooks.read_clock. */
 uint64_t domi_system_read_clock(const domi_manager *manager);
 
 #endif

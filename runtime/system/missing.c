@@ -10,7 +10,7 @@
 
 /* A folder that may not be looked at is not missing. Neither is an empty one: where no cgroup is
  * mounted in a /sys, as in a chroot, the program is mostly in no cgroup of its own. */
-static bool is_missing(const char *path)
+static bool is_folder_missing(const char *path)
 {
     return access(path, F_OK) != 0 && errno == ENOENT;
 }
@@ -23,7 +23,7 @@ void domi_missing_tell(domus_system *system)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "there is no /proc: used memory is not measured, so memory.limit does "
                       "nothing: mount it");
-    if (!has_limits && is_missing("/sys/fs/cgroup"))
+    if (!has_limits && is_folder_missing("/sys/fs/cgroup"))
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "there is no /sys/fs/cgroup: limits of CPU and memory are not seen: mount "
                       "it, or set system.threads and memory.limit");

@@ -12,7 +12,7 @@
 #include "runtime/system/stall.h"
 
 /* Look at everything that is watched. Returns the nanoseconds until the next look. */
-static uint64_t look_at_all(domus_system *system)
+static uint64_t run_all_checks(domus_system *system)
 {
     uint64_t next_ns = DOMI_LIVE(system, memory.interval_ns);
 
@@ -34,7 +34,7 @@ static uint64_t look_at_all(domus_system *system)
 }
 
 /* True if this system needs a monitor. */
-static bool is_needed(const domus_system *system)
+static bool is_monitor_needed(const domus_system *system)
 {
     return system->simulator == NULL &&
            (DOMI_LIVE(system, stall.threshold_ns) != 0 || system->monitor.pools != NULL ||
@@ -114,7 +114,7 @@ static void *run_monitor(void *system_)
     domi_random_init(&monitor->chance, monitor->lively_ns);
     domi_stalls_forget(system);
     while (atomic_load_explicit(&monitor->word, memory_order_relaxed) != DOMI_MONITOR_ENDING) {
-        const struct timespec next = domi_clock_deadline_after(look_at_all(system));
+        const struct timespec next = domi_clock_deadline_after(run_all_checks(system));
 
         if (note_liveliness(system))
             domi_futex_wait(&monitor->word, DOMI_MONITOR_AWAKE, &next);
@@ -139,7 +139,7 @@ int domi_monitor_start(domus_system *system)
 {
     domi_monitor *monitor = &system->monitor;
 
-    if (!is_needed(system))
+    if (!is_monitor_needed(system))
         return 0;
     atomic_store_explicit(&monitor->word, DOMI_MONITOR_AWAKE, memory_order_relaxed);
     int result = domi_unpinned_start(&monitor->pthread, run_monitor, system, "domus-monitor",

@@ -3,7 +3,7 @@
  *
  * It looks now and then while a thread of the loop is awake, and for some time after that. Then it
  * sleeps without a time-out, so an idle system costs nothing. A thread that is about to run an
- * actor wakes it; this costs one load if the monitor is awake. The function look_at_all() in
+ * actor wakes it; this costs one load if the monitor is awake. The function run_all_checks() in
  * monitor.c calls all watches. A simulated system has no monitor, and its word is never ASLEEP. */
 #ifndef DOMI_RUNTIME_SYSTEM_MONITOR_H
 #define DOMI_RUNTIME_SYSTEM_MONITOR_H

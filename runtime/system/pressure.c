@@ -30,7 +30,7 @@ static uint64_t scarce_mark(uint64_t limit, domi_marks marks)
 }
 
 /* Returns the free bytes that a manager keeps in its slabs. */
-static uint64_t spare_of(const domi_manager *manager)
+static uint64_t get_spare_bytes(const domi_manager *manager)
 {
     return domi_counter_read(&manager->memory.spare_bytes) +
            domi_counter_read(&manager->births.slots.free_bytes);
@@ -38,15 +38,15 @@ static uint64_t spare_of(const domi_manager *manager)
 
 static uint64_t spare_bytes(const domus_system *system)
 {
-    uint64_t sum = spare_of(&system->outside);
+    uint64_t sum = get_spare_bytes(&system->outside);
 
     for (uint32_t i = 0; i < system->count; i++)
-        sum += spare_of(&system->threads[i].manager);
+        sum += get_spare_bytes(&system->threads[i].manager);
     return sum;
 }
 
 /* Keep the smaller of *way and the bytes from `from` up to `to`. */
-static void keep_less(uint64_t *way, uint64_t from, uint64_t to)
+static void keep_smaller_way(uint64_t *way, uint64_t from, uint64_t to)
 {
     if (from < to && to - from < *way)
         *way = to - from;
@@ -58,23 +58,23 @@ typedef struct look {
     uint64_t spare;     /* free bytes that the library keeps, a part of `used` */
     uint64_t limit;     /* bytes that may be in use */
     domi_marks marks;   /* high and critical of the limit */
-    domi_budget budget; /* what the library may hold of the limit */
+    domi_budget budget; /* the memory that the library may hold under the limit */
 } look;
 
 /* The next look is due when a quarter of the way to the next mark has been taken. Each byte that
  * the library takes brings it one byte nearer to its budgets and to the marks of the limit. */
-static void set_look_at(domi_pressure *pressure, const look *now)
+static void set_mark_of_next_look(domi_pressure *pressure, const look *now)
 {
     uint64_t all = domi_bytes_subtract(now->used, now->spare);
     uint64_t own = domi_bytes_subtract(now->budget.own, now->spare);
     uint64_t way = now->limit;
 
-    keep_less(&way, all, now->marks.high);
-    keep_less(&way, all, now->marks.critical);
-    keep_less(&way, own, now->budget.marks.high);
-    keep_less(&way, own, now->budget.marks.critical);
-    keep_less(&way, now->used, scarce_mark(now->limit, now->marks));
-    keep_less(&way, now->used, full_mark(now->limit, now->marks));
+    keep_smaller_way(&way, all, now->marks.high);
+    keep_smaller_way(&way, all, now->marks.critical);
+    keep_smaller_way(&way, own, now->budget.marks.high);
+    keep_smaller_way(&way, own, now->budget.marks.critical);
+    keep_smaller_way(&way, now->used, scarce_mark(now->limit, now->marks));
+    keep_smaller_way(&way, now->used, full_mark(now->limit, now->marks));
     pressure->way = way;
     int64_t step = way / 4 > STEP_MIN ? (int64_t)(way / 4) : STEP_MIN;
     atomic_store_explicit(&pressure->meter.look_at,
@@ -121,7 +121,7 @@ static void set_levels(domi_pressure *pressure, uint32_t level, uint32_t own_lev
 
 /* Set all levels to normal, because nothing is measured, or not any more. Otherwise the last levels
  * would stay for ever. */
-static void set_nothing(domi_pressure *pressure)
+static void set_levels_normal(domi_pressure *pressure)
 {
     set_levels(pressure, DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL, (doors){0});
     atomic_store_explicit(&pressure->queue_max, UINT64_MAX, memory_order_relaxed);
@@ -129,14 +129,14 @@ static void set_nothing(domi_pressure *pressure)
 }
 
 /* Set a counter. Relaxed: the number guards nothing. */
-static void store(domi_counter *counter, uint64_t value)
+static void set_counter(domi_counter *counter, uint64_t value)
 {
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
 /* Returns how many bytes io has to shed (give back by resetting channels) so that the level of own
  * memory ends. */
-static int64_t excess_of(const look *now, uint32_t own_level)
+static int64_t get_bytes_to_shed(const look *now, uint32_t own_level)
 {
     if (own_level == DOMUS_MEMORY_NORMAL)
         return 0;
@@ -145,32 +145,32 @@ static int64_t excess_of(const look *now, uint32_t own_level)
 }
 
 /* Store the figures of a look where reports and threads read them. */
-static void publish(domus_system *system, const look *now)
+static void publish_figures(domus_system *system, const look *now)
 {
     domi_pressure *pressure = &system->pressure;
 
     domi_counter_add(&pressure->looks, 1);
-    store(&pressure->used, now->used);
-    store(&pressure->limit, now->limit);
-    store(&pressure->own, now->budget.own);
-    store(&pressure->foreign, now->budget.foreign);
-    store(&pressure->budget, now->budget.marks.high);
-    store(&pressure->last_budget, now->budget.marks.critical);
-    store(&pressure->queue_max,
-          domi_budget_queue(now->budget.marks.high, DOMI_LIVE(system, memory.queued_percent),
-                            system->count));
+    set_counter(&pressure->used, now->used);
+    set_counter(&pressure->limit, now->limit);
+    set_counter(&pressure->own, now->budget.own);
+    set_counter(&pressure->foreign, now->budget.foreign);
+    set_counter(&pressure->budget, now->budget.marks.high);
+    set_counter(&pressure->last_budget, now->budget.marks.critical);
+    set_counter(&pressure->queue_max,
+                domi_budget_queue(now->budget.marks.high, DOMI_LIVE(system, memory.queued_percent),
+                                  system->count));
 }
 
 /* Read the gauges and set everything. `wanted` is how many bytes are about to be taken; the meter's
  * `held` includes them already. */
-static void measure(domus_system *system, uint64_t wanted)
+static void measure_memory(domus_system *system, uint64_t wanted)
 {
     const uint32_t high_percent = DOMI_LIVE(system, memory.high_percent);
     domi_pressure *pressure = &system->pressure;
     domi_usage usage;
 
     if (!domi_footprint_read(&pressure->footprint, high_percent / 2, &usage)) {
-        set_nothing(pressure);
+        set_levels_normal(pressure);
         return;
     }
     usage.used += wanted;
@@ -189,25 +189,26 @@ static void measure(domus_system *system, uint64_t wanted)
      * need. But foreign memory alone is not a reason to stop them. */
     bool is_scarce =
         now.used >= scarce_mark(now.limit, now.marks) && now.budget.own >= now.budget.marks.high;
-    publish(system, &now);
+    publish_figures(system, &now);
     set_word(&pressure->counts_sockets, usage.socket_bytes != 0);
-    atomic_store_explicit(&pressure->shared.excess, excess_of(&now, own_level),
+    atomic_store_explicit(&pressure->shared.excess, get_bytes_to_shed(&now, own_level),
                           memory_order_relaxed);
     set_levels(pressure, level, own_level,
                (doors){.tight = now.used >= now.marks.high,
                        .scarce = is_scarce,
                        .full = now.used >= full_mark(now.limit, now.marks)});
-    set_look_at(pressure, &now);
+    set_mark_of_next_look(pressure, &now);
 }
 
-/* acquire, and release in end_look(): the next thread that looks sees what this one wrote. */
+/* acquire, and release in end_look_at_memory(): the next thread that looks sees what this one
+ * wrote. */
 static bool try_begin_look(domi_pressure *pressure)
 {
     return atomic_exchange_explicit(&pressure->looking, 1, memory_order_acquire) == 0;
 }
 
 /* End the look. release: pairs with the next try_begin_look(). */
-static void end_look(domi_pressure *pressure)
+static void end_look_at_memory(domi_pressure *pressure)
 {
     atomic_store_explicit(&pressure->looking, 0, memory_order_release);
 }
@@ -222,8 +223,8 @@ static void look_while_growing(domi_meter *meter, size_t bytes)
     bool due = atomic_load_explicit(&meter->held, memory_order_relaxed) >=
                atomic_load_explicit(&meter->look_at, memory_order_relaxed);
     if (due && try_begin_look(pressure)) {
-        measure(pressure->system, bytes);
-        end_look(pressure);
+        measure_memory(pressure->system, bytes);
+        end_look_at_memory(pressure);
     }
     if (domi_thread_manager != NULL)
         domi_manager_look_at_pressure(domi_thread_manager);
@@ -252,7 +253,7 @@ void domi_pressure_look(domus_system *system)
         return;
     uint64_t now_ns = domi_clock_now(&system->clock);
     domi_footprint_refresh(&pressure->footprint);
-    measure(system, 0);
+    measure_memory(system, 0);
     set_next_look(pressure, DOMI_LIVE(system, memory.interval_ns), now_ns);
     /* The heap is trimmed for some time after the shortage, too, so that memory freed at its end is
      * given back. */
@@ -263,7 +264,7 @@ void domi_pressure_look(domus_system *system)
     bool trims = now_ns < pressure->heap_last_ns && now_ns >= pressure->heap_trim_ns;
     if (trims)
         pressure->heap_trim_ns = now_ns + HEAP_TRIM_NS;
-    end_look(pressure);
+    end_look_at_memory(pressure);
     if (trims)
         /* this gives back the memory of payloads that were too large for slabs; it takes
          * milliseconds, and comes at most once a second */
@@ -311,7 +312,7 @@ static void wake_watchers(domus_system *system)
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
 
-        /* This does what domi_manager_notify() does, but the calling thread need not
+        /* The calls below do the same as domi_manager_notify(), but the calling thread need not
          * have a manager. */
         if (domi_memory_is_watched(manager) && manager->hooks.wake != NULL &&
             domi_park_try_notify(&manager->park))
@@ -361,9 +362,9 @@ void domi_pressure_end(domus_system *system)
     atomic_store_explicit(&pressure->next_ns, UINT64_MAX, memory_order_relaxed);
     while (!try_begin_look(pressure)) /* a detached actor or a foreign thread may be in a look */
         continue;
-    set_nothing(pressure);
+    set_levels_normal(pressure);
     domi_footprint_close(&pressure->footprint);
-    end_look(pressure);
+    end_look_at_memory(pressure);
 }
 
 domi_io_pressure domi_pressure_for_io(const domi_pressure *pressure)

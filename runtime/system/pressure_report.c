@@ -24,7 +24,7 @@ static const char *const said[] = {
 
 /* At the mark `full` allocations fail and succeed by turns. So FULL is over only when the level
  * critical, which lies below it, is over, too. */
-static enum trouble trouble_of(domi_pressure *pressure, uint32_t before)
+static enum trouble get_trouble_after(domi_pressure *pressure, uint32_t before)
 {
     uint32_t level = atomic_load_explicit(&pressure->level, memory_order_relaxed);
     uint32_t own_level = atomic_load_explicit(&pressure->own_level, memory_order_relaxed);
@@ -37,7 +37,7 @@ static enum trouble trouble_of(domi_pressure *pressure, uint32_t before)
     return level != DOMUS_MEMORY_NORMAL ? FOREIGN : NONE;
 }
 
-static uint64_t kib(const domi_counter *counter)
+static uint64_t read_in_kib(const domi_counter *counter)
 {
     return domi_counter_read(counter) / 1024;
 }
@@ -90,7 +90,7 @@ void domi_pressure_report(domus_system *system, uint32_t thread)
 {
     domi_pressure *pressure = &system->pressure;
     uint32_t before = atomic_load_explicit(&pressure->said, memory_order_relaxed);
-    enum trouble now = trouble_of(pressure, before);
+    enum trouble now = get_trouble_after(pressure, before);
 
     report_shed(system, thread);
     /* Relaxed: if two threads find the state changed, only the one that exchanges it logs it. */
@@ -100,6 +100,6 @@ void domi_pressure_report(domus_system *system, uint32_t thread)
     domi_log_line(system, now == NONE ? DOMUS_LOG_INFO : DOMUS_LOG_WARNING, thread,
                   "memory %s (%" PRIu64 " of %" PRIu64 " KiB; domus holds %" PRIu64
                   ", its budget is %" PRIu64 ")",
-                  said[now], kib(&pressure->used), kib(&pressure->limit), kib(&pressure->own),
-                  kib(&pressure->budget));
+                  said[now], read_in_kib(&pressure->used), read_in_kib(&pressure->limit),
+                  read_in_kib(&pressure->own), read_in_kib(&pressure->budget));
 }

@@ -4,7 +4,7 @@
 #define LOOK_LEAST_NS  UINT64_C(5000000)
 #define LOOK_RANDOM_NS UINT64_C(10000000) /* at most this much more, so 10 ms in the mean */
 
-static void look_at(const domus_system *system, domi_manager *manager, uint64_t passed_ns)
+static void count_time_of_run(const domus_system *system, domi_manager *manager, uint64_t passed_ns)
 {
     const domus_behaviour *running = domi_manager_running(manager);
 
@@ -21,7 +21,7 @@ static void look_at_detached(domus_system *system, uint64_t passed_ns)
     if (pthread_mutex_trylock(&system->mutex) != 0)
         return;
     for (uint32_t i = 0; i < system->detached_count; i++)
-        look_at(system, system->managers[system->count + 1 + i], passed_ns);
+        count_time_of_run(system, system->managers[system->count + 1 + i], passed_ns);
     pthread_mutex_unlock(&system->mutex);
 }
 
@@ -39,9 +39,9 @@ uint64_t domi_run_time_look(domus_system *system)
     if (monitor->looked_ns != 0) {
         uint64_t passed_ns = now_ns - monitor->looked_ns;
         for (uint32_t i = 0; i < system->count; i++)
-            look_at(system, &system->threads[i].manager, passed_ns);
+            count_time_of_run(system, &system->threads[i].manager, passed_ns);
         for (uint32_t i = system->pools_from; i < system->managers_count; i++)
-            look_at(system, system->managers[i], passed_ns);
+            count_time_of_run(system, system->managers[i], passed_ns);
         look_at_detached(system, passed_ns);
     }
     monitor->looked_ns = now_ns;

@@ -25,7 +25,7 @@
  * backtrace is awaited any more. */
 #define TRACE_WAIT_NS (50 * MS)
 
-/* This value stands for a thread that is in no run; no thread ever has this beat. */
+/* The beat of a thread that is in no run; no thread ever counts up to this value. */
 #define NO_BEAT UINT64_MAX
 
 /* At most this many arrivals are counted. */
@@ -76,7 +76,7 @@ static const char *why_no_trace(const domi_stall *stall)
 }
 
 /* Write whose handler runs, and what it handles. */
-static void describe(const domi_stall *stall, char *text, size_t size)
+static void describe_stall(const domi_stall *stall, char *text, size_t size)
 {
     if (stall->behaviour == NULL)
         snprintf(text, size, "in no handler");
@@ -159,7 +159,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
     char where[192], cpu[64], waiting[64];
 
     stall->stage = DOMI_STALL_TOLD;
-    describe(stall, where, sizeof where);
+    describe_stall(stall, where, sizeof where);
     describe_cpu(thread, now_ns, cpu, sizeof cpu);
     describe_waiting(thread, traced, waiting, sizeof waiting);
     domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
@@ -176,7 +176,7 @@ static void report_stall(domus_system *system, domi_thread *thread, uint64_t now
 /* --- one thread ------------------------------------------------------------------------------- */
 
 /* True if the thread sleeps, or is at a place where it may stay without a beat. */
-static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running)
+static bool is_thread_at_rest(const domi_thread *thread, const domus_behaviour *running)
 {
     uint32_t park = domi_park_peek(&thread->manager.park);
 
@@ -189,7 +189,7 @@ static bool is_at_rest(const domi_thread *thread, const domus_behaviour *running
 }
 
 /* Begin to watch anew, because the thread is not in the run of the last look. */
-static void begin_anew(domi_thread *thread, uint64_t beat, const domi_clock *clock)
+static void begin_new_watch(domi_thread *thread, uint64_t beat, const domi_clock *clock)
 {
     domi_stall *stall = &thread->stall;
     uint64_t stamp_ns = domi_counter_read(&thread->counters.stamp_ns);
@@ -222,7 +222,7 @@ static void end_stall(domus_system *system, domi_thread *thread, uint64_t now_ns
 
 /* Ask for a backtrace. Returns 0 if it was asked for, otherwise a negative errno that says why
  * not (why_no_trace()). */
-static int want_trace(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static int ask_for_backtrace(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall_bound *bound = &system->monitor.traces;
     uint64_t second = now_ns / SECOND;
@@ -260,7 +260,7 @@ static void show_in_trace(domi_thread *thread)
                         (uintptr_t)stall->type);
 }
 
-static void note_found(domus_system *system, domi_thread *thread, uint64_t now_ns)
+static void note_found_stall(domus_system *system, domi_thread *thread, uint64_t now_ns)
 {
     domi_stall *stall = &thread->stall;
 
@@ -274,7 +274,7 @@ static void note_found(domus_system *system, domi_thread *thread, uint64_t now_n
     stall->found_ns = now_ns;
     show_in_trace(thread);
     domi_backtrace_drop(&stall->backtrace);
-    stall->no_trace = want_trace(system, thread, now_ns);
+    stall->no_trace = ask_for_backtrace(system, thread, now_ns);
     if (stall->no_trace != 0)
         report_stall(system, thread, now_ns, false);
 }
@@ -290,7 +290,7 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
     }
     if (stall->stage == DOMI_STALL_NONE &&
         now_ns - stall->since_ns >= DOMI_LIVE(system, stall.threshold_ns))
-        note_found(system, thread, now_ns);
+        note_found_stall(system, thread, now_ns);
     if (stall->stage != DOMI_STALL_FOUND)
         return;
     if (domi_backtrace_is_taken(&stall->backtrace) && stall->traced_beat == stall->beat)
@@ -302,17 +302,17 @@ static void continue_stall(domus_system *system, domi_thread *thread, uint64_t n
 }
 
 /* Look at one thread. Returns the nanoseconds until the next look at it. */
-static uint64_t look_at(domus_system *system, domi_thread *thread, uint64_t often_ns)
+static uint64_t look_at_thread(domus_system *system, domi_thread *thread, uint64_t often_ns)
 {
     domi_stall *stall = &thread->stall;
     uint64_t now_ns = domi_clock_now(&system->clock); /* the clock is read before the beat */
     const domus_behaviour *running = domi_manager_running(&thread->manager);
-    uint64_t beat = is_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
+    uint64_t beat = is_thread_at_rest(thread, running) ? NO_BEAT : domi_thread_beat(thread);
 
     if (beat != stall->beat || beat == NO_BEAT) {
         if (stall->stage != DOMI_STALL_NONE)
             end_stall(system, thread, now_ns);
-        begin_anew(thread, beat, &system->clock);
+        begin_new_watch(thread, beat, &system->clock);
     } else {
         continue_stall(system, thread, now_ns);
     }
@@ -347,7 +347,7 @@ bool domi_stalls_is_any(const domus_system *system)
 }
 
 /* Stalls are not watched any more: those that go on count as over. */
-static void end_all(domus_system *system)
+static void end_all_stalls(domus_system *system)
 {
     uint64_t now_ns = domi_clock_now(&system->clock);
 
@@ -356,7 +356,7 @@ static void end_all(domus_system *system)
         if (thread->stall.stage == DOMI_STALL_NONE)
             continue;
         end_stall(system, thread, now_ns);
-        begin_anew(thread, NO_BEAT, &system->clock);
+        begin_new_watch(thread, NO_BEAT, &system->clock);
     }
 }
 
@@ -365,7 +365,7 @@ uint64_t domi_stalls_look(domus_system *system)
     uint64_t often_ns = DOMI_LIVE(system, stall.threshold_ns) / 4;
 
     if (often_ns == 0) { /* stalls are not watched */
-        end_all(system);
+        end_all_stalls(system);
         return UINT64_MAX;
     }
     if (often_ns < DOMI_STALL_LOOK_MIN_NS)
@@ -374,7 +374,7 @@ uint64_t domi_stalls_look(domus_system *system)
         often_ns = DOMI_STALL_LOOK_MAX_NS;
     uint64_t next_ns = often_ns;
     for (uint32_t i = 0; i < system->count; i++) {
-        uint64_t wanted_ns = look_at(system, &system->threads[i], often_ns);
+        uint64_t wanted_ns = look_at_thread(system, &system->threads[i], often_ns);
         if (wanted_ns < next_ns)
             next_ns = wanted_ns;
     }

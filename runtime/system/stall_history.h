@@ -13,11 +13,11 @@
 /* A stall, as its watch knows it. */
 typedef struct domi_stall_record {
     uint64_t number;       /* from 1 on; 0: this place was never used */
-    uint64_t began_ns;     /* of the system's clock */
-    uint64_t began_utc_ns; /* of CLOCK_REALTIME */
+    uint64_t began_ns;     /* the begin on the system's clock */
+    uint64_t began_utc_ns; /* the begin on CLOCK_REALTIME */
     uint64_t length_ns;    /* once it is over; 0 before */
     const char *pool;      /* the name of the runner's pool, constant; NULL: a thread */
-    uint32_t index;        /* of the thread, or of the runner in its pool */
+    uint32_t index;        /* the index of the thread, or of the runner in its pool */
     uint32_t count;        /* entries of `frames` */
     char behaviour[DOMUS_STALL_NAME_SIZE];
     char type[DOMUS_STALL_NAME_SIZE];
@@ -27,7 +27,7 @@ typedef struct domi_stall_record {
 typedef struct domi_stall_history {
     pthread_mutex_t mutex;
     uint64_t count;                               /* stalls so far; the number of the newest */
-    domi_stall_record records[DOMUS_STALLS_KEPT]; /* each at its number modulo the size */
+    domi_stall_record records[DOMUS_STALLS_KEPT]; /* stall N lies at index N modulo the size */
 } domi_stall_history;
 
 /* Copy a name into a record; NULL becomes "". */

@@ -15,7 +15,7 @@ struct file {
     uint64_t left; /* bytes that may still be written */
 };
 
-/* This is a domus_trace_sink. It gets whole packets, so a trace that is cut can be read.
+/* This function is a domus_trace_sink. It gets whole packets, so a trace that is cut can be read.
  */
 static int write_to_file(void *file_, const void *bytes, size_t length)
 {
@@ -27,7 +27,7 @@ static int write_to_file(void *file_, const void *bytes, size_t length)
     return domi_write_all(file->fd, bytes, length);
 }
 
-static bool is_wanted(const domus_system *system, uint64_t now_ns)
+static bool is_trace_wanted(const domus_system *system, uint64_t now_ns)
 {
     const char *path = system->config.profile.stall_file;
     uint64_t last_ns = system->monitor.file_ns;
@@ -45,7 +45,7 @@ void domi_stall_trace_write(domus_system *system, uint64_t now_ns)
     uint64_t since_ns =
         now_ns > DOMI_STALL_TRACE_BEFORE_NS ? now_ns - DOMI_STALL_TRACE_BEFORE_NS : 0;
 
-    if (!is_wanted(system, now_ns))
+    if (!is_trace_wanted(system, now_ns))
         return;
     system->monitor.file_ns = now_ns;
     struct file file = {domi_own_file_open(path), DOMI_STALL_TRACE_BYTES_MAX};

@@ -6,9 +6,9 @@
 
 struct domus_system;
 
-#define DOMI_STALL_TRACE_EVERY_NS UINT64_C(60000000000) /* one file in this time at most */
+#define DOMI_STALL_TRACE_EVERY_NS UINT64_C(60000000000) /* at most one file in 60 s */
 #define DOMI_STALL_TRACE_BEFORE_NS                                                                 \
-    UINT64_C(10000000000)                               /* what ended so long before is not in it */
+    UINT64_C(10000000000) /* older records are left out: those that ended 10 s before */
 #define DOMI_STALL_TRACE_BYTES_MAX (UINT64_C(64) << 20) /* bytes of a file; the rest is cut */
 
 /* Write the file, if the configuration names one, spans are recorded, and the last one was not

@@ -45,7 +45,7 @@ typedef struct domi_simulator domi_simulator;
 struct domi_simulator {
     const domi_backend *backend;            /* the backend of the test kit */
     uint64_t start_ns;                      /* the time on the virtual clock at the start */
-    const domi_runtime_hooks *thread_hooks; /* of the managers of its threads */
+    const domi_runtime_hooks *thread_hooks; /* the hooks of the managers of its threads */
     /* Take steps until `is_done`. If there is nothing to do, time goes on to the next timer,
      * but at most to `until_ns`. Returns false if `is_done` was not true by then, or after
      * too many steps. */
@@ -93,7 +93,7 @@ typedef struct domi_monitor {
     domi_stall_bound traces; /* bounds the backtraces in a second */
     uint64_t looked_ns;      /* the last look at what runs (run_time.h); 0: none since the sleep */
     uint64_t look_ns;        /* when the next one is due */
-    domi_random chance;      /* of the time between two looks */
+    domi_random chance;      /* draws the time between two looks by chance */
     uint64_t file_ns;        /* when profile.stallFile was written last; 0: never */
     const domi_monitor_watch *pools; /* looks after the runners of pools; NULL: there are none */
     bool started;                    /* the thread was made and not joined */
@@ -106,7 +106,7 @@ struct domus_system {
     char backend_why[256]; /* why io.backend: auto chose epoll; "": it did not */
     /* what it was made with, constant; the system owns a copy of the texts */
     domus_config config;
-    domi_live live;                                      /* what holds now */
+    domi_live live;                                      /* the values of live keys that hold now */
     domi_simulator *simulator;                           /* NULL: real threads */
     domus_listener_config listeners[DOMI_LISTENERS_MAX]; /* the elements of `config.listeners` */
     /* of the channels of each listener; not counted */
@@ -127,7 +127,7 @@ struct domus_system {
     uint32_t count;                         /* threads of the loop */
     domi_thread *threads;                   /* the loop's threads */
     size_t threads_bytes;                   /* bytes mapped for `threads` */
-    const domi_runtime_hooks *thread_hooks; /* of the managers of these threads */
+    const domi_runtime_hooks *thread_hooks; /* the hooks of the managers of these threads */
     /* all managers: first those of the threads, then the outside's, then those of
      * detached actors */
     domi_manager **managers;
@@ -148,7 +148,7 @@ struct domus_system {
 
     /* The fields up to `start_text` are orders to the threads and their reports. They are under
      * `mutex`, except `orders`, which is atomic. */
-    alignas(64) _Atomic uint32_t orders; /* what threads are to follow (orders.h) */
+    alignas(64) _Atomic uint32_t orders; /* the orders that threads have to follow (orders.h) */
     alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed; /* signalled when `running`, `ended` or an order has changed */
     uint32_t running;       /* threads whose ring is enabled */
@@ -174,7 +174,7 @@ struct domus_system {
     domus_address *inspectors;  /* one actor on each thread, made when a dump is first asked for */
 
     domi_workers *workers;    /* the helper threads for blocking work */
-    struct domi_files *files; /* what the files of the system have in common (runtime/files/) */
+    struct domi_files *files; /* the state shared by all files of the system (runtime/files/) */
     /* looks names up (runtime/outside/resolver.h) */
     struct domi_resolver *resolver;
     domi_names names;       /* the registry of names */
@@ -198,13 +198,13 @@ struct domus_system {
     /* Foreign threads that are actors (seat.h). */
     alignas(64) _Atomic uint32_t seats_calls; /* grows when their caretaker has to look */
     pthread_t seats_pthread;                  /* the caretaker's thread */
-    bool seats_cared;                         /* it was made and not joined; under `mutex` */
+    bool seats_cared; /* the caretaker was made and not joined; under `mutex` */
 
-    domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* what `config.pools` is */
+    domus_pool_config pool_configs[DOMUS_POOLS_MAX]; /* the memory to which `config.pools` points */
     struct domus_pool **pools; /* runtime/pools/; constant once the system has started */
     uint32_t pool_count;       /* entries of `pools` */
     uint32_t runners_begun;    /* threads of runners that were made; under `mutex` */
-    uint32_t runners_left;     /* of these, those that have left their loops; under `mutex` */
+    uint32_t runners_left;     /* the number of runners that have left their loops; under `mutex` */
     uint32_t managers_count;   /* entries of `managers` */
     uint32_t pools_from;       /* the first of these that belongs to a pool */
 

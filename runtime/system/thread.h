@@ -79,7 +79,7 @@ typedef enum domi_stall_stage {
 typedef struct domi_stall {
     alignas(DOMI_LINES) domi_stall_counts counts;
 
-    /* Only the monitor reads and writes these. */
+    /* Only the monitor reads and writes these fields. */
     domi_stall_stage stage;
     uint64_t beat;         /* domi_thread_beat() at the last look */
     uint64_t looked_ns;    /* the time of the last look; 0: the monitor has slept since */
@@ -90,8 +90,8 @@ typedef struct domi_stall {
     uint64_t cpu_since_ns; /* when `cpu_ns` was read; 0: not yet */
     const domus_behaviour *behaviour; /* behaviour of the actor whose handler runs; NULL: none */
     const domus_type *type;           /* type of the message that it handles; NULL: none */
-    uint64_t number;                  /* of the stall in the history; 0: it was not told */
-    int no_trace; /* why there will be no backtrace, a negative errno; 0: it is awaited */
+    uint64_t number; /* the number of the stall in the history; 0: the stall was not reported */
+    int no_trace;    /* why there will be no backtrace, a negative errno; 0: it is awaited */
 
     domi_backtrace backtrace; /* the backtrace of the thread in this stall */
     /* Written with the backtrace, in the thread's signal handler. */
@@ -125,7 +125,8 @@ typedef struct domi_stealing {
 
 /* The notes of phase 3 with an ioRatio of `auto` (loop/auto_ratio.h). All zeros at the start. */
 typedef struct domi_auto_ratio {
-    uint64_t budget_ns;     /* what the next phase 3 gets if io waits; below the least: the least */
+    uint64_t budget_ns; /* the time of the next phase 3 if io waits; less than the least counts as
+                           the least */
     uint64_t phase_from_ns; /* when the present phase 3 began */
     uint64_t round_from_ns; /* when the present round began */
     uint32_t round_left;    /* houses of the round that have not run; 0: there is no round */
@@ -137,15 +138,16 @@ typedef struct domi_thread {
     struct domus_system *system; /* the system that the thread belongs to */
     const domus_config *config;  /* the manager's, which a change replaces (follow_change.c) */
     const domi_clock *clock;     /* the system's */
-    _Atomic uint32_t orders;     /* that it has followed (orders.h); it alone writes this */
-    bool timed;                  /* profile.level is not off, so spans are counted */
-    uint32_t level;              /* the domus_profile_level that the thread follows */
-    uint64_t uncounted_from_ns;  /* the thread's CPU clock when `timed` became false */
+    _Atomic uint32_t orders; /* the orders that the thread has followed (orders.h); only this thread
+                                writes them */
+    bool timed;              /* profile.level is not off, so spans are counted */
+    uint32_t level;          /* the domus_profile_level that the thread follows */
+    uint64_t uncounted_from_ns; /* the thread's CPU clock when `timed` became false */
     /* of a level with spans; NULL: nothing is recorded. The thread writes it, the monitor reads. */
     _Atomic(struct domi_recorder *) recorder;
     /* measures waits while the level is counters (loop/wait_observer.h); NULL: not yet */
     struct domi_wait_observer *waiting;
-    uint32_t waiting_houses; /* that are ready behind the one that runs, at the last look */
+    uint32_t waiting_houses; /* ready behind the running house at the last look */
     /* what it measures (loop/observing.h); NULL: it never has. The thread writes it once. */
     _Atomic(struct domi_observing *) observing;
     /* asks whose way is recorded (loop/flows.h); NULL: it has never recorded. Written once. */
@@ -170,7 +172,7 @@ typedef struct domi_thread {
     uint64_t stand_in_ns;   /* the average length of a run in place of a sleeper */
     uint64_t trusted_ns;    /* from this time on it may put wake-ups off (stand_in.c) */
     uint64_t distrust_ns;   /* how long it was not allowed to before; 0: it always was */
-    bool dozes;             /* its next sleep is a short one (stand_in.c) */
+    bool dozes;             /* the thread's next sleep is a short one (stand_in.c) */
     bool was_held;          /* a stand-in has held it in its present sleep, and written this */
     domi_stealing stealing; /* what this thread knows as a thief and as a victim */
     /* what phase 3 knows of waits, with an ioRatio of `auto` */
@@ -194,7 +196,7 @@ extern _Thread_local domi_manager *domi_thread_manager;
 
 /* Two values of counters.stamp_ns that say more than a time. */
 #define DOMI_STAMP_ASLEEP UINT64_C(1) /* the last bit: the thread sleeps since the stamp */
-#define DOMI_STAMP_MOVING UINT64_MAX  /* the thread is adding to a span just now */
+#define DOMI_STAMP_MOVING UINT64_MAX  /* the stamp while the thread adds to a span */
 
 /* Where the thread records; NULL: nowhere. Relaxed: its own word. */
 static inline struct domi_recorder *domi_thread_recorder(const domi_thread *thread)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* This is `changed` of the peer's socket. */
+/* This function is `changed` of the peer's socket. */
 static void note_changed(domi_net_socket *socket)
 {
     domus_datagram_peer *peer = socket->owner;
@@ -164,7 +164,7 @@ domus_endpoint domus_datagram_peer_endpoint(const domus_datagram_peer *peer)
 
 /* --- expecting ------------------------------------------------------------------------------- */
 
-static bool has_some(const void *peer_)
+static bool has_datagram_or_ended(const void *peer_)
 {
     const domus_datagram_peer *peer = peer_;
 
@@ -172,7 +172,7 @@ static bool has_some(const void *peer_)
 }
 
 /* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
-static int explain(const domus_datagram_peer *peer, const char *what, int result)
+static int write_peer_error(const domus_datagram_peer *peer, const char *what, int result)
 {
     const domi_net_datagram *datagram = peer->got.head;
     char got[DOMI_PEER_TEXT_MAX] = "none";
@@ -197,7 +197,7 @@ static int take_error(domus_datagram_peer *peer)
 int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size_t size,
                                uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_some, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_datagram_or_ended, peer, within_ns);
     const domi_net_datagram *datagram = peer->got.head;
     char what[DOMI_PEER_TEXT_MAX];
 
@@ -205,18 +205,18 @@ int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size
         return result;
     domi_peer_show(data, size, what, sizeof what);
     if (datagram == NULL)
-        return explain(peer, what, result == -ETIME ? -ETIMEDOUT : take_error(peer));
+        return write_peer_error(peer, what, result == -ETIME ? -ETIMEDOUT : take_error(peer));
     if (datagram->size != size || (size != 0 && memcmp(datagram->bytes, data, size) != 0))
-        return explain(peer, what, -EBADMSG);
+        return write_peer_error(peer, what, -EBADMSG);
     domus_datagram_peer_take(peer);
     return 0;
 }
 
 int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_some, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_datagram_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
-    return result == 0 ? explain(peer, "nothing", -EBADMSG) : result;
+    return result == 0 ? write_peer_error(peer, "nothing", -EBADMSG) : result;
 }

@@ -37,7 +37,7 @@ static int wait_for_parcel(domus_probe *probe, uint64_t within_ns)
     return result;
 }
 
-static const char *name_of(const domus_type *type)
+static const char *get_type_name(const domus_type *type)
 {
     return type->name != NULL ? type->name : "(no name)";
 }
@@ -57,12 +57,12 @@ static void list_came(domus_probe *probe, const char *what)
                  first->error, strerror(-first->error));
     else
         snprintf(kit->error, sizeof kit->error, "probe %u expected %s, but the %s %s came first",
-                 probe->number, what, first->kind, name_of(first->type));
+                 probe->number, what, first->kind, get_type_name(first->type));
 }
 
 /* Take the first parcel off the list, because the test expected it. An ask goes to the list of
  * those that the test has to answer; other parcels are freed. */
-static void take_first(domus_probe *probe)
+static void take_first_parcel(domus_probe *probe)
 {
     domi_parcel *one = domi_parcels_take(&probe->came);
 
@@ -86,7 +86,7 @@ static int expect_probe(domus_probe *probe, const domus_type *type, int error, u
     if (first != NULL && first->type == type && first->error == error)
         return 0;
     if (type != NULL)
-        snprintf(what, sizeof what, "%s", name_of(type));
+        snprintf(what, sizeof what, "%s", get_type_name(type));
     else
         snprintf(what, sizeof what, "the failure %d (%s)", error, strerror(-error));
     list_came(probe, what);
@@ -104,7 +104,7 @@ int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t with
         domi_parcel_release(probe->came.head);
     else if (type->size != 0)
         memcpy(ret_payload, probe->came.head->payload, type->size);
-    take_first(probe);
+    take_first_parcel(probe);
     return 0;
 }
 
@@ -113,7 +113,7 @@ int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns)
     int result = expect_probe(probe, NULL, error, within_ns);
 
     if (result == 0)
-        take_first(probe);
+        take_first_parcel(probe);
     return result;
 }
 

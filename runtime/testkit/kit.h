@@ -42,8 +42,8 @@ typedef struct domi_kit_thread {
 /* A runner of a pool (runners.c). */
 typedef struct domi_kit_runner {
     domus_runner *runner;
-    bool left;                          /* it has left its loop */
-    uint64_t counts[DOMI_TRACE_COUNTS]; /* its counters after its last step */
+    bool left;                          /* the thread has left its loop */
+    uint64_t counts[DOMI_TRACE_COUNTS]; /* the counters of the thread after its last step */
 } domi_kit_runner;
 
 /* A line of the trace names at most this many of the actors that ran in a step. */
@@ -54,7 +54,7 @@ typedef struct domi_trace_actor {
     uint32_t number; /* see domi_who_number(); DOMI_WHO_UNKNOWN: the actor has no number */
 } domi_trace_actor;
 
-/* One line of the trace, before it is written as text. */
+/* A line of the trace, before it is written as text. */
 typedef struct domi_trace_line {
     uint64_t step;          /* number of the step */
     uint64_t now_ns;        /* the kit's time at the step */
@@ -62,7 +62,7 @@ typedef struct domi_trace_line {
     bool of_probe;          /* the line is of a probe, not of a thread */
     const char *pool;       /* the line is of a runner of this pool; NULL: it is not */
     bool of_net;            /* the line is of a connection or a datagram, which `number` names */
-    bool of_datagram;       /* it is of a datagram */
+    bool of_datagram;       /* the line is about a datagram */
     uint8_t side;           /* the side of the connection that it tells of: 1 has accepted it */
     uint64_t amount;        /* bytes, or a port; 0: none */
     uint32_t number;        /* the number of the thread or the probe */
@@ -82,8 +82,8 @@ typedef struct domi_trace {
     char *text;             /* room for the text of all lines */
     uint64_t count; /* lines written since the kit was made, also those that were overwritten */
     domi_who *who;  /* the numbers of actors; NULL: no actor has a number yet */
-    /* These two are of the step that is being taken: how many actors run in it, and the
-     * first of them. */
+    /* These two fields describe the present step: how many actors run in it, and the first of these
+     * actors. */
     uint32_t actor_count;
     domi_trace_actor actors[DOMI_TRACE_ACTORS]; /* those that ran in this step so far */
 } domi_trace;
@@ -99,7 +99,7 @@ struct domi_parcel {
     domus_address sender;   /* the sender of the message */
     bool owns;       /* the probe owns what the payload owns; after an expect the test owns it */
     bool is_ask;     /* the test has to answer it */
-    domus_kept kept; /* for an ask: its kept form, to be answered */
+    domus_kept kept; /* for an ask: the kept ask, which the test has to answer */
     alignas(8) unsigned char payload[];
 };
 
@@ -120,7 +120,7 @@ struct domus_testkit {
     /* the first member, because the system's pointer to it is cast to the kit */
     domi_simulator simulator;
     domus_system *system;     /* the system under test */
-    domi_kit_thread *threads; /* what each thread does next */
+    domi_kit_thread *threads; /* the next step of each thread */
     domi_kit_runner *runners; /* the runners of all pools; NULL: there are none */
     uint32_t runner_count;    /* entries of `runners` */
     domi_random random;       /* chooses the thread of the next step */
@@ -139,7 +139,7 @@ struct domus_testkit {
     uint32_t peer_count;                 /* peers that were made */
     domus_peer_listener *listeners;      /* the newest first */
     domus_datagram_peer *datagram_peers; /* the newest first */
-    char error[DOMUS_TESTKIT_TEXT_MAX];  /* what failed, NUL-terminated */
+    char error[DOMUS_TESTKIT_TEXT_MAX];  /* the text of the first failure, NUL-terminated */
 };
 
 #endif

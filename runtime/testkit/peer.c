@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define BACKLOG     128u  /* of a listener whose test names none */
+#define BACKLOG     128u  /* the default backlog of a listener */
 #define READ_BYTES  4096u /* bytes that a peer reads at a time */
 #define BYTES_FIRST 256u  /* bytes for which there is room at first */
 
@@ -28,7 +28,7 @@ int domi_peer_act(domus_testkit *kit)
     return 0;
 }
 
-static bool append(domi_peer_bytes *bytes, const void *data, size_t size)
+static bool append_bytes(domi_peer_bytes *bytes, const void *data, size_t size)
 {
     size_t held = domi_peer_bytes_count(bytes);
     size_t capacity = bytes->capacity != 0 ? bytes->capacity : BYTES_FIRST;
@@ -60,7 +60,7 @@ static void note_error(domus_peer *peer, int error)
     peer->out.begin = peer->out.end = 0;
 }
 
-static void read_all(domus_peer *peer)
+static void read_all_bytes(domus_peer *peer)
 {
     char piece[READ_BYTES];
 
@@ -73,14 +73,14 @@ static void read_all(domus_peer *peer)
             note_error(peer, result);
         else if (result == 0)
             peer->has_end = peer->error == 0;
-        else if (!append(&peer->got, piece, (size_t)result))
+        else if (!append_bytes(&peer->got, piece, (size_t)result))
             peer->kit->net->is_out_of_memory = true;
         if (result <= 0)
             return;
     }
 }
 
-static void send_all(domus_peer *peer)
+static void send_all_bytes(domus_peer *peer)
 {
     domi_peer_bytes *out = &peer->out;
 
@@ -113,13 +113,13 @@ static void take_turn(domus_peer *peer)
 
     if (socket == NULL || socket->state == DOMI_NET_CONNECTING)
         return;
-    if (socket->is_dead && socket->error != 0) /* also if the peer is paused */
+    if (socket->is_dead && socket->error != 0) /* a paused peer learns of a reset, too */
         note_error(peer, -domi_net_socket_take_error(socket));
     else
         peer->is_connected = true;
-    read_all(peer);
+    read_all_bytes(peer);
     if (!socket->is_dead)
-        send_all(peer);
+        send_all_bytes(peer);
     if (domi_peer_bytes_count(&peer->out) != 0 || !peer->is_finished)
         return;
     if (!socket->is_dead && socket->state == DOMI_NET_CONNECTED)
@@ -128,7 +128,7 @@ static void take_turn(domus_peer *peer)
         close_socket(peer);
 }
 
-/* This is `changed` of the peer's socket. */
+/* This function is `changed` of the peer's socket. */
 static void note_changed(domi_net_socket *socket)
 {
     take_turn(socket->owner);
@@ -300,14 +300,14 @@ int domus_peer_send(domus_peer *peer, const void *data, size_t size)
         return result;
     if (peer->socket == NULL || peer->is_finished || peer->error != 0)
         return -EPIPE;
-    if (!append(&peer->out, data, size))
+    if (!append_bytes(&peer->out, data, size))
         return -ENOMEM;
     take_turn(peer);
     return 0;
 }
 
 /* The peer sends nothing new from now on. */
-static void finish(domus_peer *peer, bool closes)
+static void finish_sending(domus_peer *peer, bool closes)
 {
     if (domi_peer_act(peer->kit) != 0 || peer->socket == NULL)
         return;
@@ -318,13 +318,13 @@ static void finish(domus_peer *peer, bool closes)
 
 void domus_peer_finish(domus_peer *peer)
 {
-    finish(peer, false);
+    finish_sending(peer, false);
 }
 
 void domus_peer_close(domus_peer *peer)
 {
-    peer->is_paused = true; /* what has come is not read any more */
-    finish(peer, true);
+    peer->is_paused = true; /* bytes that have come are not read any more */
+    finish_sending(peer, true);
 }
 
 void domus_peer_reset(domus_peer *peer)
@@ -422,7 +422,7 @@ void domus_peer_take(domus_peer *peer, size_t size)
 
 /* --- the network ----------------------------------------------------------------------------- */
 
-static bool is_sound(const domus_net_faults *faults)
+static bool are_faults_valid(const domus_net_faults *faults)
 {
     const uint32_t chances[] = {
         faults->short_writes,
@@ -454,7 +454,7 @@ int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults)
 
     if (result != 0)
         return result;
-    if (faults != NULL && !is_sound(faults)) {
+    if (faults != NULL && !are_faults_valid(faults)) {
         snprintf(kit->error, sizeof kit->error, "faults of the network that cannot be");
         return -EINVAL;
     }

@@ -22,16 +22,16 @@ struct domus_peer {
     domus_peer *next;                /* the peer that was made before it */
     uint32_t number;                 /* names the peer in error lines */
     domi_net_socket *socket;         /* NULL: closed */
-    domi_net_connection *connection; /* its connection, for the counts; NULL: none was begun */
-    uint8_t side;                    /* its side of the connection */
+    domi_net_connection *connection; /* the connection, for the counts; NULL: none was begun */
+    uint8_t side;                    /* the peer's side (0 or 1) of the connection */
     domi_peer_bytes got;             /* received, and not expected yet */
     domi_peer_bytes out;             /* waits until the socket takes it */
     int error;                       /* a negative errno; 0: none */
     bool is_connected;               /* the connect was answered, or the peer was accepted */
-    bool is_paused;                  /* it does not read */
-    bool has_end;                    /* it has read the end of the stream */
+    bool is_paused;                  /* the peer does not read */
+    bool has_end;                    /* the peer has read the end of the stream */
     bool is_finished;                /* the test has finished or closed it */
-    bool closes;                     /* it closes once all is sent */
+    bool closes;                     /* the peer closes when all bytes are sent */
 };
 
 struct domus_datagram_peer {
@@ -42,7 +42,7 @@ struct domus_datagram_peer {
     domus_endpoint at;         /* where it is, or was, open */
     domi_net_datagrams got;    /* received, and not taken yet */
     int error;                 /* a refusal that the test was not told of; 0: none */
-    bool is_paused;            /* it does not receive */
+    bool is_paused;            /* the peer does not receive */
 };
 
 struct domus_peer_listener {

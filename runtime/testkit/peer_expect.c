@@ -42,7 +42,7 @@ void domi_peer_show(const char *data, size_t size, char *text, size_t text_size)
     snprintf(text, text_size, "\"%s\"%s", escaped, size > DOMI_PEER_SHOWN_MAX ? "..." : "");
 }
 
-static const char *state_of(const domus_peer *peer)
+static const char *get_peer_state(const domus_peer *peer)
 {
     if (peer->error != 0)
         return strerror(-peer->error);
@@ -54,7 +54,7 @@ static const char *state_of(const domus_peer *peer)
 }
 
 /* Write to the kit's error what the peer expected, and what has come. Returns `result`. */
-static int explain(const domus_peer *peer, const char *what, int result)
+static int write_peer_error(const domus_peer *peer, const char *what, int result)
 {
     char got[4 * DOMI_PEER_SHOWN_MAX + 8];
     size_t size;
@@ -63,11 +63,11 @@ static int explain(const domus_peer *peer, const char *what, int result)
     domi_peer_show(data, size, got, sizeof got);
     snprintf(peer->kit->error, sizeof peer->kit->error,
              "peer %u expected %s; it has %zu bytes: %s; %s", peer->number, what, size, got,
-             state_of(peer));
+             get_peer_state(peer));
     return result;
 }
 
-static bool is_over(const domus_peer *peer)
+static bool is_stream_over(const domus_peer *peer)
 {
     return peer->has_end || peer->error != 0 || peer->socket == NULL;
 }
@@ -90,7 +90,7 @@ static bool are_bytes_decided(const void *expect_)
     size_t held = domi_peer_bytes_count(&expect->peer->got);
     size_t equal = count_equal(expect);
 
-    return equal == expect->size || equal < held || is_over(expect->peer);
+    return equal == expect->size || equal < held || is_stream_over(expect->peer);
 }
 
 int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t within_ns)
@@ -109,17 +109,17 @@ int domus_peer_expect(domus_peer *peer, const void *data, size_t size, uint64_t 
     int length = snprintf(what, sizeof what, "%zu bytes: ", size);
     domi_peer_show(data, size, what + length, sizeof what - (size_t)length);
     if (equal < domi_peer_bytes_count(&peer->got))
-        return explain(peer, what, -EBADMSG);
+        return write_peer_error(peer, what, -EBADMSG);
     if (result == -ETIME)
-        return explain(peer, what, -ETIMEDOUT);
-    return explain(peer, what, peer->error != 0 ? peer->error : -EPIPE);
+        return write_peer_error(peer, what, -ETIMEDOUT);
+    return write_peer_error(peer, what, peer->error != 0 ? peer->error : -EPIPE);
 }
 
 static bool is_connect_decided(const void *peer_)
 {
     const domus_peer *peer = peer_;
 
-    return peer->is_connected || is_over(peer);
+    return peer->is_connected || is_stream_over(peer);
 }
 
 int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
@@ -127,55 +127,56 @@ int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns)
     int result = domi_peer_wait(peer->kit, is_connect_decided, peer, within_ns);
 
     if (result == -ETIME)
-        return explain(peer, "to be connected", -ETIMEDOUT);
+        return write_peer_error(peer, "to be connected", -ETIMEDOUT);
     if (result != 0 || peer->is_connected)
         return result;
-    return explain(peer, "to be connected", peer->error != 0 ? peer->error : -EPIPE);
+    return write_peer_error(peer, "to be connected", peer->error != 0 ? peer->error : -EPIPE);
 }
 
-static bool has_bytes_or_is_over(const void *peer_)
+static bool has_bytes_or_ended(const void *peer_)
 {
     const domus_peer *peer = peer_;
 
-    return domi_peer_bytes_count(&peer->got) != 0 || is_over(peer);
+    return domi_peer_bytes_count(&peer->got) != 0 || is_stream_over(peer);
 }
 
 int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_bytes_or_is_over, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_bytes_or_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
     if (domi_peer_bytes_count(&peer->got) != 0)
-        return explain(peer, "the end of the stream", -EBADMSG);
+        return write_peer_error(peer, "the end of the stream", -EBADMSG);
     if (peer->has_end)
         return 0;
-    return explain(peer, "the end of the stream", peer->error != 0 ? peer->error : -ETIMEDOUT);
+    return write_peer_error(peer, "the end of the stream",
+                            peer->error != 0 ? peer->error : -ETIMEDOUT);
 }
 
-static bool has_ended(const void *peer)
+static bool has_stream_ended(const void *peer)
 {
-    return is_over(peer);
+    return is_stream_over(peer);
 }
 
 int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_ended, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_stream_ended, peer, within_ns);
 
     if (result != 0 && result != -ETIME)
         return result;
     if (peer->error != 0)
         return 0;
-    return explain(peer, "a reset", peer->has_end ? -EPIPE : -ETIMEDOUT);
+    return write_peer_error(peer, "a reset", peer->has_end ? -EPIPE : -ETIMEDOUT);
 }
 
 int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns)
 {
-    int result = domi_peer_wait(peer->kit, has_bytes_or_is_over, peer, within_ns);
+    int result = domi_peer_wait(peer->kit, has_bytes_or_ended, peer, within_ns);
 
     if (result == -ETIME)
         return 0;
-    return result == 0 ? explain(peer, "nothing", -EBADMSG) : result;
+    return result == 0 ? write_peer_error(peer, "nothing", -EBADMSG) : result;
 }
 
 static bool has_connection(const void *listener_)

@@ -19,8 +19,8 @@
 
 /* Keep a received message as a parcel, which then owns what the payload owns. Returns NULL if there
  * is no memory; then the library releases the payload. */
-static domi_parcel *receive(domus_stack *stack, domus_probe *probe, const char *kind,
-                            const domus_type *type, const void *payload, int error)
+static domi_parcel *keep_as_parcel(domus_stack *stack, domus_probe *probe, const char *kind,
+                                   const domus_type *type, const void *payload, int error)
 {
     size_t bytes = type != NULL ? type->size : 0;
     domi_parcel *one = domi_memory_new(sizeof *one + bytes);
@@ -49,7 +49,7 @@ static int on_received(domus_stack *stack, void *self, const void *payload)
     domus_probe *probe = *(domus_probe **)self;
     const domus_type *type = stack->message->type;
     uint8_t kind = stack->message->node.kind;
-    domi_parcel *one = receive(stack, probe, kinds[kind], type, payload, 0);
+    domi_parcel *one = keep_as_parcel(stack, probe, kinds[kind], type, payload, 0);
 
     if (one == NULL)
         return -ENOMEM;
@@ -66,7 +66,8 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_probe *probe = *(domus_probe **)self;
     const char *kind = answer->error == 0 ? "reply" : "failure";
-    domi_parcel *one = receive(stack, probe, kind, answer->type, answer->payload, answer->error);
+    domi_parcel *one =
+        keep_as_parcel(stack, probe, kind, answer->type, answer->payload, answer->error);
 
     if (one != NULL)
         one->sender = domus_sender(stack);

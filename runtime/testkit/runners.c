@@ -36,7 +36,7 @@ int domi_kit_runners_begin(domus_testkit *kit, uint64_t seed)
     return 0;
 }
 
-static bool has_to_follow(const domus_runner *runner)
+static bool has_runner_to_follow_orders(const domus_runner *runner)
 {
     return atomic_load_explicit(&runner->pool->system->orders, memory_order_relaxed) !=
            atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&runner->orders,
@@ -48,8 +48,9 @@ bool domi_kit_runner_can_move(const domus_testkit *kit, uint32_t index, uint64_t
     const domi_kit_runner *one = &kit->runners[index];
     domus_pool *pool = one->runner->pool;
 
-    return !one->left && (has_to_follow(one->runner) || domi_pool_count_queued(pool) != 0 ||
-                          domi_pooled_due_ns(&pool->pooled) <= now_ns);
+    return !one->left &&
+           (has_runner_to_follow_orders(one->runner) || domi_pool_count_queued(pool) != 0 ||
+            domi_pooled_due_ns(&pool->pooled) <= now_ns);
 }
 
 void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
@@ -59,7 +60,7 @@ void domi_kit_runner_step(domus_testkit *kit, uint32_t index)
 
     domi_thread_manager = &one->runner->manager;
     domi_manager_own(domi_thread_manager);
-    one->runner->turns_to_look = 0; /* it looks at what is due in each step */
+    one->runner->turns_to_look = 0; /* the runner looks for due timers in each step */
     if (!domi_runner_step(one->runner, false)) {
         domi_pool_flush_returns(&one->runner->manager);
         domi_span_end(one->runner);

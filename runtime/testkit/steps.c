@@ -63,7 +63,7 @@ static bool thread_can_move(const domus_testkit *kit, uint32_t index, uint64_t n
     case DOMI_STEP_SLEEP:
         return thread->woken || thread->refused || now_ns >= thread->until_ns ||
                domi_net_ring_is_due(kit->system->threads[index].io.ring);
-    case DOMI_STEP_END: /* as in thread_life.c: actors are ended when no thread runs any more */
+    case DOMI_STEP_END: /* actors are ended when no thread runs any more, as in thread_life.c */
         return kit->left_loops == kit->system->count && domi_kit_runners_have_left(kit);
     case DOMI_STEP_NONE:
         return false;
@@ -81,7 +81,7 @@ static bool can_move(const domus_testkit *kit, uint32_t index, uint64_t now_ns)
 
 /* Check M3 for each sleeping thread. It must have nothing that it forgot when it went to sleep, and
  * nothing that another thread gave it without waking it. */
-static void hold_nothing_left(const domus_testkit *kit)
+static void check_sleeper_has_no_work(const domus_testkit *kit)
 {
     for (uint32_t i = 0; i < kit->system->count; i++) {
         domi_thread *thread = &kit->system->threads[i];
@@ -92,11 +92,11 @@ static void hold_nothing_left(const domus_testkit *kit)
         DOMI_CHECK(manager->schedule.ready[DOMUS_STATE].count == 0);
         DOMI_CHECK(manager->schedule.ready[DOMUS_CHANNELS].count == 0);
         DOMI_CHECK(manager->schedule.mounting.head == NULL);
-        /* objects of other threads that it freed have been sent to them */
+        /* the thread has sent back all objects of other threads that it has freed */
         DOMI_CHECK(manager->pool.chained == 0);
         /* a stand-in may have cancelled timers, but does not arm one that is due sooner */
         DOMI_CHECK(domi_thread_due_ns(thread) >= kit->threads[i].until_ns);
-        /* that is: arrivals, a new step of a stop, completions */
+        /* the kinds of work are arrivals, a new step of a stop, and completions */
         DOMI_CHECK(!domi_thread_has_work(thread));
         if (kit->steps % CHECK_HOUSES_EVERY == 0)
             domi_manager_check_houses(&kit->system->threads[i].manager);
@@ -138,7 +138,7 @@ static uint32_t draw_mover(domus_testkit *kit)
     }
 }
 
-static void wake_up(domus_testkit *kit, uint32_t index)
+static void wake_sleeping_thread(domus_testkit *kit, uint32_t index)
 {
     domi_net_ring_wake(kit->system->threads[index].io.ring);
     domi_thread_rest_end(&kit->system->threads[index], kit->threads[index].until_ns);
@@ -175,7 +175,7 @@ static const char *take_step(domus_testkit *kit, uint32_t index)
     domi_kit_thread *state = &kit->threads[index];
 
     if (state->next == DOMI_STEP_SLEEP)
-        wake_up(kit, index);
+        wake_sleeping_thread(kit, index);
     switch (state->next) {
     case DOMI_STEP_IO:
         domi_phase_io(thread);
@@ -227,7 +227,7 @@ bool domi_testkit_step(domus_testkit *kit)
     domi_net_advance(kit->net, domi_clock_now(&kit->system->clock));
     uint32_t index = draw_mover(kit);
     if (index == UINT32_MAX) {
-        hold_nothing_left(kit);
+        check_sleeper_has_no_work(kit);
         return false;
     }
     kit->steps++;
@@ -262,7 +262,7 @@ uint64_t domi_testkit_due_ns(const domus_testkit *kit)
 
 /* Append the names of the first ready actors of `thread` to `text`, of which `length` bytes are
  * used. Returns the new length. */
-static size_t say_ready(const domi_thread *thread, char *text, size_t size, size_t length)
+static size_t append_ready_names(const domi_thread *thread, char *text, size_t size, size_t length)
 {
     const domi_queue *queue = &thread->manager.schedule.ready[DOMUS_STATE];
     const domi_house *house = queue->high.head != NULL ? queue->high.head : queue->normal.head;
@@ -294,7 +294,7 @@ static void say_who_runs(domus_testkit *kit)
             continue;
         length += (size_t)snprintf(kit->error + length, size - length, " thread %u runs", i);
         if (length < size)
-            length = say_ready(&kit->system->threads[i], kit->error, size, length);
+            length = append_ready_names(&kit->system->threads[i], kit->error, size, length);
         if (length < size)
             length += (size_t)snprintf(kit->error + length, size - length, ";");
     }
@@ -336,13 +336,13 @@ void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager)
     domi_manager_own(&kit->system->threads[manager->index].manager);
     if (kit->threads[manager->index].next != DOMI_STEP_SLEEP)
         return;
-    wake_up(kit, manager->index);
+    wake_sleeping_thread(kit, manager->index);
     /* the test woke it, so do not judge whether the wake-up found work */
     kit->system->threads[manager->index].judge_wakeup = false;
 }
 
-/* This is domi_runtime_hooks.wake. */
-static void wake(domi_manager *manager)
+/* This function is domi_runtime_hooks.wake. */
+static void wake_thread(domi_manager *manager)
 {
     const domi_thread *thread = manager->thread;
     domus_testkit *kit = (domus_testkit *)(void *)thread->system->simulator;
@@ -354,7 +354,7 @@ static void wake(domi_manager *manager)
 }
 
 const domi_runtime_hooks domi_hooks_of_testkit = {
-    .wake = wake,
+    .wake = wake_thread,
     .log = domi_log_happening,
     .warn = domi_log_mistake,
     .say = domi_log_text,
@@ -372,7 +372,7 @@ struct condition {
     const domus_system *system;                  /* the system that it is asked about */
 };
 
-static bool is_met(const void *condition_)
+static bool is_condition_met(const void *condition_)
 {
     const struct condition *condition = condition_;
 
@@ -385,5 +385,5 @@ bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_sy
     domus_testkit *kit = (domus_testkit *)(void *)simulator;
     struct condition condition = {.is_done = is_done, .system = kit->system};
 
-    return domi_testkit_pass(kit, is_met, &condition, until_ns) == 0;
+    return domi_testkit_pass(kit, is_condition_met, &condition, until_ns) == 0;
 }

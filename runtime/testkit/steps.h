@@ -27,7 +27,7 @@ void domi_testkit_rouse(domus_testkit *kit, const domi_manager *manager);
 /* The hooks of the managers of simulated threads. */
 extern const domi_runtime_hooks domi_hooks_of_testkit;
 
-/* This is domi_simulator.wait (runtime/system/system.h). */
+/* This function is domi_simulator.wait (runtime/system/system.h). */
 bool domi_testkit_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
                        uint64_t until_ns);
 

@@ -43,7 +43,7 @@ static const struct {
     {"refusals", offsetof(domi_counters, refusals)},
 };
 
-/* Both areas are mapped, so pages that no line reaches cost no memory. */
+/* The lines and the texts lie in mapped areas, so pages that no line reaches cost no memory. */
 int domi_trace_init(domi_trace *trace)
 {
     trace->lines = domi_memory_map(LINES_BYTES);
@@ -185,7 +185,7 @@ __attribute__((format(printf, 2, 3))) static void put_text(writer *out, const ch
 }
 
 /* Returns the name, or a text that says that there is none. */
-static const char *or_none(const char *name)
+static const char *get_name_or_none(const char *name)
 {
     return name != NULL ? name : "(no name)";
 }
@@ -195,7 +195,7 @@ static void put_actors(writer *out, const domi_trace_line *line)
     for (uint32_t i = 0; i < line->actor_count && i < DOMI_TRACE_ACTORS; i++) {
         const domi_trace_actor *actor = &line->actors[i];
 
-        put_text(out, "%s%s", i == 0 ? " of " : ", ", or_none(actor->behaviour->name));
+        put_text(out, "%s%s", i == 0 ? " of " : ", ", get_name_or_none(actor->behaviour->name));
         if (actor->number != DOMI_WHO_UNKNOWN)
             put_text(out, "#%u", actor->number);
     }
@@ -204,7 +204,7 @@ static void put_actors(writer *out, const domi_trace_line *line)
 }
 
 /* Write what a datagram or a connection did: `>` goes to the side that has accepted it. */
-static void put_net(writer *out, const domi_trace_line *line)
+static void write_network_line(writer *out, const domi_trace_line *line)
 {
     if (line->of_datagram)
         put_text(out, " datagram %u %s", line->number, line->what);
@@ -223,13 +223,13 @@ static void put_line(writer *out, const domi_trace_line *line)
     put_text(out, "%" PRIu64 " %" PRIu64 ".%09" PRIu64, line->step, line->now_ns / NS_PER_S,
              line->now_ns % NS_PER_S);
     if (line->of_net) {
-        put_net(out, line);
+        write_network_line(out, line);
         return;
     }
     if (line->of_probe) {
         put_text(out, " probe %u receives the %s", line->number, line->what);
         if (line->type != NULL)
-            put_text(out, " %s\n", or_none(line->type->name));
+            put_text(out, " %s\n", get_name_or_none(line->type->name));
         else
             put_text(out, " %d\n", line->error);
         return;

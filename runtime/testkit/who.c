@@ -21,7 +21,7 @@ struct domi_who {
 };
 
 /* Make a table of `size` entries. Returns NULL if there is no memory. */
-static domi_who *who_new(uint32_t size)
+static domi_who *make_who_table(uint32_t size)
 {
     domi_who *who = domi_memory_new(sizeof *who + size * sizeof who->entries[0]);
 
@@ -31,7 +31,7 @@ static domi_who *who_new(uint32_t size)
 }
 
 /* Returns the entry of the actor, or, if it has none, the free entry that it would get. */
-static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
+static entry *find_entry(domi_who *who, const domi_house *house, uint32_t lease)
 {
     uint64_t mixed = ((uint64_t)(uintptr_t)house / sizeof *house + lease) *
                      /* 2^64 divided by the golden ratio: it spreads neighbours */
@@ -47,14 +47,14 @@ static entry *find(domi_who *who, const domi_house *house, uint32_t lease)
 
 static domi_who *grow_table(domi_who *who)
 {
-    domi_who *larger = who_new(who != NULL ? who->size * 2 : ENTRIES_FIRST);
+    domi_who *larger = make_who_table(who != NULL ? who->size * 2 : ENTRIES_FIRST);
 
     if (larger == NULL || who == NULL)
         return larger;
     for (uint32_t i = 0; i < who->size; i++) {
         const entry *one = &who->entries[i];
         if (one->house != NULL)
-            *find(larger, one->house, one->lease) = *one;
+            *find_entry(larger, one->house, one->lease) = *one;
     }
     larger->used = who->used;
     domi_memory_free(who);
@@ -71,7 +71,7 @@ uint32_t domi_who_number(domi_who **who, const domi_house *house)
             return DOMI_WHO_UNKNOWN;
         *who = larger;
     }
-    entry *one = find(*who, house, lease);
+    entry *one = find_entry(*who, house, lease);
     if (one->house == NULL)
         *one = (entry){.house = house, .lease = lease, .number = (*who)->used++};
     return one->number;

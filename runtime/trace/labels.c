@@ -22,7 +22,7 @@ static const struct kind {
     const char *category;
     const char *begin; /* the first words of a text */
     enum names names;
-    const char *counts; /* what the value counts; NULL: nothing */
+    const char *counts; /* the unit that the value counts; NULL: no value */
 } kinds[DOMI_RECORD_KINDS] = {
     [DOMI_RECORD_NONE] = {"none", "nothing", NAMES_NOTHING, NULL},
     [DOMI_RECORD_ITERATION] = {"iteration", "iteration", NAMES_NOTHING, "completions"},
@@ -53,12 +53,12 @@ const char *domi_label_of_value(domi_record_kind kind)
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 struct text {
-    char *bytes; /* of DOMI_LABEL_BYTES */
+    char *bytes; /* an array of DOMI_LABEL_BYTES bytes */
     size_t length;
 };
 
 /* A text that is cut ends with a whole character. */
-static void add(struct text *to, const char *more)
+static void append_text(struct text *to, const char *more)
 {
     size_t room = DOMI_LABEL_BYTES - 1 - to->length;
     size_t length = strnlen(more, room + 1);
@@ -73,17 +73,17 @@ static void add(struct text *to, const char *more)
     to->bytes[to->length] = '\0';
 }
 
-static const char *or_question(const char *name)
+static const char *get_name_or_question_mark(const char *name)
 {
     return name != NULL ? name : "?";
 }
 
 static const char *name_of_type(const domus_type *type)
 {
-    return type != NULL ? or_question(type->name) : "?";
+    return type != NULL ? get_name_or_question_mark(type->name) : "?";
 }
 
-static const char *name_of(const domi_record *record, enum names names)
+static const char *get_name_of_record(const domi_record *record, enum names names)
 {
     const domus_behaviour *behaviour = record->name;
 
@@ -91,7 +91,8 @@ static const char *name_of(const domi_record *record, enum names names)
         return "?";
     if (names == NAMES_TEXT)
         return record->name;
-    return names == NAMES_TYPE ? name_of_type(record->name) : or_question(behaviour->name);
+    return names == NAMES_TYPE ? name_of_type(record->name)
+                               : get_name_or_question_mark(behaviour->name);
 }
 
 size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
@@ -99,16 +100,16 @@ size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
     const struct kind *kind = &kinds[domi_record_kind_of(record)];
     struct text to = {.bytes = bytes};
 
-    add(&to, kind->begin);
+    append_text(&to, kind->begin);
     if (kind->names == NAMES_NOTHING)
         return to.length;
     if (to.length > 0)
-        add(&to, " ");
-    add(&to, name_of(record, kind->names));
+        append_text(&to, " ");
+    append_text(&to, get_name_of_record(record, kind->names));
     if (kind->names == NAMES_BOTH && record->value != 0) {
-        add(&to, " (");
-        add(&to, name_of_type((const domus_type *)(uintptr_t)record->value));
-        add(&to, ")");
+        append_text(&to, " (");
+        append_text(&to, name_of_type((const domus_type *)(uintptr_t)record->value));
+        append_text(&to, ")");
     }
     return to.length;
 }
@@ -120,7 +121,7 @@ void domi_labels_clear(domi_labels *labels)
     memset(labels, 0, sizeof *labels);
 }
 
-static uint32_t place_of(const void *name, uint64_t value, uint32_t kind)
+static uint32_t hash_to_place(const void *name, uint64_t value, uint32_t kind)
 {
     uint64_t hash = (uint64_t)(uintptr_t)name * UINT64_C(0x9E3779B97F4A7C15);
 
@@ -134,7 +135,7 @@ uint32_t domi_labels_number(domi_labels *labels, const domi_record *record, bool
     uint64_t value = kinds[kind].names == NAMES_BOTH ? record->value : 0;
 
     *ret_new = false;
-    for (uint32_t i = place_of(record->name, value, kind);; i++) {
+    for (uint32_t i = hash_to_place(record->name, value, kind);; i++) {
         uint32_t at = i & (DOMI_LABELS_PLACES - 1);
         if (labels->places[at].number == 0) {
             if (labels->count == DOMI_LABELS_MAX)

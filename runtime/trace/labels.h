@@ -15,7 +15,7 @@
 
 #define DOMI_LABEL_BYTES   192u /* bytes of a text, with the zero at its end; longer ones are cut */
 #define DOMI_LABELS_MAX    384u /* texts of a thread that have numbers */
-#define DOMI_LABELS_PLACES 512u /* of the hash table; a power of two */
+#define DOMI_LABELS_PLACES 512u /* the number of places in the hash table; a power of two */
 
 typedef struct domi_labels {
     uint32_t count; /* texts that have numbers */

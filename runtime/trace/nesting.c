@@ -34,19 +34,19 @@ static void take_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
     walk->visit(walk->context, step, at_ns, record);
 }
 
-static uint32_t depth_of(const domi_record *record)
+static uint32_t get_record_depth(const domi_record *record)
 {
     return domi_record_depth_of(domi_record_kind_of(record));
 }
 
 /* The next record behind `index` that lies at `depth` or further out; `count`: there is none. */
-static uint32_t find_next(struct walk *walk, uint32_t index, uint32_t depth)
+static uint32_t find_next_record(struct walk *walk, uint32_t index, uint32_t depth)
 {
     uint32_t next = walk->next[depth];
 
     if (next <= index)
         next = index + 1;
-    while (next < walk->count && depth_of(&walk->records[next]) > depth)
+    while (next < walk->count && get_record_depth(&walk->records[next]) > depth)
         next++;
     walk->next[depth] = next;
     return next;
@@ -78,15 +78,15 @@ static uint32_t first_to_begin(const struct walk *walk, uint32_t depth)
 static void begin_outer(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
-    uint32_t depth = first_to_begin(walk, depth_of(record));
+    uint32_t depth = first_to_begin(walk, get_record_depth(record));
 
-    for (; depth < depth_of(record); depth++) {
-        uint32_t next = find_next(walk, index, depth);
+    for (; depth < get_record_depth(record); depth++) {
+        uint32_t next = find_next_record(walk, index, depth);
         const domi_record *outer = &walk->records[next];
         if (next == walk->count) {
             if (may_begin_open(walk, depth, record->begin_ns))
                 begin_open(walk, depth);
-        } else if (depth_of(outer) == depth && outer->begin_ns <= record->begin_ns) {
+        } else if (get_record_depth(outer) == depth && outer->begin_ns <= record->begin_ns) {
             walk->begun[depth] = next;
             take_step(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
         }
@@ -96,7 +96,7 @@ static void begin_outer(struct walk *walk, uint32_t index)
 static void visit_record(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
-    uint32_t depth = depth_of(record);
+    uint32_t depth = get_record_depth(record);
 
     begin_outer(walk, index);
     if (depth == DOMI_RECORD_DEPTHS - 1) {

@@ -24,7 +24,7 @@ enum packet_field {
 };
 
 enum sequence_flag {
-    FLAG_STATE_CLEARED = 1, /* what earlier packets of this sequence have said holds no more */
+    FLAG_STATE_CLEARED = 1, /* the state that earlier packets of this sequence have set is void */
     FLAG_NEEDS_STATE = 2,
 };
 
@@ -105,7 +105,7 @@ enum entry_field {
 static_assert(PACKET_MAX <= DOMI_PERFETTO_BYTES, "a packet fits into the empty buffer");
 static_assert(DOMI_LABEL_BYTES + 256 < PACKET_MAX, "an event with a text is a packet");
 
-static void flush(domi_perfetto *perfetto)
+static void flush_bytes(domi_perfetto *perfetto)
 {
     if (perfetto->error == 0 && perfetto->used > 0)
         perfetto->error = perfetto->write(perfetto->context, perfetto->bytes, perfetto->used);
@@ -116,7 +116,7 @@ static void flush(domi_perfetto *perfetto)
 static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
 {
     if (sizeof perfetto->bytes - perfetto->used < PACKET_MAX)
-        flush(perfetto);
+        flush_bytes(perfetto);
     *packet = (domi_protobuf){
         .bytes = perfetto->bytes, .size = perfetto->used + PACKET_MAX, .used = perfetto->used};
 
@@ -293,7 +293,7 @@ static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi
     domi_protobuf_end(packet, interned);
 }
 
-/* This is a domi_nesting_visit. */
+/* This function is a domi_nesting_visit. */
 static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
                         const domi_record *record)
 {
@@ -351,6 +351,6 @@ void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
 
 int domi_perfetto_end(domi_perfetto *perfetto)
 {
-    flush(perfetto);
+    flush_bytes(perfetto);
     return perfetto->error;
 }

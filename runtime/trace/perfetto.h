@@ -23,12 +23,12 @@ typedef struct domi_perfetto {
     /* Takes bytes of the trace; returns 0 or a negative errno, and is not called again then. */
     int (*write)(void *context, const void *bytes, size_t length);
     void *context;
-    int error;         /* what `write` has returned */
+    int error;         /* the first error of `write`; 0: none */
     pid_t pid;         /* the process */
     uint32_t sequence; /* the number of the present sequence */
     size_t used;       /* bytes in `bytes` */
     uint8_t bytes[DOMI_PERFETTO_BYTES];
-    domi_labels labels; /* of the present sequence */
+    domi_labels labels; /* the labels of the present sequence */
 } domi_perfetto;
 
 /* Begin a trace: the clock, and the process, whose name may be NULL. `now_ns` is the time. */

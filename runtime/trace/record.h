@@ -17,11 +17,11 @@ typedef enum domi_record_kind {
     DOMI_RECORD_NONE,
     DOMI_RECORD_ITERATION,  /* NULL; completions that were reaped */
     DOMI_RECORD_PHASE,      /* a text, as "state"; 0 */
-    DOMI_RECORD_PARK,       /* NULL; 0 */
+    DOMI_RECORD_PARK,       /* `name` is NULL and `value` is 0 */
     DOMI_RECORD_STEAL,      /* a behaviour; the thread whose house is run here */
     DOMI_RECORD_STAND_IN,   /* a behaviour; the thread in whose place it is run here */
     DOMI_RECORD_RUN,        /* a behaviour; the type of a message, as a pointer, or 0 */
-    DOMI_RECORD_STALL,      /* as a run */
+    DOMI_RECORD_STALL,      /* a stall; its name and value are those of a run */
     DOMI_RECORD_LOAN,       /* a behaviour; the thread that has taken the house */
     DOMI_RECORD_ASK_OUT,    /* a type; the number of the flow, which an ask and its answer share */
     DOMI_RECORD_ASK_IN,     /* the same, where the ask is handled */

@@ -144,7 +144,8 @@ static uint64_t read_head(const domi_recorder *recorder, memory_order order)
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&recorder->head, order);
 }
 
-/* Only memory that a crash has spoilt holds another kind. */
+/* Returns whether a record has a known kind. Only memory that a crash has destroyed holds another
+ * one. */
 static bool has_kind(const domi_record *record)
 {
     domi_record_kind kind = domi_record_kind_of(record);

@@ -58,16 +58,16 @@ typedef struct domi_recorder {
     domi_recorder_place open[DOMI_RECORD_DEPTHS];
     _Atomic int32_t tid; /* the kernel's number of the thread that writes; 0: not known */
     /* The phase that ended last, and may go on; it is not written yet. */
-    const char *phase; /* its name; NULL: there is none */
+    const char *phase; /* the name of the present phase; NULL: there is none */
     uint64_t phase_from_ns;
     uint64_t phase_end_ns;
 
-    /* These are constant, but `find_run` and `runner`, which the owner sets once. */
-    alignas(64) char name[DOMI_RECORDER_NAME]; /* of the thread, as "thread 0" */
-    uint32_t number;                           /* its place in the table of recorders */
+    /* These fields are constant, except `find_run` and `runner`, which the owner sets once. */
+    alignas(64) char name[DOMI_RECORDER_NAME]; /* the name of the thread, such as "thread 0" */
+    uint32_t number;                           /* the index in the table of recorders */
     _Atomic(domi_find_run *) find_run;         /* NULL: the thread does not tell, or not yet */
-    const void *runner;                        /* what `find_run` gets; set before it */
-    domi_record *scratch; /* as many records as the ring; written after a crash alone */
+    const void *runner;   /* the argument of `find_run`; set before `find_run` */
+    domi_record *scratch; /* room for as many records as the ring has; written only after a crash */
     size_t bytes;         /* mapped for all of this */
 } domi_recorder;
 

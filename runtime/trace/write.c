@@ -33,8 +33,8 @@ static uint64_t most_places(const void *owner)
 }
 
 /* `records` has room for each ring; NULL: each recorder's own memory is taken. */
-static void add_all(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
-                    domi_record *records)
+static void add_all_records(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
+                            domi_record *records)
 {
     domi_record open[DOMI_RECORD_DEPTHS];
     uint32_t index = 0;
@@ -62,7 +62,7 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
     if (records != NULL && perfetto != NULL) {
         domi_perfetto_begin(perfetto, sink, context, program_invocation_short_name,
                             read_monotonic_ns());
-        add_all(perfetto, system, since_ns, records);
+        add_all_records(perfetto, system, since_ns, records);
         result = domi_perfetto_end(perfetto);
     }
     domi_memory_free(perfetto);
@@ -73,7 +73,7 @@ int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domu
 
 /* ---- After a crash --------------------------------------------------------------------------- */
 
-/* This is a domus_trace_sink. */
+/* This function is a domus_trace_sink. */
 static int write_to_fd(void *fd, const void *bytes, size_t length)
 {
     return domi_write_all(*(const int *)fd, bytes, length);
@@ -90,7 +90,7 @@ int domus_trace_crash_write(int fd)
         if (most_places(NULL) != 0) {
             domi_perfetto_begin(&perfetto, write_to_fd, &fd, program_invocation_short_name,
                                 read_monotonic_ns());
-            add_all(&perfetto, NULL, 0, NULL);
+            add_all_records(&perfetto, NULL, 0, NULL);
             result = domi_perfetto_end(&perfetto);
         }
     }
