@@ -14,8 +14,8 @@ struct chain {
     uint32_t number;             /* the number of the innermost node */
 };
 
-static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,
-               const char *value)
+static int add_chain_node(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,
+                          const char *value)
 {
     const struct domi_yaml_node node = {.kind = kind, .at = chain->at, .key_at = chain->at};
 
@@ -26,7 +26,7 @@ static int add(struct chain *chain, enum domi_yaml_node_kind kind, const char *k
 static int add_list(struct chain *chain, const char *key, const char *value)
 {
     char text[DOMI_YAML_VALUE_MAX + 1];
-    int result = add(chain, DOMI_YAML_SEQUENCE, key, NULL);
+    int result = add_chain_node(chain, DOMI_YAML_SEQUENCE, key, NULL);
     const uint32_t list = chain->number;
 
     while (result == 0 && value[0] != '\0') {
@@ -34,7 +34,7 @@ static int add_list(struct chain *chain, const char *key, const char *value)
         memcpy(text, value, length);
         text[length] = '\0';
         chain->number = list;
-        result = add(chain, DOMI_YAML_SCALAR, "", text);
+        result = add_chain_node(chain, DOMI_YAML_SCALAR, "", text);
         value += length + (value[length] == ',');
     }
     return result;
@@ -51,12 +51,12 @@ static int add_path(struct chain *chain, char *path, const char *value, bool is_
     while (result == 0 && chain->tree->count < DOMI_YAML_DEPTH_MAX &&
            (dot = strchr(path, '.')) != NULL) {
         *dot = '\0';
-        result = add(chain, DOMI_YAML_MAPPING, path, NULL);
+        result = add_chain_node(chain, DOMI_YAML_MAPPING, path, NULL);
         path = dot + 1;
     }
     if (result == 0 && is_list)
         return add_list(chain, path, value);
-    return result < 0 ? result : add(chain, DOMI_YAML_SCALAR, path, value);
+    return result < 0 ? result : add_chain_node(chain, DOMI_YAML_SCALAR, path, value);
 }
 
 /* The lists of mappings, and what one of their elements is called. */
@@ -126,11 +126,11 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
         return 0;
     }
 
-    int result = add(&chain, DOMI_YAML_MAPPING, "", NULL);
+    int result = add_chain_node(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result == 0 && ret_element->list != NULL)
-        result = add(&chain, DOMI_YAML_SEQUENCE, ret_element->list, NULL);
+        result = add_chain_node(&chain, DOMI_YAML_SEQUENCE, ret_element->list, NULL);
     if (result == 0 && ret_element->list != NULL)
-        result = add(&chain, DOMI_YAML_MAPPING, "", NULL);
+        result = add_chain_node(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result < 0)
         return result;
     return add_path(&chain, rest, equals + 1, domi_section_is_list(values->own.section, path));

@@ -8,12 +8,12 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
-#define DESCRIPTORS_OF_THREAD 2u /* its ring and its eventfd */
-/* of the observation port: its thread, its socket, and connections that wait there for a place */
+#define DESCRIPTORS_OF_THREAD 2u /* the thread's ring and its eventfd */
+/* for the observation port: its thread, its socket, and its waiting connections */
 #define DESCRIPTORS_OF_OBSERVER 160u
 #define STANDARD_STREAMS        3u /* standard input, output and error */
 
-static domi_descriptors at_start; /* what the process had before its system was made */
+static domi_descriptors at_start; /* the descriptors of the process before its system was made */
 
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config)
 {

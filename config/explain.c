@@ -12,7 +12,7 @@ struct walk {
     struct domi_yaml_issues *issues; /* gets the faults */
 };
 
-static unsigned least_of(unsigned a, unsigned b)
+static unsigned get_smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
@@ -38,10 +38,10 @@ static unsigned edit_distance(const char *left, const char *right)
         for (size_t j = 1; j <= width; j++) {
             unsigned change = fold_case(left[i - 1]) != fold_case(right[j - 1]);
 
-            row[j] = least_of(least_of(row[j - 1], above[j]) + 1, above[j - 1] + change);
+            row[j] = get_smaller(get_smaller(row[j - 1], above[j]) + 1, above[j - 1] + change);
             if (i > 1 && j > 1 && fold_case(left[i - 1]) == fold_case(right[j - 2]) &&
                 fold_case(left[i - 2]) == fold_case(right[j - 1]))
-                row[j] = least_of(row[j], over[j - 2] + 1);
+                row[j] = get_smaller(row[j], over[j - 2] + 1);
         }
     }
     return rows[strlen(left) % 3][width];
@@ -74,7 +74,7 @@ static const char *find_new_name(const cyaml_schema_field_t *fields, const char 
 {
     static const struct {
         const char *before; /* the former name of a key */
-        const char *now;    /* its name */
+        const char *now;    /* the present name of the key */
     } renamed[] = {{"channelsRunsPerTick", "channelsRunsPerIteration"}}; /* 0.2.0 */
 
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {

@@ -52,7 +52,7 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
     put_escaped(issue, text);
 }
 
-static int compare(uint32_t left, uint32_t right)
+static int compare_numbers(uint32_t left, uint32_t right)
 {
     return (left > right) - (left < right);
 }
@@ -60,13 +60,13 @@ static int compare(uint32_t left, uint32_t right)
 static int compare_issues(const void *left_, const void *right_)
 {
     const struct domi_yaml_issue *left = left_, *right = right_;
-    int order = compare(left->at.file, right->at.file);
+    int order = compare_numbers(left->at.file, right->at.file);
 
     if (order == 0)
-        order = compare(left->at.line, right->at.line);
+        order = compare_numbers(left->at.line, right->at.line);
     if (order == 0)
-        order = compare(left->at.column, right->at.column);
-    return order != 0 ? order : compare(left->serial, right->serial);
+        order = compare_numbers(left->at.column, right->at.column);
+    return order != 0 ? order : compare_numbers(left->serial, right->serial);
 }
 
 void domi_yaml_issues_sort(struct domi_yaml_issues *issues)

@@ -10,7 +10,7 @@
 struct domi_kept_lines {
     pthread_mutex_t mutex;
     uint64_t count;                       /* lines so far; the number of the newest */
-    domus_log_line lines[DOMUS_LOG_KEPT]; /* each at its number modulo the size */
+    domus_log_line lines[DOMUS_LOG_KEPT]; /* line N lies at index N modulo the size */
 };
 
 domi_kept_lines *domi_kept_lines_new(void)

@@ -79,7 +79,7 @@ static bool open_fronts(const domus_program *program, const domus_config *config
 
 /* Read the configuration, and look at all that can be looked at before anything is started. Returns
  * whether the program may start; if so, its fronts are open. */
-static bool prepare(const struct domi_arguments *arguments, domus_yaml *yaml)
+static bool prepare_start(const struct domi_arguments *arguments, domus_yaml *yaml)
 {
     return read_configuration(arguments, yaml) &&
            domi_inherited_check(arguments->program, domus_yaml_config(yaml)) &&
@@ -88,7 +88,8 @@ static bool prepare(const struct domi_arguments *arguments, domus_yaml *yaml)
 }
 
 /* Answer --tell, without starting anything. Returns the exit status. */
-static int tell(const struct domi_arguments *arguments, domi_tell what, domus_yaml *yaml)
+static int tell_about_program(const struct domi_arguments *arguments, domi_tell what,
+                              domus_yaml *yaml)
 {
     const domus_program *program = arguments->program;
     bool right = true;
@@ -96,7 +97,7 @@ static int tell(const struct domi_arguments *arguments, domi_tell what, domus_ya
     if (what == DOMI_TELL_KEYS) {
         domi_tell_keys(stdout, program);
     } else if (what == DOMI_TELL_CHECK) {
-        right = prepare(arguments, yaml);
+        right = prepare_start(arguments, yaml);
         if (right)
             domi_fronts_close(false);
         domi_tell_right(stdout, program, what, right);
@@ -125,8 +126,8 @@ int domus_main(int argc, char **argv, const domus_program *program)
     }
     int status = domi_options_check(&arguments, &what);
     if (status < 0 && what != DOMI_TELL_NOTHING)
-        status = tell(&arguments, what, yaml);
-    else if (status < 0 && !(read_inherited(program) && prepare(&arguments, yaml)))
+        status = tell_about_program(&arguments, what, yaml);
+    else if (status < 0 && !(read_inherited(program) && prepare_start(&arguments, yaml)))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)

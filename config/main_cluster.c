@@ -28,7 +28,8 @@ static const char *find_key(const domus_config *config)
     return NULL;
 }
 
-static domus_cluster_setup setup_of(const domus_program *program, const domus_config *config)
+static domus_cluster_setup make_cluster_setup(const domus_program *program,
+                                              const domus_config *config)
 {
     return (domus_cluster_setup){.config = config,
                                  .program = program->name,
@@ -46,7 +47,7 @@ bool domi_main_cluster_check(const domus_program *program, const domus_config *c
             return true;
         snprintf(error, sizeof error, "%s: this program is in no cluster", key);
     } else {
-        const domus_cluster_setup setup = setup_of(program, config);
+        const domus_cluster_setup setup = make_cluster_setup(program, config);
         if (program->cluster->joiner->check(&setup, error, sizeof error) == 0)
             return true;
     }
@@ -62,7 +63,7 @@ int domi_main_cluster_open(const domus_program *program, domus_system *system, c
 
     if (member == NULL)
         return 0;
-    const domus_cluster_setup setup = setup_of(program, domus_system_config(system));
+    const domus_cluster_setup setup = make_cluster_setup(program, domus_system_config(system));
     snprintf(error, error_size, "cluster: it is refused");
     int result = member->joiner->open(system, &setup, error, error_size, &opened);
     if (result != 0)

@@ -24,7 +24,7 @@ typedef struct domi_opened_front {
     char listener[64]; /* SERVERS: of connections to the servers of the cluster */
     void *state;
     const domus_pipeline_stage *stages;
-    char error[ERROR_SIZE]; /* of the last reading; "": it went well */
+    char error[ERROR_SIZE]; /* the error of the last read; "": the read succeeded */
 } domi_opened_front;
 
 static struct {
@@ -48,7 +48,7 @@ static void write_owner(const char *listener, char path[OWNER_SIZE])
 }
 
 /* Print an error of a front, which may hold any bytes of a path. */
-static void complain(const char *program, const char *listener, const char *error)
+static void print_front_error(const char *program, const char *listener, const char *error)
 {
     char line[LINE_SIZE], shown[2 * LINE_SIZE], owner[OWNER_SIZE];
 
@@ -82,7 +82,8 @@ static void add_front(domi_opened_front *front, const char *listener)
 }
 
 /* Open the front of a listener, if it wants one. Returns whether that is right. */
-static bool open_one(const domus_program *program, const domus_listener_config *listener)
+static bool open_front_of_listener(const domus_program *program,
+                                   const domus_listener_config *listener)
 {
     domi_opened_front *front = &fronts.each[fronts.count];
     const char *key = find_key(listener);
@@ -100,7 +101,7 @@ static bool open_one(const domus_program *program, const domus_listener_config *
         result = program->front->open(listener, error, sizeof error, &front->state, &front->stages);
     }
     if (result != 0) {
-        complain(program->name, listener->name, error);
+        print_front_error(program->name, listener->name, error);
         return false;
     }
     add_front(front, listener->name);
@@ -143,7 +144,7 @@ static bool open_servers(const domus_program *program, const domus_config *confi
         result = program->front->open_servers(settings, error, sizeof error, &front->state,
                                               &front->stages);
     if (result != 0)
-        complain(program->name, SERVERS, error);
+        print_front_error(program->name, SERVERS, error);
     else
         add_front(front, SERVERS);
     return result == 0;
@@ -161,7 +162,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
     fronts.table = program->front;
     fronts.count = 0;
     for (size_t i = 0; i < config->listener_count; i++)
-        right = open_one(program, &config->listeners[i]) && right;
+        right = open_front_of_listener(program, &config->listeners[i]) && right;
     right = open_servers(program, config) && right;
     if (!right)
         domi_fronts_close(false);
@@ -202,7 +203,7 @@ typedef struct domi_reader {
 static const domus_type read_type = {.name = "read files again"};
 
 /* Read all files again, on a helper thread. */
-static int read_all(void *unused)
+static int read_all_front_files(void *unused)
 {
     (void)unused;
     for (uint32_t i = 0; i < fronts.count; i++) {
@@ -215,12 +216,12 @@ static int read_all(void *unused)
     return 0;
 }
 
-static domus_resumed tell;
+static domus_resumed log_read_result;
 
 static int begin_to_read(domus_stack *stack)
 {
     atomic_store(&fronts.is_read, true);
-    return domus_blocking(stack, read_all, NULL, tell);
+    return domus_blocking(stack, read_all_front_files, NULL, log_read_result);
 }
 
 /* Tell what is wrong with a front. Returns whether nothing is. */
@@ -237,7 +238,7 @@ static bool tell_error(const domi_opened_front *front)
     return false;
 }
 
-static void tell_outcome(void)
+static void log_reading(void)
 {
     uint32_t right = 0;
 
@@ -255,7 +256,7 @@ static void tell_outcome(void)
                            right == 1 ? "" : "s");
 }
 
-static int tell(domus_stack *stack, void *self, const domus_answer *answer)
+static int log_read_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_reader *reader = self;
 
@@ -264,14 +265,14 @@ static int tell(domus_stack *stack, void *self, const domus_answer *answer)
         domi_sink_add_line(fronts.sink, "SIGHUP: the files of listeners were not read: %s",
                            strerror(-answer->error));
     } else {
-        tell_outcome();
+        log_reading();
     }
     reader->is_busy = reader->is_wanted;
     reader->is_wanted = false;
     return reader->is_busy ? begin_to_read(stack) : 0;
 }
 
-static int take_wish(domus_stack *stack, void *self, const void *payload)
+static int handle_wish_to_read(domus_stack *stack, void *self, const void *payload)
 {
     domi_reader *reader = self;
 
@@ -287,7 +288,7 @@ static int take_wish(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour reader_behaviour = {
     .name = "reader of files",
     .state_size = sizeof(domi_reader),
-    .on = (const domus_on[]){{&read_type, take_wish, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&read_type, handle_wish_to_read, 0}, {NULL, NULL, 0}},
 };
 
 int domi_fronts_start(domus_system *system, domi_sink *sink)

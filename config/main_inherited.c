@@ -81,7 +81,7 @@ static const char *read_variables(void)
 
     count = 0;
     if (is_own == 0 || is_own == -ENOENT)
-        return NULL; /* they are for another process */
+        return NULL; /* no sockets were passed to this process */
     if (is_own < 0)
         return "LISTEN_PID: it is no number of a process";
     int result = domi_environment_number("LISTEN_FDS", DOMI_INHERITED_MAX, &number);
@@ -185,7 +185,7 @@ static const char *find_fault(int fd)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static bool is_right(const domus_program *program, const char *name)
+static bool check_inherited_socket(const domus_program *program, const char *name)
 {
     int fd = domi_inherited_find(name);
     const char *fault = fd != 0 ? find_fault(fd) : NULL;
@@ -201,15 +201,15 @@ bool domi_inherited_check(const domus_program *program, const domus_config *conf
     bool right = true;
 
     if (config->observe.listen != NULL && config->observe.listen[0] != '\0')
-        right = is_right(program, "observe");
+        right = check_inherited_socket(program, "observe");
     for (size_t i = 0; i < config->listener_count; i++)
-        right = is_right(program, config->listeners[i].name) && right;
+        right = check_inherited_socket(program, config->listeners[i].name) && right;
     return right;
 }
 
 /* Returns the address that a listener of this name has in the configuration; NULL: there is none.
  */
-static const char *address_of(const domus_config *config, const char *name)
+static const char *find_listener_address(const domus_config *config, const char *name)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
         if (strcmp(config->listeners[i].name, name) == 0)
@@ -218,10 +218,10 @@ static const char *address_of(const domus_config *config, const char *name)
     return strcmp(name, "observe") == 0 ? config->observe.listen : NULL;
 }
 
-static void tell_one(const domus_config *config, uint32_t index, domi_sink *sink)
+static void tell_about_socket(const domus_config *config, uint32_t index, domi_sink *sink)
 {
     const struct inherited *own = &sockets[index];
-    const char *address = address_of(config, own->name);
+    const char *address = find_listener_address(config, own->name);
     char text[DOMUS_ENDPOINT_TEXT_MAX] = "a descriptor";
     domus_endpoint at;
 
@@ -240,5 +240,5 @@ static void tell_one(const domus_config *config, uint32_t index, domi_sink *sink
 void domi_inherited_tell(const domus_config *config, domi_sink *sink)
 {
     for (uint32_t i = 0; i < count; i++)
-        tell_one(config, i, sink);
+        tell_about_socket(config, i, sink);
 }

@@ -45,15 +45,15 @@
 #define RETRY_MIN_NS    (10 * MS) /* between two tries to send what is owed; the pause doubles */
 #define RETRY_MAX_NS    SECOND
 #define OWED_TOLD_NS    SECOND /* a message that is owed for so long gets a line of the log */
-#define LAST_WAIT_NS    SECOND /* for what is owed at the end */
+#define LAST_WAIT_NS    SECOND /* the longest wait for unsent messages at the end */
 
 static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", NULL};
 
 static domi_notify to = {.fd = -1};
-static char warning[160];    /* what is wrong with the variables; "": nothing */
+static char warning[160];    /* the fault of the environment variables; "": no fault */
 static uint64_t watchdog_ns; /* the longest silence that is allowed; 0: any */
 
-/* These are constant while the thread runs. */
+/* These variables are constant while the thread runs. */
 static domus_system *system_told;
 static domi_sink *log_told;
 static domus_watchdog *watchdog; /* NULL: none is fed */
@@ -132,7 +132,7 @@ void domi_main_notify_read(void)
 /* --- what is owed ----------------------------------------------------------------------------- */
 
 /* Note a try that failed. */
-static void put_off(int error)
+static void note_failed_send(int error)
 {
     uint64_t now = now_ns();
 
@@ -151,23 +151,24 @@ static void put_off(int error)
                        strerror(-error));
 }
 
-/* Send one message. Returns whether it is owed no more. */
-static bool pay_one(char *text)
+/* Send one message. Returns whether the message was sent, or is empty. */
+static bool send_owed_message(char *text)
 {
     int result = text[0] != '\0' ? domi_notify_send(&to, false, "%s", text) : 0;
 
     if (result != 0)
-        put_off(result);
+        note_failed_send(result);
     else
         text[0] = '\0';
     return result == 0;
 }
 
-/* Send what is owed, in its order. Returns whether nothing is any more. Under the mutex. */
-static bool pay(void)
+/* Send the messages that are due, in their order. Returns whether all were sent. Under the mutex.
+ */
+static bool send_owed_messages(void)
 {
-    if (!pay_one(owed.reloading) || !pay_one(owed.ready) || !pay_one(owed.stopping) ||
-        !pay_one(owed.alive))
+    if (!send_owed_message(owed.reloading) || !send_owed_message(owed.ready) ||
+        !send_owed_message(owed.stopping) || !send_owed_message(owed.alive))
         return false;
     owed.since_ns = 0;
     owed.is_told = false;
@@ -207,7 +208,7 @@ static bool feed_watchdog(void)
     if (domus_watchdog_look(watchdog) != 0)
         return false;
     snprintf(owed.alive, sizeof owed.alive, "WATCHDOG=1");
-    (void)pay();
+    (void)send_owed_messages();
     return true;
 }
 
@@ -215,17 +216,17 @@ static void ask_for_time(const char *more)
 {
     snprintf(owed.stopping, sizeof owed.stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64 "%s",
              EXTEND_NS / 1000, more);
-    (void)pay();
+    (void)send_owed_messages();
     is.extend_ns = now_ns() + EXTEND_EVERY_NS;
 }
 
-/* Do what is due, and set the times at which it is due again. Returns the next such time. */
-static uint64_t look(domi_rates *rates, uint64_t now)
+/* Send the messages that are due, and set their next times. Returns the earliest of these. */
+static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
 {
     bool looks = is.is_ready && !is.is_over, feeds = looks && watchdog != NULL;
 
     if (owed.since_ns != 0 && now >= owed.retry_ns)
-        (void)pay();
+        (void)send_owed_messages();
     if (feeds && now >= is.look_ns)
         is.look_ns = now + time_between_looks(!feed_watchdog());
     if (looks && now >= is.status_ns) {
@@ -256,7 +257,7 @@ static void *run_notifier(void *rates)
 {
     pthread_mutex_lock(&mutex);
     while (!is.is_closing) {
-        uint64_t next_ns = look(rates, now_ns());
+        uint64_t next_ns = send_due_messages(rates, now_ns());
         sleep_until(next_ns);
     }
     pthread_mutex_unlock(&mutex);
@@ -306,7 +307,7 @@ int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, s
 }
 
 /* Let the thread see what the caller has changed, and unlock the mutex. */
-static void let_see(void)
+static void wake_thread_and_unlock(void)
 {
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&mutex);
@@ -318,11 +319,11 @@ void domi_main_notify_ready(void)
         return;
     pthread_mutex_lock(&mutex);
     snprintf(owed.ready, sizeof owed.ready, "READY=1\nSTATUS=started");
-    (void)pay();
+    (void)send_owed_messages();
     is.is_ready = true;
     is.look_ns = now_ns();
     is.status_ns = is.look_ns + FIRST_NS;
-    let_see();
+    wake_thread_and_unlock();
 }
 
 void domi_main_notify_reloading(void)
@@ -333,8 +334,8 @@ void domi_main_notify_reloading(void)
     owed.ready[0] = '\0'; /* another one comes after the reload */
     snprintf(owed.reloading, sizeof owed.reloading, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
              now_ns() / 1000);
-    (void)pay();
-    let_see();
+    (void)send_owed_messages();
+    wake_thread_and_unlock();
 }
 
 void domi_main_notify_reloaded(bool is_taken)
@@ -346,8 +347,8 @@ void domi_main_notify_reloaded(bool is_taken)
     is.is_stale = true;
     snprintf(owed.ready, sizeof owed.ready, "READY=1\nSTATUS=%s",
              is_taken ? "the configuration was read again" : "the reload was refused, see the log");
-    (void)pay();
-    let_see();
+    (void)send_owed_messages();
+    wake_thread_and_unlock();
 }
 
 void domi_main_notify_stopping(void)
@@ -357,7 +358,7 @@ void domi_main_notify_stopping(void)
     pthread_mutex_lock(&mutex);
     is.is_stopping = is.is_stale = true;
     ask_for_time("\nSTATUS=stopping");
-    let_see();
+    wake_thread_and_unlock();
 }
 
 void domi_main_notify_end(void)
@@ -367,10 +368,10 @@ void domi_main_notify_end(void)
     if (has_thread) {
         pthread_mutex_lock(&mutex);
         owed.alive[0] = '\0';
-        while (!pay() && now_ns() < until_ns)
+        while (!send_owed_messages() && now_ns() < until_ns)
             sleep_until(now_ns() + RETRY_MIN_NS);
         is.is_over = true;
-        let_see();
+        wake_thread_and_unlock();
     }
     domus_watchdog_free(watchdog);
     watchdog = NULL;
@@ -381,7 +382,7 @@ void domi_main_notify_close(void)
     if (has_thread) {
         pthread_mutex_lock(&mutex);
         is.is_closing = true;
-        let_see();
+        wake_thread_and_unlock();
         pthread_join(thread, NULL);
         pthread_cond_destroy(&changed);
     }

@@ -22,7 +22,7 @@ bool domi_main_observe_is_wanted(const domus_config *config)
 }
 
 /* Let the port have the socket that was passed for it, if there is one. Returns that; 0: none. */
-static int adopt(const domus_program *program)
+static int adopt_passed_socket(const domus_program *program)
 {
     int fd = domi_inherited_find("observe");
     domus_endpoint at;
@@ -48,7 +48,8 @@ bool domi_main_observe_check(const domus_program *program, const domus_config *c
         return true;
     if (program->observe == NULL)
         snprintf(error, sizeof error, "observe.listen: this program has no observation port");
-    else if (adopt(program) >= 0 && program->observe->check(config, error, sizeof error) == 0)
+    else if (adopt_passed_socket(program) >= 0 &&
+             program->observe->check(config, error, sizeof error) == 0)
         return true;
     (void)domus_text_escape(error, strlen(error), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", program->name, shown);
@@ -61,7 +62,7 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
     if (!domi_main_observe_is_wanted(domus_system_config(system)))
         return 0;
     snprintf(error, error_size, "observe.listen: it is refused");
-    int passed = adopt(program);
+    int passed = adopt_passed_socket(program);
     int result = program->observe->open(system, error, error_size, &port, &port_number);
     if (result != 0)
         return result;

@@ -64,8 +64,8 @@ static bool name_is_valid(const char *name)
 }
 
 /* Returns whether an option before `end` in `options` has the name or the letter of `option`. */
-static bool is_taken(const domus_option *options, const domus_option *end,
-                     const domus_option *option)
+static bool is_option_name_taken(const domus_option *options, const domus_option *end,
+                                 const domus_option *option)
 {
     for (; options != end; options++)
         if (strcmp(options->name, option->name) == 0 ||
@@ -83,7 +83,8 @@ static const char *option_fault(const domus_option *options, const domus_option 
         return "the name is none";
     if (option->letter != 0 && !is_letter(option->letter))
         return "the letter is none";
-    if (is_taken(ours, ours + OURS, option) || is_taken(options, option, option))
+    if (is_option_name_taken(ours, ours + OURS, option) ||
+        is_option_name_taken(options, option, option))
         return "another option has its name or its letter";
     if (option->help == NULL)
         return "there is no help for it";
@@ -141,7 +142,7 @@ static int next_option(const struct tables *tables, const struct domi_arguments 
 }
 
 /* Returns the program's option that getopt_long() means by `code`, or NULL. */
-static const domus_option *find_own(const domus_option *own, int code)
+static const domus_option *find_program_option(const domus_option *own, int code)
 {
     for (int row = 0; own != NULL && own[row].name != NULL; row++)
         if (code == OWN_FIRST + row || (own[row].letter != 0 && code == own[row].letter))
@@ -160,7 +161,7 @@ void domi_options_complain(const char *name, const char *argument, const char *w
 }
 
 /* Write the left column of --help, such as "-p, --port PORT". Returns its width. */
-static int write_left(const domus_option *option, char left[LEFT_SIZE])
+static int write_left_column(const domus_option *option, char left[LEFT_SIZE])
 {
     char letter[] = "    ";
 
@@ -172,12 +173,12 @@ static int write_left(const domus_option *option, char left[LEFT_SIZE])
 }
 
 /* Returns the width of the left column of a table, which is at least `width`. */
-static int widest(const domus_option *options, int width)
+static int get_column_width(const domus_option *options, int width)
 {
     char left[LEFT_SIZE];
 
     for (; options != NULL && options->name != NULL; options++) {
-        int length = write_left(options, left);
+        int length = write_left_column(options, left);
         width = length > width ? length : width;
     }
     return width;
@@ -188,7 +189,7 @@ static void print_options(FILE *to, const domus_option *options, int width)
     char left[LEFT_SIZE];
 
     for (; options != NULL && options->name != NULL; options++) {
-        (void)write_left(options, left);
+        (void)write_left_column(options, left);
         fprintf(to, "  %-*s  %s\n", width, left, options->help);
     }
 }
@@ -196,7 +197,7 @@ static void print_options(FILE *to, const domus_option *options, int width)
 static void print_usage(FILE *to, const domus_program *program)
 {
     const domus_option *own = program->options;
-    int width = widest(ours, widest(own, 0));
+    int width = get_column_width(ours, get_column_width(own, 0));
 
     fprintf(to, "usage: %s%s [--config FILE] [--set KEY=VALUE ...]\n", program->name,
             own != NULL ? " [OPTION ...]" : "");
@@ -215,7 +216,7 @@ static void complain_of_option(const struct domi_arguments *arguments, int code)
         domi_options_complain(program->name, argument, "its value is missing");
     else if (optopt == 0)
         domi_options_complain(program->name, argument, "unknown option");
-    else if (find_own(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
+    else if (find_program_option(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
         domi_options_complain(program->name, argument, "takes no value");
     else /* one of several letters in an argument, which getopt_long() has not left yet */
         domi_options_complain(program->name, letter, "unknown option");
@@ -326,7 +327,7 @@ bool domi_options_read(const struct domi_arguments *arguments, bool again, domus
             right = read_file(&reading, optarg) && right;
     begin_pass();
     while ((code = next_option(&tables, arguments)) != -1) {
-        const domus_option *own = find_own(reading.program->options, code);
+        const domus_option *own = find_program_option(reading.program->options, code);
         if (code == 's')
             right = domus_yaml_set(yaml, optarg) == 0 && right;
         else if (own != NULL)

@@ -27,7 +27,7 @@ static void log_errors(const domus_yaml *yaml, domi_sink *sink)
 
 /* Read everything again. Returns the new reader, which the caller frees; NULL if something is
  * wrong, and then the errors are in the log. */
-static domus_yaml *read_again(const struct domi_arguments *arguments, domi_sink *sink)
+static domus_yaml *read_configuration_again(const struct domi_arguments *arguments, domi_sink *sink)
 {
     const struct domi_options_faults faults = {.report = log_fault, .context = sink};
     const domus_section *section = arguments->program->section;
@@ -55,8 +55,9 @@ static bool has_other_section(const domus_program *program, const domus_yaml *ya
 }
 
 /* Returns whether everything that has changed may change now; else a line says what may not. */
-static bool may_take(const domus_program *program, domus_system *system, const domus_yaml *yaml,
-                     const domus_config *config, domi_sink *sink)
+static bool may_changes_be_applied(const domus_program *program, domus_system *system,
+                                   const domus_yaml *yaml, const domus_config *config,
+                                   domi_sink *sink)
 {
     char error[ERROR_SIZE] = "";
 
@@ -74,8 +75,9 @@ static bool may_take(const domus_program *program, domus_system *system, const d
 
 /* Give the program its section, and the system its keys. The program comes first, because it may
  * refuse; the system was asked before. */
-static bool take(const domus_program *program, domus_system *system, const domus_yaml *yaml,
-                 const domus_config *config, domi_sink *sink)
+static bool apply_new_configuration(const domus_program *program, domus_system *system,
+                                    const domus_yaml *yaml, const domus_config *config,
+                                    domi_sink *sink)
 {
     char error[ERROR_SIZE] = "";
     int result = program->reload != NULL
@@ -101,13 +103,13 @@ bool domi_reload(const struct domi_arguments *arguments, domus_system *system,
     char warning[ERROR_SIZE];
 
     domi_fronts_reload(system);
-    domus_yaml *yaml = read_again(arguments, sink);
+    domus_yaml *yaml = read_configuration_again(arguments, sink);
     if (yaml == NULL)
         return false;
     domus_config config = *domus_yaml_config(yaml);
     domi_descriptors_lower(&config, warning, sizeof warning);
-    bool is_taken = may_take(program, system, yaml, &config, sink) &&
-                    take(program, system, yaml, &config, sink);
+    bool is_taken = may_changes_be_applied(program, system, yaml, &config, sink) &&
+                    apply_new_configuration(program, system, yaml, &config, sink);
     if (is_taken) {
         if (warning[0] != '\0')
             domi_sink_add_line(sink, "warning: %s", warning);

@@ -41,24 +41,24 @@
 #define DUMP_BYTES (1024u * 1024)
 #define ERROR_SIZE 512
 
-/* These three are for the process, because a process has one domus_main() at a time. `quit_status`
- * is -1 until somebody asks to quit. `waiter` is the thread that waits for signals; it gets the
- * signals, because the other threads block them. */
+/* These three variables belong to the process, because a process has one domus_main() at a time.
+ * `quit_status` is -1 until somebody asks to quit. `waiter` is the thread that waits for signals;
+ * it gets the signals, because the other threads block them. */
 static atomic_int quit_status = -1;
 static _Atomic pthread_t waiter;
 static atomic_bool has_waiter;
 
 typedef struct running {
     const struct domi_arguments *arguments; /* the command line */
-    const domus_program *program;           /* what domus_main() was called with */
+    const domus_program *program;           /* the argument of domus_main() */
     const domus_yaml *read;                 /* the configuration as it was read at the start */
-    const domus_config *given;              /* its values */
+    const domus_config *given;              /* the values that were read */
     domus_system *system;                   /* the system that runs the program */
     domi_sink *sink;                        /* gets the log lines */
     domus_log_source log;                   /* where viewers read them; all 0: nowhere */
     sigset_t signals;                       /* the signals for which domus_main() waits */
     char warning[256];       /* says that there are too few descriptors; "" if there are enough */
-    int stopped;             /* what domus_system_stop() returned */
+    int stopped;             /* the result of domus_system_stop() */
     uint64_t drain_began_ns; /* before the thread of answer_in_drain() is made */
     atomic_bool has_stopped; /* tells that thread to end */
     uint64_t cut_before;     /* channels that had been cut before the drain began */
@@ -191,7 +191,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void end_at_once(const running *own, int number)
+static void exit_at_second_signal(const running *own, int number)
 {
     domi_sink_add_line(own->sink, "a second signal: ending at once");
     domi_sink_close(own->sink, LAST_WORDS_NS);
@@ -222,7 +222,7 @@ static void *answer_in_drain(void *own_)
             if (!atomic_load(&own->has_stopped))
                 answer_signal(own, number);
         } else if (now_ns() - own->drain_began_ns >= SAME_NS) {
-            end_at_once(own, number);
+            exit_at_second_signal(own, number);
         }
     }
     return NULL;
@@ -273,7 +273,8 @@ static void stop_answering_signals(running *own)
     if (!is_answered)
         return;
     atomic_store(&own->has_stopped, true);
-    (void)pthread_kill(thread, SIGUSR2); /* it blocks the signal and waits for it */
+    /* That thread blocks the signal and waits for it in sigwait(). */
+    (void)pthread_kill(thread, SIGUSR2);
     pthread_join(thread, NULL);
 }
 
@@ -281,7 +282,7 @@ static void stop_answering_signals(running *own)
 
 /* Start the system, log its warnings, and call the program's hook. Returns 0, or the exit
  * status. */
-static int start(const running *own)
+static int start_system(const running *own)
 {
     const domus_program *program = own->program;
     char error[ERROR_SIZE] = "";
@@ -329,7 +330,7 @@ static bool has_cut(const running *own)
 
 /* Returns the exit status after a drain. A status other than 0 that the program asked for comes
  * first, then the one for channels that were cut. */
-static int exit_status_after(const running *own)
+static int choose_exit_status(const running *own)
 {
     int status = atomic_load(&quit_status);
 
@@ -338,9 +339,9 @@ static int exit_status_after(const running *own)
     return status >= 0 ? status : DOMI_STATUS_OK;
 }
 
-static int run(running *own)
+static int run_system(running *own)
 {
-    int status = start(own);
+    int status = start_system(own);
 
     if (status != DOMI_STATUS_OK) {
         domi_main_cluster_leave(own->program);
@@ -359,7 +360,7 @@ static int run(running *own)
         status = atomic_load(&quit_status);
         return status > 0 ? status : DOMI_STATUS_FAILED;
     }
-    return exit_status_after(own);
+    return choose_exit_status(own);
 }
 
 /* The hook `failed`: a thread has failed. The log has a line that says why. */
@@ -409,7 +410,7 @@ static void begin_to_wait(void)
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
     if (atomic_load(&quit_status) != -1)
-        end_wait(pthread_self()); /* it stays pending until sigwait() takes it */
+        end_wait(pthread_self()); /* the signal stays pending until sigwait() takes it */
 }
 
 int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
@@ -442,7 +443,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
     result = make_system(&own, &config);
     if (result == 0)
-        status = run(&own);
+        status = run_system(&own);
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)

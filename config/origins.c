@@ -26,7 +26,7 @@ static const char *write_origin(struct showing *showing, const domi_origins *fro
 
 /* Returns whether a value that was read became one that is in use: it is that value, or a word,
  * such as "auto", for which the library has chosen one. */
-static bool became(const domus_config_key *key, const void *read, const void *used)
+static bool is_value_in_use(const domus_config_key *key, const void *read, const void *used)
 {
     char text[DOMUS_CONFIG_VALUE_SIZE];
 
@@ -40,7 +40,7 @@ static bool became(const domus_config_key *key, const void *read, const void *us
 struct list {
     const char *name;
     const domus_config_key *(*keys)(size_t row);
-    size_t index; /* of the key in its table */
+    size_t index; /* the index of the key in its table */
 };
 
 static bool find_list(const domus_config_key *key, struct list *ret_list)
@@ -84,18 +84,19 @@ static bool find_in_element(const domi_effective *effective, const domi_origins 
         return false;
     const void *read =
         is_pool ? (const void *)&values->pools[found] : (const void *)&values->listeners[found];
-    if (!became(key, read, now))
+    if (!is_value_in_use(key, read, now))
         return false;
     *ret_at = domi_yaml_values_element_origin(values, list.name, (size_t)found, list.index);
     return true;
 }
 
-static bool find_in(const domi_effective *effective, const domi_origins *from,
-                    const domus_config_key *key, size_t element, struct domi_yaml_origin *ret_at)
+static bool find_origin_in(const domi_effective *effective, const domi_origins *from,
+                           const domus_config_key *key, size_t element,
+                           struct domi_yaml_origin *ret_at)
 {
     if (element != SIZE_MAX)
         return find_in_element(effective, from, key, element, ret_at);
-    if (!became(key, &from->values->config, effective->config))
+    if (!is_value_in_use(key, &from->values->config, effective->config))
         return false;
     *ret_at = domi_yaml_values_key_origin(from->values, key);
     return true;
@@ -107,14 +108,14 @@ static const char *find_origin(void *showing_, const domus_config_key *key, size
     const domi_effective *effective = showing->effective;
     struct domi_yaml_origin at;
 
-    if (find_in(effective, effective->newest, key, element, &at))
+    if (find_origin_in(effective, effective->newest, key, element, &at))
         return write_origin(showing, effective->newest, at);
-    if (find_in(effective, effective->first, key, element, &at))
+    if (find_origin_in(effective, effective->first, key, element, &at))
         return write_origin(showing, effective->first, at);
     return "program";
 }
 
-static void pass_on(void *showing_, const domus_config_shown *shown)
+static void pass_shown_key_on(void *showing_, const domus_config_shown *shown)
 {
     const struct showing *showing = showing_;
 
@@ -141,6 +142,6 @@ void domi_origins_show(const void *effective, domus_config_visit *visit, void *c
 {
     struct showing showing = {.effective = effective, .visit = visit, .context = context};
 
-    domus_config_show(showing.effective->config, find_origin, pass_on, &showing);
+    domus_config_show(showing.effective->config, find_origin, pass_shown_key_on, &showing);
     show_section(&showing);
 }

@@ -28,7 +28,7 @@ struct pass {
 };
 
 /* Returns the place in the source that libyaml's mark names. */
-static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t *mark)
+static struct domi_yaml_origin get_origin_of_mark(const struct pass *pass, const yaml_mark_t *mark)
 {
     return (struct domi_yaml_origin){
         .file = pass->file, .line = (uint32_t)mark->line + 1, .column = (uint32_t)mark->column + 1};
@@ -36,7 +36,7 @@ static struct domi_yaml_origin origin(const struct pass *pass, const yaml_mark_t
 
 /* Write the path of what is being read: the path of the innermost open node, and the key that was
  * read if its value is still to come. */
-static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
+static void write_current_path(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
 {
     path[0] = '\0';
     if (pass->depth == 0)
@@ -49,12 +49,12 @@ static void path_here(const struct pass *pass, char path[DOMI_YAML_PATH_SIZE])
     }
 }
 
-static int refuse_with(struct pass *pass, const yaml_mark_t *mark, const char *message)
+static int report_issue(struct pass *pass, const yaml_mark_t *mark, const char *message)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
-    path_here(pass, path);
-    domi_yaml_issues_add(pass->issues, origin(pass, mark), path, "%s", message);
+    write_current_path(pass, path);
+    domi_yaml_issues_add(pass->issues, get_origin_of_mark(pass, mark), path, "%s", message);
     return STOP;
 }
 
@@ -78,16 +78,16 @@ static int take_key(struct pass *pass, const yaml_event_t *event)
     uint32_t parent = pass->open[pass->depth - 1];
 
     if (event->type != YAML_SCALAR_EVENT)
-        return refuse_with(pass, &event->start_mark, "a key must be a single word");
+        return report_issue(pass, &event->start_mark, "a key must be a single word");
     if (!copy_scalar(pass->key, DOMI_YAML_KEY_MAX, event))
-        return refuse_with(pass, &event->start_mark, "a key is longer than 128 bytes");
+        return report_issue(pass, &event->start_mark, "a key is longer than 128 bytes");
     pass->keyed = true;
-    pass->key_at = origin(pass, &event->start_mark);
+    pass->key_at = get_origin_of_mark(pass, &event->start_mark);
 
     uint32_t twin = domi_yaml_tree_find(pass->tree, parent, pass->key);
     pass->duplicate = twin != 0;
     if (twin != 0) {
-        path_here(pass, path);
+        write_current_path(pass, path);
         domi_yaml_issues_add(pass->issues, pass->key_at, path, "duplicate key (first in line %u)",
                              pass->tree->nodes[twin].key_at.line);
     }
@@ -111,12 +111,12 @@ static void refuse_marks(struct pass *pass, const yaml_event_t *event)
         tag = event->data.sequence_start.tag;
     }
     if (event->type == YAML_ALIAS_EVENT || anchor != NULL)
-        refuse_with(pass, &event->start_mark, "anchors and aliases are not allowed");
+        report_issue(pass, &event->start_mark, "anchors and aliases are not allowed");
     if (tag != NULL)
-        refuse_with(pass, &event->start_mark, "tags are not allowed");
+        report_issue(pass, &event->start_mark, "tags are not allowed");
 }
 
-static enum domi_yaml_node_kind kind_of(const yaml_event_t *event)
+static enum domi_yaml_node_kind get_kind_of_event(const yaml_event_t *event)
 {
     return event->type == YAML_MAPPING_START_EVENT    ? DOMI_YAML_MAPPING
            : event->type == YAML_SEQUENCE_START_EVENT ? DOMI_YAML_SEQUENCE
@@ -126,7 +126,8 @@ static enum domi_yaml_node_kind kind_of(const yaml_event_t *event)
 static int take_node(struct pass *pass, const yaml_event_t *event)
 {
     uint32_t parent = pass->depth > 0 ? pass->open[pass->depth - 1] : 0, number;
-    struct domi_yaml_node node = {.kind = kind_of(event), .at = origin(pass, &event->start_mark)};
+    struct domi_yaml_node node = {.kind = get_kind_of_event(event),
+                                  .at = get_origin_of_mark(pass, &event->start_mark)};
     const char *value = NULL;
 
     node.dropped = pass->duplicate || event->type == YAML_ALIAS_EVENT;
@@ -134,18 +135,18 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
     if (event->type == YAML_SCALAR_EVENT) {
         value = pass->value;
         if (!copy_scalar(pass->value, DOMI_YAML_VALUE_MAX, event)) {
-            refuse_with(pass, &event->start_mark, "a value is longer than 4096 bytes");
+            report_issue(pass, &event->start_mark, "a value is longer than 4096 bytes");
             node.dropped = true;
             value = NULL;
         }
     } else if (node.kind != DOMI_YAML_SCALAR && pass->depth == DOMI_YAML_DEPTH_MAX) {
-        return refuse_with(pass, &event->start_mark, "nested deeper than 16 levels");
+        return report_issue(pass, &event->start_mark, "nested deeper than 16 levels");
     }
 
     int result =
         domi_yaml_tree_add(pass->tree, parent, &node, pass->keyed ? pass->key : "", value, &number);
     if (result == -E2BIG)
-        return refuse_with(pass, &event->start_mark, "the file holds more than 4096 values");
+        return report_issue(pass, &event->start_mark, "the file holds more than 4096 values");
     if (result < 0)
         return result;
     pass->keyed = pass->duplicate = false;
@@ -160,7 +161,7 @@ static int take_event(struct pass *pass, const yaml_event_t *event)
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
         if (pass->documents++ > 0)
-            return refuse_with(pass, &event->start_mark, "a second document; a file holds one");
+            return report_issue(pass, &event->start_mark, "a second document; a file holds one");
         return GO_ON;
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
@@ -204,7 +205,7 @@ static int take_error(struct pass *pass, const yaml_parser_t *parser, const char
         return -ENOMEM;
     if (parser->error == YAML_READER_ERROR)
         mark = mark_of_byte(text, size, parser->problem_offset);
-    domi_yaml_issues_add(pass->issues, origin(pass, &mark), "", "not YAML: %s%s%s",
+    domi_yaml_issues_add(pass->issues, get_origin_of_mark(pass, &mark), "", "not YAML: %s%s%s",
                          parser->problem != NULL ? parser->problem : "cannot be read",
                          parser->context != NULL ? " " : "",
                          parser->context != NULL ? parser->context : "");

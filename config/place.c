@@ -93,8 +93,8 @@ static cyaml_config_t libcyaml_config(void)
 
 /* Let libcyaml load the tree's skeleton. Returns 0; a positive error of libcyaml; -ENOMEM for each
  * error that means that memory ran out. */
-static int load(const struct domi_yaml_schema *schema, const struct domi_yaml_tree *tree,
-                struct domi_yaml_placed **ret_placed)
+static int load_skeleton(const struct domi_yaml_schema *schema, const struct domi_yaml_tree *tree,
+                         struct domi_yaml_placed **ret_placed)
 {
     cyaml_config_t config = libcyaml_config();
     struct skeleton skeleton = {0};
@@ -121,12 +121,12 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
 
     if (tree->count == 0 || tree->nodes[0].dropped)
         return 0; /* the file is empty, or nothing in it could be read */
-    result = load(schema, tree, ret_placed);
+    result = load_skeleton(schema, tree, ret_placed);
     if (result > 0) {
         domi_yaml_explain(schema, tree, issues);
         if (tree->nodes[0].dropped)
             return 0;
-        result = load(schema, tree, ret_placed);
+        result = load_skeleton(schema, tree, ret_placed);
     }
     if (result > 0) { /* the walk found no reason, so the message is libcyaml's */
         domi_yaml_issues_add(issues, tree->nodes[0].at, "", "%s",

@@ -22,7 +22,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void add(sums *to, const domus_profile *profile)
+static void add_profile_to_sums(sums *to, const domus_profile *profile)
 {
     to->messages += profile->replies + profile->exceptions + profile->asks + profile->notices +
                     profile->events + profile->reads;
@@ -40,18 +40,18 @@ static void add_pools(sums *to, domus_system *system)
         const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
         for (uint32_t j = 0; pool != NULL && domus_pool_profile(pool, j, &runner, &profile) == 0;
              j++)
-            add(to, &profile);
+            add_profile_to_sums(to, &profile);
     }
 }
 
-static sums count_all(domus_system *system)
+static sums sum_all_profiles(domus_system *system)
 {
     sums all = {0};
     domus_profile profile;
 
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         if (domus_system_profile(system, i, &profile) == 0)
-            add(&all, &profile);
+            add_profile_to_sums(&all, &profile);
     }
     add_pools(&all, system);
     return all;
@@ -72,14 +72,14 @@ static void write_memory(domus_system *system, char *text, size_t size)
 
 void domi_rates_begin(domi_rates *ret_rates, domus_system *system)
 {
-    *ret_rates = (domi_rates){.messages = count_all(system).messages, .at_ns = now_ns()};
+    *ret_rates = (domi_rates){.messages = sum_all_profiles(system).messages, .at_ns = now_ns()};
 }
 
 void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_t size)
 {
     char memory[96];
     uint64_t at_ns = now_ns(), passed_ns = at_ns - rates->at_ns;
-    sums now = count_all(system);
+    sums now = sum_all_profiles(system);
     double rate = passed_ns != 0 ? (double)(now.messages - rates->messages) * (double)SECOND /
                                        (double)passed_ns
                                  : 0.0;

@@ -9,7 +9,7 @@
 
 /* The counts of the last line, from which the next rates are reckoned. */
 typedef struct domi_rates {
-    uint64_t messages; /* that were handled, and pieces of bytes */
+    uint64_t messages; /* the number of handled messages and pieces of bytes */
     uint64_t at_ns;    /* when they were counted */
 } domi_rates;
 

@@ -53,7 +53,7 @@ static int put_value(const domus_config_key *key, unsigned char *holder, const c
     return domus_config_key_put(key, holder, number, NULL, error, error_size);
 }
 
-static char *element_of(const domus_config_key *key, unsigned char *holder, uint32_t index)
+static char *get_text_element(const domus_config_key *key, unsigned char *holder, uint32_t index)
 {
     return (char *)holder + key->offset + index * text_size(key);
 }
@@ -81,7 +81,7 @@ static int put_preset_list(const domus_config_key *key, unsigned char *holder, c
         }
         memcpy(text, rest, length);
         text[length] = '\0';
-        if (put_text(key, element_of(key, holder, count++), text, error, error_size) < 0)
+        if (put_text(key, get_text_element(key, holder, count++), text, error, error_size) < 0)
             return -EINVAL;
         rest += length + (rest[length] == ',');
     }
@@ -168,7 +168,7 @@ static const char *path_fault(const domus_section *section, uint32_t row)
 }
 
 /* Returns whether domus has a key or a section of that name. */
-static bool is_taken(const char *name)
+static bool is_key_of_domus(const char *name)
 {
     const domus_config_key *key;
     size_t length = strlen(name);
@@ -185,7 +185,7 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
     char message[MESSAGE_SIZE];
     const char *fault = NULL;
 
-    if (!name_is_valid(section->name, strlen(section->name)) || is_taken(section->name))
+    if (!name_is_valid(section->name, strlen(section->name)) || is_key_of_domus(section->name))
         fault = "the name is none, or domus has it";
     else if (section->size > DOMUS_SECTION_BYTES_MAX)
         fault = "the struct is too large";
@@ -257,8 +257,8 @@ static void apply_list(struct domi_section_values *values, const domus_config_ke
 
     for (uint32_t i = 0; i < placed->count; i++) {
         uint32_t number = placed->elements[i];
-        if (put_text(key, element_of(key, values->holder, i), domi_yaml_tree_value(tree, number),
-                     message, sizeof message) < 0)
+        if (put_text(key, get_text_element(key, values->holder, i),
+                     domi_yaml_tree_value(tree, number), message, sizeof message) < 0)
             add_issue(tree, number, message, issues);
     }
     set_count(key, values->holder, placed->count);

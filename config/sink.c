@@ -53,7 +53,7 @@ typedef struct place {
 } place;
 
 struct domi_sink {
-    const char *name; /* of the file, for messages */
+    const char *name; /* the name of the file, for error messages */
     int fd;           /* the descriptor that lines are written to */
     uint32_t count;   /* how many places there are */
     place *places;    /* a ring of `count` places */
@@ -67,7 +67,7 @@ struct domi_sink {
     bool stuck;            /* the thread has not ended */
     domi_kept_lines *kept; /* the last lines; NULL: they are not kept */
 
-    /* Only the sink's thread uses these three. */
+    /* Only the sink's thread uses these three fields. */
     uint64_t noted;  /* the next place whose line is kept; `head` or more */
     uint64_t head;   /* the next place that is written out; it wraps */
     uint64_t untold; /* dropped lines that the log does not tell of yet */
@@ -125,10 +125,10 @@ static void fill_end(domi_sink *sink, place *filled, uint64_t position)
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-    /* release: pairs with filled_at(), so that the sink's thread sees the whole line. */
+    /* release: pairs with get_filled_place(), so that the sink's thread sees the whole line. */
     atomic_store_explicit(&filled->sequence, free_sequence(sink, position) + 1,
                           memory_order_release);
-    /* it fails only if two billion posts wait already, and then the thread wakes anyway */
+    /* sem_post() fails only at two billion waiting posts, and then the thread wakes anyway */
     (void)sem_post(&sink->left);
 }
 
@@ -204,7 +204,7 @@ uint64_t domi_sink_dropped(void *sink)
 /* --- the thread: keeping ---------------------------------------------------------------------- */
 
 /* Returns the place at a position, if it is filled; NULL if it is not. */
-static place *filled_at(domi_sink *sink, uint64_t position)
+static place *get_filled_place(domi_sink *sink, uint64_t position)
 {
     place *at = &sink->places[position % sink->count];
 
@@ -249,7 +249,7 @@ static void keep_lines(domi_sink *sink)
 
     if (sink->kept == NULL)
         return;
-    while ((next = filled_at(sink, sink->noted)) != NULL) {
+    while ((next = get_filled_place(sink, sink->noted)) != NULL) {
         keep_place(sink, next);
         sink->noted++;
     }
@@ -257,8 +257,8 @@ static void keep_lines(domi_sink *sink)
 
 /* --- the thread: writing ---------------------------------------------------------------------- */
 
-/* Sleep for so long. This is by a futex, because a filter of system calls may refuse poll(). */
-static void rest(long ms)
+/* Sleep for `ms` milliseconds, by a futex, because a filter of system calls may refuse poll(). */
+static void sleep_ms(long ms)
 {
     struct timespec until;
     sem_t never;
@@ -289,7 +289,7 @@ static bool wait_for_reader(domi_sink *sink)
     }
 }
 
-static bool write_all(domi_sink *sink, const char *bytes, size_t size)
+static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
 {
     while (size != 0) {
         if (!wait_for_reader(sink))
@@ -300,7 +300,7 @@ static bool write_all(domi_sink *sink, const char *bytes, size_t size)
             size -= (size_t)written;
         } else if (errno == EAGAIN) {
             keep_lines(sink);
-            rest(LOOK_MS); /* another process has filled the pipe, or poll() is refused */
+            sleep_ms(LOOK_MS); /* another process has filled the pipe, or poll() is refused */
         } else if (errno != EINTR) {
             return false;
         }
@@ -311,7 +311,7 @@ static bool write_all(domi_sink *sink, const char *bytes, size_t size)
 /* Write `lines` lines. If they could not all be written, they all count as dropped. */
 static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_t lines)
 {
-    if (write_all(sink, bytes, size))
+    if (write_all_bytes(sink, bytes, size))
         return;
     sink->untold += lines;
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
@@ -325,7 +325,7 @@ static void tell_dropped(domi_sink *sink)
         return;
     int length = snprintf(line, sizeof line, "%.128s: warning: %llu log lines were dropped\n",
                           sink->name, (unsigned long long)sink->untold);
-    if (write_all(sink, line, (size_t)length))
+    if (write_all_bytes(sink, line, (size_t)length))
         sink->untold = 0;
 }
 
@@ -376,7 +376,7 @@ static void *run_writer(void *sink_)
         /* acquire: pairs with domi_sink_close(), so that lines left before it are seen below. */
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
-        while ((next = filled_at(sink, sink->head)) != NULL) {
+        while ((next = get_filled_place(sink, sink->head)) != NULL) {
             keep_lines(sink);
             write_place(sink, next);
             read_end(sink, next);
@@ -457,7 +457,7 @@ static bool join_within(pthread_t thread, uint64_t ns)
     while (pthread_tryjoin_np(thread, NULL) != 0) {
         if (now_ns() >= until_ns)
             return false;
-        rest(1);
+        sleep_ms(1);
     }
     return true;
 }

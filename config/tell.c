@@ -55,7 +55,7 @@ static void write_flag(FILE *out, const char *name, bool is_set)
         (void)fprintf(out, ", \"%s\": true", name);
 }
 
-static void begin(FILE *out, const domus_program *program, domi_tell what)
+static void begin_answer(FILE *out, const domus_program *program, domi_tell what)
 {
     (void)fprintf(out, "{\"tell\": \"%s\"", domi_tell_words[what]);
     write_member(out, "program", program->name);
@@ -204,7 +204,7 @@ static void write_section(FILE *out, const domus_program *program)
 
 void domi_tell_keys(FILE *out, const domus_program *program)
 {
-    begin(out, program, DOMI_TELL_KEYS);
+    begin_answer(out, program, DOMI_TELL_KEYS);
     (void)fprintf(out, ", \"listeners_max\": %d, \"pools_max\": %d", DOMUS_LISTENERS_MAX,
                   DOMUS_POOLS_MAX);
     if (program->section != NULL)
@@ -224,7 +224,7 @@ void domi_tell_keys(FILE *out, const domus_program *program)
 /* The output of a walk over values. */
 struct writing {
     FILE *out;
-    const char *before; /* what stands before the next row */
+    const char *before; /* the text to write before the next row */
 };
 
 /* Write a row; this is a domus_config_visit. */
@@ -244,7 +244,7 @@ void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml 
 {
     struct writing writing = {.out = out, .before = "\n"};
 
-    begin(out, program, DOMI_TELL_VALUES);
+    begin_answer(out, program, DOMI_TELL_VALUES);
     (void)fputs(", \"right\": true, \"keys\": [", out);
     domus_yaml_show(yaml, write_shown_key, &writing);
     (void)fputs("]}\n", out);
@@ -252,6 +252,6 @@ void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml 
 
 void domi_tell_right(FILE *out, const domus_program *program, domi_tell what, bool right)
 {
-    begin(out, program, what);
+    begin_answer(out, program, what);
     (void)fprintf(out, ", \"right\": %s}\n", right ? "true" : "false");
 }

@@ -39,8 +39,8 @@ static const char *find_fault(const struct domi_yaml_tree *tree, uint32_t number
 }
 
 /* Report a node, and drop the list. */
-static void refuse(struct domi_yaml_tree *tree, uint32_t list, uint32_t number, const char *message,
-                   struct domi_yaml_issues *issues)
+static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list, uint32_t number,
+                                      const char *message, struct domi_yaml_issues *issues)
 {
     char path[DOMI_YAML_PATH_SIZE];
 
@@ -58,19 +58,20 @@ static bool write_list(struct domi_yaml_tree *tree, uint32_t list,
 
     text[0] = '\0';
     for (uint32_t child = tree->nodes[list].first; child != 0; child = tree->nodes[child].next) {
-        if (tree->nodes[child].dropped) { /* it was reported, as too long a value is */
+        if (tree->nodes[child].dropped) { /* the fault of this node was reported before */
             tree->nodes[list].dropped = true;
             return false;
         }
         const char *fault = find_fault(tree, child);
         if (fault != NULL) {
-            refuse(tree, list, child, fault, issues);
+            report_node_and_drop_list(tree, list, child, fault, issues);
             return false;
         }
         const char *value = domi_yaml_tree_value(tree, child);
         size_t size = strlen(value);
         if (used + 1 + size > DOMI_YAML_VALUE_MAX) {
-            refuse(tree, list, list, "the list is longer than 4096 bytes", issues);
+            report_node_and_drop_list(tree, list, list, "the list is longer than 4096 bytes",
+                                      issues);
             return false;
         }
         if (used != 0)

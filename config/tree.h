@@ -24,10 +24,10 @@ struct domi_yaml_node {
     enum domi_yaml_node_kind kind; /* mapping, sequence or scalar */
     bool dropped; /* the node is wrong and was reported; it and all below it are ignored */
     uint32_t parent, first, last, next;
-    uint32_t place; /* its index among its parent's children, from 0 */
+    uint32_t place; /* the node's index among its parent's children, from 0 */
     uint32_t count; /* how many children it has */
     size_t key;   /* offset in `text` of the node's key; an element of a sequence has the key "" */
-    size_t value; /* of a scalar: the offset of its value in `text` */
+    size_t value; /* for a scalar: the offset of its value in `text` */
     /* where the key stands; of a sequence's element: the same as `at` */
     struct domi_yaml_origin key_at;
     struct domi_yaml_origin at; /* where the value stands */

@@ -140,8 +140,8 @@ static void add_issue(const struct apply *apply, uint32_t number, const char *me
 
 /* Parse a node as the value of `key`, check it and store it in `holder`. Returns false, with an
  * issue added, if it is wrong. */
-static bool put(const struct apply *apply, const domus_config_key *key, void *holder,
-                uint32_t number)
+static bool store_checked_value(const struct apply *apply, const domus_config_key *key,
+                                void *holder, uint32_t number)
 {
     const char *text = domi_yaml_tree_value(apply->tree, number);
     char message[MESSAGE_SIZE];
@@ -157,15 +157,15 @@ static bool put(const struct apply *apply, const domus_config_key *key, void *ho
 
 /* A key with two rows is a count or, if its text ends with '%', a share. The one is set, and the
  * other becomes 0. */
-static bool put_either(const struct apply *apply, const domus_config_key *count,
-                       const domus_config_key *share, uint32_t number)
+static bool store_count_or_share(const struct apply *apply, const domus_config_key *count,
+                                 const domus_config_key *share, uint32_t number)
 {
     const char *text = domi_yaml_tree_value(apply->tree, number);
     size_t length = strlen(text);
     bool percent = length > 0 && text[length - 1] == '%';
     domus_config *config = &apply->values->config;
 
-    if (!put(apply, percent ? share : count, config, number))
+    if (!store_checked_value(apply, percent ? share : count, config, number))
         return false;
     return domus_config_key_put(percent ? count : share, config, 0, NULL, NULL, 0) == 0;
 }
@@ -183,9 +183,9 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
             continue;
         next = domus_config_key_get(row + 1);
         if (next != NULL && strcmp(next->path, key->path) == 0)
-            done = put_either(apply, key, next, number);
+            done = store_count_or_share(apply, key, next, number);
         else
-            done = put(apply, key, &values->config, number);
+            done = store_checked_value(apply, key, &values->config, number);
         if (!done)
             continue;
         values->value_origins[row] = apply->tree->nodes[number].at;
@@ -202,7 +202,7 @@ static void put_listener(const struct apply *apply, const struct domi_yaml_place
     for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
         uint32_t number = placed->node[k];
 
-        if (number == 0 || !put(apply, key, &values->listeners[index], number))
+        if (number == 0 || !store_checked_value(apply, key, &values->listeners[index], number))
             continue;
         values->listener_origins[index][k] = apply->tree->nodes[number].at;
         values->listeners_given[index] |= UINT64_C(1) << k;
@@ -221,7 +221,7 @@ static void put_pool(const struct apply *apply, const struct domi_yaml_placed_po
     for (size_t k = 0; (key = domus_config_pool_key_get(k)) != NULL; k++) {
         uint32_t number = placed->node[k];
 
-        if (number == 0 || !put(apply, key, &values->pools[index], number))
+        if (number == 0 || !store_checked_value(apply, key, &values->pools[index], number))
             continue;
         values->pool_origins[index][k] = apply->tree->nodes[number].at;
         values->pools_given[index] |= UINT64_C(1) << k;
@@ -232,7 +232,7 @@ static void put_pool(const struct apply *apply, const struct domi_yaml_placed_po
 }
 
 /* Complain if an element, whose node is `number`, lacks a key that has no default. */
-static void require(const struct apply *apply, const domus_config_key *key, uint32_t number)
+static void require_key(const struct apply *apply, const domus_config_key *key, uint32_t number)
 {
     char message[MESSAGE_SIZE];
 
@@ -260,7 +260,7 @@ static void add_pool(const struct apply *apply, const struct domi_yaml_placed_po
                      key->preset_text != NULL ? key->preset_text : "");
         else
             domus_config_key_put(key, &values->pools[index], key->preset, NULL, NULL, 0);
-        require(apply, key, number);
+        require_key(apply, key, number);
     }
     put_pool(apply, placed, index);
 }
@@ -284,7 +284,7 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
             values->texts[index][k][0] = '\0';
         if (!is_text(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
-        require(apply, key, number);
+        require_key(apply, key, number);
     }
     put_listener(apply, placed, index);
 }
@@ -305,7 +305,7 @@ static void apply_listeners(const struct apply *apply, const struct domi_yaml_pl
             add_listener(apply, &placed->listeners[n++], child);
 }
 
-/* The same with the pools. */
+/* Apply the pools of a document in the same way as its listeners. */
 static void apply_pools(const struct apply *apply, const struct domi_yaml_placed *placed)
 {
     uint32_t list = domi_yaml_tree_find(apply->tree, 0, DOMI_YAML_POOLS), n = 0;

@@ -49,7 +49,7 @@ struct domi_yaml_values {
     /* for each element the keys that a source has given, a bit for each row of their table */
     uint64_t listeners_given[DOMUS_LISTENERS_MAX];
     uint64_t pools_given[DOMUS_POOLS_MAX];
-    struct domi_section_values own; /* of the program */
+    struct domi_section_values own; /* the values of the program's section */
 };
 
 /* Fill in the defaults; `values` is zeroed. `section` may be NULL. The origin of each value is file

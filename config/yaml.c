@@ -187,7 +187,7 @@ static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
     return result;
 }
 
-static int read_all(int file, char *text, size_t size_max, size_t *ret_size)
+static int read_whole_file(int file, char *text, size_t size_max, size_t *ret_size)
 {
     size_t size = 0;
     ssize_t got = 1;
@@ -213,7 +213,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size)
     if (result < 0)
         return result;
     text = domi_yaml_memory_realloc(NULL, NULL, FILE_BYTES_MAX + 1);
-    result = text == NULL ? -ENOMEM : read_all(file, text, FILE_BYTES_MAX + 1, ret_size);
+    result = text == NULL ? -ENOMEM : read_whole_file(file, text, FILE_BYTES_MAX + 1, ret_size);
     close(file);
     if (result < 0)
         domi_yaml_memory_realloc(NULL, text, 0);
@@ -272,7 +272,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
 }
 
 /* Set one value from a text as "io.backend=epoll". */
-static int set_from(domus_yaml *yaml, uint32_t source, const char *assignment)
+static int set_value_from_text(domus_yaml *yaml, uint32_t source, const char *assignment)
 {
     const struct domi_yaml_origin at = {.file = source};
     char shown[DOMI_YAML_PATH_SIZE];
@@ -289,7 +289,7 @@ static int set_from(domus_yaml *yaml, uint32_t source, const char *assignment)
 
 int domus_yaml_set(domus_yaml *yaml, const char *assignment)
 {
-    return set_from(yaml, SET_NAME, assignment);
+    return set_value_from_text(yaml, SET_NAME, assignment);
 }
 
 int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment)
@@ -297,7 +297,7 @@ int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignm
     uint32_t number = 0;
     int result = name_source(yaml, source, &number);
 
-    return result < 0 ? result : set_from(yaml, number, assignment);
+    return result < 0 ? result : set_value_from_text(yaml, number, assignment);
 }
 
 static void add_fault(const domus_config_fault *fault, void *context)
