@@ -43,7 +43,8 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     }
     if ((house->marks & DOMI_MARKS_SPECIAL) != 0) {
         settle_marked_house(manager, house, handled);
-        /* A stop that a stand-in does not see here comes with a node. */
+        /* If a stand-in misses a stop here, the node of that stop still arrives and makes the house
+         * ready. */
         if (may_end)
             life = domi_house_life(house);
     }

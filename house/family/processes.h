@@ -27,7 +27,7 @@ typedef struct domi_processes {
     alignas(DOMI_LINES) domi_spinlock lock;
     domi_living *lists[2]; /* not told, told; the newest first */
     domi_counter count;    /* entries of both; written under the lock */
-    domi_counter untold;   /* entries of the first list; written under the lock */
+    domi_counter untold;   /* the number of processes that were not told; written under the lock */
 } domi_processes;
 
 /* A system without processes: its memory is zeroed, and this makes the lock. */

@@ -133,8 +133,8 @@ static inline bool domi_belts_have_mail(const domi_manager *manager, memory_orde
     if (manager->belts.starved)
         return false;
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
-        /* acquire: this is no part of a park, because a thread that parks has turned
-         * its belts off. */
+        /* acquire is enough, seq_cst is not needed: a thread that parks has turned its belts off
+         * before, so this look is no part of a park. */
         if (domi_belt_peek(belt, memory_order_acquire) != NULL)
             return true;
     }

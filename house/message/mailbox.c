@@ -207,8 +207,8 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
 {
     manager->memory.busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
-    /* The old value may be out of date: a put may take memory, and to take some may be how this
-     * thread hears of a change of the level. */
+    /* The earlier value of `busy` may be out of date: a put may take memory, and a thread that
+     * takes memory may learn that the level of memory has changed. */
     manager->memory.busy = manager->memory.pressure_seen >= DOMUS_MEMORY_CRITICAL;
     return error;
 }
