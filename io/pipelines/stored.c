@@ -1,4 +1,4 @@
-/* Turns the bytes that stages have made into buffers; see the header. */
+/* This file turns the bytes that stages have made into buffers, as the header says. */
 #include "io/pipelines/stored.h"
 
 #include "io/channels/crowd.h"

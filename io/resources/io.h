@@ -177,7 +177,7 @@ typedef struct domi_worst {
 typedef struct domi_sweep {
     domi_io_timer timer; /* fires when the next step is due */
     uint32_t next;       /* the slot at which the next step begins */
-    uint64_t begun_ns;   /* when this pass began */
+    uint64_t begun_ns;   /* the time at which this pass over the channels began */
     /* Channels with deaf peers that this pass has found; those that hold most come first. */
     domi_worst worst[DOMI_WORST_MAX];
     uint32_t worst_count; /* entries of `worst` in use */

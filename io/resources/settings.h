@@ -35,7 +35,7 @@ typedef struct domi_channel_settings {
     uint64_t rate_grace_ns;      /* time over which that rate is measured */
     uint64_t requests_max;       /* conversations of on_read at a time; 0: no bound */
     uint64_t inflight_max;       /* asks that are with the peer at a time */
-    uint64_t ask_queue_max;      /* asks that wait to be sent */
+    uint64_t ask_queue_max;      /* the most asks that may wait to be sent */
     uint64_t answer_timeout_ns;  /* time for the answer to an ask; 0: no bound */
     uint64_t body_timeout_ns; /* time for which the body of an answer may be unread; 0: no bound */
     uint64_t head_timeout_ns; /* time for the head of a message; 0: no bound */
