@@ -93,7 +93,7 @@ static uint32_t visit_all_notes(domus_watchdog *watchdog,
     return sum;
 }
 
-/* Begin a period with one of them, as an `act` of visit_all_notes(). */
+/* Begin a period: note the beat of one thread or runner. Called as `act` of visit_all_notes(). */
 static uint32_t begin_period(note *own, bool rests, uint64_t beat)
 {
     (void)rests;

@@ -343,7 +343,7 @@ static void end_actors(domus_pool *pool)
     domi_system_note_left(pool->system, home);
     domi_thread_manager = home;
     home->ending.has_stopped = true;
-    domi_slots_walk(home, sort_inbox, home); /* mail that was put and never taken is late */
+    domi_slots_walk(home, sort_inbox, home); /* sorts late mail: put, but never taken */
     domi_manager_end_actors(home);
     domi_slots_walk(home, sort_inbox, home); /* sorts the messages that an on_stop has sent */
     domi_thread_manager = outer;

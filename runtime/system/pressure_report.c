@@ -1,4 +1,4 @@
-/* Which shortage is told, and that each is told once. */
+/* This file decides which shortage of memory is logged, and that each one is logged once. */
 #include "runtime/system/pressure_report.h"
 
 #include "runtime/system/log.h"
