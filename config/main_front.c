@@ -185,7 +185,7 @@ const domus_pipeline_stage *domi_fronts_find_servers(void)
 void domi_fronts_close(bool is_stuck)
 {
     if (atomic_load(&fronts.is_read))
-        return; /* `count` is read by the helper thread, too */
+        return; /* the helper thread that reads the files may still use the list of fronts */
     if (!is_stuck)
         for (uint32_t i = 0; i < fronts.count; i++)
             fronts.table->close(fronts.each[i].state);
