@@ -155,9 +155,9 @@
     case DOMI_PLACE:;                                                                              \
     } while (0)
 
-/* The same, for sequences that hold something which they have to give back: when the verb cannot
- * begin, the sequence does not end but goes on at once, and `answer` has the error. The payload of
- * an ask is the caller's then. */
+/* Suspend as DOMUS_AWAIT() does, in sequences that hold something which they have to give back:
+ * when the verb cannot begin, the sequence does not end but goes on at once, and `answer` has the
+ * error. The payload of an ask is the caller's then. */
 #define DOMUS_TRY_AWAIT(...)                                                                       \
     do {                                                                                           \
         *domi_place = DOMI_PLACE;                                                                  \

@@ -240,12 +240,15 @@ DOMUS_API int domus_cluster_find_node(domus_cluster *cluster, const char *name,
 DOMUS_API int domus_cluster_register(domus_stack *stack, domus_cluster *cluster, const char *name,
                                      uint64_t timeout_ns, domus_resumed *then);
 
-/* Give a name of the running actor back. Errors: -ENOENT when it is not this actor's; as above. */
+/* Give a name of the running actor back. Errors: -ENOENT when it is not this actor's; -EHOSTDOWN
+ * when this node has no lease; -EOPNOTSUPP when the servers have no JetStream; and those of
+ * domus/nats_kv.h. */
 DOMUS_API int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluster, const char *name,
                                        uint64_t timeout_ns, domus_resumed *then);
 
 /* Find the actor that has a name. The answer is a domus_cluster_found. Errors: -ENOENT; -EHOSTDOWN
- * when no server answers; as above. */
+ * when no server answers; -EOPNOTSUPP when the servers have no JetStream; and those of
+ * domus/nats_kv.h. */
 DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
                                  uint64_t timeout_ns, domus_resumed *then);
 
@@ -350,7 +353,7 @@ DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const cha
  * time for as long as it takes the first one to notice.
  *
  * The promises of domus/grain.h hold with these additions. Messages of one sender to one grain stay
- * in order while a part moves; what was on the way to a node that goes down is lost, as above. An
+ * in order while a part moves; what was on the way to a node that goes down is lost. An
  * ask also fails with
  *
  *   -EHOSTDOWN   its node went down; or no node had the part for down_after_ns

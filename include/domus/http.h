@@ -138,7 +138,7 @@ DOMUS_API const char *domus_http_method_name(domus_http_method method);
  * would become its digits. Segments "." and ".." are not taken out; "%2e" is one of these then. The
  * query is as it was sent. */
 typedef struct domus_http_request {
-    domus_slice target; /* "/path?query", "*", or "http://host/path"; its escapes are as above */
+    domus_slice target; /* "/path?query", "*", or "http://host/path"; escapes in normal form */
     domus_slice fields; /* "name: value\r\n" for each (domus_http_field(), domus_http_add()) */
     domus_slice body;   /* the whole body; empty if there is none, or it comes in pieces */
     domus_body stream;  /* of a received body that comes in pieces; else of number 0 */

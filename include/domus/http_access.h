@@ -85,8 +85,9 @@ DOMUS_API extern const domus_http_part domus_http_access_log;
  * domus_spawn(). */
 DOMUS_API int domus_http_access_open(domus_stack *stack, domus_http_access *access);
 
-/* The same for a foreign thread, at the start of a program: the actor ends with the system. Returns
- * as above, and as domus_outside_spawn(). Thread-safety: any foreign thread. */
+/* Make the actor that writes the lines, from a foreign thread, at the start of a program: it ends
+ * with the system. Returns as domus_http_access_open(), and as domus_outside_spawn().
+ * Thread-safety: any foreign thread. */
 DOMUS_API int domus_outside_http_access_open(domus_system *system, domus_http_access *access);
 
 /* Write the lines that are left, and free the queue, when no system uses it any more; it may block.

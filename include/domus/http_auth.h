@@ -57,9 +57,9 @@ DOMUS_API int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_ba
 /* Read the token of "Authorization: Bearer ...". The slice owns nothing, and is valid as long as
  * the fields.
  *
- * Returns 0; -ENOENT as above; -EINVAL for two such fields, for an empty token, and for one with
- * other characters than letters, digits, "-._~+/" and "=" at its end; -EMSGSIZE beyond
- * DOMUS_HTTP_TOKEN_MAX. */
+ * Returns 0; -ENOENT without the field, or for another scheme; -EINVAL for two such fields, for an
+ * empty token, and for one with other characters than letters, digits, "-._~+/" and "=" at its
+ * end; -EMSGSIZE beyond DOMUS_HTTP_TOKEN_MAX. */
 DOMUS_API int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token);
 
 /* Returns whether a text that a peer has given is a secret. The time depends on the sizes alone. */

@@ -50,10 +50,10 @@
  * Errors of an ask: -EINVAL for what is no address or no request; -EPROTONOSUPPORT for https
  * without `secure`, and for other schemes; -EACCES for a server of https that was not accepted, and
  * other errors of the handshake (domus/tls.h), which further requests also get for up to
- * `backoff_ns`; -EBUSY, -ELOOP, -EPIPE, -ETIMEDOUT as above; -ENOBUFS when `queue_max` requests
- * wait; -EMSGSIZE for an answer beyond the limits; the error of the connect (domus/connect.h),
- * which further requests also get for up to `backoff_ns`; -EOPNOTSUPP for an upgrade; -ENOMEM.
- * Cookies are not kept.
+ * `backoff_ns`; -EBUSY, -ELOOP, -EPIPE and -ETIMEDOUT as the text before says; -ENOBUFS when
+ * `queue_max` requests wait; -EMSGSIZE for an answer beyond the limits; the error of the connect
+ * (domus/connect.h), which further requests also get for up to `backoff_ns`; -EOPNOTSUPP for an
+ * upgrade; -ENOMEM. Cookies are not kept.
  *
  * Thread-safety of the functions here: as they say. The address may be asked from any thread. */
 #ifndef DOMUS_HTTP_CLIENT_H

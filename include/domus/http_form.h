@@ -66,8 +66,8 @@ DOMUS_API int64_t domus_http_form_text(const domus_http_form *form, const char *
                                        size_t room);
 
 /* Read a number, in digits with perhaps a '-' before them, without zeros before it, and without
- * spaces. Returns 0; -ENOENT and -ENOTUNIQ as above; -EINVAL when it is no number, also for an
- * empty field; -ERANGE when it is below `least` or above `most`. */
+ * spaces. Returns 0; -ENOENT without such a field; -ENOTUNIQ when there are several; -EINVAL when
+ * it is no number, also for an empty field; -ERANGE when it is below `least` or above `most`. */
 DOMUS_API int domus_http_form_number(const domus_http_form *form, const char *name, int64_t least,
                                      int64_t most, int64_t *ret_number);
 

@@ -191,8 +191,9 @@ static inline int domus_http_reply_json(domus_stack *stack, uint16_t status,
     return error;
 }
 
-/* The same with status 200 for a GET: with an ETag, and 304 if the client has the answer already
- * (domus/http_tag.h). Not for what changes anything, whose conditions are looked at before. */
+/* Answer a GET with a value as JSON, as domus_http_reply_json() does, with status 200, an ETag, and
+ * 304 if the client has the answer already (domus/http_tag.h). Not for what changes anything, whose
+ * conditions are looked at before. */
 static inline int domus_http_reply_json_tagged(domus_stack *stack, const domus_json_table *table,
                                                const void *value)
 {

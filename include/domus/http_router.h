@@ -57,9 +57,9 @@ DOMUS_API domus_http_match domus_http_find_route(const domus_http_route *routes,
 /* The value of the segment "{name}"; the empty slice if the route has no such segment. */
 DOMUS_API domus_slice domus_http_route_value(const domus_http_match *match, const char *name);
 
-/* The same for a whole number, in digits with perhaps a '-' before them, and without zeros before
- * it. Returns 0; -ENOENT if the route has no such segment; -EINVAL when it is no number; -ERANGE
- * when it is below `least` or above `most`. */
+/* Read the value of a segment as a whole number, in digits with perhaps a '-' before them, and
+ * without zeros before it. Returns 0; -ENOENT if the route has no such segment; -EINVAL when it is
+ * no number; -ERANGE when it is below `least` or above `most`. */
 DOMUS_API int domus_http_route_number(const domus_http_match *match, const char *name,
                                       int64_t least, int64_t most, int64_t *ret_number);
 

@@ -318,7 +318,7 @@ DOMUS_API int domus_json_read(const domus_json_table *table, const domus_json_op
                               const void *bytes, size_t size, void *ret_value,
                               domus_json_memory *ret_memory, domus_json_error *ret_error);
 
-/* The same from a slice, such as the body of a request. */
+/* Read a value from a slice, such as the body of a request. Returns as domus_json_read(). */
 DOMUS_API int domus_json_read_slice(const domus_json_table *table,
                                     const domus_json_options *options, domus_slice bytes,
                                     void *ret_value, domus_json_memory *ret_memory,

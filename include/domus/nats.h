@@ -154,8 +154,8 @@ DOMUS_API int domus_nats_set_subject(domus_nats_publish *publish, const char *su
 DOMUS_API int domus_nats_set_reply(domus_nats_publish *publish, const char *reply);
 DOMUS_API int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t size);
 
-/* Set the subject to that to which an answer of `message` goes. Returns as above; -EINVAL if none
- * is wanted. */
+/* Set the subject to that to which an answer of `message` goes. Returns as
+ * domus_nats_set_subject(); -EINVAL if none is wanted. */
 DOMUS_API int domus_nats_set_reply_of(domus_nats_publish *publish,
                                       const domus_nats_message *message);
 

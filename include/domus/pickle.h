@@ -169,8 +169,8 @@ struct domus_pickle_table {
 #define DOMUS_PICKLE(field_number, type, field, sort)                                              \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field), DOMUS_PICKLE_##sort
 
-/* The same for a member that is an array: T member[n]. All its elements are written. If fewer
- * are read, the others get their default; more are refused with -EMSGSIZE. */
+/* A row, as DOMUS_PICKLE(), for a member that is an array: T member[n]. All its elements are
+ * written. If fewer are read, the others get their default; more are refused with -EMSGSIZE. */
 #define DOMUS_PICKLE_ARRAY(field_number, type, field, sort)                                        \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
         DOMUS_PICKLE_SHAPE_(FIXED, type, field), .count_max = DOMUS_PICKLE_COUNT_(type, field),    \
@@ -363,8 +363,8 @@ DOMUS_API int domus_pickle(const domus_picklers *picklers, const domus_pickle_co
                            const domus_type *type, const void *payload, domus_appender *to,
                            char *error, size_t error_size);
 
-/* The same into a buffer of the caller; beyond its `size` the result is -EMSGSIZE. `ret_size` gets
- * the number of bytes. */
+/* Write a message, as domus_pickle() appends it, into a buffer of the caller; `ret_size` gets the
+ * number of bytes. Returns as domus_pickle(); -EMSGSIZE beyond `size`. */
 DOMUS_API int domus_pickle_into(const domus_picklers *picklers, const domus_pickle_context *context,
                                 const domus_type *type, const void *payload, void *buffer,
                                 size_t size, size_t *ret_size, char *error, size_t error_size);

@@ -255,8 +255,9 @@ DOMUS_API int domus_system_behaviours(const struct domus_system *system, uint32_
                                       domus_behaviour_profile *ret_behaviours, uint32_t max,
                                       uint32_t *ret_count);
 
-/* The same for all runners of a pool together; and for foreign threads and detached actors together
- * (domus/detached.h). Both return 0. Thread-safety: likewise. */
+/* Read what each behaviour did, as domus_system_behaviours() does, on all runners of a pool
+ * together; and on foreign threads and by detached actors together (domus/detached.h). Both return
+ * 0. Thread-safety: as domus_system_profile(). */
 DOMUS_API int domus_pool_behaviours(const struct domus_pool *pool,
                                     domus_behaviour_profile *ret_behaviours, uint32_t max,
                                     uint32_t *ret_count);

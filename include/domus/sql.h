@@ -278,7 +278,7 @@ DOMUS_API extern const domus_type domus_sql_result_type;
 /* The words of a database about a failure. All texts are cut where they do not fit, and bytes that
  * do not print are "?". Do not show it to strangers. */
 typedef struct domus_sql_error {
-    int error;         /* the negative errno, as above */
+    int error;         /* the negative errno, as the head of this header lists them */
     uint32_t position; /* in the statement, counted in characters from 1; 0: not known */
     char sqlstate[8];  /* five letters and digits; "": it is the library's own */
     char message[256];
@@ -299,12 +299,12 @@ DOMUS_API int domus_sql_query(domus_stack *stack, domus_sql sql,
                               const domus_sql_statement *statement, const domus_sql_value *values,
                               uint32_t count, domus_resumed *then);
 
-/* The same as one of several things to wait for, as domus_ask_add() does. */
+/* Run a statement as one of several things to wait for, as domus_ask_add() does. */
 DOMUS_API int domus_sql_query_add(domus_stack *stack, domus_sql sql,
                                   const domus_sql_statement *statement,
                                   const domus_sql_value *values, uint32_t count, uint64_t tag);
 
-/* The same for a text that is made at run time, which is copied and not kept prepared. Words of
+/* Run a statement whose text is made at run time, which is copied and not kept prepared. Words of
  * users belong into `values`, never into the text.
  *
  * A text, a statement or a script must not begin or end a transaction by itself: BEGIN and COMMIT
@@ -322,8 +322,8 @@ DOMUS_API int domus_sql_script(domus_stack *stack, domus_sql sql, const char *te
                                domus_resumed *then);
 
 /* Take the result out of the answer to a verb. Returns 0, and `ret_result` gets the result, which
- * is valid as the payload of the answer is (domus_take_answer() keeps it); otherwise a negative
- * errno, as above. -EPROTO for an answer that is none of a database. */
+ * is valid as the payload of the answer is (domus_take_answer() keeps it); or the negative errno of
+ * the failure (domus/sql.h lists them); -EPROTO for an answer that is none of a database. */
 DOMUS_API int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result);
 
 /* The words of the database about a failure; NULL if the answer is none, or has an errno alone. It
@@ -341,8 +341,8 @@ DOMUS_API int domus_sql_fail(domus_stack *stack, int error, const domus_answer *
 DOMUS_API domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_t row,
                                          uint32_t column);
 
-/* The same as a slice of the result, without a copy: domus_slice_keep() makes an owner of it. Empty
- * for a value that is neither text nor bytes. */
+/* The value in a row and a column as a slice of the result, without a copy: domus_slice_keep()
+ * makes an owner of it. Empty for a value that is neither text nor bytes. */
 DOMUS_API domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row,
                                       uint32_t column);
 
@@ -464,9 +464,9 @@ typedef struct domus_sql_migration {
 DOMUS_API int domus_sql_migrate(domus_stack *stack, domus_sql sql,
                                 const domus_sql_migration *migrations, domus_resumed *then);
 
-/* The same for a foreign thread, at the start of a program: it blocks, for `timeout_ns` at most (0:
- * 10 s). `words` get what the database says of a failure, cut, or nothing.
- * Thread-safety: as domus_outside_ask(). Returns 0; a negative errno, as above. */
+/* Do what domus_sql_migrate() does, from a foreign thread: it blocks, for `timeout_ns` at most (0:
+ * 10 s). `words` get what the database says of a failure, cut, or nothing. Thread-safety: as
+ * domus_outside_ask(). Returns 0; as domus_outside_ask(); as domus_sql_result_of(). */
 DOMUS_API int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
                                         const domus_sql_migration *migrations, uint64_t timeout_ns,
                                         char *words, size_t words_size);

@@ -164,8 +164,8 @@ DOMUS_API void *domus_wire_request(domus_wire *wire, const domus_type *type, uin
 DOMUS_API void *domus_wire_notice(domus_wire *wire, const domus_type *type);
 DOMUS_API void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id);
 
-/* An answer, as above, that is an error: the ask fails with the negative errno `error`. Returns
- * false where the others return NULL. */
+/* Begin an answer, as domus_wire_answer() does, that is an error: the ask fails with the negative
+ * errno `error`. Returns false where the others return NULL. */
 DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error);
 
 /* A body follows the request or the answer that this call has made. Returns the value for the
@@ -174,11 +174,11 @@ DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error)
  * there is no such message, or if the stage does not say `has_bodies`. */
 DOMUS_API domus_body domus_wire_body(domus_wire *wire);
 
-/* The same for a body that is all that the peer still sends, in another protocol: a tunnel. Its end
- * is that of the connection. It may pause for as long as channel.idleTimeout allows: neither
- * channel.bodyRate nor channel.answerTimeout bounds it. If it belongs to an answer whose request
- * leaves in pieces, the end of that request is a FIN (half close), and each of the two may end
- * before the other. */
+/* A body follows, as of domus_wire_body(), which is all that the peer still sends, in another
+ * protocol: a tunnel. Its end is that of the connection. It may pause for as long as
+ * channel.idleTimeout allows: neither channel.bodyRate nor channel.answerTimeout bounds it. If it
+ * belongs to an answer whose request leaves in pieces, the end of that request is a FIN (half
+ * close), and each of the two may end before the other. */
 DOMUS_API domus_body domus_wire_rest(domus_wire *wire);
 
 /* Make the message of this call a piece of the body: `size` bytes at `from`, of those that `decode`
@@ -310,7 +310,7 @@ DOMUS_API void domus_wire_hold(domus_wire *wire, bool holds);
 DOMUS_API int domus_wire_pass(domus_wire *wire, const void *data, size_t size);
 DOMUS_API size_t domus_wire_pass_room(const domus_wire *wire);
 
-/* The same without a copy: get space for `size` bytes, write up to so many there, and then
+/* Pass bytes on without a copy: get space for `size` bytes, write up to so many there, and then
  * count them with domus_wire_passed(). The space is valid until the next call with this wire;
  * what is not counted is not passed on. Returns NULL without memory, for a size of 0, and
  * beyond domus_wire_pass_room(). */

@@ -43,8 +43,8 @@ typedef struct domus_stage_message {
 /* Make the stages of a pipeline, and open them. Returns 0; -EINVAL for a wrong pipeline; what
  * `check` or `open` of a stage returned; -ENOMEM. */
 DOMUS_API int domus_stage_kit_new(const domus_pipeline *pipeline, domus_stage_kit **ret_kit);
-/* The same for a pipeline of a client, whose stages hear of this server (domus_wire_server()). The
- * text stays valid as long as the kit. */
+/* Make the stages, as domus_stage_kit_new() does, for a pipeline of a client, whose stages hear of
+ * this server (domus_wire_server()). The text stays valid as long as the kit. */
 DOMUS_API int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char *server,
                                      uint16_t port, domus_stage_kit **ret_kit);
 DOMUS_API void domus_stage_kit_free(domus_stage_kit *kit);

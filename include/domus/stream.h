@@ -221,7 +221,7 @@ DOMUS_API int domus_request_write(domus_stack *stack, domus_request request, dom
 
 /* End the body, with a message of `type` behind its last piece (trailers; NULL: without one), and
  * suspend until the answer is there. If the end cannot be encoded, the request is cut, and fails
- * with that error. domus_request_cut() ends it where it is, as above.
+ * with that error. domus_request_cut() ends it where it is.
  *
  * A conversation that was shown the answer already (domus_wait_first()), or that has not begun the
  * request, is resumed without an answer when the end was sent: with -EPIPE when the request is

@@ -221,7 +221,8 @@ DOMUS_API int domus_tls_peer_of(domus_stack *stack, domus_channel *channel,
                                 domus_tls_peer *ret_peer);
 DOMUS_API void domus_tls_peer_free(domus_tls_peer *peer);
 
-/* The same for pipelines that run without a runtime. */
+/* Do what domus_tls_info_of() and domus_tls_peer_of() do, for pipelines that run without a runtime.
+ * Return as these. */
 DOMUS_API int domus_tls_kit_info(domus_stage_kit *kit, domus_tls_info *ret_info);
 DOMUS_API int domus_tls_kit_peer(domus_stage_kit *kit, domus_tls_peer *ret_peer);
 
