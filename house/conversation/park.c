@@ -157,7 +157,8 @@ static void park_stack(domus_stack *stack)
 }
 
 /* The conversation ends with `result`, which is not negative. Tell what its last function did
- * wrong, because nobody else would: it let the conversation wait, or its result has no meaning. */
+ * wrong, because nobody else would: it let the conversation wait, its result has no meaning, or the
+ * ask has no answer, for which its asker would be blamed. */
 static void look_for_mistakes(domi_manager *manager, domi_house *house, const domus_stack *stack,
                               int result)
 {
@@ -175,6 +176,8 @@ static void look_for_mistakes(domi_manager *manager, domi_house *house, const do
         domi_counter_add(&manager->counters.results_unknown, 1);
         domi_manager_warn(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
     }
+    if (stack->ask != NULL && result == 0 && !waits && !(pooled != NULL && pooled->cancelled))
+        domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
 }
 
 /* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
@@ -214,6 +217,9 @@ void domi_stack_end_received(domus_stack *stack, int error)
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
     }
+    if (message != NULL && message->node.kind == DOMI_ASK && error == -ENOMSG)
+        domi_manager_warn(stack->manager, domi_stack_house(stack), DOMI_ASK_UNANSWERED,
+                          message->type, 0);
     if (message != NULL && message->node.kind == DOMI_ASK)
         domi_ask_fail(stack->manager, message, error);
     else if (message != NULL)

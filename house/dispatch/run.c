@@ -64,6 +64,15 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
     domi_turn_end(stack, result);
 }
 
+/* No row handles an ask or a notice of this type, which the log tells once: its sender may not
+ * learn of it. */
+__attribute__((noinline, cold)) static void refuse_unknown(domi_manager *manager, domi_house *house,
+                                                           domi_envelope *message)
+{
+    domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
+    domi_mailbox_drop(manager, house, &message->node, -EOPNOTSUPP);
+}
+
 void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
                           domi_envelope *message, uint32_t kind)
 {
@@ -75,7 +84,7 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
              manager->io_hooks.send_mail(manager, house, message))
         return;
     else if (rest == NULL)
-        domi_mailbox_drop(manager, house, &message->node, -EOPNOTSUPP);
+        refuse_unknown(manager, house, message);
     else if (rest->frame_size != 0)
         domi_run_handle_framed(manager, house, message, rest, kind);
     else

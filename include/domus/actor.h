@@ -122,7 +122,11 @@ typedef struct domus_type {
  *
  * Two mistakes are told in the log, once for each behaviour and type, and counted in the profile: a
  * handler that let its conversation wait, and returned 0 (the answer is then thrown away); and a
- * positive result other than DOMUS_PARKED, which counts as 0. */
+ * positive result other than DOMUS_PARKED, which counts as 0. Three more are told so and not
+ * counted: an ask that is neither answered, kept nor forwarded when the handler returns 0; an ask
+ * or notice of a type for which the behaviour has no row (perhaps one of the same name, because a
+ * static type in a header is another one in each file); and an answer to a peer that the pipeline
+ * cannot encode. */
 typedef int domus_handler(domus_stack *stack, void *self, const void *payload);
 
 /* A row of a behaviour: the function that handles the messages of one type, whether they are asks,

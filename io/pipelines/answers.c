@@ -330,10 +330,14 @@ static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *t
     int error = DOMI_UNLIKELY(request->streaming)
                     ? encode_end(pipe, request, type, payload)
                     : domi_wire_encode(pipe->wire, request->id, type, payload);
-    if (DOMI_UNLIKELY(error < 0))
+    if (DOMI_UNLIKELY(error < 0)) {
+        if (error != -ENOMEM)
+            domi_manager_warn(pipe->channel->io->manager, pipe->channel->house,
+                              DOMI_ANSWER_UNWRITTEN, type, error);
         domi_pipe_fail(pipe, number, error);
-    else
+    } else {
         deliver_answer(pipe, number);
+    }
 }
 
 /* The request is answered, so its envelope is free: keep it for the next message. */

@@ -72,8 +72,7 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 }
 
 /* The bytes of the last message are in use and cannot be copied out for lack of memory. They stay
- * where they are, and the channel ends: it could not go on before there is memory, and would try
- * that again and again. */
+ * where they are, and the channel ends, because it could not go on before there is memory. */
 static void end_for_lack_of_memory(domi_pipe *pipe)
 {
     pipe->undone = true;
@@ -172,6 +171,7 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     domi_ask_begin_of_peer(message, message->type, house, number,
                            timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
+        domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
         domi_pipe_fail_request(manager, house, message, -EOPNOTSUPP);
         return;
     }

@@ -168,10 +168,11 @@ static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviou
                       (uint64_t)what + 1;
 
     for (uint32_t i = 0; i < DOMI_MISTAKES_TOLD; i++) {
-        uint64_t told = 0;
+        /* Relaxed, all: the number is complete by itself and guards no other data. */
+        uint64_t told = atomic_load_explicit(&system->mistakes_told[i], memory_order_relaxed);
 
-        /* Relaxed: the number is complete by itself and guards no other data. */
-        if (atomic_compare_exchange_strong_explicit(&system->mistakes_told[i], &told, number,
+        if (told == 0 &&
+            atomic_compare_exchange_strong_explicit(&system->mistakes_told[i], &told, number,
                                                     memory_order_relaxed, memory_order_relaxed))
             return true;
         if (told == number)
@@ -180,39 +181,84 @@ static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviou
     return false;
 }
 
+/* True if a behaviour has a row for another type with the name of `type`. */
+static bool has_namesake(const domus_behaviour *behaviour, const domus_type *type)
+{
+    for (const domus_on *on = behaviour->on; on != NULL && on->type != NULL; on++)
+        if (on->type != type && strcmp(domi_type_name(on->type), domi_type_name(type)) == 0)
+            return true;
+    for (const domus_on_peer *on = behaviour->on_peer; on != NULL && on->type != NULL; on++)
+        if (on->type != type && strcmp(domi_type_name(on->type), domi_type_name(type)) == 0)
+            return true;
+    return false;
+}
+
+#define DID_SIZE 256 /* bytes of the words for a mistake */
+
+/* Print the words for a mistake with a message of `type`. */
+static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_behaviour *behaviour,
+                          const domus_type *type, int result)
+{
+    const char *name = domi_type_name(type);
+    const char *why = strerrorname_np(-result);
+
+    if (what == DOMI_WAIT_NOT_RETURNED)
+        snprintf(did, DID_SIZE,
+                 "a function that handles %.40s let its conversation wait and returned %d, not "
+                 "DOMUS_PARKED, so the answer is thrown away",
+                 name, result);
+    else if (what == DOMI_WAIT_REPLACED)
+        snprintf(did, DID_SIZE,
+                 "a function that handles %.40s let its conversation wait twice in a turn, so the "
+                 "function that it named first is never called",
+                 name);
+    else if (what == DOMI_NEEDS_RING)
+        snprintf(did, DID_SIZE,
+                 "a function that handles %.40s asked for channels, a file or a connect, which no "
+                 "actor of a pool can have (-EOPNOTSUPP): let an actor of a thread do it",
+                 name);
+    else if (what == DOMI_TYPE_UNKNOWN && has_namesake(behaviour, type))
+        snprintf(did, DID_SIZE,
+                 "it got a message of a type %.40s that is not the one in its rows: types are "
+                 "compared by their addresses, and a static one in a header is another one in each "
+                 "file",
+                 name);
+    else if (what == DOMI_TYPE_UNKNOWN)
+        snprintf(did, DID_SIZE,
+                 "it got a message of the type %.40s, for which its behaviour has no row "
+                 "(-EOPNOTSUPP)",
+                 name);
+    else if (what == DOMI_ASK_UNANSWERED)
+        snprintf(did, DID_SIZE,
+                 "a function that handles the ask %.40s returned 0 without an answer: its asker "
+                 "gets -ENOMSG",
+                 name);
+    else if (what == DOMI_ANSWER_UNWRITTEN)
+        snprintf(did, DID_SIZE,
+                 "its answer %.40s could not be encoded by its pipeline (%.32s): look at the types "
+                 "that its last stage knows",
+                 name, why != NULL ? why : "?");
+    else
+        snprintf(did, DID_SIZE,
+                 "a function that handles %.40s returned %d, which is neither 0 nor DOMUS_PARKED "
+                 "nor a negative errno and counts as 0",
+                 name, result);
+}
+
 void domi_log_mistake(domi_manager *manager, const domi_house *house, domi_mistake what,
                       const domus_type *type, int result)
 {
+    const domus_behaviour *behaviour = domi_house_behaviour(house);
     domus_system *system = manager->system;
-    const char *handled = domi_type_name(type);
     char whom[WHOM_SIZE];
-    char did[160];
+    char did[DID_SIZE];
 
-    if (system->hooks.log == NULL ||
-        !is_new_mistake(system, domi_house_behaviour(house), type, what))
+    if (system->hooks.log == NULL || !is_new_mistake(system, behaviour, type, what))
         return;
-    if (what == DOMI_WAIT_NOT_RETURNED)
-        snprintf(did, sizeof did,
-                 "let its conversation wait and returned %d, not DOMUS_PARKED, so the answer is "
-                 "thrown away",
-                 result);
-    else if (what == DOMI_WAIT_REPLACED)
-        snprintf(did, sizeof did,
-                 "let its conversation wait twice in a turn, so the function that it named first "
-                 "is never called");
-    else if (what == DOMI_NEEDS_RING)
-        snprintf(did, sizeof did,
-                 "asked for channels, a file or a connect, which no actor of a pool can have "
-                 "(-EOPNOTSUPP): let an actor of a thread do it");
-    else
-        snprintf(did, sizeof did,
-                 "returned %d, which is neither 0 nor DOMUS_PARKED nor a negative errno and "
-                 "counts as 0",
-                 result);
+    print_mistake(did, what, behaviour, type, result);
     domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
-                  "actor %s %s: a function that handles %s %s (this is told once)",
-                  domi_behaviour_name(house->behaviour), print_whom(system, house, whom), handled,
-                  did);
+                  "actor %s %s: %s (this is told once)", domi_behaviour_name(behaviour),
+                  print_whom(system, house, whom), did);
 }
 
 void domi_log_text(domi_manager *manager, domus_log_level level, const char *text)
