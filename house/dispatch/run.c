@@ -91,20 +91,33 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
         domi_run_handle(manager, house, stack, message, rest, kind);
 }
 
+/* True if a node of the exception mailbox is a failure. The end of a sleep, and a wait that was
+ * over before it began, come by the same mailbox and count as replies. */
+static bool is_failure(const domi_node *node)
+{
+    if (domi_node_is_stack(node))
+        return false;
+    return !domi_node_is_promise(node) ||
+           ((const domi_promise *)(const void *)node)->answer.error != 0;
+}
+
 /* Take exceptions until `most` were taken or none is left. Returns how many it took. */
 __attribute__((noinline)) static uint32_t take_exceptions(domi_manager *manager, domi_house *house,
                                                           uint32_t most)
 {
     uint32_t taken = 0;
+    uint32_t failures = 0;
 
     for (; house->tails[DOMI_EXCEPTION] != NULL && taken < most; taken++) {
         domi_node *node = domi_list_take(&house->tails[DOMI_EXCEPTION]);
+        failures += is_failure(node);
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
             domi_stack_run_node(manager, node);
         else
             domi_stack_take_answer(manager, house, (domi_envelope *)(void *)node);
     }
-    domi_counter_add(&manager->counters.handled[DOMI_EXCEPTION], taken);
+    domi_counter_add(&manager->counters.handled[DOMI_EXCEPTION], failures);
+    domi_counter_add(&manager->counters.handled[DOMI_REPLY], taken - failures);
     return taken;
 }
 

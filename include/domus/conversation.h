@@ -233,6 +233,14 @@ DOMUS_API int domus_conversation_of(domus_stack *stack, domus_conversation *ret_
  * was cancelled. */
 DOMUS_API int domus_cancel(domus_stack *stack, domus_conversation conversation);
 
+/* Wake a conversation of this actor that sleeps (domus_sleep()): its sleep is over now, without an
+ * error, and counts as no cancel. It goes on behind the mail that was put before. Its asks are not
+ * touched.
+ *
+ * Returns 0, also when the sleep is over already and the conversation has not gone on yet; -ENOENT
+ * when it has ended or does not wait; -EALREADY when it was cancelled. */
+DOMUS_API int domus_wake(domus_stack *stack, domus_conversation conversation);
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,9 +50,11 @@ typedef struct domus_profile {
     uint64_t iterations;
     uint64_t enters; /* system calls into the ring */
     uint64_t completions;
-    uint64_t runs;    /* runs of houses */
-    uint64_t replies; /* replies handled; the next four count the other kinds */
-    uint64_t exceptions;
+    uint64_t runs; /* runs of houses */
+    /* replies handled, and sleeps and other waits that were over without an error; the next four
+     * count the other kinds */
+    uint64_t replies;
+    uint64_t exceptions; /* failures: of asks, at a deadline, by a cancel */
     uint64_t asks;
     uint64_t notices;
     uint64_t events;

@@ -76,7 +76,7 @@ bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, dom
     database->counted.timeouts += task->error == -ETIMEDOUT;
     database->counted.refused += task->error == -EBUSY || task->error == -ENOBUFS;
     if (is_heard) /* it sleeps; a cancel by the asker, which was sooner, wakes it as well */
-        is_heard = domus_cancel(stack, task->conversation) == 0;
+        is_heard = domus_wake(stack, task->conversation) == 0;
     domi_sqlite_settle_task(database, task);
     return is_heard;
 }

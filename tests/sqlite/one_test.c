@@ -165,4 +165,26 @@ DOMT_TEST(queue_is_bounded_by_what_an_actor_holds)
     ck_assert_str_eq(words, "queue_max: 16385 is more than 16384, the most with SQLite");
 }
 
+/* A query whose result is there wakes the conversation that answers it. */
+DOMT_TEST(a_query_counts_as_no_cancel_and_no_failure)
+{
+    domus_profile all = {0};
+    domt_desk desk;
+
+    open_and_fill(&desk, "sqlite::memory:", 0);
+    for (int i = 0; i < 20; i++)
+        domt_desk_must(&desk, desk.sql, "INSERT INTO t (word) VALUES ('more')");
+    for (uint32_t i = 0; i < domus_system_threads(desk.system); i++) {
+        domus_profile profile;
+        ck_assert_int_eq(domus_system_profile(desk.system, i, &profile), 0);
+        all.cancels += profile.cancels;
+        all.exceptions += profile.exceptions;
+        all.replies += profile.replies;
+    }
+    ck_assert_uint_eq(all.cancels, 0);
+    ck_assert_uint_eq(all.exceptions, 0);
+    ck_assert_uint_ge(all.replies, 20);
+    domt_desk_close(&desk);
+}
+
 DOMT_SUITE(60)

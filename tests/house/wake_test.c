@@ -1,0 +1,196 @@
+/* domus_wake() ends the sleep of another conversation of the actor: once, without an error, and as
+ * no cancel. */
+#include "house/conversation/stack.h"
+#include "house/message/mailbox.h"
+#include "tests/support/house_world.h"
+#include "tests/support/suite.h"
+
+#include <errno.h>
+
+#define MS UINT64_C(1000000)
+
+static domt_world world;
+static domus_address sleeper, other;
+static domus_conversation asleep;
+static unsigned heard;
+static int error;
+
+static int run_call(domus_stack *stack, void *self, const void *call_)
+{
+    const domt_call *call = call_;
+
+    (void)self;
+    return call->function(stack, call->context);
+}
+
+static const domus_type question = {.name = "question"};
+
+static int never_answer(domus_stack *stack, void *self, const void *payload)
+{
+    static domus_kept kept;
+
+    (void)self, (void)payload;
+    return domus_keep(stack, &kept);
+}
+
+static const domus_behaviour talking = {
+    .name = "talking",
+    .on = (const domus_on[]){{&domt_call_type, run_call, 0},
+                             {&question, never_answer, 0},
+                             {NULL, NULL, 0}},
+};
+
+static void open_world(void)
+{
+    domt_world_open(&world, 1);
+    sleeper = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
+    other = domt_spawn(domt_outside(&world), world.managers[0], &talking, NULL);
+    domt_settle(&world);
+    heard = 0;
+    error = 1;
+}
+
+static void close_world(void)
+{
+    ck_assert_uint_eq(domi_house_count_parked(sleeper.house), 0);
+    ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
+    domt_world_end(&world);
+}
+
+static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+{
+    (void)stack, (void)self;
+    heard++;
+    error = answer->error;
+    return 0;
+}
+
+static int sleep_long(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
+    return domus_sleep(stack, 100 * MS, hear);
+}
+
+static int wake(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_wake(stack, asleep);
+    return 0;
+}
+
+static int cancel(domus_stack *stack, void *result)
+{
+    *(int *)result = domus_cancel(stack, asleep);
+    return 0;
+}
+
+/* Let two calls be handled in one run. */
+static void do_both(int (*first)(domus_stack *, void *), int *ret_first,
+                    int (*second)(domus_stack *, void *), int *ret_second)
+{
+    *ret_first = *ret_second = 1;
+    domt_send(world.managers[0], sleeper, first, ret_first);
+    domt_send(world.managers[0], sleeper, second, ret_second);
+    domt_settle(&world);
+}
+
+START_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
+{
+    int first, second;
+
+    open_world();
+    domt_do(&world, sleeper, sleep_long, NULL);
+    do_both(wake, &first, wake, &second);
+    ck_assert_int_eq(first, 0);
+    ck_assert_int_eq(second, 0); /* it had not gone on */
+    ck_assert_uint_eq(heard, 1);
+    ck_assert_int_eq(error, 0);
+    domt_do(&world, sleeper, wake, &first);
+    ck_assert_int_eq(first, -ENOENT); /* it has ended */
+    domt_pass(&world, 200 * MS);
+    ck_assert_uint_eq(heard, 1);
+    ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 0);
+    ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_REPLY]), 1);
+    close_world();
+}
+END_TEST
+
+START_TEST(a_cancel_and_a_wake_meet)
+{
+    int first, second;
+
+    open_world();
+    domt_do(&world, sleeper, sleep_long, NULL);
+    do_both(cancel, &first, wake, &second);
+    ck_assert_int_eq(first, 0);
+    ck_assert_int_eq(second, -EALREADY);
+    ck_assert_int_eq(error, -ECANCELED);
+    ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 1);
+    domt_do(&world, sleeper, sleep_long, NULL);
+    do_both(wake, &first, cancel, &second);
+    ck_assert_int_eq(first, 0);
+    ck_assert_int_eq(second, 0);
+    ck_assert_int_eq(error, 0); /* the sleep was over before */
+    ck_assert_uint_eq(heard, 2);
+    close_world();
+}
+END_TEST
+
+START_TEST(another_actor_wakes_nobody)
+{
+    int result = 1;
+
+    open_world();
+    domt_do(&world, sleeper, sleep_long, NULL);
+    domt_do(&world, other, wake, &result);
+    ck_assert_int_eq(result, -ENOENT);
+    asleep = (domus_conversation){asleep.stack, asleep.serial + 1};
+    domt_do(&world, sleeper, wake, &result);
+    ck_assert_int_eq(result, -ENOENT);
+    ck_assert_uint_eq(heard, 0);
+    domt_pass(&world, 200 * MS);
+    ck_assert_uint_eq(heard, 1);
+    close_world();
+}
+END_TEST
+
+static int ask_and_sleep(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
+    ck_assert_int_eq(domus_ask_add(stack, other, &question, NULL, 50 * MS, 1), 0);
+    ck_assert_int_eq(domus_sleep_add(stack, 100 * MS, 2), 0);
+    return domus_wait_first(stack, hear);
+}
+
+/* The ask is not touched: with an ask alone nothing is woken. */
+static int ask_alone(domus_stack *stack, void *context)
+{
+    (void)context;
+    ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
+    return domus_ask_within(stack, other, &question, NULL, 50 * MS, hear);
+}
+
+START_TEST(asks_are_not_woken)
+{
+    int result = 1;
+
+    open_world();
+    domt_do(&world, sleeper, ask_and_sleep, NULL);
+    domt_do(&world, sleeper, wake, &result);
+    ck_assert_int_eq(result, 0);
+    ck_assert_uint_eq(heard, 1);
+    ck_assert_int_eq(error, 0);
+    domt_do(&world, sleeper, ask_alone, NULL);
+    domt_do(&world, sleeper, wake, &result);
+    ck_assert_uint_eq(heard, 1);
+    domt_pass(&world, 60 * MS);
+    ck_assert_uint_eq(heard, 2);
+    ck_assert_int_eq(error, -ETIMEDOUT);
+    close_world();
+}
+END_TEST
+
+DOMT_MAIN("wake", 20, a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel,
+          a_cancel_and_a_wake_meet, another_actor_wakes_nobody, asks_are_not_woken)
