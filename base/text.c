@@ -1,7 +1,8 @@
-/* The escapes of domus/text.h: a byte that is not printable ASCII becomes a short escape such as
- * \n, or \x and two hexadecimal digits. */
+/* The texts of domus/text.h. In escapes a byte that is not printable ASCII becomes a short escape
+ * such as \n, or \x and two hexadecimal digits. */
 #include <domus/text.h>
 
+#include <limits.h>
 #include <string.h>
 
 /* Room for the longest escape, which has 4 bytes, and a zero. */
@@ -49,4 +50,14 @@ size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t si
     if (size != 0)
         text[end] = '\0';
     return wanted;
+}
+
+const char *domus_error_name(int error)
+{
+    const char *name;
+
+    if (error == 0)
+        return "0"; /* no name of every C library */
+    name = error == INT_MIN ? NULL : strerrorname_np(error < 0 ? -error : error);
+    return name != NULL ? name : "?";
 }

@@ -40,7 +40,7 @@ extern "C" {
 #define DOMUS_HTTP_LIMIT_PROXIES_MAX 8u
 
 /* Options of the part, and its table. It is the caller's, and valid as long as the chain is used;
- * its fields but the last are not changed then. */
+ * its fields are not changed then: domus_http_limit_set() gives another limit. */
 typedef struct domus_http_limit {
     uint32_t count;     /* tokens in each period, 1.. up to one in a microsecond */
     uint32_t burst;     /* tokens of a full bucket; 0: `count`. A bucket fills up within a day */
@@ -62,8 +62,18 @@ typedef struct domus_http_limit {
 
 DOMUS_API extern const domus_http_part domus_http_limits;
 
+/* Let the limit be another one from now on: `count`, `burst` and `period_ns` with the meanings,
+ * bounds and defaults of the fields, which stay as they are. Each request sees the old limit or the
+ * new one. Buckets stay as full as they are in time: one that was to be full in 3 s is so still,
+ * but one that would take longer than a whole bucket now takes is full at once.
+ *
+ * Returns 0; -EINVAL; -ENOMEM when there is no table yet and no memory for one; -EBUSY while
+ * another thread does the same. Thread-safety: any thread, while the chain is used. */
+DOMUS_API int domus_http_limit_set(domus_http_limit *limit, uint32_t count, uint32_t burst,
+                                   uint64_t period_ns);
+
 /* Free the table, at the end of a program or of a test, when no chain uses it. All buckets are full
- * then. */
+ * then, and the limit is that of the fields again. */
 DOMUS_API void domus_http_limit_clear(domus_http_limit *limit);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Text that can be shown: bytes of strangers as printable ASCII.
+/* Text that can be shown: bytes of strangers as printable ASCII, and errors by their names.
  *
  * A peer or a file may hold bytes that move a terminal's cursor, change the direction of what it
  * shows or begin a line of their own. Whoever prints such bytes escapes them first; the library
@@ -22,6 +22,11 @@ extern "C" {
  * not overlap.
  * Thread-safety: any thread. */
 DOMUS_API size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t size);
+
+/* The name of an errno, such as "ECONNRESET"; `error` may be the number, or its negative as
+ * functions of domus return it. "0" for 0; "?" for a number that is none. The text is constant.
+ * Thread-safety: any thread. */
+DOMUS_API const char *domus_error_name(int error);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
-/* Token buckets; see the header. All accesses are relaxed: a word is complete by itself and guards
- * nothing else. */
+/* Token buckets; see the header. All accesses of words are relaxed: a word is complete by itself
+ * and guards nothing else. */
 #include "protocols/http/buckets.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -90,4 +91,43 @@ domi_http_taken domi_http_take_token(domi_http_buckets *buckets, uint64_t hash, 
             break;
     }
     return (domi_http_taken){true, left + rate->token_us};
+}
+
+/* --- another rate ----------------------------------------------------------------------------- */
+
+int domi_http_set_rate(domi_http_buckets *buckets, const domi_http_rate *rate)
+{
+    /* Acquire: pairs with the release below, so that the last writer has written. */
+    if (__atomic_exchange_n(&buckets->is_changing, true, __ATOMIC_ACQUIRE))
+        return -EBUSY;
+    uint32_t changes = __atomic_load_n(&buckets->changes, __ATOMIC_RELAXED) + 1;
+    changes += changes == 0; /* none was set */
+    domi_http_rate *to = &buckets->rates[changes % 2];
+    /* Release, both: a reader that sees one of them, because it still reads the rate before the
+     * last one, sees that `changes` has moved on. */
+    __atomic_store_n(&to->token_us, rate->token_us, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->full_us, rate->full_us, __ATOMIC_RELEASE);
+    __atomic_store_n(&buckets->changes, changes, __ATOMIC_RELEASE);
+    __atomic_store_n(&buckets->is_changing, false, __ATOMIC_RELEASE);
+    return 0;
+}
+
+bool domi_http_read_rate(const domi_http_buckets *buckets, domi_http_rate *ret_rate)
+{
+    /* Acquire, all: they pair with the releases of a set. Each further round means that a rate was
+     * set in the one before. */
+    uint32_t changes = __atomic_load_n(&buckets->changes, __ATOMIC_ACQUIRE);
+    uint32_t before;
+
+    do {
+        const domi_http_rate *from = &buckets->rates[changes % 2];
+
+        if (changes == 0)
+            return false;
+        before = changes;
+        ret_rate->token_us = __atomic_load_n(&from->token_us, __ATOMIC_ACQUIRE);
+        ret_rate->full_us = __atomic_load_n(&from->full_us, __ATOMIC_ACQUIRE);
+        changes = __atomic_load_n(&buckets->changes, __ATOMIC_ACQUIRE);
+    } while (changes != before);
+    return true;
 }

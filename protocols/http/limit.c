@@ -28,11 +28,20 @@ static uint32_t burst_of(const domus_http_limit *limit)
     return limit->burst != 0 ? limit->burst : limit->count;
 }
 
+/* The rate that the fields say. */
 static domi_http_rate rate_of(const domus_http_limit *limit)
 {
     uint64_t token_us = (period_of(limit) + limit->count * US - 1) / (limit->count * US);
 
     return (domi_http_rate){token_us, token_us * burst_of(limit)};
+}
+
+/* The rate that holds now, with the table that may have another one; NULL: there is none yet. */
+static domi_http_rate rate_now(const domus_http_limit *limit, const domi_http_buckets *table)
+{
+    domi_http_rate rate;
+
+    return table != NULL && domi_http_read_rate(table, &rate) ? rate : rate_of(limit);
 }
 
 static int check(const void *options)
@@ -69,6 +78,19 @@ static domi_http_buckets *get_table(domus_http_limit *limit)
         return table;
     domi_http_buckets_free(table); /* another thread was first */
     return none;
+}
+
+int domus_http_limit_set(domus_http_limit *limit, uint32_t count, uint32_t burst,
+                         uint64_t period_ns)
+{
+    domus_http_limit other = {.count = count, .burst = burst, .period_ns = period_ns};
+    int error = check(&other);
+
+    if (error != 0)
+        return error;
+    const domi_http_rate rate = rate_of(&other);
+    domi_http_buckets *table = get_table(limit);
+    return table != NULL ? domi_http_set_rate(table, &rate) : -ENOMEM;
 }
 
 void domus_http_limit_clear(domus_http_limit *limit)
@@ -136,7 +158,6 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
 {
     /* the table is changed, which is no option */
     domus_http_limit *limit = (domus_http_limit *)(uintptr_t)options;
-    const domi_http_rate rate = rate_of(limit);
     domus_endpoint holder;
 
     if (!find_holder(exchange, request, limit, &holder))
@@ -144,6 +165,7 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
     domi_http_buckets *table = get_table(limit);
     if (table == NULL)
         return -ENOMEM;
+    const domi_http_rate rate = rate_now(limit, table);
     uint64_t hash = domus_endpoint_hash(&holder, table->key, false);
     domi_http_taken taken = domi_http_take_token(table, hash, exchange->begun_ns / US, &rate);
     uint64_t tokens = taken.is_taken ? (rate.full_us - taken.left_us) / rate.token_us : 0;
@@ -158,9 +180,11 @@ static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, co
 
     if (!limit->tells || word == 0)
         return;
-    (void)domus_append_text(leaving->added, "RateLimit-Policy: \"default\";q=%u;w=%llu\r\n",
-                            burst_of(limit),
-                            (unsigned long long)seconds_of(rate_of(limit).full_us));
+    /* Acquire: as in get_table(). */
+    const domi_http_rate rate = rate_now(limit, __atomic_load_n(&limit->table, __ATOMIC_ACQUIRE));
+    (void)domus_append_text(leaving->added, "RateLimit-Policy: \"default\";q=%llu;w=%llu\r\n",
+                            (unsigned long long)(rate.full_us / rate.token_us),
+                            (unsigned long long)seconds_of(rate.full_us));
     (void)domus_append_text(leaving->added, "RateLimit: \"default\";r=%u;t=%u\r\n", (uint32_t)word,
                             (uint32_t)(word >> 32) & 0x7fffffffu);
 }

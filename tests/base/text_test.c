@@ -3,6 +3,8 @@
 
 #include <domus/text.h>
 
+#include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 static void shows(const char *bytes, size_t length, const char *expected)
@@ -54,6 +56,25 @@ DOMT_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
     ck_assert_str_eq(text, "ab\\x01");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 8), 7);
     ck_assert_str_eq(text, "ab\\x01z");
+}
+
+DOMT_TEST(an_error_has_its_name)
+{
+    static const struct {
+        int error;
+        const char *name;
+    } rows[] = {
+        {ECONNRESET, "ECONNRESET"},
+        {-ECONNRESET, "ECONNRESET"},
+        {-EPERM, "EPERM"},
+        {0, "0"},
+        {100000, "?"},
+        {INT_MAX, "?"},
+        {INT_MIN, "?"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ck_assert_str_eq(domus_error_name(rows[i].error), rows[i].name);
 }
 
 DOMT_SUITE(10)

@@ -10,6 +10,7 @@
 #include <domus/http_limit.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,6 +160,60 @@ DOMT_TEST(an_address_has_a_bucket)
     ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
     ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
     end(kit, &limit);
+}
+
+DOMT_TEST(another_limit_may_be_set_while_one_holds)
+{
+    domus_http_limit limit = {.count = 1, .burst = 2, .period_ns = 60000000000, .tells = true};
+    domus_testkit *kit = start(&limit);
+
+    ck_assert_int_eq(domus_http_limit_set(&limit, 0, 1, 0), -EINVAL);
+    ck_assert_int_eq(domus_http_limit_set(&limit, 1, 2, DOMUS_HTTP_LIMIT_SPAN_MAX), -EINVAL);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
+    ck_assert_int_eq(domus_http_limit_set(&limit, 1, 4, 60000000000), 0); /* wider: 2 more */
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_str_eq(domt_chained_send(kit, "10.0.0.1:0", "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"),
+                     "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n"
+                     "RateLimit-Policy: \"default\";q=4;w=240\r\n"
+                     "RateLimit: \"default\";r=0;t=60\r\nRetry-After: 60\r\n\r\n");
+    ck_assert_int_eq(domus_http_limit_set(&limit, 2, 0, 0), 0); /* what lacks 4 minutes is full */
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_uint_eq(limit.burst, 2); /* the options are what they were */
+    domus_http_limit_clear(&limit);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 200);
+    ck_assert_int_eq(ask(kit, "10.0.0.1:0", ""), 429);
+    end(kit, &limit);
+}
+
+/* One thread sets two rates in turns, and the other one never sees halves of both. */
+static void *set_rates(void *buckets)
+{
+    for (uint64_t i = 1; i <= 200000; i++)
+        ck_assert_int_eq(domi_http_set_rate(buckets, &(domi_http_rate){i, 3 * i}), 0);
+    return NULL;
+}
+
+DOMT_TEST(a_rate_is_read_whole)
+{
+    domi_http_buckets *buckets = domi_http_buckets_new(8);
+    domi_http_rate seen = {0};
+    pthread_t setter;
+
+    ck_assert(!domi_http_read_rate(buckets, &seen));
+    ck_assert_int_eq(pthread_create(&setter, NULL, set_rates, buckets), 0);
+    while (seen.token_us < 200000) {
+        if (domi_http_read_rate(buckets, &seen))
+            ck_assert_uint_eq(seen.full_us, 3 * seen.token_us);
+    }
+    ck_assert_int_eq(pthread_join(setter, NULL), 0);
+    buckets->is_changing = true;
+    ck_assert_int_eq(domi_http_set_rate(buckets, &seen), -EBUSY);
+    domi_http_buckets_free(buckets);
 }
 
 DOMT_TEST(networks_share_a_bucket)
