@@ -176,6 +176,10 @@ typedef struct domus_profile {
     /* For each completion of io, how long phase 3 had taken just before it was found. Divided by
      * their number, it is about how long io waits for state actors, at most. */
     uint64_t io_behind_ns;
+    /* Requests of peers that ended with a negative errno: of their handler or of an actor that it
+     * asked, at their time-out, or because their answer could not be encoded. It depends on the
+     * protocol what the peer hears (HTTP: 404 for -ENOENT, 500 for -EIO). */
+    uint64_t requests_failed;
 } domus_profile;
 
 /* Read the counters of one thread. `thread` is 0..threads-1. Returns 0; -EINVAL for any other

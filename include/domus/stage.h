@@ -249,6 +249,14 @@ DOMUS_API void domus_wire_last(domus_wire *wire);
  * request was wrong. The stage may tell the peer so, and call domus_wire_last(). */
 DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 
+/* Let the log tell, in `encode` and `fail`, that a request has failed by a fault of this side, and
+ * not of its peer, with the negative errno `error`. `what` says for people what had to handle the
+ * request, such as "GET /scores"; NULL: its type. It is a warning with the name of the behaviour,
+ * and a thread writes it once in a spell of such failures (times without a pause of a second or
+ * more), and once more, with their number, when the spell is over. In a kit of stages it does
+ * nothing. */
+DOMUS_API void domus_wire_tell_failure(domus_wire *wire, const char *what, int error);
+
 /* --- time, in all functions of a message stage but `check` and `close` ------------------------ */
 
 /* Let `wake` be called once, `delay_ns` from now, rounded up to ticks of 1 ms. Another call takes

@@ -105,6 +105,7 @@ void domi_shortages_handle_timer(domi_io *io)
 
     any |= domi_spells_of_proxies_go_on(io);
     any |= domi_spell_of_conversations_goes_on(io);
+    any |= domi_spell_of_failures_goes_on(io);
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)

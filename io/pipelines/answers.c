@@ -269,6 +269,7 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
 
     if (request == NULL)
         return;
+    domi_counter_add(&pipe->channel->io->counters.requests_failed, 1);
     domi_pipe_begin_answer(pipe, number);
     if (DOMI_UNLIKELY(request->streaming)) {
         cut_answer(pipe, number, request, error);

@@ -11,6 +11,8 @@
 
 #include "base/check.h"
 #include "base/memory.h"
+#include "house/message/types.h"
+#include "io/resources/spells.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -99,11 +101,25 @@ static int get_peer_of_channel(const domus_wire *wire, domus_endpoint *ret_peer)
     return domus_channel_peer(pipe->channel, ret_peer);
 }
 
+/* The request that is being answered has failed by a fault of this side. */
+static void tell_failure(domus_wire *wire, const char *what, int error)
+{
+    domi_pipe *pipe = wire->owner;
+    const domus_channel *channel = pipe->channel;
+    const domi_request *request = domi_pipe_find(pipe, pipe->answering);
+
+    if (what == NULL && request != NULL && request->type != NULL)
+        what = domi_type_name(request->type);
+    domi_spell_of_failures(channel->io, domi_behaviour_name(domi_house_behaviour(channel->house)),
+                           what != NULL ? what : "a request", error);
+}
+
 static const domi_wire_services services = {.make = make_payload,
                                             .wake = arm_wake,
                                             .is_closing = is_closing,
                                             .now_ns = now_ns,
-                                            .peer = get_peer_of_channel};
+                                             .peer = get_peer_of_channel,
+                                             .tell_failure = tell_failure};
 
 int domi_pipe_open(domus_channel *channel)
 {

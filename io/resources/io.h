@@ -82,6 +82,7 @@ typedef struct domi_io_counters {
     /* enters for which the kernel had no room; they are tried again */
     domi_counter enters_refused;
     domi_counter channels_refused;   /* channels reset by an errno of their actor */
+    domi_counter requests_failed;    /* requests of peers that ended with an errno */
     domi_counter refused_by_address; /* connections reset because of their address (peers.h) */
     domi_counter address_spells;     /* spells (shortage.h) of refusals by address */
     domi_counter full_spells;        /* spells in which channel.maxConnections was reached */
@@ -256,6 +257,7 @@ typedef struct domi_io {
     domi_peers *peers;                    /* the table of the system; NULL: no address is bounded */
     domi_shortage buffers_shortage;       /* the spell in which no buffer is free (shortage.h) */
     domi_shortage conversations_shortage; /* the one in which an actor has its most conversations */
+    domi_shortage failures_shortage;      /* the one in which requests of peers fail */
     domi_shortage proxies[DOMI_PROXY_REFUSALS]; /* spells of connections reset behind proxies */
     domi_io_timer shortage_timer; /* fires when spells that go on are looked at (spells.c) */
     uint32_t look_slot;           /* in a drain: the slot at which the next look begins */

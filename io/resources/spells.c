@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SECOND_NS     UINT64_C(1000000000)
 #define LOOK_EVERY_NS SECOND_NS /* time between two looks at spells that go on */
@@ -127,4 +128,19 @@ bool domi_spell_of_conversations_goes_on(domi_io *io)
 {
     return domi_spell_goes_on(io, NULL, &io->conversations_shortage,
                               "no actor comes to scheduler.conversationsMax any more");
+}
+
+void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what, int error)
+{
+    const char *why = strerrorname_np(-error);
+
+    if (domi_spell_note(io, &io->failures_shortage, NULL))
+        domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
+                       "a request has failed: %s of actors %s: %s (%d)", what, behaviour,
+                       why != NULL ? why : "?", error);
+}
+
+bool domi_spell_of_failures_goes_on(domi_io *io)
+{
+    return domi_spell_goes_on(io, NULL, &io->failures_shortage, "no request fails any more");
 }

@@ -37,6 +37,13 @@ bool domi_spell_of_conversations(domi_io *io);
 /* Called by the timer: whether that spell goes on. */
 bool domi_spell_of_conversations_goes_on(domi_io *io);
 
+/* Called when a request of a peer has failed by a fault of this side (domus_wire_tell_failure()):
+ * `what` of the actors `behaviour`. */
+void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what, int error);
+
+/* Called by the timer: whether that spell goes on. */
+bool domi_spell_of_failures_goes_on(domi_io *io);
+
 /* Called when a receive has found no buffer. */
 void domi_shortage_of_buffers(domi_io *io);
 

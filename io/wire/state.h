@@ -53,6 +53,8 @@ typedef struct domi_wire_services {
     /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
     uint64_t (*now_ns)(const domus_wire *wire);
     int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
+    /* Do what domus_wire_tell_failure() does. NULL: nothing. */
+    void (*tell_failure)(domus_wire *wire, const char *what, int error);
 } domi_wire_services;
 
 struct domus_wire {

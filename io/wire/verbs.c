@@ -203,6 +203,14 @@ const char *domus_wire_agreed(const domus_wire *wire, size_t *ret_size)
     return wire->agreed;
 }
 
+/* --- faults ----------------------------------------------------------------------------------- */
+
+void domus_wire_tell_failure(domus_wire *wire, const char *what, int error)
+{
+    if (wire->services->tell_failure != NULL)
+        wire->services->tell_failure(wire, what, error);
+}
+
 /* --- time ------------------------------------------------------------------------------------- */
 
 uint64_t domus_wire_now_ns(const domus_wire *wire)

@@ -118,6 +118,29 @@ static int append_failure(domus_wire *wire, domi_http_state *state, unsigned sta
     return result;
 }
 
+#define WHAT_SIZE 256u /* bytes of a method and a path for the log; longer ones are cut */
+
+/* Let the log tell that no answer but an error of this side came from the handler: with the route,
+ * if it was found. A peer that has left, or a stop, cancels requests, which is no fault. */
+static void tell_failure(domus_wire *wire, const domi_http_state *state, uint64_t id, int error)
+{
+    const domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
+    char what[WHAT_SIZE];
+
+    if (status_of_error(error) < 500 || error == -ECANCELED)
+        return;
+    if (exchange == NULL || exchange->row == NULL) {
+        domus_wire_tell_failure(wire, NULL, error);
+        return;
+    }
+    const char *method = exchange->face.method < DOMUS_HTTP_METHODS
+                             ? domus_http_method_name(exchange->face.method)
+                             : NULL;
+    (void)snprintf(what, sizeof what, "%s %s", method != NULL ? method : "?",
+                   exchange->row->on.path);
+    domus_wire_tell_failure(wire, what, error);
+}
+
 int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const domus_type *request,
                    int error)
 {
@@ -129,6 +152,7 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
     }
     bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                  domus_wire_is_closing(wire);
+    tell_failure(wire, state, id, error);
     int result = append_failure(wire, state, status_of_error(error), error, id, close);
     if (result != 0)
         return result;

@@ -114,4 +114,5 @@ const domi_row domi_rows[] = {
         "Completions of io, each times the length of phase 3 just before it.", DOMI_BY_THREADS,
         .is_time = true),
     COUNT(sends, "Sends to connected peers of which the kernel has taken bytes."),
+    COUNT(requests_failed, "Requests of peers that ended with an errno."),
     {0}};

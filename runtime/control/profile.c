@@ -147,6 +147,7 @@ static void read_io_counters(const domi_io_counters *from, domus_profile *profil
 {
     profile->enters = domi_counter_read(&from->enters);
     profile->channels_refused = domi_counter_read(&from->channels_refused);
+    profile->requests_failed = domi_counter_read(&from->requests_failed);
     profile->enters_refused = domi_counter_read(&from->enters_refused);
     profile->completions = domi_counter_read(&from->completions);
     profile->reads = domi_counter_read(&from->reads);

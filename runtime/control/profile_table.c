@@ -107,6 +107,7 @@ static const struct {
     {TROUBLE, "spells by address", offsetof(domus_profile, address_spells)},
     {TROUBLE, "refused as no proxy", offsetof(domus_profile, proxies_refused)},
     {TROUBLE, "connects failed", offsetof(domus_profile, connects_failed)},
+    {TROUBLE, "requests failed", offsetof(domus_profile, requests_failed)},
     {TROUBLE, "channels refused", offsetof(domus_profile, channels_refused)},
     {TROUBLE, "channels busy", offsetof(domus_profile, channels_busy)},
     {TROUBLE, "channels late", offsetof(domus_profile, channels_late)},

@@ -1,0 +1,201 @@
+/* A request of HTTP whose handler fails is counted, and the log tells of it once in a spell, with
+ * the route; a failure that is the peer's is counted alone. */
+#include "tests/runtime/running.h"
+
+#include <domus/http_chain.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* holds the next two */
+static char lines[16][DOMUS_LOG_TEXT_MAX + 1];
+static unsigned lines_count;
+
+static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
+{
+    (void)context, (void)level, (void)thread;
+    pthread_mutex_lock(&logged);
+    ck_assert_uint_lt(lines_count, 16);
+    memcpy(lines[lines_count++], text, strlen(text) + 1);
+    pthread_mutex_unlock(&logged);
+}
+
+static unsigned count_lines(const char *text)
+{
+    unsigned found = 0;
+
+    pthread_mutex_lock(&logged);
+    for (unsigned i = 0; i < lines_count; i++)
+        found += strstr(lines[i], text) != NULL;
+    pthread_mutex_unlock(&logged);
+    return found;
+}
+
+/* --- the service ------------------------------------------------------------------------------ */
+
+static int fail_with(domus_stack *stack, void *self, const domus_http_request *request,
+                     const domus_http_match *match)
+{
+    (void)stack, (void)self, (void)request;
+    return -(int)match->route->id;
+}
+
+static const domus_http_row rows[] = {
+    {{DOMUS_HTTP_ON(GET), "/io/{key}", EIO}, fail_with, NULL},
+    {{DOMUS_HTTP_ON(GET), "/none", ENOENT}, fail_with, NULL},
+    {{DOMUS_HTTP_ON(GET), "/left", ECANCELED}, fail_with, NULL},
+    {{0, NULL, 0}, NULL, NULL},
+};
+static const domus_http_chain chain = {.rows = rows};
+static const domus_http_options options = {.chain = &chain};
+
+static int refuse(domus_stack *stack, void *self, const void *payload)
+{
+    (void)stack, (void)self, (void)payload;
+    return -EIO;
+}
+
+static const domus_pipeline chained_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &options}, {NULL, NULL}}};
+static const domus_pipeline bare_pipeline = {
+    .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
+
+static const domus_behaviour site = {
+    .name = "site",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &chained_pipeline,
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, domus_http_dispatch, 0, 0, NULL},
+                                       {NULL, NULL, 0, 0, NULL}},
+};
+
+/* A site without a chain, whose requests have no route. */
+static const domus_behaviour bare = {
+    .name = "bare",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &bare_pipeline,
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, refuse, 0, 0, NULL},
+                                       {NULL, NULL, 0, 0, NULL}},
+};
+
+/* A site that answers with what its stage does not know, and one that knows no request. */
+static const domus_type odd_type = {.name = "odd"};
+
+static int answer_oddly(domus_stack *stack, void *self, const void *payload)
+{
+    (void)self, (void)payload;
+    return domus_reply(stack, &odd_type, NULL);
+}
+
+static const domus_behaviour odd = {
+    .name = "odd",
+    .kind = DOMUS_CHANNELS,
+    .pipeline = &bare_pipeline,
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, answer_oddly, 0, 0, NULL},
+                                       {NULL, NULL, 0, 0, NULL}},
+};
+static const domus_behaviour empty = {
+    .name = "empty", .kind = DOMUS_CHANNELS, .pipeline = &bare_pipeline};
+
+static domus_system *start(const domus_behaviour *behaviour, uint16_t *ret_port)
+{
+    const domus_hooks hooks = {.log = keep_line};
+    domus_config config = domt_config(1);
+    domus_system *system = NULL;
+
+    lines_count = 0;
+    ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &system), 0);
+    ck_assert_int_eq(domus_system_start(system), 0);
+    *ret_port = domt_serve(system, behaviour).port;
+    return system;
+}
+
+/* Let a new peer ask for a path. Returns the status. */
+static unsigned ask_for(uint16_t port, const char *path)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char text[256];
+    unsigned status = 0;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    int size = snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path);
+    ck_assert_int_eq(send(fd, text, (size_t)size, MSG_NOSIGNAL), size);
+    memset(text, 0, sizeof text);
+    ck_assert_int_gt(recv(fd, text, sizeof text - 1, 0), 0);
+    ck_assert_int_eq(sscanf(text, "HTTP/1.1 %u", &status), 1);
+    close(fd);
+    return status;
+}
+
+START_TEST(each_failure_counts_and_those_of_this_side_are_told)
+{
+    static const struct {
+        const char *path;
+        unsigned status;
+        uint64_t failed; /* requests, up to here */
+        unsigned told;   /* lines, up to here */
+    } asked[] = {
+        {"/nowhere", 404, 0, 0}, /* no handler, so none has failed */
+        {"/none", 404, 1, 0},    {"/left", 503, 2, 0}, {"/io/1", 500, 3, 1}, {"/io/2", 500, 4, 1},
+    };
+    uint16_t port;
+    domus_system *system = start(&site, &port);
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        ck_assert_uint_eq(ask_for(port, asked[i].path), asked[i].status);
+        DOMT_WAIT_FOR(10, domt_profile(system, 0).requests_failed == asked[i].failed);
+        ck_assert_uint_eq(count_lines("a request has failed"), asked[i].told);
+    }
+    ck_assert_uint_eq(count_lines("a request has failed: GET /io/{key} of actors site: EIO (-5)"),
+                      1);
+    DOMT_WAIT_FOR(20, count_lines("no request fails any more (it lasted") == 1);
+    ck_assert_uint_eq(count_lines("was met 2 times"), 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(without_a_route_the_type_is_told)
+{
+    uint16_t port;
+    domus_system *system = start(&bare, &port);
+
+    ck_assert_uint_eq(ask_for(port, "/"), 500);
+    DOMT_WAIT_FOR(10, count_lines("a request has failed") == 1);
+    ck_assert_uint_eq(count_lines(domus_http_request_type.name), 1);
+    ck_assert_uint_eq(count_lines("of actors bare: EIO"), 1);
+    domt_end(system);
+}
+END_TEST
+
+START_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
+{
+    static const struct {
+        const domus_behaviour *behaviour;
+        const char *line;
+    } sites[] = {
+        {&odd, "its answer odd could not be encoded by its pipeline (EOPNOTSUPP)"},
+        {&empty, "for which its behaviour has no row"},
+    };
+
+    for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++) {
+        uint16_t port;
+        domus_system *system = start(sites[i].behaviour, &port);
+
+        ck_assert_uint_eq(ask_for(port, "/"), 501);
+        ck_assert_uint_eq(ask_for(port, "/"), 501);
+        ck_assert_uint_eq(domt_profile(system, 0).requests_failed, 2);
+        ck_assert_uint_eq(count_lines(sites[i].line), 1);
+        domt_end(system);
+    }
+}
+END_TEST
+
+DOMT_MAIN("requests_failed", 60, each_failure_counts_and_those_of_this_side_are_told,
+          without_a_route_the_type_is_told,
+          an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
