@@ -133,7 +133,6 @@ static int read_deep(domus_pickle_reader *reader, void *payload, uint32_t versio
     char name[101];
     int error = domus_pickle_reject(reader, -EDOM, "is deep");
 
-    (void)version;
     memset(name, 'n', sizeof name);
     name[100] = '\0';
     for (uint32_t i = 0; i < 5; i++)

@@ -19,7 +19,6 @@ static int run_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    (void)self;
     return call->function(stack, call->context);
 }
 
@@ -29,7 +28,6 @@ static int never_answer(domus_stack *stack, void *self, const void *payload)
 {
     static domus_kept kept;
 
-    (void)self, (void)payload;
     return domus_keep(stack, &kept);
 }
 
@@ -59,7 +57,6 @@ static void close_world(void)
 
 static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)stack, (void)self;
     heard++;
     error = answer->error;
     return 0;
@@ -67,7 +64,6 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int sleep_long(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
     return domus_sleep(stack, 100 * MS, hear);
 }
@@ -94,7 +90,7 @@ static void do_both(int (*first)(domus_stack *, void *), int *ret_first,
     domt_settle(&world);
 }
 
-START_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
+DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
 {
     int first, second;
 
@@ -114,9 +110,8 @@ START_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
     ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_REPLY]), 1);
     close_world();
 }
-END_TEST
 
-START_TEST(a_cancel_and_a_wake_meet)
+DOMT_TEST(a_cancel_and_a_wake_meet)
 {
     int first, second;
 
@@ -135,9 +130,8 @@ START_TEST(a_cancel_and_a_wake_meet)
     ck_assert_uint_eq(heard, 2);
     close_world();
 }
-END_TEST
 
-START_TEST(another_actor_wakes_nobody)
+DOMT_TEST(another_actor_wakes_nobody)
 {
     int result = 1;
 
@@ -153,11 +147,9 @@ START_TEST(another_actor_wakes_nobody)
     ck_assert_uint_eq(heard, 1);
     close_world();
 }
-END_TEST
 
 static int ask_and_sleep(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
     ck_assert_int_eq(domus_ask_add(stack, other, &question, NULL, 50 * MS, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, 100 * MS, 2), 0);
@@ -167,12 +159,11 @@ static int ask_and_sleep(domus_stack *stack, void *context)
 /* The ask is not touched: with an ask alone nothing is woken. */
 static int ask_alone(domus_stack *stack, void *context)
 {
-    (void)context;
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
     return domus_ask_within(stack, other, &question, NULL, 50 * MS, hear);
 }
 
-START_TEST(asks_are_not_woken)
+DOMT_TEST(asks_are_not_woken)
 {
     int result = 1;
 
@@ -190,7 +181,5 @@ START_TEST(asks_are_not_woken)
     ck_assert_int_eq(error, -ETIMEDOUT);
     close_world();
 }
-END_TEST
 
-DOMT_MAIN("wake", 20, a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel,
-          a_cancel_and_a_wake_meet, another_actor_wakes_nobody, asks_are_not_woken)
+DOMT_SUITE(20)

@@ -90,7 +90,6 @@ static int encode_part(domus_wire *wire, void *state_, uint64_t id, const domus_
     const domt_part *given = payload;
     const char length[2] = {(char)(given->bytes.size >> 8), (char)given->bytes.size};
 
-    (void)id;
     if (type != &domt_part_type)
         return -EOPNOTSUPP;
     int error = domus_wire_append(wire, length, 2);

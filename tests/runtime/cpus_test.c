@@ -230,7 +230,6 @@ DOMT_TEST(cpus_respects_the_affinity_of_the_process)
 /* The call that tells the usable CPUs is refused, and the one line tells of both. */
 static void choose_without_affinity(void *context)
 {
-    (void)context;
     ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
     domi_cpus cpus = choose_with_quota(configured("auto", 1024, 0), "100000 100000\n");
     ck_assert_uint_eq(cpus.threads, 1024);

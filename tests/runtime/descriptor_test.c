@@ -34,7 +34,6 @@ static int on_ready(domus_stack *stack, void *self, const void *ready_)
     const domus_ready *ready = ready_;
     char byte;
 
-    (void)self;
     atomic_store(&last_error, ready->error);
     atomic_store(&last_events, ready->events);
     if (ready->error == 0 && (ready->events & POLLIN) != 0 && !atomic_load(&leave_it) &&

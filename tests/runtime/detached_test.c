@@ -80,7 +80,6 @@ static int on_run(domus_stack *stack, void *self, const void *nothing)
     domus_received got;
     int result;
 
-    (void)nothing;
     for (;;) {
         result = domus_receive_now(stack, &first, 0, &got);
         if (result == -ETIMEDOUT)

@@ -69,7 +69,6 @@ static int greeted(domus_stack *stack, void *self, const void *nothing)
 {
     struct witness *witness = *(struct witness **)self;
 
-    (void)nothing;
     witness->greeted++;
     uint64_t runs = state_runs() - witness->queued_at;
     if (witness->queued && runs > witness->wait_runs)

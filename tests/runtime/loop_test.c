@@ -219,7 +219,6 @@ static int watched(domus_stack *stack, void *self, const void *payload)
 {
     domi_manager *home = stack->manager;
 
-    (void)payload;
     if (atomic_load(&home->mail.arrivals) == NULL) {
         domt_notice(world->system, late_comer, &work_type, NULL);
         houses_since = messages_since = 0;

@@ -342,7 +342,6 @@ static int quit_by_thread(domus_system *system, void *argument)
 {
     static pthread_t thread;
 
-    (void)argument;
     int result = pthread_create(&thread, NULL, quit_elsewhere, NULL);
     return result != 0 ? -result : -pthread_join(thread, NULL);
 }

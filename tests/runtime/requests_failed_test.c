@@ -18,7 +18,6 @@ static unsigned lines_count;
 
 static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
-    (void)context, (void)level, (void)thread;
     pthread_mutex_lock(&logged);
     ck_assert_uint_lt(lines_count, 16);
     memcpy(lines[lines_count++], text, strlen(text) + 1);
@@ -41,7 +40,6 @@ static unsigned count_lines(const char *text)
 static int fail_with(domus_stack *stack, void *self, const domus_http_request *request,
                      const domus_http_match *match)
 {
-    (void)stack, (void)self, (void)request;
     return -(int)match->route->id;
 }
 
@@ -56,7 +54,6 @@ static const domus_http_options options = {.chain = &chain};
 
 static int refuse(domus_stack *stack, void *self, const void *payload)
 {
-    (void)stack, (void)self, (void)payload;
     return -EIO;
 }
 
@@ -87,7 +84,6 @@ static const domus_type odd_type = {.name = "odd"};
 
 static int answer_oddly(domus_stack *stack, void *self, const void *payload)
 {
-    (void)self, (void)payload;
     return domus_reply(stack, &odd_type, NULL);
 }
 
@@ -133,7 +129,7 @@ static unsigned ask_for(uint16_t port, const char *path)
     return status;
 }
 
-START_TEST(each_failure_counts_and_those_of_this_side_are_told)
+DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
 {
     static const struct {
         const char *path;
@@ -158,9 +154,8 @@ START_TEST(each_failure_counts_and_those_of_this_side_are_told)
     ck_assert_uint_eq(count_lines("was met 2 times"), 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(without_a_route_the_type_is_told)
+DOMT_TEST(without_a_route_the_type_is_told)
 {
     uint16_t port;
     domus_system *system = start(&bare, &port);
@@ -171,9 +166,8 @@ START_TEST(without_a_route_the_type_is_told)
     ck_assert_uint_eq(count_lines("of actors bare: EIO"), 1);
     domt_end(system);
 }
-END_TEST
 
-START_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
+DOMT_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
 {
     static const struct {
         const domus_behaviour *behaviour;
@@ -194,8 +188,5 @@ START_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_on
         domt_end(system);
     }
 }
-END_TEST
 
-DOMT_MAIN("requests_failed", 60, each_failure_counts_and_those_of_this_side_are_told,
-          without_a_route_the_type_is_told,
-          an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_once)
+DOMT_SUITE(60)

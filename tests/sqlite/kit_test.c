@@ -33,7 +33,6 @@ static int migrated(domus_stack *stack, void *self, const domus_answer *answer)
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
 
-    (void)self;
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(result->affected, 2);
     return 0;
