@@ -209,7 +209,7 @@ void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
 }
 
 /* Nobody waits for the answer any more. The entry goes when the answer, -ECANCELED, has come. */
-static void drop(domi_cluster_gateway *gateway, domi_served *served)
+static void cancel_served_ask(domi_cluster_gateway *gateway, domi_served *served)
 {
     served->peer = NULL;
     (void)domus_remote_cancel(gateway->stack, served->asked);
@@ -223,7 +223,7 @@ void domi_served_cancel(domi_cluster_gateway *gateway, const domi_peer *peer, ui
          i = gateway->served[i].next) {
         if (gateway->served[i].id != id || gateway->served[i].peer != peer)
             continue;
-        drop(gateway, &gateway->served[i]);
+        cancel_served_ask(gateway, &gateway->served[i]);
         return;
     }
 }
@@ -233,7 +233,7 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
     for (uint32_t i = 0; i < gateway->served_room; i++) {
         domi_served *served = &gateway->served[i];
         if (served->is_used && served->peer == peer && served->gateway == from_gateway)
-            drop(gateway, served);
+            cancel_served_ask(gateway, served);
     }
 }
 

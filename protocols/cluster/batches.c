@@ -36,7 +36,7 @@ static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, 
 }
 
 /* The record counts what the link has queued. */
-static void recount(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index)
+static void count_queued_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index)
 {
     int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
 
@@ -51,7 +51,7 @@ static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
     if (domi_link_flush(peer->links[index], domus_now_ns(gateway->stack), probes, &batch) == 1)
         publish_batch(gateway, peer, index, batch);
     gateway->has_torn |= peer->links[index]->is_torn;
-    recount(gateway, peer, index);
+    count_queued_of_link(gateway, peer, index);
 }
 
 /* Call `act` for each link of each peer. */
@@ -67,7 +67,8 @@ static void each_link(domi_cluster_gateway *gateway,
 }
 
 /* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
-static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool probes)
+static void flush_one_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
+                           bool probes)
 {
     flush_link(gateway, peer, index,
                probes && (peer->asks != 0 || peer->watched != 0 || peer->links[index]->is_broken));
@@ -75,10 +76,11 @@ static void flush_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t i
 
 void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
 {
-    each_link(gateway, flush_one, probes);
+    each_link(gateway, flush_one_link, probes);
 }
 
-static void resend_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool all)
+static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
+                                   bool all)
 {
     uint64_t cursor = 0;
     domus_slice batch;
@@ -92,10 +94,11 @@ static void resend_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
 
 void domi_resend(domi_cluster_gateway *gateway, bool all)
 {
-    each_link(gateway, resend_one, all);
+    each_link(gateway, resend_batches_of_link, all);
 }
 
-static void confirm_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool unused)
+static void confirm_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
+                                    bool unused)
 {
     domi_link *link = peer->links[index];
 
@@ -108,10 +111,11 @@ static void confirm_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t
 
 void domi_confirm_all(domi_cluster_gateway *gateway)
 {
-    each_link(gateway, confirm_one, false);
+    each_link(gateway, confirm_batches_of_link, false);
 }
 
-static void look_at_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index, bool unused)
+static void note_unconfirmed_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
+                                  bool unused)
 {
     const domi_link *link = peer->links[index];
 
@@ -123,7 +127,7 @@ static void look_at_one(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t
 bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
 {
     gateway->has_unconfirmed = false;
-    each_link(gateway, look_at_one, false);
+    each_link(gateway, note_unconfirmed_link, false);
     return gateway->has_unconfirmed;
 }
 
@@ -165,7 +169,7 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
         gateway->has_torn |= link->is_torn;
     if (domi_link_is_full(link))
         flush_link(gateway, peer, index, false);
-    recount(gateway, peer, index);
+    count_queued_of_link(gateway, peer, index);
     domi_flush_soon(gateway);
     return error;
 }

@@ -25,7 +25,7 @@ static const domus_type begin_type = {.name = "cluster begin"};
 static const domus_type subscribe_type = {.name = "cluster subscribe"};
 static const domus_type left_type = {.name = "cluster left"};
 
-static domi_cluster_gateway *enter(domus_stack *stack, void *self)
+static domi_cluster_gateway *enter_gateway(domus_stack *stack, void *self)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -79,7 +79,7 @@ static void look_at_peers(domi_cluster_gateway *gateway)
 
 static int take_beat(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     (void)payload;
     if (gateway->index == 0) {
@@ -102,7 +102,7 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
 
 static int take_follow(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     (void)payload;
     domi_peers_follow(gateway);
@@ -114,9 +114,9 @@ static int take_follow(domus_stack *stack, void *self, const void *payload)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static int take_later(domus_stack *stack, void *self, const void *payload)
+static int flush_links_later(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     (void)payload;
     gateway->is_due = false;
@@ -130,7 +130,7 @@ static int take_later(domus_stack *stack, void *self, const void *payload)
 
 static int take_tick(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     (void)payload;
     gateway->ticks = false;
@@ -143,14 +143,14 @@ static int take_tick(domus_stack *stack, void *self, const void *payload)
 
 static int take_from_server(domus_stack *stack, void *self, const void *payload)
 {
-    domi_take_batch(enter(stack, self), domus_nats_payload(payload));
+    domi_take_batch(enter_gateway(stack, self), domus_nats_payload(payload));
     return 0;
 }
 
 /* The connection to the servers has changed. */
 static int take_event(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     const domus_nats_event *event = payload;
     bool is_connected = event->happening == DOMUS_NATS_CONNECTED;
 
@@ -174,7 +174,7 @@ static int take_event(domus_stack *stack, void *self, const void *payload)
 
 static int take_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
 
@@ -201,13 +201,14 @@ static void send_stop(domi_cluster_gateway *gateway, uint8_t kind, const domus_r
 
 static int take_stop(domus_stack *stack, void *self, const void *payload)
 {
-    send_stop(enter(stack, self), DOMI_TO_STOP, &((const domus_remote_stop *)payload)->name);
+    send_stop(enter_gateway(stack, self), DOMI_TO_STOP,
+              &((const domus_remote_stop *)payload)->name);
     return 0;
 }
 
 static int take_last_stop(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     domus_remote_message message;
 
     (void)payload;
@@ -225,7 +226,7 @@ static int hear_left(domus_stack *stack, void *self, const domus_answer *answer)
 /* The parts of grains were given to others, or their time is over. */
 static int hear_given(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     (void)answer;
     gateway->has_left = true;
@@ -245,7 +246,7 @@ static int take_begun(domus_stack *stack, void *self, const void *payload)
 /* This node is about to end: the others hear of it before domus_cluster_leave() returns. */
 static int take_leave(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     domus_address warden = gateway->cluster->parts->warden;
 
     (void)payload;
@@ -282,9 +283,9 @@ static int read_address(void *context, const unsigned char *bytes, size_t size,
 }
 
 /* The conversation that has all asks in the name of remote actors begins. */
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int begin_asking(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
 
     (void)payload;
@@ -314,9 +315,9 @@ static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, c
     return error;
 }
 
-static int subscribe(domus_stack *stack, void *self, const void *payload)
+static int subscribe_to_inbox(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
     char inbox[64];
 
     (void)payload;
@@ -380,7 +381,7 @@ static int spread_grains(domi_cluster_gateway *gateway)
     return error;
 }
 
-static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
+static int mount_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     const domus_remote_options remote = {.addresses_max = options->addresses_max,
@@ -420,8 +421,8 @@ static int mount(domus_stack *stack, domi_cluster_gateway *gateway)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
-    int error = mount(stack, gateway);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    int error = mount_gateway(stack, gateway);
 
     if (error != 0) { /* no on_stop follows */
         free(gateway->routes);
@@ -436,7 +437,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = enter(stack, self);
+    domi_cluster_gateway *gateway = enter_gateway(stack, self);
 
     domi_watches_free(gateway);
     domi_routes_free(gateway);
@@ -453,7 +454,7 @@ const domus_behaviour domi_gateway_behaviour = {
     .on_mount = on_mount,
     .on_stop = on_stop,
     .on = (const domus_on[]){{&domus_nats_message_type, take_from_server, 0},
-                             {&domus_later_type, take_later, 0},
+                             {&domus_later_type, flush_links_later, 0},
                              {&domi_tick_type, take_tick, 0},
                              {&beat_type, take_beat, 0},
                              {&domi_follow_type, take_follow, 0},
@@ -467,7 +468,7 @@ const domus_behaviour domi_gateway_behaviour = {
                              {&domus_nats_event_type, take_event, 0},
                              {&domi_begun_type, take_begun, 0},
                              {&domi_leave_type, take_leave, 0},
-                             {&begin_type, begin, 0},
-                             {&subscribe_type, subscribe, 0},
+                             {&begin_type, begin_asking, 0},
+                             {&subscribe_type, subscribe_to_inbox, 0},
                              {NULL, domi_take_message, 0}},
 };

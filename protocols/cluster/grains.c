@@ -61,8 +61,8 @@ int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned cha
 
 /* Return a message. To a node that is full already it goes back as what it is to its sender: an ask
  * that has failed, or a notice that was dropped. */
-static void give_back(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                      const domi_wire_envelope *envelope)
+static void return_message(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
+                           const domi_wire_envelope *envelope)
 {
     domi_wire_envelope back = *envelope;
 
@@ -88,7 +88,7 @@ bool domi_grain_is_taken(domi_cluster_gateway *gateway, domi_peer *peer, uint16_
         return true;
     *byte |= bit;
     domi_part_doubt(gateway->cluster, part);
-    give_back(gateway, peer, from_gateway, envelope);
+    return_message(gateway, peer, from_gateway, envelope);
     return false;
 }
 
@@ -110,7 +110,7 @@ void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)
 /* --- counts ------------------------------------------------------------------------------------
  */
 
-static uint64_t load(const _Atomic uint64_t *count)
+static uint64_t load_count(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
@@ -120,11 +120,11 @@ domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *clust
     const domi_parts *parts = cluster->parts;
 
     return (domus_cluster_grain_counts){
-        .parts = load(&parts->held),
-        .taken = load(&parts->taken),
-        .given = load(&parts->given),
-        .lost = load(&parts->lost),
-        .waiting = load(&parts->waiting),
-        .returned = load(&parts->returned),
+        .parts = load_count(&parts->held),
+        .taken = load_count(&parts->taken),
+        .given = load_count(&parts->given),
+        .lost = load_count(&parts->lost),
+        .waiting = load_count(&parts->waiting),
+        .returned = load_count(&parts->returned),
     };
 }

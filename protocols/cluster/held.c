@@ -16,7 +16,7 @@ void domi_held_append(domi_held_list *list, domi_held *held)
     list->last = held;
 }
 
-static domi_held *take_first(domi_held_list *list)
+static domi_held *take_first_held(domi_held_list *list)
 {
     domi_held *held = list->first;
 
@@ -45,7 +45,7 @@ domi_held *domi_held_take(domi_route *route)
         route->waiting.first = route->returned.first;
         route->returned = (domi_held_list){NULL, NULL};
     }
-    return take_first(&route->waiting);
+    return take_first_held(&route->waiting);
 }
 
 static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, bool more)
@@ -103,7 +103,7 @@ static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint
     domi_held_list left = {NULL, NULL};
     domi_held *held;
 
-    while ((held = take_first(list)) != NULL) {
+    while ((held = take_first_held(list)) != NULL) {
         if (held->since_ns < before_ns)
             domi_held_fail(gateway, held, error);
         else if (held->deadline_ns != 0 && held->deadline_ns < now_ns)
@@ -116,7 +116,7 @@ static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint
 
 /* Messages wait for a part: its entry may be another one by now than this node knows, or than the
  * node knows that is to have it. */
-static void doubt(domi_cluster_gateway *gateway, uint32_t part)
+static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
 
@@ -143,7 +143,7 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->returned.first != NULL || route->waiting.first != NULL)
-            doubt(gateway, i);
+            doubt_holder_of_part(gateway, i);
         sweep_list(gateway, &route->returned, error != 0 ? UINT64_MAX : before_ns,
                    error != 0 ? error : -EHOSTDOWN);
         sweep_list(gateway, &route->waiting, error != 0 ? UINT64_MAX : before_ns,
@@ -152,7 +152,7 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
 }
 
 /* Take the ask out of a list. Returns whether it was there. */
-static bool cancel_in(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
+static bool cancel_ask_in_list(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
 {
     domi_held *before = NULL;
 
@@ -175,7 +175,7 @@ bool domi_routes_cancel(domi_cluster_gateway *gateway, domus_kept kept)
     if (gateway->routes == NULL || gateway->waiting_bytes == 0)
         return false;
     for (uint32_t i = 0; !found && i < DOMUS_REMOTE_PARTS; i++)
-        found = cancel_in(gateway, &gateway->routes[i].returned, kept) ||
-                cancel_in(gateway, &gateway->routes[i].waiting, kept);
+        found = cancel_ask_in_list(gateway, &gateway->routes[i].returned, kept) ||
+                cancel_ask_in_list(gateway, &gateway->routes[i].waiting, kept);
     return found;
 }

@@ -59,14 +59,14 @@ static bool tell_part(domi_cluster_gateway *gateway, domi_peer *peer)
     return true;
 }
 
-static void tell(domi_cluster_gateway *gateway, domi_peer *peer)
+static void tell_interest_to_peer(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     while (peer->told - peer->held < UNHELD_MAX && tell_part(gateway, peer))
         ;
 }
 
 /* The ids of the nodes that are up. */
-static uint32_t read_up(domus_cluster *cluster, uint64_t *ids)
+static uint32_t read_ids_of_up_nodes(domus_cluster *cluster, uint64_t *ids)
 {
     uint32_t count = 0;
 
@@ -80,14 +80,14 @@ static uint32_t read_up(domus_cluster *cluster, uint64_t *ids)
 }
 
 /* Tell all nodes that are up. With `again`, what was not confirmed since the last time, too. */
-static void tell_all(domi_cluster_gateway *gateway, bool again)
+static void tell_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again)
 {
     uint64_t ids[DOMUS_CLUSTER_NODES_MAX];
     uint64_t changes = domi_wide_changes(&gateway->cluster->wide);
 
     if (gateway->index != 0 || changes == 0)
         return;
-    uint32_t count = read_up(gateway->cluster, ids);
+    uint32_t count = read_ids_of_up_nodes(gateway->cluster, ids);
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_of(gateway, ids[i]);
         if (peer == NULL)
@@ -99,13 +99,13 @@ static void tell_all(domi_cluster_gateway *gateway, bool again)
             peer->told = --peer->held;
         if (again)
             peer->held_before = peer->held;
-        tell(gateway, peer);
+        tell_interest_to_peer(gateway, peer);
     }
 }
 
 void domi_interest_follow(domi_cluster_gateway *gateway)
 {
-    tell_all(gateway, false);
+    tell_interest_to_all_nodes(gateway, false);
 }
 
 void domi_interest_lose(domi_peer *peer)
@@ -126,7 +126,7 @@ void domi_interest_beat(domi_cluster_gateway *gateway)
         }
         (void)domi_wide_look(wide, gateway->wide_cursor++);
     }
-    tell_all(gateway, true);
+    tell_interest_to_all_nodes(gateway, true);
 }
 
 int domi_take_joined(domus_stack *stack, void *self, const void *payload)
@@ -136,7 +136,7 @@ int domi_take_joined(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (domi_wide_look(&gateway->cluster->wide, joined->outlet.number))
-        tell_all(gateway, false);
+        tell_interest_to_all_nodes(gateway, false);
     return 0;
 }
 
@@ -147,7 +147,7 @@ void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t
     if (held > peer->told) /* it was told before it was down */
         peer->told = held;
     peer->held = held;
-    tell(gateway, peer);
+    tell_interest_to_peer(gateway, peer);
 }
 
 /* --- hearing ---------------------------------------------------------------------------------- */

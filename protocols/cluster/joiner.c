@@ -30,7 +30,8 @@ typedef struct domi_joining {
 } domi_joining;
 
 /* Say "cluster.KEY: REASON", and return `error`. */
-static int say(const domi_joining_report *report, int error, const char *key, const char *reason)
+static int report_error(const domi_joining_report *report, int error, const char *key,
+                        const char *reason)
 {
     if (report->size > 0)
         (void)snprintf(report->text, report->size, PREFIX "%s: %s", key, reason);
@@ -92,11 +93,11 @@ static int read_secret(const domi_joining_report *report, const char *key, const
     if (text_or_null(path) == NULL)
         return 0;
     if (*ret_text != NULL)
-        return say(report, -EINVAL, key, "the secret stands in the configuration, too");
+        return report_error(report, -EINVAL, key, "the secret stands in the configuration, too");
     ssize_t got = read_file(path, text, room);
     if (got < 0) {
         (void)snprintf(line, sizeof line, "%.150s: %s", path, strerrordesc_np((int)-got));
-        return say(report, (int)got, key, line);
+        return report_error(report, (int)got, key, line);
     }
     size_t size = (size_t)got;
     while (size != 0 && size < room && strchr(" \t\r\n", text[size - 1]) != NULL)
@@ -104,7 +105,7 @@ static int read_secret(const domi_joining_report *report, const char *key, const
     fault = find_fault(text, size, room);
     if (fault != NULL) {
         (void)snprintf(line, sizeof line, "%.150s: %s", path, fault);
-        return say(report, -EINVAL, key, line);
+        return report_error(report, -EINVAL, key, line);
     }
     text[size] = '\0';
     *ret_text = text;
@@ -149,19 +150,19 @@ static void name_by_program(const char *program, char name[DOMUS_CLUSTER_NAME_MA
 static int check_who(const domus_cluster_options *options, const domi_joining_report *report)
 {
     if (options->password != NULL && options->user == NULL)
-        return say(report, -EINVAL, "user", "there is a password, and no user");
+        return report_error(report, -EINVAL, "user", "there is a password, and no user");
     if (options->jwt != NULL && options->nkey_seed == NULL)
-        return say(report, -EINVAL, "nkeySeedFile", "there is a JWT, and no seed");
+        return report_error(report, -EINVAL, "nkeySeedFile", "there is a JWT, and no seed");
     if (options->token != NULL && options->user != NULL)
-        return say(report, -EINVAL, "token", "there is a user, too");
+        return report_error(report, -EINVAL, "token", "there is a user, too");
     if (options->nkey_seed != NULL && (options->user != NULL || options->token != NULL))
-        return say(report, -EINVAL, "nkeySeedFile", "there is a user or a token, too");
+        return report_error(report, -EINVAL, "nkeySeedFile", "there is a user or a token, too");
     return 0;
 }
 
 /* Make the options. */
-static int fill(const domus_cluster_setup *setup, const domi_joining_report *report,
-                domi_joining *joining)
+static int make_options(const domus_cluster_setup *setup, const domi_joining_report *report,
+                        domi_joining *joining)
 {
     const domus_config *config = setup->config;
     domus_cluster_options *options = &joining->options;
@@ -206,7 +207,7 @@ static int say_with_key(const domi_joining_report *report, int error, const char
         return error;
     }
     if (strncmp(reason, seed, sizeof seed - 1) == 0)
-        return say(report, error, "nkeySeedFile", reason + sizeof seed - 1);
+        return report_error(report, error, "nkeySeedFile", reason + sizeof seed - 1);
     if (report->size > 0)
         (void)snprintf(report->text, report->size, PREFIX "%s", reason);
     return error;
@@ -214,12 +215,12 @@ static int say_with_key(const domi_joining_report *report, int error, const char
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
-static int check(const domus_cluster_setup *setup, char *error, size_t error_size)
+static int check_setup(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     const domi_joining_report report = {error, error_size};
     char reason[256] = "";
     domi_joining joining;
-    int result = fill(setup, &report, &joining);
+    int result = make_options(setup, &report, &joining);
 
     if (result == 0) {
         result = domus_cluster_check(&joining.options, reason, sizeof reason);
@@ -236,7 +237,7 @@ static int open_cluster(struct domus_system *system, const domus_cluster_setup *
     const domi_joining_report report = {error, error_size};
     char reason[256] = "";
     domi_joining joining;
-    int result = fill(setup, &report, &joining);
+    int result = make_options(setup, &report, &joining);
 
     if (result == 0) {
         result = domus_cluster_open(system, &joining.options, reason, sizeof reason, ret_cluster);
@@ -248,7 +249,7 @@ static int open_cluster(struct domus_system *system, const domus_cluster_setup *
 }
 
 const domus_joiner domus_cluster_front = {
-    .check = check,
+    .check = check_setup,
     .open = open_cluster,
     .leave = domus_cluster_leave,
     .close = domus_cluster_close,

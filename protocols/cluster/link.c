@@ -21,7 +21,7 @@ void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gat
     };
 }
 
-static domi_link_batch *kept_at(const domi_link *link, uint64_t number)
+static domi_link_batch *kept_batch_at(const domi_link *link, uint64_t number)
 {
     return &link->kept[number & (link->kept_room - 1)];
 }
@@ -32,7 +32,7 @@ static uint64_t forget_until(domi_link *link, uint64_t number)
     uint64_t messages = 0;
 
     while (link->confirmed < number) {
-        domi_link_batch *batch = kept_at(link, ++link->confirmed);
+        domi_link_batch *batch = kept_batch_at(link, ++link->confirmed);
         link->queued_bytes -= batch->bytes.size;
         messages += batch->messages;
         domus_slice_free(batch->bytes);
@@ -50,7 +50,7 @@ void domi_link_fini(domi_link *link)
 /* --- out -------------------------------------------------------------------------------------- */
 
 /* The batch that was built is lost, whose size was `bytes`. */
-static void lose_next(domi_link *link, uint32_t bytes)
+static void lose_built_batch(domi_link *link, uint32_t bytes)
 {
     link->queued_bytes -= bytes;
     link->torn_messages += link->next_messages;
@@ -75,7 +75,7 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     int error = domi_envelope_append(&link->next, envelope);
     if (error != 0) { /* the whole batch is lost: its messages cannot be told from each other */
         domus_append_drop(&link->next);
-        lose_next(link, before);
+        lose_built_batch(link, before);
         return error;
     }
     link->next_messages++;
@@ -95,7 +95,7 @@ static bool make_room(domi_link *link)
     if (larger == NULL)
         return false;
     for (uint64_t number = link->confirmed + 1; number <= link->last; number++)
-        larger[number & (room - 1)] = *kept_at(link, number);
+        larger[number & (room - 1)] = *kept_batch_at(link, number);
     free(link->kept);
     link->kept = larger;
     link->kept_room = room;
@@ -139,7 +139,7 @@ static void settle_owed(domi_link *link)
     link->owes = link->misses = false;
 }
 
-static uint64_t resend_after(const domi_link *link)
+static uint64_t delay_before_resend(const domi_link *link)
 {
     uint64_t after_ns = RTTS_UNTIL_RESEND * link->rtt_ns;
 
@@ -151,7 +151,7 @@ static uint64_t resend_after(const domi_link *link)
 }
 
 /* Send the batch that was built. */
-static int flush_next(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
+static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
 {
     unsigned char bytes[DOMI_BATCH_FOOT];
     domus_slice batch = {NULL, 0, 0}, kept;
@@ -167,7 +167,7 @@ static int flush_next(domi_link *link, uint64_t now_ns, bool probes, domus_slice
         error = domus_slice_keep(batch, &kept);
     if (error != 0) {
         domus_slice_free(batch);
-        lose_next(link, built);
+        lose_built_batch(link, built);
         return error;
     }
     uint32_t messages = link->next_messages;
@@ -175,11 +175,11 @@ static int flush_next(domi_link *link, uint64_t now_ns, bool probes, domus_slice
     link->next_messages = 0;
     link->last++;
     link->queued_bytes += DOMI_BATCH_FOOT;
-    *kept_at(link, link->last) =
+    *kept_batch_at(link, link->last) =
         (domi_link_batch){.bytes = kept, .sent_ns = now_ns, .messages = messages};
     if (link->waits_ns == 0) {
         link->waits_ns = now_ns;
-        link->resend_ns = now_ns + resend_after(link);
+        link->resend_ns = now_ns + delay_before_resend(link);
     }
     settle_owed(link);
     *ret_batch = batch;
@@ -191,7 +191,7 @@ int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *
     unsigned char bytes[DOMI_BATCH_FOOT];
 
     if (link->next.size != 0)
-        return flush_next(link, now_ns, probes, ret_batch);
+        return flush_built_batch(link, now_ns, probes, ret_batch);
     if (!probes && !link->owes && !link->misses && !link->resets && link->owed < OWED_MAX)
         return 0;
     const domi_batch_foot foot = make_foot(link, 0, probes);
@@ -211,12 +211,12 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
             (!all && (link->resend_ns == 0 || link->resend_ns > now_ns)))
             return 0;
         link->resends++;
-        link->resend_ns = now_ns + resend_after(link);
+        link->resend_ns = now_ns + delay_before_resend(link);
         *cursor = link->confirmed;
     }
     if (*cursor < link->confirmed || *cursor >= link->last)
         return 0;
-    domi_link_batch *batch = kept_at(link, *cursor + 1);
+    domi_link_batch *batch = kept_batch_at(link, *cursor + 1);
     int error = domus_slice_keep(batch->bytes, ret_batch);
     if (error != 0)
         return error;
@@ -238,7 +238,7 @@ static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_
         link->resend_ns = now_ns;
     if (foot->confirmed <= link->confirmed)
         return false;
-    const domi_link_batch *newest = kept_at(link, foot->confirmed);
+    const domi_link_batch *newest = kept_batch_at(link, foot->confirmed);
     if (!newest->resent)
         link->rtt_ns = now_ns > newest->sent_ns ? now_ns - newest->sent_ns : 1;
     (void)forget_until(link, foot->confirmed);
@@ -248,7 +248,7 @@ static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_
     if (!waits)
         link->resend_ns = 0;
     else if ((foot->flags & DOMI_BATCH_MISSING) == 0)
-        link->resend_ns = now_ns + resend_after(link);
+        link->resend_ns = now_ns + delay_before_resend(link);
     else
         link->resend_ns = now_ns;
     return true;

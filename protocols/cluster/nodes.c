@@ -39,13 +39,13 @@ domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
     return NULL;
 }
 
-static uint64_t load(const _Atomic uint64_t *count)
+static uint64_t load_count(const _Atomic uint64_t *count)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
 
 /* Change the state. Under the lock. */
-static void move(domi_node_record *record, domus_node_state state, uint64_t now_ns)
+static void set_node_state(domi_node_record *record, domus_node_state state, uint64_t now_ns)
 {
     if (record->state == DOMUS_NODE_UP || state == DOMUS_NODE_ENDED)
         atomic_fetch_add_explicit(&record->downs, 1, memory_order_relaxed);
@@ -76,7 +76,7 @@ void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
 static bool look_at_room(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t max = gateway->cluster->options.queued_max;
-    uint64_t now = load(&record->queued_bytes);
+    uint64_t now = load_count(&record->queued_bytes);
     bool is_full = now > max || (record->is_full && now > max / 2);
 
     if (record->is_full == is_full)
@@ -107,7 +107,8 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
 /* --- heartbeats that come --------------------------------------------------------------------- */
 
 /* Make a record, in a free place. Under the lock. Returns NULL if there is none, or no memory. */
-static domi_node_record *add(domi_cluster_gateway *gateway, uint64_t id, domus_node_state state)
+static domi_node_record *add_record(domi_cluster_gateway *gateway, uint64_t id,
+                                    domus_node_state state)
 {
     domus_cluster *cluster = gateway->cluster;
     uint32_t slot = 0;
@@ -136,12 +137,12 @@ static domi_node_record *add(domi_cluster_gateway *gateway, uint64_t id, domus_n
 }
 
 /* A node is heard for the first time: note what it says of itself. `record` is NULL, or was made
- * when the node was mentioned. Under the lock. Returns the record; NULL as add(). */
-static domi_node_record *introduce(domi_cluster_gateway *gateway, domi_node_record *record,
-                                   const domi_heartbeat *beat)
+ * when the node was mentioned. Under the lock. Returns the record; NULL as add_record(). */
+static domi_node_record *introduce_node(domi_cluster_gateway *gateway, domi_node_record *record,
+                                        const domi_heartbeat *beat)
 {
     if (record == NULL)
-        record = add(gateway, beat->id, DOMUS_NODE_HEARD);
+        record = add_record(gateway, beat->id, DOMUS_NODE_HEARD);
     if (record == NULL)
         return NULL;
     record->state = DOMUS_NODE_HEARD;
@@ -175,7 +176,7 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
     domi_lock_take(&cluster->lock);
     const domi_node_record *record = domi_node_find(cluster, id);
     if (record == NULL && count_hearsay(cluster) != HEARSAY_MAX)
-        record = add(gateway, id, DOMUS_NODE_DOWN);
+        record = add_record(gateway, id, DOMUS_NODE_DOWN);
     if (record == NULL)
         error = -ENOSPC;
     else if (record->state == DOMUS_NODE_ENDED)
@@ -204,7 +205,7 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
         if (is_heard && other->incarnation > beat->incarnation)
             return false;
         if (other->state != DOMUS_NODE_ENDED) {
-            move(other, DOMUS_NODE_ENDED, domus_now_ns(gateway->stack));
+            set_node_state(other, DOMUS_NODE_ENDED, domus_now_ns(gateway->stack));
             (void)domus_remote_node_set(gateway->stack, other->id, -ESTALE);
         }
     }
@@ -226,9 +227,9 @@ static bool hear_known(domi_cluster_gateway *gateway, domi_node_record *record,
     record->is_leaving = beat->state != DOMI_BEAT_UP;
     record->hosts_grains = beat->hosts_grains;
     if (beat->state == DOMI_BEAT_LEFT)
-        move(record, DOMUS_NODE_ENDED, now_ns);
+        set_node_state(record, DOMUS_NODE_ENDED, now_ns);
     else if (hears && record->state != DOMUS_NODE_UP)
-        move(record, DOMUS_NODE_UP, now_ns);
+        set_node_state(record, DOMUS_NODE_UP, now_ns);
     else
         return false;
     (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
@@ -252,7 +253,7 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
     bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
         end_earlier(gateway, beat)) {
-        record = introduce(gateway, record, beat);
+        record = introduce_node(gateway, record, beat);
         news.is_new = record != NULL;
     }
     if (record != NULL && (!is_hearsay(record) || beat->state == DOMI_BEAT_LEFT))
@@ -268,7 +269,7 @@ void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *reco
     domi_lock_take(&gateway->cluster->lock);
     if (record->state == DOMUS_NODE_HEARD) {
         record->heard_ns = record->hears_ns = now_ns;
-        move(record, DOMUS_NODE_UP, now_ns);
+        set_node_state(record, DOMUS_NODE_UP, now_ns);
         (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
     }
     domi_lock_give(&gateway->cluster->lock);
@@ -277,7 +278,7 @@ void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *reco
 /* --- silence ---------------------------------------------------------------------------------- */
 
 /* Look at one node. Under the lock. Returns whether its state changes. */
-static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
+static bool update_node_state(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t after_ns = gateway->cluster->options.down_after_ns;
@@ -288,11 +289,11 @@ static bool look_at(domi_cluster_gateway *gateway, domi_node_record *record)
 
     if (is_one_way ||
         (is_silent && (record->state == DOMUS_NODE_UP || record->state == DOMUS_NODE_HEARD)))
-        move(record, DOMUS_NODE_DOWN, now_ns);
+        set_node_state(record, DOMUS_NODE_DOWN, now_ns);
     else if (record->state == DOMUS_NODE_DOWN &&
              now_ns - record->heard_ns >
                  (record->hears_ns == 0 ? FORGET_AFTER * after_ns : FORGET_NS))
-        move(record, DOMUS_NODE_ENDED, now_ns);
+        set_node_state(record, DOMUS_NODE_ENDED, now_ns);
     else
         return false;
     (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
@@ -312,7 +313,7 @@ domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
         if (record->state == DOMUS_NODE_ENDED && record->holders == 0) {
             cluster->nodes[i] = NULL;
             free(record);
-        } else if (look_at(gateway, record)) {
+        } else if (update_node_state(gateway, record)) {
             news.has_changed = true;
         }
     }
@@ -352,13 +353,13 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
 domus_cluster_counts domus_cluster_count(const domus_cluster *cluster)
 {
     return (domus_cluster_counts){
-        .sent = load(&cluster->sent),
-        .received = load(&cluster->received),
-        .refused = load(&cluster->refused),
-        .lost = load(&cluster->lost),
-        .resent = load(&cluster->resent),
-        .dropped = load(&cluster->dropped),
-        .wrong = load(&cluster->wrong),
+        .sent = load_count(&cluster->sent),
+        .received = load_count(&cluster->received),
+        .refused = load_count(&cluster->refused),
+        .lost = load_count(&cluster->lost),
+        .resent = load_count(&cluster->resent),
+        .dropped = load_count(&cluster->dropped),
+        .wrong = load_count(&cluster->wrong),
     };
 }
 
@@ -376,13 +377,13 @@ static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *r
         .is_leaving = record->is_leaving,
         .threads = record->gateways,
         .since_ns = record->since_ns,
-        .rtt_ns = load(&record->rtt_ns),
-        .queued_bytes = load(&record->queued_bytes),
-        .sent = load(&record->sent),
-        .received = load(&record->received),
-        .refused = load(&record->refused),
-        .lost = load(&record->lost),
-        .resent = load(&record->resent),
+        .rtt_ns = load_count(&record->rtt_ns),
+        .queued_bytes = load_count(&record->queued_bytes),
+        .sent = load_count(&record->sent),
+        .received = load_count(&record->received),
+        .refused = load_count(&record->refused),
+        .lost = load_count(&record->lost),
+        .resent = load_count(&record->resent),
     };
 
     memcpy(info.name, record->name, sizeof info.name);
@@ -390,7 +391,7 @@ static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *r
 }
 
 /* Under the lock. */
-static domus_node_info info_of_here(domus_cluster *cluster)
+static domus_node_info info_of_this_node(domus_cluster *cluster)
 {
     bool is_up = cluster->options.servers == NULL || cluster->is_connected;
     domus_node_info info = {
@@ -411,7 +412,7 @@ uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
 
     domi_lock_take(&cluster->lock);
     if (room > 0)
-        ret_nodes[0] = info_of_here(cluster);
+        ret_nodes[0] = info_of_this_node(cluster);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         if (cluster->nodes[i] == NULL || is_hearsay(cluster->nodes[i]))
             continue;

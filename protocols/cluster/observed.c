@@ -79,7 +79,7 @@ static const domus_figure_column here_columns[] = {
 };
 #define HERE_COLUMNS (sizeof here_columns / sizeof here_columns[0])
 
-static uint32_t count_up(const domus_node_info *infos, uint32_t count)
+static uint32_t count_up_nodes(const domus_node_info *infos, uint32_t count)
 {
     uint32_t up = 0;
 
@@ -100,7 +100,8 @@ static uint32_t look_at_server(domus_cluster *cluster)
     return is;
 }
 
-static int read_here(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
+static int read_figures_of_this_node(void *context, uint32_t from, domus_figures_shot *to,
+                                     uint64_t *ret_total)
 {
     domus_cluster *cluster = context;
     domus_cluster_counts counts = domus_cluster_count(cluster);
@@ -115,7 +116,7 @@ static int read_here(void *context, uint32_t from, domus_figures_shot *to, uint6
         {.text = cluster->options.node},
         {.text = write_id(cluster->id, id)},
         {.number = look_at_server(cluster)},
-        {.number = count_up(infos, count)},
+        {.number = count_up_nodes(infos, count)},
         {.number = domus_cluster_names(cluster, 0, NULL, 0)},
         {.number = counts.sent},
         {.number = counts.received},
@@ -348,7 +349,7 @@ static const domus_figures_table tables[] = {
      .title = "This node",
      .columns = here_columns,
      .columns_count = HERE_COLUMNS,
-     .read = read_here,
+     .read = read_figures_of_this_node,
      .end = end_table},
     {.set = "cluster",
      .name = "nodes",

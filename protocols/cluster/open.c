@@ -33,7 +33,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t size
 /* --- options ---------------------------------------------------------------------------------- */
 
 /* True if each byte of the name is a letter, a digit or one of `others`. */
-static bool has_only(const char *name, const char *others)
+static bool has_only_name_characters(const char *name, const char *others)
 {
     for (; *name != '\0'; name++) {
         bool is_letter = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z');
@@ -48,7 +48,7 @@ static bool is_name(const char *name, const char *others)
 {
     size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
 
-    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX && has_only(name, others);
+    return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX && has_only_name_characters(name, others);
 }
 
 static uint64_t or_preset(uint64_t value, uint64_t preset)
@@ -173,7 +173,7 @@ static int copy_texts(domus_cluster *cluster, char *error, size_t size)
 }
 
 /* A number that differs from start to start, or that the seed gives. */
-static uint64_t draw(uint64_t seed)
+static uint64_t draw_incarnation(uint64_t seed)
 {
     uint64_t number = seed;
 
@@ -191,7 +191,7 @@ static void name_node(domus_cluster *cluster)
 {
     char host[32] = "node";
 
-    if (gethostname(host, sizeof host - 1) != 0 || !has_only(host, "-_."))
+    if (gethostname(host, sizeof host - 1) != 0 || !has_only_name_characters(host, "-_."))
         (void)snprintf(host, sizeof host, "node");
     (void)snprintf(cluster->texts[1], sizeof cluster->texts[1], "%s-%06x", host,
                    (unsigned)(cluster->id & 0xffffff));
@@ -199,7 +199,7 @@ static void name_node(domus_cluster *cluster)
 }
 
 /* Starts of one node are told apart by the time at which they began; a test says it. */
-static uint64_t incarnation_now(const domus_cluster_options *options)
+static uint64_t incarnation_from_clock(const domus_cluster_options *options)
 {
     struct timespec now;
 
@@ -209,8 +209,8 @@ static uint64_t incarnation_now(const domus_cluster_options *options)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static int prepare(domus_cluster *cluster, const domus_cluster_options *options, char *error,
-                   size_t size)
+static int prepare_cluster(domus_cluster *cluster, const domus_cluster_options *options,
+                           char *error, size_t size)
 {
     cluster->options = *options;
     fill_presets(&cluster->options);
@@ -227,8 +227,8 @@ static int prepare(domus_cluster *cluster, const domus_cluster_options *options,
         result = check_client(&cluster->options, error, size);
     if (result != 0)
         return result;
-    cluster->id = draw(options->seed);
-    cluster->incarnation = incarnation_now(options);
+    cluster->id = draw_incarnation(options->seed);
+    cluster->incarnation = incarnation_from_clock(options);
     const char *node = cluster->options.node;
     if (node == NULL || strcmp(node, "auto") == 0)
         name_node(cluster);
@@ -325,7 +325,7 @@ static int wait_for_gateways(domus_cluster *cluster)
         }
         result = result == 0 ? error : result;
     }
-    /* acquire: as in give_up(), for the errno beside it. */
+    /* acquire: as in abandon_cluster(), for the errno beside it. */
     bool has_failed = atomic_load_explicit(&cluster->ended, memory_order_acquire) != 0;
     return result == -ESTALE && has_failed
                ? atomic_load_explicit(&cluster->failed, memory_order_relaxed)
@@ -353,7 +353,7 @@ static int spawn_gateways(domus_cluster *cluster)
 
 /* It could not be opened. Gateways that have begun still use it, so it stays until the program ends
  * then. */
-static void give_up(domus_cluster *cluster)
+static void abandon_cluster(domus_cluster *cluster)
 {
     /* acquire: pairs with the gateways' on_mount. */
     bool is_used = atomic_load_explicit(&cluster->ended, memory_order_acquire) != cluster->missed;
@@ -374,7 +374,7 @@ int domus_cluster_check(const domus_cluster_options *options, char *error, size_
 
     if (cluster == NULL)
         return -ENOMEM;
-    int result = prepare(cluster, options, error, error_size);
+    int result = prepare_cluster(cluster, options, error, error_size);
     domus_cluster_close(cluster);
     return result;
 }
@@ -391,7 +391,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     cluster->lock = (domi_lock)DOMI_LOCK_FREE;
     cluster->names_lock = (domi_lock)DOMI_LOCK_FREE;
     cluster->wide.lock = (domi_lock)DOMI_LOCK_FREE;
-    int result = prepare(cluster, options, error, error_size);
+    int result = prepare_cluster(cluster, options, error, error_size);
     if (result == 0)
         result = open_grains(cluster, error, error_size);
     if (result == 0) {
@@ -401,7 +401,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
     if (result == 0)
         result = spawn_gateways(cluster);
     if (result != 0) {
-        give_up(cluster);
+        abandon_cluster(cluster);
         return result;
     }
     /* release: pairs with the load in domi_cluster_is_open(). */

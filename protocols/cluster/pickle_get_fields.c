@@ -351,8 +351,8 @@ static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table
 }
 
 /* Treat the fields that were not there: `seen` has a bit for each row that was. */
-static int finish(domus_pickle_reader *reader, const domus_pickle_table *table, uint64_t seen,
-                  void *value)
+static int fill_missing_fields(domus_pickle_reader *reader, const domus_pickle_table *table,
+                               uint64_t seen, void *value)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
@@ -404,7 +404,7 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
             return error;
         known++;
     }
-    return known == table->count ? 0 : finish(reader, table, seen, value);
+    return known == table->count ? 0 : fill_missing_fields(reader, table, seen, value);
 }
 
 /* NOLINTEND(misc-no-recursion) */

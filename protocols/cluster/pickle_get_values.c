@@ -76,7 +76,7 @@ int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char 
 
 /* Make a slice that shares the page of the message. The page may be moved by this, if it is where
  * bytes were received, and the reader goes on in the new place. */
-static int share(domus_pickle_reader *reader, domus_slice *ret_slice)
+static int share_page_as_slice(domus_pickle_reader *reader, domus_slice *ret_slice)
 {
     const domi_pickle_token *token = &reader->token;
     domus_slice part = reader->bytes;
@@ -106,7 +106,7 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
         return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u bytes, more than %u",
                                      token->size, most);
     if (token->size >= (share_min != 0 ? share_min : DOMUS_PICKLE_SHARE_PRESET))
-        return share(reader, ret_slice);
+        return share_page_as_slice(reader, ret_slice);
     error = domi_pickle_take_memory(reader, token->size);
     if (error != 0)
         return error;

@@ -65,7 +65,8 @@ const domus_pickler *domus_pickler_of_hash(const domus_picklers *picklers, uint6
     return NULL;
 }
 
-static void put(const domus_picklers *picklers, uint16_t *places, uint32_t place, uint32_t index)
+static void put_index_into_table(const domus_picklers *picklers, uint16_t *places, uint32_t place,
+                                 uint32_t index)
 {
     while (places[place] != 0)
         place = (place + 1) & picklers->mask;
@@ -73,7 +74,7 @@ static void put(const domus_picklers *picklers, uint16_t *places, uint32_t place
 }
 
 /* Check a pickler, and put it into both tables. */
-static int add(domus_picklers *picklers, uint32_t index, char *error, size_t error_size)
+static int add_pickler(domus_picklers *picklers, uint32_t index, char *error, size_t error_size)
 {
     const domus_pickler *pickler = &picklers->list[index];
     const char *name = domi_pickler_name(pickler);
@@ -101,8 +102,9 @@ static int add(domus_picklers *picklers, uint32_t index, char *error, size_t err
         return result;
     }
     picklers->hashes[index] = hash;
-    put(picklers, picklers->by_type, place_of_type(picklers, pickler->type), index);
-    put(picklers, picklers->by_hash, place_of_hash(picklers, hash), index);
+    put_index_into_table(picklers, picklers->by_type, place_of_type(picklers, pickler->type),
+                         index);
+    put_index_into_table(picklers, picklers->by_hash, place_of_hash(picklers, hash), index);
     return 0;
 }
 
@@ -135,7 +137,7 @@ int domus_picklers_new(const domus_pickler *list, char *error, size_t error_size
     picklers->by_type = (uint16_t *)(picklers->hashes + count);
     picklers->by_hash = picklers->by_type + places;
     for (uint32_t i = 0; i < count; i++) {
-        int result = add(picklers, i, error, error_size);
+        int result = add_pickler(picklers, i, error, error_size);
         if (result != 0) {
             domus_picklers_free(picklers);
             return result;

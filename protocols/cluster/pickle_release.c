@@ -7,7 +7,7 @@
 /* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
  * NOLINTBEGIN(misc-no-recursion) */
 
-static bool owns(const domus_pickle_field *field)
+static bool owns_memory(const domus_pickle_field *field)
 {
     switch ((domus_pickle_kind)field->kind) {
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
@@ -24,7 +24,7 @@ bool domi_pickle_owns(const domus_pickle_table *table)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
-        if (field->shape == DOMUS_PICKLE_POINTED || owns(field))
+        if (field->shape == DOMUS_PICKLE_POINTED || owns_memory(field))
             return true;
     }
     return false;
@@ -72,7 +72,7 @@ void domus_pickle_release(const domus_pickle_table *table, void *value)
 {
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_pickle_field *field = &table->fields[i];
-        if (field->shape == DOMUS_PICKLE_POINTED || owns(field))
+        if (field->shape == DOMUS_PICKLE_POINTED || owns_memory(field))
             release_field(field, value);
     }
 }

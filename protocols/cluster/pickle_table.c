@@ -14,10 +14,10 @@ typedef struct domi_complaint {
     const char *name; /* of the row; NULL: of none */
 } domi_complaint;
 
-static int complain(const domi_complaint *complaint, const char *format, ...)
+static int write_complaint(const domi_complaint *complaint, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static int complain(const domi_complaint *complaint, const char *format, ...)
+static int write_complaint(const domi_complaint *complaint, const char *format, ...)
 {
     va_list list;
     int done = 0;
@@ -47,13 +47,13 @@ static bool fits_signed(int64_t value, uint32_t size)
 static int check_number(const domus_pickle_field *field, const domi_complaint *complaint)
 {
     if (!is_number_size(field->size))
-        return complain(complaint, "a number of %u bytes", field->size);
+        return write_complaint(complaint, "a number of %u bytes", field->size);
     if (field->kind == DOMUS_PICKLE_KIND_UINT) {
         uint64_t high = field->ranged ? field->high : domi_greatest(field->size);
         if (high > domi_greatest(field->size) || (field->ranged && field->low > high))
-            return complain(complaint, "the range is empty, or larger than the member");
+            return write_complaint(complaint, "the range is empty, or larger than the member");
         if (field->preset > high || (field->ranged && field->preset < field->low))
-            return complain(complaint, "the default is out of range");
+            return write_complaint(complaint, "the default is out of range");
         return 0;
     }
     int64_t low = (int64_t)field->low;
@@ -61,9 +61,9 @@ static int check_number(const domus_pickle_field *field, const domi_complaint *c
     int64_t preset = (int64_t)field->preset;
     if (field->ranged &&
         (low > high || !fits_signed(low, field->size) || !fits_signed(high, field->size)))
-        return complain(complaint, "the range is empty, or larger than the member");
+        return write_complaint(complaint, "the range is empty, or larger than the member");
     if (!fits_signed(preset, field->size) || (field->ranged && (preset < low || preset > high)))
-        return complain(complaint, "the default is out of range");
+        return write_complaint(complaint, "the default is out of range");
     return 0;
 }
 
@@ -80,14 +80,15 @@ static int check_word(const domus_pickle_field *field, uint32_t i, const domi_co
                           (word->value >= 0 && (uint64_t)word->value <= domi_greatest(field->size));
 
     if (size == 0 || size > WORD_MAX)
-        return complain(complaint, "a word has 1 to %u bytes", WORD_MAX);
+        return write_complaint(complaint, "a word has 1 to %u bytes", WORD_MAX);
     if (!fits)
-        return complain(complaint, "the value of \"%s\" does not fit into the member", word->word);
+        return write_complaint(complaint, "the value of \"%s\" does not fit into the member",
+                               word->word);
     for (uint32_t j = 0; j < i; j++) {
         uint64_t other = (uint64_t)field->words[j].value;
         if ((((uint64_t)word->value ^ other) & domi_greatest(field->size)) == 0 ||
             strcmp(field->words[j].word, word->word) == 0)
-            return complain(complaint, "\"%s\" is there twice, or its value", word->word);
+            return write_complaint(complaint, "\"%s\" is there twice, or its value", word->word);
     }
     return 0;
 }
@@ -98,30 +99,30 @@ static int check_enum(const domus_pickle_field *field, const domi_complaint *com
     uint32_t count = 0;
 
     if (!is_number_size(field->size))
-        return complain(complaint, "an enum of %u bytes", field->size);
+        return write_complaint(complaint, "an enum of %u bytes", field->size);
     if (field->words == NULL)
-        return complain(complaint, "an enum without a list of values");
+        return write_complaint(complaint, "an enum without a list of values");
     for (; field->words[count].word != NULL; count++) {
         if (count == DOMUS_PICKLE_WORDS_MAX)
-            return complain(complaint, "more than %u values", DOMUS_PICKLE_WORDS_MAX);
+            return write_complaint(complaint, "more than %u values", DOMUS_PICKLE_WORDS_MAX);
         int error = check_word(field, count, complaint);
         if (error != 0)
             return error;
         has_preset = has_preset || field->words[count].value == (int64_t)field->preset;
     }
-    return has_preset ? 0 : complain(complaint, "the default is none of the values");
+    return has_preset ? 0 : write_complaint(complaint, "the default is none of the values");
 }
 
 static int check_owner(const domus_pickle_field *field, size_t size,
                        const domi_complaint *complaint)
 {
     if (field->size != size)
-        return complain(complaint, "the member has %u bytes, not %zu", field->size, size);
+        return write_complaint(complaint, "the member has %u bytes, not %zu", field->size, size);
     if (field->bytes_max == 0 || field->bytes_max > DOMUS_SLICE_MAX)
-        return complain(complaint, "the bound is 0, or above %u", DOMUS_SLICE_MAX);
+        return write_complaint(complaint, "the bound is 0, or above %u", DOMUS_SLICE_MAX);
     if (field->preset_text != NULL &&
         strnlen(field->preset_text, (size_t)field->bytes_max + 1) > field->bytes_max)
-        return complain(complaint, "the default is too long");
+        return write_complaint(complaint, "the default is too long");
     return 0;
 }
 
@@ -129,7 +130,7 @@ static int check_size(const domus_pickle_field *field, size_t size, const domi_c
 {
     return field->size == size
                ? 0
-               : complain(complaint, "the member has %u bytes, not %zu", field->size, size);
+               : write_complaint(complaint, "the member has %u bytes, not %zu", field->size, size);
 }
 
 /* Tables in tables end at a depth of DOMUS_PICKLE_DEPTH_MAX, which pickle_table.c holds.
@@ -154,9 +155,9 @@ static int check_value(const domus_pickle_field *field, uint32_t depth,
         return field->size == sizeof(float) ? 0 : check_size(field, sizeof(double), complaint);
     case DOMUS_PICKLE_KIND_TEXT:
         if (field->size < 2)
-            return complain(complaint, "a text needs room for a byte and a zero");
+            return write_complaint(complaint, "a text needs room for a byte and a zero");
         if (field->preset_text != NULL && strnlen(field->preset_text, field->size) == field->size)
-            return complain(complaint, "the default is too long");
+            return write_complaint(complaint, "the default is too long");
         return 0;
     case DOMUS_PICKLE_KIND_OWNED_TEXT:
         return check_owner(field, sizeof(char *), complaint);
@@ -169,7 +170,7 @@ static int check_value(const domus_pickle_field *field, uint32_t depth,
     case DOMUS_PICKLE_KIND_STRUCT:
         return check_struct(field, depth, complaint);
     }
-    return complain(complaint, "a row without a sort");
+    return write_complaint(complaint, "a row without a sort");
 }
 
 /* Check that the compiler has seen a member of the type that the row means. Structs and arrays of
@@ -187,7 +188,7 @@ static int check_member(const domus_pickle_field *field, const domi_complaint *c
 
     if (field->kind == DOMUS_PICKLE_KIND_ENUM)
         fits = field->member == 0 || field->member == 'i' || field->member == 'u';
-    return fits ? 0 : complain(complaint, "the member is of another type than the row says");
+    return fits ? 0 : write_complaint(complaint, "the member is of another type than the row says");
 }
 
 typedef struct domi_extent {
@@ -224,10 +225,10 @@ static int check_place(const domus_pickle_table *table, uint32_t row,
 
     for (uint32_t i = 0; i < own_count; i++) {
         if (own[i].to > table->size)
-            return complain(complaint, "the row reaches beyond the struct");
+            return write_complaint(complaint, "the row reaches beyond the struct");
         for (uint32_t j = 0; j < i; j++) {
             if (own[i].from < own[j].to && own[j].from < own[i].to)
-                return complain(complaint, "its members have the same bytes");
+                return write_complaint(complaint, "its members have the same bytes");
         }
     }
     for (uint32_t before = 0; before < row; before++) {
@@ -237,8 +238,8 @@ static int check_place(const domus_pickle_table *table, uint32_t row,
             const domi_extent *one = &own[i / others_count];
             const domi_extent *other = &others[i % others_count];
             if (one->from < other->to && other->from < one->to)
-                return complain(complaint, "the row has bytes of \"%s\"",
-                                table->fields[before].name);
+                return write_complaint(complaint, "the row has bytes of \"%s\"",
+                                       table->fields[before].name);
         }
     }
     return 0;
@@ -247,20 +248,20 @@ static int check_place(const domus_pickle_table *table, uint32_t row,
 static int check_shape(const domus_pickle_field *field, const domi_complaint *complaint)
 {
     if (field->shape > DOMUS_PICKLE_POINTED)
-        return complain(complaint, "a row without a shape");
+        return write_complaint(complaint, "a row without a shape");
     if (field->has != 0 && field->has != sizeof(bool))
-        return complain(complaint, "the member that says whether it is there is no bool");
+        return write_complaint(complaint, "the member that says whether it is there is no bool");
     if (field->shape == DOMUS_PICKLE_ONE)
         return 0;
     if (field->elements == (field->shape == DOMUS_PICKLE_POINTED ? 'a' : 'p'))
-        return complain(complaint, "the elements are not where the row says");
+        return write_complaint(complaint, "the elements are not where the row says");
     if (field->count_max == 0 || field->count_max > DOMUS_PICKLE_ELEMENTS_MAX)
-        return complain(complaint, "the bound of elements is 0, or above %u",
-                        DOMUS_PICKLE_ELEMENTS_MAX);
+        return write_complaint(complaint, "the bound of elements is 0, or above %u",
+                               DOMUS_PICKLE_ELEMENTS_MAX);
     if (field->shape == DOMUS_PICKLE_FIXED)
         return 0;
     if (!is_number_size(field->count_size) || field->count_max > domi_greatest(field->count_size))
-        return complain(complaint, "the count cannot be %u", field->count_max);
+        return write_complaint(complaint, "the count cannot be %u", field->count_max);
     return 0;
 }
 
@@ -271,10 +272,10 @@ static int check_row(const domus_pickle_table *table, uint32_t row, uint32_t dep
     uint32_t before = row == 0 ? 0 : table->fields[row - 1].number;
 
     if (field->number > DOMUS_PICKLE_NUMBER_MAX || field->number <= before)
-        return complain(complaint, "the numbers of a table go up, from 1 to %u",
-                        DOMUS_PICKLE_NUMBER_MAX);
+        return write_complaint(complaint, "the numbers of a table go up, from 1 to %u",
+                               DOMUS_PICKLE_NUMBER_MAX);
     if (field->required && field->has != 0)
-        return complain(complaint, "a required field cannot be absent");
+        return write_complaint(complaint, "a required field cannot be absent");
     int error = check_shape(field, complaint);
     if (error == 0)
         error = check_value(field, depth, complaint);
@@ -290,11 +291,11 @@ static int check_table(const domus_pickle_table *table, uint32_t depth,
     domi_complaint own = *complaint;
 
     if (table->count > DOMUS_PICKLE_FIELDS_MAX)
-        return complain(complaint, "a table of more than %u rows", DOMUS_PICKLE_FIELDS_MAX);
+        return write_complaint(complaint, "a table of more than %u rows", DOMUS_PICKLE_FIELDS_MAX);
     for (uint32_t i = 0; i < table->count; i++) {
         own.name = table->fields[i].name;
         if (own.name == NULL)
-            return complain(complaint, "a row without a name");
+            return write_complaint(complaint, "a row without a name");
         int error = check_row(table, i, depth, &own);
         if (error != 0)
             return error;
@@ -306,13 +307,13 @@ static int check_struct(const domus_pickle_field *field, uint32_t depth,
                         const domi_complaint *complaint)
 {
     if (field->table == NULL)
-        return complain(complaint, "a struct without a table");
+        return write_complaint(complaint, "a struct without a table");
     if (field->size != field->table->size)
-        return complain(complaint, "the table is one of %u bytes, and the struct has %u",
-                        field->table->size, field->size);
+        return write_complaint(complaint, "the table is one of %u bytes, and the struct has %u",
+                               field->table->size, field->size);
     if (depth + 1 == DOMUS_PICKLE_DEPTH_MAX)
-        return complain(complaint, "tables in tables deeper than %u, or in themselves",
-                        DOMUS_PICKLE_DEPTH_MAX);
+        return write_complaint(complaint, "tables in tables deeper than %u, or in themselves",
+                               DOMUS_PICKLE_DEPTH_MAX);
     return check_table(field->table, depth + 1, complaint);
 }
 
@@ -327,23 +328,23 @@ int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_s
     size_t size = strnlen(domi_pickler_name(pickler), DOMUS_PICKLE_NAME_MAX + 1);
 
     if (size == 0 || size > DOMUS_PICKLE_NAME_MAX)
-        return complain(&complaint, "a name has 1 to %u bytes", DOMUS_PICKLE_NAME_MAX);
+        return write_complaint(&complaint, "a name has 1 to %u bytes", DOMUS_PICKLE_NAME_MAX);
     if (pickler->version == 0 || pickler->oldest > pickler->version)
-        return complain(&complaint, "the version is 0, or older than the oldest one");
+        return write_complaint(&complaint, "the version is 0, or older than the oldest one");
     if ((pickler->write == NULL) != (pickler->read == NULL))
-        return complain(&complaint, "it has one of two functions");
+        return write_complaint(&complaint, "it has one of two functions");
     if (pickler->table != NULL && pickler->write != NULL)
-        return complain(&complaint, "it has a table and functions");
+        return write_complaint(&complaint, "it has a table and functions");
     if (pickler->table == NULL)
         return pickler->write != NULL || pickler->type->size == 0
                    ? 0
-                   : complain(&complaint, "it has neither a table nor functions");
+                   : write_complaint(&complaint, "it has neither a table nor functions");
     if (pickler->table->size != pickler->type->size)
-        return complain(&complaint, "the table is one of %u bytes, and the payload has %u",
-                        pickler->table->size, pickler->type->size);
+        return write_complaint(&complaint, "the table is one of %u bytes, and the payload has %u",
+                               pickler->table->size, pickler->type->size);
     int result = domus_pickle_check(pickler->table, error, error_size);
     if (result == 0 && pickler->type->release == NULL && domi_pickle_owns(pickler->table))
-        return complain(&complaint, "it owns memory, and its type has no release");
+        return write_complaint(&complaint, "it owns memory, and its type has no release");
     return result;
 }
 

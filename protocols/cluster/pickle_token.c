@@ -8,7 +8,7 @@ static int refuse_end(domus_pickle_reader *reader)
     return domi_pickle_fault_say(&reader->fault, -EBADMSG, "the message ends here");
 }
 
-static bool lacks(const domus_pickle_reader *reader, uint64_t size)
+static bool is_shorter_than(const domus_pickle_reader *reader, uint64_t size)
 {
     return (uint64_t)(reader->end - reader->at) < size;
 }
@@ -19,7 +19,7 @@ static inline const unsigned char *take(domus_pickle_reader *reader, uint32_t si
 {
     const unsigned char *from = reader->at;
 
-    if (lacks(reader, size)) {
+    if (is_shorter_than(reader, size)) {
         (void)refuse_end(reader);
         return NULL;
     }
@@ -29,7 +29,7 @@ static inline const unsigned char *take(domus_pickle_reader *reader, uint32_t si
 
 /* A number of `size` bytes in network byte order. The size is a constant of each caller, so one
  * branch is left there. */
-static inline uint64_t load(const unsigned char *from, uint32_t size)
+static inline uint64_t load_number(const unsigned char *from, uint32_t size)
 {
     uint64_t eight;
     uint32_t four;
@@ -57,7 +57,7 @@ static inline int read_unsigned(domus_pickle_reader *reader, uint32_t size)
     if (from == NULL)
         return -EBADMSG;
     reader->token.value = DOMUS_PICKLE_UNSIGNED;
-    reader->token.is.number = load(from, size);
+    reader->token.is.number = load_number(from, size);
     return 0;
 }
 
@@ -67,7 +67,7 @@ static inline int read_signed(domus_pickle_reader *reader, uint32_t size)
 
     if (from == NULL)
         return -EBADMSG;
-    int64_t value = (int64_t)(load(from, size) << (64 - 8 * size)) >> (64 - 8 * size);
+    int64_t value = (int64_t)(load_number(from, size) << (64 - 8 * size)) >> (64 - 8 * size);
     reader->token.value = value < 0 ? DOMUS_PICKLE_NEGATIVE : DOMUS_PICKLE_UNSIGNED;
     reader->token.is.number = (uint64_t)value;
     return 0;
@@ -80,7 +80,7 @@ static int read_float(domus_pickle_reader *reader)
 
     if (from == NULL)
         return -EBADMSG;
-    uint32_t bits = (uint32_t)load(from, sizeof real);
+    uint32_t bits = (uint32_t)load_number(from, sizeof real);
     memcpy(&real, &bits, sizeof real);
     reader->token.value = DOMUS_PICKLE_FLOAT;
     reader->token.is.real = (double)real;
@@ -93,7 +93,7 @@ static int read_double(domus_pickle_reader *reader)
 
     if (from == NULL)
         return -EBADMSG;
-    uint64_t bits = load(from, sizeof bits);
+    uint64_t bits = load_number(from, sizeof bits);
     reader->token.value = DOMUS_PICKLE_DOUBLE;
     memcpy(&reader->token.is.real, &bits, sizeof bits);
     return 0;
@@ -106,14 +106,14 @@ static inline int read_size(domus_pickle_reader *reader, uint32_t size)
 
     if (from == NULL)
         return -EBADMSG;
-    reader->token.size = (uint32_t)load(from, size);
+    reader->token.size = (uint32_t)load_number(from, size);
     return 0;
 }
 
 /* Pass over a body of `size` bytes. */
 static int read_body(domus_pickle_reader *reader, domus_pickle_value value, uint32_t size)
 {
-    if (lacks(reader, size))
+    if (is_shorter_than(reader, size))
         return domi_pickle_fault_say(
             &reader->fault, -EBADMSG, "has %llu bytes, of which %llu are there",
             (unsigned long long)size, (unsigned long long)(reader->end - reader->at));
@@ -126,7 +126,7 @@ static int read_body(domus_pickle_reader *reader, domus_pickle_value value, uint
 
 static int read_extension(domus_pickle_reader *reader, uint32_t size)
 {
-    if (lacks(reader, 1))
+    if (is_shorter_than(reader, 1))
         return refuse_end(reader);
     unsigned char type = *reader->at++; /* which has a sign */
     reader->token.ext = type < 0x80 ? type : (int32_t)type - 0x100;
@@ -136,7 +136,7 @@ static int read_extension(domus_pickle_reader *reader, uint32_t size)
 /* Each element has a byte at least, so a count that lies is found before anybody believes it. */
 static int read_head(domus_pickle_reader *reader, domus_pickle_value value, uint32_t count)
 {
-    if (lacks(reader, value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
+    if (is_shorter_than(reader, value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
         return domi_pickle_fault_say(&reader->fault, -EBADMSG,
                                      "announces %u %s, and %llu bytes are left", count,
                                      value == DOMUS_PICKLE_MAP_HEAD ? "fields" : "elements",

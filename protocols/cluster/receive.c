@@ -24,7 +24,7 @@ static int read_message(const arrival *came, const domus_type **ret_type)
     return domi_unpickle_message(came->gateway, came->rest, ret_type);
 }
 
-static void release(domi_cluster_gateway *gateway, const domus_type *type)
+static void release_payload(domi_cluster_gateway *gateway, const domus_type *type)
 {
     if (type->release != NULL)
         type->release(gateway->payload);
@@ -58,7 +58,7 @@ static void take_notice(const arrival *came, const domi_grain_name *grain)
         return;
     }
     if (make_notice(came, grain, type) != 0) {
-        release(gateway, type);
+        release_payload(gateway, type);
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
     }
 }
@@ -92,9 +92,9 @@ static void send_fail(const arrival *came, int error)
 }
 
 /* Ask an actor or a grain, with what the peer has said of the ask. */
-static int ask_here(const arrival *came, const domi_grain_name *grain, domus_address from,
-                    domus_address to, const domus_type *type, uint64_t tag,
-                    domus_remote_asked *ret_asked)
+static int ask_local_actor(const arrival *came, const domi_grain_name *grain, domus_address from,
+                           domus_address to, const domus_type *type, uint64_t tag,
+                           domus_remote_asked *ret_asked)
 {
     domi_cluster_gateway *gateway = came->gateway;
 
@@ -125,7 +125,7 @@ static int make_ask(const arrival *came, const domi_grain_name *grain, const dom
     error = domi_served_note(gateway, came->peer, came->from_gateway, came->envelope.id, &tag);
     if (error != 0)
         return error;
-    error = ask_here(came, grain, from, to, type, tag, &asked);
+    error = ask_local_actor(came, grain, from, to, type, tag, &asked);
     domi_served *served = domi_served_at(gateway, tag);
     if (error == 0)
         served->asked = asked;
@@ -142,7 +142,7 @@ static void take_ask(const arrival *came, const domi_grain_name *grain)
     if (error == 0) {
         error = make_ask(came, grain, type);
         if (error != 0)
-            release(came->gateway, type);
+            release_payload(came->gateway, type);
     } else {
         domi_count_wrong(came->gateway);
     }
@@ -191,7 +191,7 @@ static void take_reply(const arrival *came)
         domi_count_wrong(gateway);
         (void)domus_kept_fail(gateway->stack, kept, error);
     } else if (domus_kept_reply(gateway->stack, kept, type, gateway->payload) != 0) {
-        release(gateway, type);
+        release_payload(gateway, type);
     }
 }
 
@@ -263,7 +263,7 @@ static void take_are_alive(const arrival *came)
     }
 }
 
-static void take(arrival *came)
+static void take_arrival(arrival *came)
 {
     switch ((enum domi_kind_of_envelope)came->envelope.kind) {
     case DOMI_TO_NOTICE:
@@ -353,7 +353,7 @@ static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint1
         if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
             came.envelope.from.node = peer->id;
         DOMI_COUNT(gateway, peer->record, received, 1);
-        take(&came);
+        take_arrival(&came);
     }
 }
 

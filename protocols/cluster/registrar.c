@@ -108,8 +108,8 @@ static int end_register(domus_stack *stack, domi_registrar *registrar, const reg
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int give_up(domus_stack *stack, domi_registrar *registrar, const registering *frame,
-                   int error)
+static int give_up_registration(domus_stack *stack, domi_registrar *registrar,
+                                const registering *frame, int error)
 {
     const domi_name *at = domi_name_find(registrar, frame->name);
 
@@ -149,13 +149,14 @@ DOMUS_SEQUENCE(take_register, registering)
         return end_register(stack, registrar, frame,
                             ((const domus_nats_kv_revision *)answer->payload)->revision);
     if (answer->error != -EEXIST)
-        return give_up(stack, registrar, frame, answer->error);
+        return give_up_registration(stack, registrar, frame, answer->error);
 
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame, answer->error == -ENOENT ? -EEXIST : answer->error);
+        return give_up_registration(stack, registrar, frame,
+                                    answer->error == -ENOENT ? -EEXIST : answer->error);
     if (!read_entry(answer, &found))
-        return give_up(stack, registrar, frame, -EEXIST);
+        return give_up_registration(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
     /* An entry of this node of a name that the table does not have is that of an actor which has
@@ -164,14 +165,15 @@ DOMUS_SEQUENCE(take_register, registering)
         domi_key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
         if (answer->error != -ENOENT)
-            return give_up(stack, registrar, frame, answer->error == 0 ? -EEXIST : answer->error);
+            return give_up_registration(stack, registrar, frame,
+                                        answer->error == 0 ? -EEXIST : answer->error);
     }
     key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
     if (answer->error != 0)
-        return give_up(stack, registrar, frame, answer->error);
+        return give_up_registration(stack, registrar, frame, answer->error);
     return end_register(stack, registrar, frame,
                         ((const domus_nats_kv_revision *)answer->payload)->revision);
     DOMUS_END;
@@ -185,7 +187,7 @@ static int forget_answers(domus_stack *stack, void *self, const domus_answer *an
     return 0;
 }
 
-static int reply_done(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_registration(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self, (void)answer;
     return domus_reply(stack, &domus_cluster_done_type, NULL);
@@ -201,10 +203,10 @@ static int take_unregister(domus_stack *stack, void *self, const void *payload)
         return -ENOENT;
     delete_entry(stack, registrar, name->name, name->revision);
     domi_name_remove(stack, registrar, request->name);
-    return domus_wait_all(stack, reply_done);
+    return domus_wait_all(stack, answer_registration);
 }
 
-static int take_down(domus_stack *stack, void *self, const void *payload)
+static int remove_names_of_ended_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_registrar *registrar = self;
     domus_address who = ((const domus_down *)payload)->who;
@@ -225,7 +227,7 @@ static int take_down(domus_stack *stack, void *self, const void *payload)
 /* --- find ------------------------------------------------------------------------------------- */
 
 /* True if the node of an entry is known to be up, or is this one. */
-static bool is_up(domi_registrar *registrar, uint64_t id)
+static bool is_node_up(domi_registrar *registrar, uint64_t id)
 {
     domus_cluster *cluster = registrar->cluster;
 
@@ -272,7 +274,7 @@ DOMUS_SEQUENCE(take_find, struct finding)
         return answer->error;
     if (!read_entry(answer, &frame->found) || frame->found.node == registrar->cluster->id)
         return -ENOENT; /* or nobody has it here any more */
-    if (is_up(registrar, frame->found.node))
+    if (is_node_up(registrar, frame->found.node))
         return reply_found(stack, registrar, frame->found);
     domi_key_of_node(frame->found.node, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
@@ -482,6 +484,6 @@ const domus_behaviour domi_registrar_behaviour = {
                              DOMUS_ON(&domi_find_type, take_find),
                              DOMUS_ON(&keep_type, keep_lease),
                              DOMUS_ON(&sweep_type, sweep_lost),
-                             {&domus_down_type, take_down, 0},
+                             {&domus_down_type, remove_names_of_ended_actor, 0},
                              {NULL, NULL, 0}},
 };

@@ -38,8 +38,9 @@ static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **r
 
 /* Send a message to the node of the route. `kept` is that of an ask; NULL: it is a notice. Returns
  * 0; a negative errno, and the ask is still kept. */
-static int send_there(domi_cluster_gateway *gateway, domi_route *route,
-                      domi_wire_envelope *envelope, const domus_kept *kept, uint64_t deadline_ns)
+static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *route,
+                                 domi_wire_envelope *envelope, const domus_kept *kept,
+                                 uint64_t deadline_ns)
 {
     domi_peer *peer;
     domi_ask *ask = NULL;
@@ -73,18 +74,19 @@ static uint64_t read_since(const domi_wire_envelope *envelope)
     return envelope->to.number | (uint64_t)envelope->to.lease << 32;
 }
 
-static int send_held(domi_cluster_gateway *gateway, domi_route *route, const domi_held *held)
+static int send_held_message(domi_cluster_gateway *gateway, domi_route *route,
+                             const domi_held *held)
 {
     domi_wire_envelope envelope = {
         .from = held->from, .rest = held->bytes, .rest_size = held->size};
 
     write_since(held->since_ns, &envelope);
-    return send_there(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
-                      held->deadline_ns);
+    return send_to_node_of_route(gateway, route, &envelope, held->is_ask ? &held->kept : NULL,
+                                 held->deadline_ns);
 }
 
 /* Read a notice that has waited, and send it to the grain here, in the name of its sender. */
-static int notice_here(domi_cluster_gateway *gateway, const domi_held *held)
+static int deliver_held_notice(domi_cluster_gateway *gateway, const domi_held *held)
 {
     domi_grain_name grain;
     domus_slice message;
@@ -110,18 +112,18 @@ static int notice_here(domi_cluster_gateway *gateway, const domi_held *held)
 }
 
 /* Let all that waits go where the route leads now. */
-static void let_go_on(domi_cluster_gateway *gateway, domi_route *route)
+static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
 {
     domi_held *held;
 
     while ((held = domi_held_take(route)) != NULL) {
         int error;
         if (route->state == DOMI_ROUTE_THERE)
-            error = send_held(gateway, route, held);
+            error = send_held_message(gateway, route, held);
         else if (held->is_ask)
             error = domus_remote_grain_pass_kept(gateway->stack, held->kept);
         else
-            error = notice_here(gateway, held);
+            error = deliver_held_notice(gateway, held);
         if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
             domi_held_put_back(route, held); /* until the node has room */
             return;
@@ -137,7 +139,7 @@ static void let_go_on(domi_cluster_gateway *gateway, domi_route *route)
  */
 
 /* The message in hand does not get there: an ask fails, and a notice is counted. */
-static int refuse(domi_cluster_gateway *gateway, int error)
+static int refuse_message(domi_cluster_gateway *gateway, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
     (void)domus_fail(gateway->stack, error); /* -EINVAL for a notice */
@@ -190,7 +192,7 @@ static int send_message(domi_cluster_gateway *gateway, domi_route *route, bool i
 
     if (error != 0)
         return error;
-    error = send_there(gateway, route, envelope, is_ask ? &kept : NULL, deadline_ns);
+    error = send_to_node_of_route(gateway, route, envelope, is_ask ? &kept : NULL, deadline_ns);
     if (error == 0 || !is_ask)
         return error;
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
@@ -198,7 +200,7 @@ static int send_message(domi_cluster_gateway *gateway, domi_route *route, bool i
     return 0;
 }
 
-static bool has_held(const domi_route *route)
+static bool has_held_messages(const domi_route *route)
 {
     return route->returned.first != NULL || route->waiting.first != NULL;
 }
@@ -210,29 +212,29 @@ int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *m
     int error = domus_remote_grain_of(gateway->stack, &grain);
 
     if (error != 0 || gateway->routes == NULL)
-        return refuse(gateway, error != 0 ? error : -EHOSTDOWN);
+        return refuse_message(gateway, error != 0 ? error : -EHOSTDOWN);
     domi_route *route = &gateway->routes[grain.part];
     if (route->state == DOMI_ROUTE_HERE) {
         error = domus_remote_grain_pass(gateway->stack);
-        return error != 0 ? refuse(gateway, error) : 0;
+        return error != 0 ? refuse_message(gateway, error) : 0;
     }
     int bytes = write_message(gateway, &grain, message->type, payload);
     if (bytes < 0)
-        return refuse(gateway, bytes);
+        return refuse_message(gateway, bytes);
     domi_wire_envelope envelope = {.rest = gateway->message, .rest_size = (uint32_t)bytes};
     domi_sender_name(gateway, message->is_ask, &envelope.from);
     write_since(domus_now_ns(gateway->stack), &envelope);
-    error = route->state == DOMI_ROUTE_THERE && !has_held(route)
+    error = route->state == DOMI_ROUTE_THERE && !has_held_messages(route)
                 ? send_message(gateway, route, message->is_ask, &envelope)
                 : hold_message(gateway, route, message->is_ask, &envelope);
-    return error != 0 ? refuse(gateway, error) : 0;
+    return error != 0 ? refuse_message(gateway, error) : 0;
 }
 
 /* --- following the table -----------------------------------------------------------------------
  */
 
 /* Where the table says that messages for a part are to go. Under the lock. */
-static domi_route_state look_at(domi_cluster_gateway *gateway, const domi_part *part)
+static domi_route_state read_route_state(domi_cluster_gateway *gateway, const domi_part *part)
 {
     domus_cluster *cluster = gateway->cluster;
 
@@ -259,7 +261,7 @@ static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
 }
 
 /* Let messages for a part go to the grains here, if the table still says so. */
-static bool enter_here(domus_cluster *cluster, domi_part *part)
+static bool enter_part_of_this_node(domus_cluster *cluster, domi_part *part)
 {
     domi_lock_take(&cluster->lock);
     bool is_open = part->is_open;
@@ -269,7 +271,7 @@ static bool enter_here(domus_cluster *cluster, domi_part *part)
     return is_open;
 }
 
-static void leave_here(domi_cluster_gateway *gateway, domi_route *route)
+static void leave_part_of_this_node(domi_cluster_gateway *gateway, domi_route *route)
 {
     uint32_t index = (uint32_t)(route - gateway->routes);
 
@@ -282,35 +284,35 @@ static void leave_here(domi_cluster_gateway *gateway, domi_route *route)
     domi_lock_give(&gateway->cluster->lock);
 }
 
-static void follow(domi_cluster_gateway *gateway, uint32_t index)
+static void update_route(domi_cluster_gateway *gateway, uint32_t index)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_part *part = &cluster->parts->parts[index];
     domi_route *route = &gateway->routes[index];
 
     domi_lock_take(&cluster->lock);
-    domi_route_state state = look_at(gateway, part);
+    domi_route_state state = read_route_state(gateway, part);
     uint64_t node = part->holder;
     domi_lock_give(&cluster->lock);
     if (state == DOMI_ROUTE_THERE && node == route->node &&
         domus_now_ns(gateway->stack) < route->retry_ns)
         return; /* it does not take them now, and is not asked at once again */
     if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node)) {
-        if (state == DOMI_ROUTE_THERE && has_held(route))
-            let_go_on(gateway, route);
+        if (state == DOMI_ROUTE_THERE && has_held_messages(route))
+            send_held_messages(gateway, route);
         return;
     }
     if (route->state == DOMI_ROUTE_HERE)
-        leave_here(gateway, route);
+        leave_part_of_this_node(gateway, route);
     else if (route->state == DOMI_ROUTE_THERE)
         begin_fence(gateway, route);
     if (route->state != DOMI_ROUTE_WAITS || state == DOMI_ROUTE_WAITS)
         return;
-    if (state == DOMI_ROUTE_HERE && !enter_here(cluster, part))
+    if (state == DOMI_ROUTE_HERE && !enter_part_of_this_node(cluster, part))
         return;
     route->state = state;
     route->node = node;
-    let_go_on(gateway, route);
+    send_held_messages(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
         domi_flush_soon(gateway); /* domi_routes_open() */
@@ -320,7 +322,7 @@ static void follow(domi_cluster_gateway *gateway, uint32_t index)
 void domi_routes_follow(domi_cluster_gateway *gateway)
 {
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++)
-        follow(gateway, i);
+        update_route(gateway, i);
 }
 
 bool domi_routes_open(domi_cluster_gateway *gateway)
@@ -346,7 +348,7 @@ void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uin
     if (route->state != DOMI_ROUTE_FENCES || route->node != peer->id)
         return;
     route->state = DOMI_ROUTE_WAITS;
-    follow(gateway, (uint32_t)part);
+    update_route(gateway, (uint32_t)part);
 }
 
 /* The ask that has come back; NULL: it is over, or was not for a grain. */
@@ -374,8 +376,8 @@ static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
 }
 
 /* An ask came back: it waits again as it did before. Returns false if it is over. */
-static bool take_back(domi_cluster_gateway *gateway, const domi_peer *peer,
-                      const domi_wire_envelope *envelope, domi_held *held)
+static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *peer,
+                              const domi_wire_envelope *envelope, domi_held *held)
 {
     domi_ask *ask = find_returned(gateway, peer, envelope);
 
@@ -409,7 +411,7 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
     atomic_fetch_add_explicit(&gateway->cluster->parts->returned, 1, memory_order_relaxed);
     domi_part_doubt(gateway->cluster, grain.part);
     int error = domi_held_make(gateway, envelope->rest, envelope->rest_size, &held);
-    if (error == 0 && is_ask && !take_back(gateway, peer, envelope, held)) {
+    if (error == 0 && is_ask && !hold_returned_ask(gateway, peer, envelope, held)) {
         domi_held_free(gateway, held);
     } else if (error == 0) {
         uint64_t since_ns = read_since(envelope);
@@ -425,7 +427,7 @@ void domi_route_returned(domi_cluster_gateway *gateway, domi_peer *peer,
         route->is_sent = true;
         begin_fence(gateway, route);
         if (route->state == DOMI_ROUTE_WAITS)
-            follow(gateway, grain.part);
+            update_route(gateway, grain.part);
     }
 }
 
@@ -438,7 +440,7 @@ void domi_routes_lose(domi_cluster_gateway *gateway, const domi_peer *peer)
             continue;
         route->state = DOMI_ROUTE_WAITS;
         route->is_sent = false;
-        follow(gateway, i);
+        update_route(gateway, i);
     }
 }
 
@@ -449,7 +451,7 @@ void domi_routes_free(domi_cluster_gateway *gateway)
     for (uint32_t i = 0; gateway->routes != NULL && i < DOMUS_REMOTE_PARTS; i++) {
         domi_route *route = &gateway->routes[i];
         if (route->state == DOMI_ROUTE_HERE)
-            leave_here(gateway, route);
+            leave_part_of_this_node(gateway, route);
         while ((held = domi_held_take(route)) != NULL)
             domi_held_free(gateway, held);
     }

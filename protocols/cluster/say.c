@@ -30,7 +30,7 @@ typedef struct change {
 /* --- bound -------------------------------------------------------------------------------------
  */
 
-static void refill(domi_said *said, uint64_t now_ns)
+static void refill_line_allowance(domi_said *said, uint64_t now_ns)
 {
     uint64_t more = (now_ns - said->refilled_ns) / SECOND_NS;
 
@@ -199,7 +199,7 @@ void domi_say_news(domi_cluster_gateway *gateway)
 
     if (gateway->is_leaving)
         return;
-    refill(&cluster->said, now_ns);
+    refill_line_allowance(&cluster->said, now_ns);
     uint64_t connected_ns = look_at_servers(gateway, now_ns);
     look_at_rivals(gateway);
     uint32_t count =

@@ -32,7 +32,7 @@ static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
 
 /* The message does not leave: an ask fails, and a notice is counted, because its sender has gone
  * on. `peer` is NULL if its node is not known any more. */
-static int refuse(domi_cluster_gateway *gateway, domi_peer *peer, int error)
+static int refuse_message(domi_cluster_gateway *gateway, domi_peer *peer, int error)
 {
     if (peer != NULL)
         atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
@@ -49,7 +49,7 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     gateway->stack = stack;
     int error = domus_remote_target(stack, &message);
     if (error != 0)
-        return error == -ESTALE ? refuse(gateway, NULL, error) : 0;
+        return error == -ESTALE ? refuse_message(gateway, NULL, error) : 0;
     if (message.to.node == gateway->cluster->id) { /* it is the outlet of a group */
         domi_publish_to_nodes(gateway, &message, payload);
         return 0;
@@ -58,15 +58,15 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
         return domi_route_take(gateway, &message, payload);
     domi_peer *peer = domi_peer_of(gateway, message.to.node);
     if (peer == NULL || !domi_peer_is_up(gateway, peer))
-        return refuse(gateway, peer, -EHOSTDOWN);
+        return refuse_message(gateway, peer, -EHOSTDOWN);
     int bytes = domi_pickle_message(gateway, message.type, payload);
     if (bytes < 0)
-        return refuse(gateway, peer, bytes);
+        return refuse_message(gateway, peer, bytes);
     domi_wire_envelope envelope = {.kind = message.is_ask ? DOMI_TO_ASK : DOMI_TO_NOTICE,
                                    .to = message.to};
     domi_sender_name(gateway, message.is_ask, &envelope.from);
     envelope.rest = gateway->message;
     envelope.rest_size = (uint32_t)bytes;
     error = send_message(gateway, peer, &envelope, message.is_ask);
-    return error != 0 ? refuse(gateway, peer, error) : 0;
+    return error != 0 ? refuse_message(gateway, peer, error) : 0;
 }

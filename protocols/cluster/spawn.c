@@ -65,8 +65,8 @@ int domus_cluster_spawn(domus_stack *stack, domus_node node, const char *behavio
     return error;
 }
 
-static int spawn_there(domi_cluster_gateway *gateway, domi_peer *peer,
-                       const domi_spawn_request *request)
+static int request_remote_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
+                                const domi_spawn_request *request)
 {
     domi_wire_envelope envelope = {
         .kind = DOMI_TO_SPAWN,
@@ -155,8 +155,8 @@ static int spawn_export(domi_cluster_gateway *gateway, const domus_cluster_expor
 }
 
 /* Spawn what the message says. Returns 0; a negative errno. */
-static int spawn_from(domi_cluster_gateway *gateway, domus_slice message,
-                      domus_address *ret_address)
+static int spawn_from_message(domi_cluster_gateway *gateway, domus_slice message,
+                              domus_address *ret_address)
 {
     const char *data = domus_slice_data(message);
     uint32_t length = message.size != 0 ? (unsigned char)data[0] : 0;
@@ -176,7 +176,7 @@ void domi_spawn_here(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t fr
 {
     domi_wire_envelope answer = {.kind = DOMI_TO_SPAWNED, .id = envelope->id};
     domus_address address;
-    int error = spawn_from(gateway, rest, &address);
+    int error = spawn_from_message(gateway, rest, &address);
 
     if (error == 0) {
         domi_name_of(gateway, address, &answer.from);
@@ -195,7 +195,7 @@ int domi_take_spawn(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (request->node != gateway->cluster->id)
-        return spawn_there(gateway, domi_peer_of(gateway, request->node), request);
-    int error = spawn_from(gateway, request->message, &spawned.address);
+        return request_remote_spawn(gateway, domi_peer_of(gateway, request->node), request);
+    int error = spawn_from_message(gateway, request->message, &spawned.address);
     return error != 0 ? error : domus_reply(stack, &domus_cluster_spawned_type, &spawned);
 }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static uint64_t mix(uint64_t number)
+static uint64_t mix_bits(uint64_t number)
 {
     number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -31,13 +31,13 @@ static uint32_t list_candidates(const domus_stack *stack, const domi_warden *sel
     return count;
 }
 
-static uint64_t choose(const domi_warden *self, uint32_t index)
+static uint64_t choose_node_of_part(const domi_warden *self, uint32_t index)
 {
     uint64_t best = 0, id = 0;
 
     for (uint32_t i = 0; i < self->candidates_count; i++) {
         uint64_t weight =
-            mix(self->candidates[i].hash + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
+            mix_bits(self->candidates[i].hash + (index + 1) * UINT64_C(0x9e3779b97f4a7c15));
         if (id == 0 || weight > best) {
             best = weight;
             id = self->candidates[i].id;
@@ -58,7 +58,7 @@ void domi_wanted_look(domus_stack *stack, domi_warden *self)
     self->candidates_count = count;
     self->settled_ns = domus_now_ns(stack) + DOMI_WARD_SETTLE * self->cluster->options.heartbeat_ns;
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
-        self->parts[i].wanted = choose(self, i);
+        self->parts[i].wanted = choose_node_of_part(self, i);
     domi_lock_take(&self->cluster->lock);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++)
         self->cluster->parts->parts[i].wanted = self->parts[i].wanted;

@@ -5,7 +5,7 @@ const domus_type domi_ward_tell_type = {.name = "cluster warden tell"};
 
 /* Write the holder of a part, and whether this node takes messages for it. Returns whether that has
  * changed. */
-static bool publish(domi_warden *self, uint32_t index)
+static bool publish_holder_of_part(domi_warden *self, uint32_t index)
 {
     domus_cluster *cluster = self->cluster;
     const domi_ward *at = &self->parts[index];
@@ -29,7 +29,7 @@ static void tell_soon(domus_stack *stack, domi_warden *self)
         self->tells = domus_notice(stack, domus_self(stack), &domi_ward_tell_type, NULL) == 0;
 }
 
-static void count(_Atomic uint64_t *number, uint64_t by)
+static void add_to_count(_Atomic uint64_t *number, uint64_t by)
 {
     atomic_fetch_add_explicit(number, by, memory_order_relaxed);
 }
@@ -46,18 +46,18 @@ void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_
         self->closing++;
     if (state == DOMI_WARD_OPEN) {
         (void)domus_remote_part_set(stack, index, at->revision);
-        count(&parts->taken, 1);
-        count(&parts->held, 1);
+        add_to_count(&parts->taken, 1);
+        add_to_count(&parts->held, 1);
     }
     if (at->state == DOMI_WARD_OPEN)
-        count(&parts->held, UINT64_MAX);
+        add_to_count(&parts->held, UINT64_MAX);
     if (state == DOMI_WARD_LOST) {
         (void)domus_remote_part_set(stack, index, 0);
-        count(&parts->lost, 1);
+        add_to_count(&parts->lost, 1);
     }
     at->state = state;
     at->since_ns = domus_now_ns(stack);
-    if (publish(self, index))
+    if (publish_holder_of_part(self, index))
         tell_soon(stack, self);
 }
 

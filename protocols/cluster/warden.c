@@ -176,7 +176,7 @@ static bool is_used(const domi_warden *self, uint32_t index)
     return is;
 }
 
-static void work_on(domus_stack *stack, domi_warden *self, uint32_t index)
+static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
 {
     domi_ward *at = &self->parts[index];
     bool is_wanted = at->wanted == self->cluster->id;
@@ -244,7 +244,7 @@ static void stop_grains(domus_stack *stack, const domi_warden *self)
 }
 
 /* This node has no lease any more: others may have its parts by now. */
-static void lose_all(domus_stack *stack, domi_warden *self)
+static void lose_all_parts(domus_stack *stack, domi_warden *self)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
@@ -284,12 +284,12 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
     (void)payload;
     domi_wanted_look(stack, self);
     if (!has_lease || losses != self->losses)
-        lose_all(stack, self);
+        lose_all_parts(stack, self);
     self->losses = losses;
     stop_grains(stack, self);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         if (self->parts[i].state == DOMI_WARD_LOST || (has_lease && self->has_entries))
-            work_on(stack, self, i);
+            advance_part(stack, self, i);
     }
     answer_leave(stack, self);
     if (has_lease)
@@ -311,7 +311,7 @@ static int take_tell(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int take_give_all(domus_stack *stack, void *self_, const void *payload)
+static int give_all_parts_away(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -361,7 +361,7 @@ static int take_ended(domus_stack *stack, void *self_, const void *payload)
 
     (void)payload;
     self->has_entries = false;
-    lose_all(stack, self);
+    lose_all_parts(stack, self);
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         self->parts[i].revision = self->parts[i].holder = 0;
         if (self->parts[i].state == DOMI_WARD_OTHER)
@@ -399,6 +399,6 @@ const domus_behaviour domi_warden_behaviour = {
                              DOMUS_ON(&look_type, take_look),
                              DOMUS_ON(&read_type, take_read),
                              DOMUS_ON(&domi_ward_write_type, take_write),
-                             {&domi_give_all_type, take_give_all, 0},
+                             {&domi_give_all_type, give_all_parts_away, 0},
                              {NULL, NULL, 0}},
 };

@@ -156,8 +156,8 @@ void domi_watched_room(domi_cluster_gateway *gateway)
 
 /* --- actors here that others watch ------------------------------------------------------------ */
 
-static void send_down(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
-                      const domus_remote_name *name, int reason)
+static void send_down_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer,
+                                 uint16_t to_gateway, const domus_remote_name *name, int reason)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOWN, .from = *name, .error = reason};
 
@@ -193,7 +193,7 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
 
     if (domus_remote_address(gateway->stack, name, &address) != 0 ||
         !domus_remote_is_alive(gateway->stack, name)) {
-        send_down(gateway, peer, from_gateway, name, -ESTALE);
+        send_down_to_gateway(gateway, peer, from_gateway, name, -ESTALE);
         return;
     }
     const domi_watched *other = find_watching(gateway, peer, from_gateway, address);
@@ -207,7 +207,7 @@ void domi_watching_add(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t 
         error = domus_watch_actor(gateway->stack, address, &watching->watch);
     if (error != 0) {
         free(watching);
-        send_down(gateway, peer, from_gateway, name, error);
+        send_down_to_gateway(gateway, peer, from_gateway, name, error);
         return;
     }
     domi_watched **bucket = bucket_of_address(gateway, address);
@@ -232,7 +232,7 @@ int domi_take_down(domus_stack *stack, void *self, const void *payload)
             link = &at->next;
             continue;
         }
-        send_down(gateway, at->peer, at->gateway, &at->name, down->reason);
+        send_down_to_gateway(gateway, at->peer, at->gateway, &at->name, down->reason);
         unlink_watched(link);
     }
     return 0;

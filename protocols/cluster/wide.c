@@ -25,7 +25,7 @@ static domi_wide_group **bucket_of(domi_wide *wide, const char *name, size_t len
     return &wide->buckets[(hash ^ hash >> 32) % DOMI_WIDE_BUCKETS];
 }
 
-static domi_wide_group *find(domi_wide *wide, const char *name, size_t length)
+static domi_wide_group *find_group(domi_wide *wide, const char *name, size_t length)
 {
     domi_wide_group *at = *bucket_of(wide, name, length);
 
@@ -37,7 +37,7 @@ static domi_wide_group *find(domi_wide *wide, const char *name, size_t length)
 static int find_or_add(domi_wide *wide, const char *name, size_t length,
                        domi_wide_group **ret_group)
 {
-    domi_wide_group *group = find(wide, name, length);
+    domi_wide_group *group = find_group(wide, name, length);
 
     if (group == NULL) {
         if (wide->count == DOMUS_CLUSTER_GROUPS_MAX)
@@ -75,7 +75,7 @@ static bool free_if_unused(domi_wide *wide, domi_wide_group **link)
 }
 
 /* Find the link to a group that is in the table. */
-static domi_wide_group **link_to(domi_wide *wide, const domi_wide_group *group)
+static domi_wide_group **find_link_to_group(domi_wide *wide, const domi_wide_group *group)
 {
     domi_wide_group **link = bucket_of(wide, group->name, strlen(group->name));
 
@@ -120,7 +120,7 @@ int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_
 }
 
 /* NULL: there is no such number. Under the lock. */
-static domi_wide_group *at(domi_wide *wide, uint32_t number)
+static domi_wide_group *group_by_number(domi_wide *wide, uint32_t number)
 {
     return number < wide->opened_count ? wide->opened[number] : NULL;
 }
@@ -128,7 +128,7 @@ static domi_wide_group *at(domi_wide *wide, uint32_t number)
 bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *group = at(wide, number);
+    const domi_wide_group *group = group_by_number(wide, number);
     bool has = group != NULL && group->has_outlet;
     domi_lock_give(&wide->lock);
     return has;
@@ -137,7 +137,7 @@ bool domi_wide_has_outlet(domi_wide *wide, uint32_t number)
 void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    domi_wide_group *group = at(wide, number);
+    domi_wide_group *group = group_by_number(wide, number);
     if (group != NULL)
         group->has_outlet = true;
     domi_lock_give(&wide->lock);
@@ -146,7 +146,7 @@ void domi_wide_note_outlet(domi_wide *wide, uint32_t number)
 domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *found = find(wide, name, length);
+    const domi_wide_group *found = find_group(wide, name, length);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
     domi_lock_give(&wide->lock);
     return group;
@@ -155,7 +155,7 @@ domus_group domi_wide_find(domi_wide *wide, const char *name, size_t length)
 domus_group domi_wide_at(domi_wide *wide, uint32_t number)
 {
     domi_lock_take(&wide->lock);
-    const domi_wide_group *found = at(wide, number);
+    const domi_wide_group *found = group_by_number(wide, number);
     domus_group group = found != NULL ? found->group : (domus_group){NULL};
     domi_lock_give(&wide->lock);
     return group;
@@ -182,7 +182,7 @@ bool domi_wide_look(domi_wide *wide, uint32_t number)
     bool has_changed = false;
 
     domi_lock_take(&wide->lock);
-    domi_wide_group *group = at(wide, number);
+    domi_wide_group *group = group_by_number(wide, number);
     if (group != NULL) {
         bool has_members = domus_group_members(group->group) != 0;
         has_changed = has_members != group->has_members;
@@ -261,14 +261,14 @@ int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t no
     if (has_members)
         error = find_or_add(wide, name, length, &group);
     else
-        group = find(wide, name, length);
+        group = find_group(wide, name, length);
     if (error == 0 && group != NULL) {
         uint32_t index = index_of(group, node);
         if (has_members && index == group->nodes_count)
             error = add_node(group, node);
         else if (!has_members && index < group->nodes_count)
             group->nodes[index] = group->nodes[--group->nodes_count];
-        (void)free_if_unused(wide, link_to(wide, group));
+        (void)free_if_unused(wide, find_link_to_group(wide, group));
     }
     domi_lock_give(&wide->lock);
     return error;
@@ -280,7 +280,7 @@ uint32_t domi_wide_copy_nodes(domi_wide *wide, uint32_t number, char ret_name[DO
     uint32_t count = 0;
 
     domi_lock_take(&wide->lock);
-    const domi_wide_group *group = at(wide, number);
+    const domi_wide_group *group = group_by_number(wide, number);
     if (group != NULL) {
         memcpy(ret_name, group->name, sizeof group->name);
         count = group->nodes_count < room ? group->nodes_count : room;

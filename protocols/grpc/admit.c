@@ -133,8 +133,8 @@ static bool read_encodings(domus_slice fields, domi_grpc_inside *inside)
 }
 
 /* Fill in what the request says. Returns 0; 1 with a refusal; a negative errno. */
-static int fill(domus_stack *stack, const domus_http_request *request, domi_grpc_inside *inside,
-                domi_grpc_refusal *refusal)
+static int fill_call_from_request(domus_stack *stack, const domus_http_request *request,
+                                  domi_grpc_inside *inside, domi_grpc_refusal *refusal)
 {
     uint64_t most = inside->service->timeout_ns;
     uint64_t timeout;
@@ -180,7 +180,7 @@ int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
     inside->owners = 1;
     inside->service = service;
     inside->reader.max = service->message_max != 0 ? service->message_max : DOMI_GRPC_MESSAGE_MAX;
-    int result = fill(stack, request, inside, ret_refusal);
+    int result = fill_call_from_request(stack, request, inside, ret_refusal);
     if (result != 0) {
         domi_grpc_drop(inside);
         return result;

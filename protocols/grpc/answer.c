@@ -129,7 +129,7 @@ int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-static int reply(domus_stack *stack, domus_http_response *response)
+static int reply_with_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -143,7 +143,7 @@ static int reply_alone(domus_stack *stack, domus_slice fields)
 {
     domus_http_response response = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = fields};
 
-    return reply(stack, &response);
+    return reply_with_response(stack, &response);
 }
 
 int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
@@ -179,7 +179,7 @@ static int reply_whole(domus_stack *stack, const domi_grpc_inside *inside,
         domus_http_response_type.release(&response);
         return error;
     }
-    return reply(stack, &response);
+    return reply_with_response(stack, &response);
 }
 
 /* Returns the end that can be sent: this one, or another one if it is none. */

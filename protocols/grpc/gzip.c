@@ -37,7 +37,7 @@ int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker 
 
 /* Decompress one step. Returns as inflate(); `ret_cost` gets what it has cost; `ret_error` an error
  * of the bytes that came out. */
-static int step(domi_grpc_unpacker *unpacker, uint32_t *ret_cost, int *ret_error)
+static int decompress_step(domi_grpc_unpacker *unpacker, uint32_t *ret_cost, int *ret_error)
 {
     z_stream *zlib = &unpacker->zlib;
     unsigned char bytes[STEP];
@@ -64,7 +64,7 @@ int domi_grpc_unpack(domi_grpc_unpacker *unpacker, uint32_t room, uint32_t *ret_
     while (result == Z_OK && cost < room) {
         uint32_t more;
         int error;
-        result = step(unpacker, &more, &error);
+        result = decompress_step(unpacker, &more, &error);
         if (error != 0)
             return error;
         cost += more;

@@ -58,8 +58,8 @@ static int begin_time(domus_stack *stack, domi_grpc_inside *inside)
 
 /* Wait for a piece, or for the next turn, and beside that for the end of the call's time, unless a
  * handler reads, which has a deadline. Returns DOMUS_PARKED; a negative errno. */
-static int wait_for(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
-                    domus_resumed *then)
+static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
+                                  domus_resumed *then)
 {
     if (inside->due_ns == 0 || domi_grpc_streams_in(inside))
         return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
@@ -80,7 +80,7 @@ static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_res
         result = domi_grpc_reader_is_between(&inside->reader) ? -ENODATA : -EPROTO;
     } else if (result == 0 || result == DOMI_GRPC_PAUSE) {
         bool is_pause = result == DOMI_GRPC_PAUSE;
-        result = wait_for(stack, inside, is_pause, then);
+        result = wait_for_piece_or_turn(stack, inside, is_pause, then);
         inside->waits = result == DOMUS_PARKED;
         inside->pauses = inside->waits && is_pause;
     }

@@ -26,7 +26,7 @@ void domi_grpc_reader_drop(domi_grpc_reader *reader)
 }
 
 /* Take bytes off the begin of the piece. */
-static void pass_over(domi_grpc_reader *reader, uint32_t size)
+static void pass_over_bytes(domi_grpc_reader *reader, uint32_t size)
 {
     reader->piece.offset += size;
     reader->piece.size -= size;
@@ -41,7 +41,7 @@ static int read_head(domi_grpc_reader *reader)
         part = reader->piece.size;
     memcpy(reader->head + reader->have, domus_slice_data(reader->piece), part);
     reader->have = (uint8_t)(reader->have + part);
-    pass_over(reader, part);
+    pass_over_bytes(reader, part);
     if (reader->have < sizeof reader->head)
         return 0;
     const uint8_t *head = reader->head;
@@ -54,14 +54,14 @@ static int read_head(domi_grpc_reader *reader)
 
 /* Gather a part of a message that goes on in the next piece, or has begun in one before. Returns 1
  * at its end; 0; -ENOMEM. */
-static int gather(domi_grpc_reader *reader, domus_slice *ret_message)
+static int gather_message_part(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t part = reader->left < reader->piece.size ? reader->left : reader->piece.size;
     int error = domus_append(&reader->bytes, domus_slice_data(reader->piece), part);
 
     if (error != 0)
         return error;
-    pass_over(reader, part);
+    pass_over_bytes(reader, part);
     reader->left -= part;
     if (reader->left != 0)
         return 0;
@@ -70,7 +70,7 @@ static int gather(domi_grpc_reader *reader, domus_slice *ret_message)
 }
 
 /* Cut a whole message out of its piece. Returns 1; -ENOMEM. */
-static int cut(domi_grpc_reader *reader, domus_slice *ret_message)
+static int cut_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     domus_slice part = reader->piece;
 
@@ -80,13 +80,13 @@ static int cut(domi_grpc_reader *reader, domus_slice *ret_message)
     int error = domus_slice_keep(part, ret_message);
     if (error != 0)
         return error;
-    pass_over(reader, reader->left);
+    pass_over_bytes(reader, reader->left);
     reader->left = 0;
     return 1;
 }
 
 /* Go on to decompress the message in hand. Returns as domi_grpc_reader_next(). */
-static int unpack(domi_grpc_reader *reader, domus_slice *ret_message)
+static int unpack_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t cost;
     int result;
@@ -114,8 +114,8 @@ static int take_bytes(domi_grpc_reader *reader, domus_slice *ret_message)
 
     if (result == 1)
         result = reader->bytes.size == 0 && reader->piece.size >= reader->left
-                     ? cut(reader, ret_message)
-                     : gather(reader, ret_message);
+                     ? cut_message(reader, ret_message)
+                     : gather_message_part(reader, ret_message);
     if (result == 1)
         reader->have = 0;
     return result;
@@ -126,7 +126,7 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
     domus_slice message;
 
     if (reader->unpacker != NULL)
-        return unpack(reader, ret_message);
+        return unpack_message(reader, ret_message);
     int result = take_bytes(reader, &message);
     if (result != 1)
         return result;
@@ -135,5 +135,5 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
         return 1;
     }
     int error = domi_grpc_unpack_begin(message, reader->max, &reader->unpacker);
-    return error != 0 ? error : unpack(reader, ret_message);
+    return error != 0 ? error : unpack_message(reader, ret_message);
 }

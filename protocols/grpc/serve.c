@@ -14,7 +14,7 @@ typedef struct serving {
 
 static_assert(sizeof(serving) <= DOMUS_GRPC_FRAME, "the row of requests has too small a frame");
 
-static void drop(serving *frame)
+static void drop_call(serving *frame)
 {
     domi_grpc_drop(frame->inside);
     domus_slice_free(frame->message);
@@ -39,46 +39,46 @@ static int find_begin(domus_stack *stack, serving *frame, const domus_grpc_answe
 {
     static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
 
-    drop(frame);
+    drop_call(frame);
     int result = domi_grpc_make_end(answer, &frame->message);
     if (result == 0)
         result = domus_reply_begin(stack, &domus_http_response_type, &head, end_stream);
     if (result < 0)
-        drop(frame);
+        drop_call(frame);
     return result;
 }
 
 /* End the call, and give its share back. */
-static int end(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+static int end_call(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
 {
     /* relaxed: see the field */
     if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
         return find_begin(stack, frame, answer);
     int result = domi_grpc_end(stack, frame->inside, answer);
-    drop(frame);
+    drop_call(frame);
     return result;
 }
 
-static int end_with(domus_stack *stack, serving *frame, int error)
+static int end_call_with_error(domus_stack *stack, serving *frame, int error)
 {
-    return end(stack, frame, &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
+    return end_call(stack, frame, &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
 }
 
 /* The handler has answered, or has failed, or its time is over. */
-static int finish(domus_stack *stack, void *self, const domus_answer *answer)
+static int finish_call(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
 
     (void)self;
     if (answer->error != 0)
-        return end_with(stack, frame, answer->error);
+        return end_call_with_error(stack, frame, answer->error);
     if (answer->type == &domus_grpc_answer_type)
-        return end(stack, frame, answer->payload);
-    return end_with(stack, frame, -ENOMSG);
+        return end_call(stack, frame, answer->payload);
+    return end_call_with_error(stack, frame, -ENOMSG);
 }
 
 /* Ask for the handler. */
-static int ask(domus_stack *stack, serving *frame)
+static int ask_handler(domus_stack *stack, serving *frame)
 {
     domi_grpc_inside *inside = frame->inside;
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
@@ -86,19 +86,19 @@ static int ask(domus_stack *stack, serving *frame)
     domus_grpc_call call = {.method = inside->method, .message = frame->message, .inside = inside};
 
     if (inside->due_ns != 0 && inside->due_ns <= now_ns + 1)
-        return end_with(stack, frame, -ETIMEDOUT);
+        return end_call_with_error(stack, frame, -ETIMEDOUT);
     int error = request != NULL ? domus_slice_keep(request->fields, &call.fields) : -ECANCELED;
     if (error != 0)
-        return end_with(stack, frame, error);
+        return end_call_with_error(stack, frame, error);
     /* Relaxed: the ask brings the share to its owner. */
     atomic_fetch_add_explicit(&inside->owners, 1, memory_order_relaxed);
     frame->message = (domus_slice){NULL, 0, 0};
     int result = domus_ask_within(stack, domus_self(stack), &domus_grpc_call_type, &call,
-                                  inside->due_ns != 0 ? inside->due_ns - now_ns : 0, finish);
+                                  inside->due_ns != 0 ? inside->due_ns - now_ns : 0, finish_call);
     if (result >= 0)
         return result;
     domus_grpc_call_type.release(&call);
-    return end_with(stack, frame, result);
+    return end_call_with_error(stack, frame, result);
 }
 
 /* Read the message that comes alone, and the end behind it. */
@@ -109,11 +109,11 @@ static int read_alone(domus_stack *stack, serving *frame, const domus_answer *an
 
     while (!domi_grpc_read(stack, inside, answer, then)) {
         if (inside->error == -ENODATA && frame->has_message)
-            return ask(stack, frame);
+            return ask_handler(stack, frame);
         if (inside->error != 0 || frame->has_message) /* none, or a second one */
-            return end_with(stack, frame,
-                            inside->error != 0 && inside->error != -ENODATA ? inside->error
-                                                                            : -EPROTO);
+            return end_call_with_error(
+                stack, frame,
+                inside->error != 0 && inside->error != -ENODATA ? inside->error : -EPROTO);
         frame->message = inside->message;
         frame->has_message = true;
         inside->message = (domus_slice){NULL, 0, 0};
@@ -121,10 +121,10 @@ static int read_alone(domus_stack *stack, serving *frame, const domus_answer *an
     return DOMUS_PARKED;
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int read_message_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return read_alone(stack, domus_frame(stack), answer, go_on);
+    return read_alone(stack, domus_frame(stack), answer, read_message_on);
 }
 
 int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *request,
@@ -140,8 +140,8 @@ int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *r
     int result = domi_grpc_admit(stack, request, service, &frame->inside, &refusal);
     if (result != 0)
         return result < 0 ? result : domi_grpc_refuse(stack, &refusal);
-    return domi_grpc_streams_in(frame->inside) ? ask(stack, frame)
-                                               : read_alone(stack, frame, &none, go_on);
+    return domi_grpc_streams_in(frame->inside) ? ask_handler(stack, frame)
+                                               : read_alone(stack, frame, &none, read_message_on);
 }
 
 int domus_grpc_dispatch(domus_stack *stack, void *self, const void *payload)

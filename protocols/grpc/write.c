@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Answer, and release what the answer owns if nobody else does. */
-static int reply(domus_stack *stack, domus_grpc_answer *answer)
+static int reply_with_answer(domus_stack *stack, domus_grpc_answer *answer)
 {
     int error = domus_reply(stack, &domus_grpc_answer_type, answer);
 
@@ -16,7 +16,7 @@ static int reply(domus_stack *stack, domus_grpc_answer *answer)
 
 int domus_grpc_reply(domus_stack *stack, domus_slice message)
 {
-    return reply(stack, &(domus_grpc_answer){.message = message});
+    return reply_with_answer(stack, &(domus_grpc_answer){.message = message});
 }
 
 int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *text)
@@ -24,7 +24,7 @@ int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *te
     domus_grpc_answer answer = {.status = status};
     int error = text != NULL ? domus_slice_copy(text, strlen(text), &answer.text) : 0;
 
-    return error != 0 ? error : reply(stack, &answer);
+    return error != 0 ? error : reply_with_answer(stack, &answer);
 }
 
 int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *then)

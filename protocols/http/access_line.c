@@ -24,7 +24,7 @@ typedef struct line {
     bool is_json;
 } line;
 
-static void put(line *at, const char *text)
+static void put_string(line *at, const char *text)
 {
     size_t size = strlen(text);
 
@@ -39,7 +39,7 @@ static void put_number(line *at, uint64_t number)
 
 /* Escape as Apache does: \" and \\, and \xHH for all that is not printable, and for spaces where
  * they divide. Returns the bytes written. */
-static size_t escape(const char *bytes, size_t size, bool with_spaces, char *to, size_t room)
+static size_t escape_text(const char *bytes, size_t size, bool with_spaces, char *to, size_t room)
 {
     static const char digits[] = "0123456789abcdef";
     size_t written = 0;
@@ -73,7 +73,7 @@ static void put_text(line *at, const char *text, size_t size, bool with_spaces, 
     char *to = at->to + at->size;
 
     at->size += at->is_json ? domi_http_json_text(text, size, to, most)
-                            : escape(text, size, with_spaces, to, most);
+                            : escape_text(text, size, with_spaces, to, most);
 }
 
 /* The address without its port; "-": there is none. */
@@ -83,7 +83,7 @@ static void put_client(line *at, const domus_endpoint *client)
     const char *from = text;
 
     if (client->family != AF_INET && client->family != AF_INET6) {
-        put(at, "-");
+        put_string(at, "-");
         return;
     }
     (void)domus_endpoint_text(client, text, sizeof text);
@@ -94,7 +94,7 @@ static void put_client(line *at, const domus_endpoint *client)
         from++;
         text[strlen(text) - 1] = '\0';
     }
-    put(at, from);
+    put_string(at, from);
 }
 
 static const char *method_of(const domus_http_exchange *exchange)
@@ -148,7 +148,7 @@ static void put_time(line *at, int64_t utc_s)
         write_time(utc_s, at->is_json, texts[at->is_json]);
         seconds[at->is_json] = utc_s;
     }
-    put(at, texts[at->is_json]);
+    put_string(at, texts[at->is_json]);
 }
 
 /* --- the formats ------------------------------------------------------------------------------ */
@@ -156,9 +156,9 @@ static void put_time(line *at, int64_t utc_s)
 /* Put a text between quotes; '-' stands for an empty one. */
 static void put_quoted(line *at, const char *text, size_t size)
 {
-    put(at, " \"");
+    put_string(at, " \"");
     put_text(at, size != 0 ? text : "-", size != 0 ? size : 1, false, DOMUS_HTTP_ACCESS_TEXT_MAX);
-    put(at, "\"");
+    put_string(at, "\"");
 }
 
 static void write_combined(line *at, const domus_http_access *access,
@@ -169,33 +169,33 @@ static void write_combined(line *at, const domus_http_access *access,
     const char *user = exchange->user[0] != '\0' ? exchange->user : "-";
 
     put_client(at, note != NULL ? &note->client : exchange->peer);
-    put(at, " - ");
+    put_string(at, " - ");
     put_text(at, user, strlen(user), true, DOMUS_HTTP_ACCESS_TEXT_MAX);
-    put(at, " [");
+    put_string(at, " [");
     put_time(at, utc_s);
-    put(at, "] \"");
+    put_string(at, "] \"");
     if (note != NULL) {
-        put(at, method_of(exchange));
-        put(at, " ");
+        put_string(at, method_of(exchange));
+        put_string(at, " ");
         put_text(at, texts, note->target_size, true, domi_http_access_target_max(access));
-        put(at, " ");
-        put(at, exchange->via);
+        put_string(at, " ");
+        put_string(at, exchange->via);
     } else {
-        put(at, "-");
+        put_string(at, "-");
     }
-    put(at, "\" ");
+    put_string(at, "\" ");
     put_number(at, status_of(exchange));
-    put(at, " ");
+    put_string(at, " ");
     put_number(at, exchange->sent);
     texts += note != NULL ? note->target_size : 0;
     put_quoted(at, texts, note != NULL ? note->referer_size : 0);
     texts += note != NULL ? note->referer_size : 0;
     put_quoted(at, texts, note != NULL ? note->agent_size : 0);
     if (access->format == DOMUS_HTTP_ACCESS_EXTENDED) {
-        put(at, " ");
+        put_string(at, " ");
         put_duration(at, exchange);
-        put(at, " ");
-        put(at, exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
+        put_string(at, " ");
+        put_string(at, exchange->trace.id[0] != '\0' ? exchange->trace.id : "-");
     }
 }
 
@@ -204,11 +204,11 @@ static void put_member(line *at, const char *name, const char *text, size_t size
 {
     if (size == 0)
         return;
-    put(at, ",\"");
-    put(at, name);
-    put(at, "\":\"");
+    put_string(at, ",\"");
+    put_string(at, name);
+    put_string(at, "\":\"");
     put_text(at, text, size, false, most);
-    put(at, "\"");
+    put_string(at, "\"");
 }
 
 static void write_json(line *at, const domus_http_access *access,
@@ -218,30 +218,30 @@ static void write_json(line *at, const domus_http_access *access,
     const size_t most = DOMUS_HTTP_ACCESS_TEXT_MAX;
     char parent[DOMUS_HTTP_TRACEPARENT_SIZE + 1];
 
-    put(at, "{\"time\":\"");
+    put_string(at, "{\"time\":\"");
     put_time(at, utc_s);
-    put(at, "\",\"client\":\"");
+    put_string(at, "\",\"client\":\"");
     put_client(at, note != NULL ? &note->client : exchange->peer);
-    put(at, "\"");
+    put_string(at, "\"");
     put_member(at, "user", exchange->user, strlen(exchange->user), most);
     if (note != NULL) {
-        put(at, ",\"method\":\"");
-        put(at, method_of(exchange));
-        put(at, "\"");
+        put_string(at, ",\"method\":\"");
+        put_string(at, method_of(exchange));
+        put_string(at, "\"");
         put_member(at, "target", note->texts, note->target_size,
                    domi_http_access_target_max(access));
-        put(at, ",\"protocol\":\"");
-        put(at, exchange->via);
-        put(at, "\"");
+        put_string(at, ",\"protocol\":\"");
+        put_string(at, exchange->via);
+        put_string(at, "\"");
     }
-    put(at, ",\"status\":");
+    put_string(at, ",\"status\":");
     put_number(at, status_of(exchange));
     const char *error = exchange->error != 0 ? strerrorname_np(-exchange->error) : NULL;
     if (error != NULL)
         put_member(at, "error", error, strlen(error), most);
-    put(at, ",\"bytes\":");
+    put_string(at, ",\"bytes\":");
     put_number(at, exchange->sent);
-    put(at, ",\"duration\":");
+    put_string(at, ",\"duration\":");
     put_duration(at, exchange);
     if (note != NULL) {
         const char *referer = note->texts + note->target_size;
@@ -254,7 +254,7 @@ static void write_json(line *at, const domus_http_access *access,
         parent[3 + 32] = '\0';
         put_member(at, "trace", parent + 3, 32, most);
     }
-    put(at, exchange->is_cut ? ",\"cut\":true}" : "}");
+    put_string(at, exchange->is_cut ? ",\"cut\":true}" : "}");
 }
 
 size_t domi_http_access_write_line(const domus_http_access *access,
@@ -268,6 +268,6 @@ size_t domi_http_access_write_line(const domus_http_access *access,
         write_json(&at, access, exchange, note, utc_s);
     else
         write_combined(&at, access, exchange, note, utc_s);
-    put(&at, "\n");
+    put_string(&at, "\n");
     return at.size;
 }

@@ -15,7 +15,7 @@
 #define TARGET_LEAST 16u
 #define PROXIES_MAX  8u
 
-static int check(const void *options)
+static int check_options(const void *options)
 {
     const domus_http_access *access = options;
 
@@ -42,8 +42,8 @@ static uint32_t size_of_text(domus_slice text, uint32_t most, bool hides_query)
     return size < most ? size : most;
 }
 
-static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                 const void *options)
+static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
+                             domus_http_request *request, const void *options)
 {
     const domus_http_access *access = options;
     domus_slice referer = {NULL, 0, 0};
@@ -71,7 +71,7 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
 }
 
 /* Bytes that are no request have the peer of the connection, and nothing else. */
-static void end(domus_http_exchange *exchange, const void *options)
+static void write_access_line(domus_http_exchange *exchange, const void *options)
 {
     /* the queue is changed, which is no option */
     domus_http_access *access = (domus_http_access *)(uintptr_t)options;
@@ -88,5 +88,7 @@ static void end(domus_http_exchange *exchange, const void *options)
     free(note);
 }
 
-const domus_http_part domus_http_access_log = {
-    .name = "access log", .check = check, .enter = enter, .end = end};
+const domus_http_part domus_http_access_log = {.name = "access log",
+                                               .check = check_options,
+                                               .enter = begin_access_line,
+                                               .end = write_access_line};

@@ -41,8 +41,8 @@ static domi_http_access_ring *ring_of_thread(domi_http_access_queue *queue)
 }
 
 /* Copy a line into the ring that this thread has taken. Returns false if it does not fit. */
-static bool copy_in(const domi_http_access_queue *queue, domi_http_access_ring *ring,
-                    const char *line, size_t size)
+static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
+                                const char *line, size_t size)
 {
     if (ring->bytes == NULL)
         ring->bytes = malloc(queue->ring_bytes);
@@ -67,7 +67,7 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
 
     /* acquire and release: a thread sees the ring as the one before has left it */
     if (!__atomic_exchange_n(&ring->is_taken, true, __ATOMIC_ACQUIRE)) {
-        is_in = copy_in(queue, ring, line, size);
+        is_in = copy_line_into_ring(queue, ring, line, size);
         __atomic_store_n(&ring->is_taken, false, __ATOMIC_RELEASE);
     }
     if (!is_in)
@@ -75,8 +75,9 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
 }
 
 /* Returns how many of the bytes from the tail on are whole lines that fit. */
-static size_t measure(const domi_http_access_queue *queue, const domi_http_access_ring *ring,
-                      uint64_t head, size_t room)
+static size_t count_bytes_of_whole_lines(const domi_http_access_queue *queue,
+                                         const domi_http_access_ring *ring, uint64_t head,
+                                         size_t room)
 {
     uint64_t size = head - ring->tail < room ? head - ring->tail : room;
 
@@ -88,11 +89,12 @@ static size_t measure(const domi_http_access_queue *queue, const domi_http_acces
 static size_t take_from_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
                              char *to, size_t room)
 {
-    uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE); /* pairs with copy_in() */
+    uint64_t head =
+        __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE); /* pairs with copy_line_into_ring() */
 
     if (head == ring->tail)
         return 0;
-    size_t size = measure(queue, ring, head, room);
+    size_t size = count_bytes_of_whole_lines(queue, ring, head, room);
     uint64_t at = ring->tail & (queue->ring_bytes - 1);
     size_t first = size < queue->ring_bytes - at ? size : (size_t)(queue->ring_bytes - at);
     memcpy(to, ring->bytes + at, first);

@@ -23,7 +23,7 @@ static const domus_type flush_type = {.name = "flush of an access log"};
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-static int write_all(int file, const char *lines, size_t size)
+static int write_all_lines(int file, const char *lines, size_t size)
 {
     while (size != 0) {
         ssize_t written = write(file, lines, size);
@@ -42,10 +42,10 @@ static int write_lines(const domus_http_access *access, int file, const char *li
 {
     if (access->path == NULL)
         return access->write(access->context, lines, size);
-    return file >= 0 ? write_all(file, lines, size) : -EIO;
+    return file >= 0 ? write_all_lines(file, lines, size) : -EIO;
 }
 
-static int flush(void *argument)
+static int flush_queue(void *argument)
 {
     domus_http_access *access = argument;
     domi_http_access_queue *queue = access->queue;
@@ -82,7 +82,7 @@ static bool has_lines(const domi_http_access_queue *queue)
     return false;
 }
 
-static int wait_again(domus_stack *stack, const domus_http_access *access)
+static int wait_for_next_flush(domus_stack *stack, const domus_http_access *access)
 {
     return domus_after(stack, access->flush_ns != 0 ? access->flush_ns : FLUSH_DEFAULT, &flush_type,
                        NULL, NULL);
@@ -91,7 +91,8 @@ static int wait_again(domus_stack *stack, const domus_http_access *access)
 /* A helper thread that could not be had is no reason to end: the lines wait for the next time. */
 static int end_flush(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != -ECANCELED ? wait_again(stack, ((const writer *)self)->access) : 0;
+    return answer->error != -ECANCELED ? wait_for_next_flush(stack, ((const writer *)self)->access)
+                                       : 0;
 }
 
 static int begin_flush(domus_stack *stack, void *self, const void *payload)
@@ -100,16 +101,16 @@ static int begin_flush(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (!has_lines(access->queue))
-        return wait_again(stack, access);
-    return domus_blocking(stack, flush, access, end_flush);
+        return wait_for_next_flush(stack, access);
+    return domus_blocking(stack, flush_queue, access, end_flush);
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_writer(domus_stack *stack, void *self)
 {
-    return wait_again(stack, ((const writer *)self)->access);
+    return wait_for_next_flush(stack, ((const writer *)self)->access);
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_writer(domus_stack *stack, void *self)
 {
     domi_http_access_queue *queue = ((const writer *)self)->access->queue;
 
@@ -122,8 +123,8 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(writer),
     .on = (const domus_on[]){{&flush_type, begin_flush, 0}, {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = mount_writer,
+    .on_stop = stop_writer,
 };
 
 /* Make the queue belong to one writer. Returns 0; -EINVAL; -EALREADY; -ENOMEM. */
@@ -176,7 +177,7 @@ void domus_http_access_close(domus_http_access *access)
     if (queue == NULL)
         return;
     while ((access->path != NULL || access->write != NULL) && has_lines(queue) &&
-           flush(access) == 0)
+           flush_queue(access) == 0)
         continue;
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++)
         free(queue->rings[i].bytes);

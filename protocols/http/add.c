@@ -12,8 +12,8 @@ static bool is_value(const char *value, size_t size)
     return true;
 }
 
-static int add(domus_appender *fields, const char *name, size_t name_size, const char *value,
-               size_t value_size)
+static int add_checked_field(domus_appender *fields, const char *name, size_t name_size,
+                             const char *value, size_t value_size)
 {
     if (name_size == 0 || domi_http_run_token(name, name_size) != name_size ||
         !is_value(value, value_size))
@@ -32,12 +32,12 @@ static int add(domus_appender *fields, const char *name, size_t name_size, const
 
 int domus_http_add(domus_appender *fields, const char *name, const char *value)
 {
-    return add(fields, name, strlen(name), value, strlen(value));
+    return add_checked_field(fields, name, strlen(name), value, strlen(value));
 }
 
 int domus_http_add_bytes(domus_appender *fields, const char *name, const void *value, size_t size)
 {
-    return add(fields, name, strlen(name), value, size);
+    return add_checked_field(fields, name, strlen(name), value, size);
 }
 
 int domus_http_add_number(domus_appender *fields, const char *name, uint64_t value)
@@ -45,15 +45,15 @@ int domus_http_add_number(domus_appender *fields, const char *name, uint64_t val
     char digits[DOMI_HTTP_DIGITS_MAX];
     char *end = domi_http_put_number(digits, value);
 
-    return add(fields, name, strlen(name), digits, (size_t)(end - digits));
+    return add_checked_field(fields, name, strlen(name), digits, (size_t)(end - digits));
 }
 
 /* --- fields of another message ---------------------------------------------------------------- */
 
 int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
 {
-    return add(fields, domus_slice_data(line->name), line->name.size, domus_slice_data(line->value),
-               line->value.size);
+    return add_checked_field(fields, domus_slice_data(line->name), line->name.size,
+                             domus_slice_data(line->value), line->value.size);
 }
 
 /* The part of some fields that has those of the connection, which are looked through for each of

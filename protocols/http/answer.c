@@ -44,7 +44,7 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 }
 
 /* Returns 0; -EINVAL for an answer that HTTP cannot say. */
-static int check(const domi_http_outgoing *answer, uint64_t id)
+static int check_answer(const domi_http_outgoing *answer, uint64_t id)
 {
     if (answer->status != 101 && (answer->status < 200 || answer->status > 599))
         return -EINVAL;
@@ -83,8 +83,9 @@ static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id
 }
 
 /* Append the head, and a body that is whole. */
-static int append(domus_wire *wire, const domi_http_state *state, const domi_http_outgoing *answer,
-                  uint64_t id, ending framing, uint64_t length, int has)
+static int append_answer(domus_wire *wire, const domi_http_state *state,
+                         const domi_http_outgoing *answer, uint64_t id, ending framing,
+                         uint64_t length, int has)
 {
     bool with_fields = answer->fields.size <= DOMI_HTTP_COPIED_MAX;
     bool with_body = with_fields && answer->body_size <= DOMI_HTTP_COPIED_MAX;
@@ -147,7 +148,7 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
 {
     bool is_tunnel = answer->status == 101 && state->tunnel == DOMI_HTTP_TUNNEL_OPEN;
     uint64_t word = is_tunnel ? DOMI_HTTP_STREAM_TUNNEL : DOMI_HTTP_STREAM_COUNTED;
-    int has = check(answer, id);
+    int has = check_answer(answer, id);
 
     if (*stream != 0)
         return -EOPNOTSUPP; /* a second head */
@@ -156,7 +157,7 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
     ending framing =
         domi_http_has_no_body(answer->status) ? NOTHING : begin_stream(answer, id, &word);
     answer->close |= framing == PLAIN;
-    int error = append(wire, state, answer, id, framing, answer->length, has);
+    int error = append_answer(wire, state, answer, id, framing, answer->length, has);
     if (error != 0)
         return error;
     if (answer->deflater != NULL)
@@ -178,7 +179,7 @@ static int append_in_chunks(domus_wire *wire, const domi_http_state *state,
 
     head.body = (domus_slice){NULL, 0, 0};
     head.body_size = 0;
-    int error = append(wire, state, &head, id, CHUNKS, 0, has);
+    int error = append_answer(wire, state, &head, id, CHUNKS, 0, has);
     if (error == 0)
         error = domi_http_encode_piece(wire, &word, &body);
     return error != 0 ? error : domi_http_encode_trailers(wire, &word, &trailers);
@@ -190,7 +191,7 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0;
     uint64_t length = answer->body_size;
     ending framing = domi_http_has_no_body(answer->status) ? NOTHING : LENGTH;
-    int has = check(answer, id);
+    int has = check_answer(answer, id);
 
     if (has < 0)
         return has;
@@ -207,7 +208,7 @@ static int encode_whole(domus_wire *wire, domi_http_state *state, uint64_t id,
         answer->body_size = 0;
     if (answer->has_no_length)
         framing = NOTHING;
-    int error = append(wire, state, answer, id, framing, length, has);
+    int error = append_answer(wire, state, answer, id, framing, length, has);
     return error != 0 ? error : domi_http_end_answer(wire, state, id);
 }
 
@@ -272,7 +273,8 @@ static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
     return error;
 }
 
-static int encode(domus_wire *wire, domi_http_state *state, uint64_t id, domi_http_outgoing *answer)
+static int encode_answer(domus_wire *wire, domi_http_state *state, uint64_t id,
+                         domi_http_outgoing *answer)
 {
     return state->options.chain == NULL ? encode_packed(wire, state, id, answer)
                                         : encode_chained(wire, state, id, answer);
@@ -293,7 +295,7 @@ static int encode_response(domus_wire *wire, domi_http_state *state, uint64_t id
         .close = response->close,
     };
 
-    return encode(wire, state, id, &made);
+    return encode_answer(wire, state, id, &made);
 }
 
 static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
@@ -307,7 +309,7 @@ static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
         .body_size = text->text != NULL ? strlen(text->text) : 0,
     };
 
-    return encode(wire, state, id, &made);
+    return encode_answer(wire, state, id, &made);
 }
 
 /* Append the end of an answer in pieces, with its trailers if they reach the peer. */

@@ -85,7 +85,7 @@ static int find_place(const domi_http_state *state, const domus_http_request *re
 }
 
 /* Returns 0; -EINVAL for a request that HTTP cannot say. */
-static int check(const domus_http_request *request)
+static int check_request(const domus_http_request *request)
 {
     if (request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
@@ -118,8 +118,8 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
 }
 
 /* Append the head. */
-static int append(domus_wire *wire, const domus_http_request *request, const place *said,
-                  const uint64_t *stream)
+static int append_request_head(domus_wire *wire, const domus_http_request *request,
+                               const place *said, const uint64_t *stream)
 {
     const char *method = domus_http_method_name(request->method);
     char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM);
@@ -163,7 +163,7 @@ static int append_request(domus_wire *wire, const domi_http_state *state,
     int error = state->wait == DOMI_HTTP_WAITS ? domi_http_append_waiting(wire, state) : 0;
 
     if (error == 0)
-        error = append(wire, request, said, stream);
+        error = append_request_head(wire, request, said, stream);
     if (error != 0)
         return error;
     return request->expects ? domus_slice_keep(request->body, ret_waiting)
@@ -188,7 +188,8 @@ static uint64_t word_of(const domus_http_request *request)
                                 : DOMI_HTTP_STREAM_CHUNKS;
 }
 
-static int encode(domus_wire *wire, domi_http_state *state, const domus_http_request *request)
+static int encode_request(domus_wire *wire, domi_http_state *state,
+                          const domus_http_request *request)
 {
     uint64_t *stream = domus_wire_stream(wire);
     place said = {0};
@@ -200,7 +201,7 @@ static int encode(domus_wire *wire, domi_http_state *state, const domus_http_req
     if (stream != NULL && *stream != 0)
         return -EOPNOTSUPP; /* a second head */
     if (error == 0)
-        error = check(request);
+        error = check_request(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
     if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body(request, stream))
@@ -250,7 +251,7 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (id == DOMUS_NO_ID)
         return -EOPNOTSUPP; /* a notice: its answer would go to the next who asks */
     if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
-        return encode(wire, state, payload);
+        return encode_request(wire, state, payload);
     if (is_before_tunnel(wire, state))
         return type == &domus_piece_type && ((const domus_piece *)payload)->last ? 0 : -EPIPE;
     if (type == &domus_piece_type)

@@ -33,7 +33,7 @@ static bool is_right_user(const domus_http_user *user, unsigned schemes)
                                 : user->sha256 != NULL && is_sha256(user->sha256);
 }
 
-static int check(const void *options)
+static int check_options(const void *options)
 {
     const domus_http_auth *auth = options;
     const unsigned all = DOMUS_HTTP_BASIC | DOMUS_HTTP_BEARER;
@@ -94,8 +94,8 @@ static const domus_http_user *find_user(const domus_http_user *users,
 /* --- the way in ------------------------------------------------------------------------------- */
 
 /* Returns 0; -EACCES; or what `verify` has returned. */
-static int decide(domus_stack *stack, domus_http_exchange *exchange, const domus_http_auth *auth,
-                  const domus_http_credentials *given)
+static int verify_credentials(domus_stack *stack, domus_http_exchange *exchange,
+                              const domus_http_auth *auth, const domus_http_credentials *given)
 {
     const domus_http_user *user = find_user(auth->users, given);
 
@@ -113,7 +113,7 @@ static int try_basic(domus_stack *stack, domus_http_exchange *exchange, const do
     if (result == 0) {
         const domus_http_credentials given = {DOMUS_HTTP_BASIC, basic.user, basic.password,
                                               strlen(basic.password)};
-        result = decide(stack, exchange, auth, &given);
+        result = verify_credentials(stack, exchange, auth, &given);
     } else if (result != -ENOENT) {
         result = -EACCES;
     }
@@ -131,11 +131,11 @@ static int try_bearer(domus_stack *stack, domus_http_exchange *exchange,
         return error == -ENOENT ? error : -EACCES;
     const domus_http_credentials given = {DOMUS_HTTP_BEARER, NULL, domus_slice_data(token),
                                           token.size};
-    return decide(stack, exchange, auth, &given);
+    return verify_credentials(stack, exchange, auth, &given);
 }
 
-static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                 const void *options)
+static int authenticate_request(domus_stack *stack, domus_http_exchange *exchange,
+                                domus_http_request *request, const void *options)
 {
     const domus_http_auth *auth = options;
     int result = -ENOENT;
@@ -151,4 +151,4 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
 }
 
 const domus_http_part domus_http_authenticate = {
-    .name = "authenticate", .check = check, .enter = enter};
+    .name = "authenticate", .check = check_options, .enter = authenticate_request};

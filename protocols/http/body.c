@@ -28,7 +28,7 @@ enum {
     TRAILERS,
 };
 
-static int refuse(domi_http_body *body, unsigned status)
+static int refuse_body(domi_http_body *body, unsigned status)
 {
     body->wrong = (uint16_t)status;
     return status == 400 ? -EPROTO : -EMSGSIZE;
@@ -45,7 +45,7 @@ static int end_part(domi_http_body *body, char byte, unsigned space)
     else if (domi_http_is_space(byte))
         body->phase = (uint8_t)space;
     else
-        return refuse(body, 400);
+        return refuse_body(body, 400);
     return 0;
 }
 
@@ -54,9 +54,9 @@ static int read_size(domi_http_body *body, char byte)
     int digit = domi_http_hex(byte);
 
     if (digit < 0)
-        return body->digits != 0 ? end_part(body, byte, SIZE_SPACE) : refuse(body, 400);
+        return body->digits != 0 ? end_part(body, byte, SIZE_SPACE) : refuse_body(body, 400);
     if (body->digits == DIGITS_MAX)
-        return refuse(body, 413);
+        return refuse_body(body, 413);
     body->digits++;
     body->left = body->left * 16 + (uint64_t)digit;
     return 0;
@@ -73,7 +73,7 @@ static int read_behind_space(domi_http_body *body, char byte)
     else if (byte == ';')
         body->phase = EXTENSION;
     else
-        return refuse(body, 400);
+        return refuse_body(body, 400);
     return 0;
 }
 
@@ -81,7 +81,7 @@ static int read_behind_space(domi_http_body *body, char byte)
 static int read_quoted(domi_http_body *body, char byte)
 {
     if (domi_http_run_text(&byte, 1) != 1 && byte != '\t')
-        return refuse(body, 400);
+        return refuse_body(body, 400);
     if (body->phase == ESCAPED)
         body->phase = QUOTED;
     else if (byte == '"')
@@ -104,7 +104,7 @@ static int read_extension(domi_http_body *body, char byte)
     case EXTENSION:
         if (is_token)
             body->phase = NAME;
-        return is_token || domi_http_is_space(byte) ? 0 : refuse(body, 400);
+        return is_token || domi_http_is_space(byte) ? 0 : refuse_body(body, 400);
     case NAME:
         if (byte == '=')
             body->phase = VALUE;
@@ -112,7 +112,7 @@ static int read_extension(domi_http_body *body, char byte)
     case VALUE:
         if (is_token || byte == '"')
             body->phase = is_token ? TOKEN : QUOTED;
-        return is_token || byte == '"' || domi_http_is_space(byte) ? 0 : refuse(body, 400);
+        return is_token || byte == '"' || domi_http_is_space(byte) ? 0 : refuse_body(body, 400);
     case QUOTED:
     case ESCAPED:
         return read_quoted(body, byte);
@@ -125,7 +125,7 @@ static int read_extension(domi_http_body *body, char byte)
 static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits)
 {
     if (body->left > limits->body_max - body->taken)
-        return refuse(body, 413);
+        return refuse_body(body, 413);
     body->phase = body->left != 0 ? DATA : TRAILERS;
     body->digits = 0;
     body->trailers = (domi_http_head){.kind = DOMI_HTTP_TRAILERS};
@@ -133,31 +133,31 @@ static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits
 }
 
 /* Read a byte that is none of the body itself. */
-static int read_around(domi_http_body *body, const domi_http_body_limits *limits, char byte)
+static int read_framing_byte(domi_http_body *body, const domi_http_body_limits *limits, char byte)
 {
     bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space(byte)
                                             : body->phase < SIZE_LF && byte != '\r';
 
     if (is_extension && body->extensions++ == limits->extension_max)
-        return refuse(body, 413);
+        return refuse_body(body, 413);
     switch (body->phase) {
     case SIZE:
         return read_size(body, byte);
     case SIZE_LF:
-        return byte == '\n' ? begin_chunk(body, limits) : refuse(body, 400);
+        return byte == '\n' ? begin_chunk(body, limits) : refuse_body(body, 400);
     case DATA_CR:
         body->phase = DATA_LF;
-        return byte == '\r' ? 0 : refuse(body, 400);
+        return byte == '\r' ? 0 : refuse_body(body, 400);
     case DATA_LF:
         body->phase = SIZE;
-        return byte == '\n' ? 0 : refuse(body, 400);
+        return byte == '\n' ? 0 : refuse_body(body, 400);
     default:
         return read_extension(body, byte);
     }
 }
 
 /* Take bytes of the body itself, which begin at `at`. Returns the bytes up to their end. */
-static int take(domi_http_body *body, size_t at, size_t size, domi_http_part *ret_part)
+static int take_body_bytes(domi_http_body *body, size_t at, size_t size, domi_http_part *ret_part)
 {
     size_t part = size - at < body->left ? size - at : (size_t)body->left;
 
@@ -188,14 +188,14 @@ static int step_in_chunks(domi_http_body *body, const domi_http_body_limits *lim
 
     while (at < size) {
         if (body->phase == DATA) {
-            int used = take(body, at, size, ret_part);
+            int used = take_body_bytes(body, at, size, ret_part);
             if (body->left == 0)
                 body->phase = DATA_CR;
             return used;
         }
         if (body->phase == TRAILERS)
             return at != 0 ? (int)at : read_trailers(body, limits, bytes, size, ret_part);
-        int error = read_around(body, limits, bytes[at]);
+        int error = read_framing_byte(body, limits, bytes[at]);
         if (error != 0)
             return error;
         at++;
@@ -212,11 +212,11 @@ int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limit
     if (body->framing == DOMI_HTTP_UNTIL_CLOSE) {
         body->left = limits->body_max - body->taken;
         if (body->left == 0)
-            return refuse(body, 413);
+            return refuse_body(body, 413);
     }
     if (body->framing == DOMI_HTTP_TUNNEL)
         body->left = size;
-    int used = take(body, 0, size, ret_part);
+    int used = take_body_bytes(body, 0, size, ret_part);
     ret_part->done = body->left == 0 && body->framing == DOMI_HTTP_COUNTED;
     return used;
 }

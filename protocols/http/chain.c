@@ -54,7 +54,7 @@ void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
 }
 
 /* Fill in what is known of each exchange. */
-static void begin(const domi_http_chained *chained, domi_http_exchange *exchange)
+static void fill_exchange(const domi_http_chained *chained, domi_http_exchange *exchange)
 {
     exchange->chain = chained->chain;
     exchange->face.peer = &chained->peer;
@@ -71,7 +71,7 @@ domi_http_exchange *domi_http_begin_exchange(domi_http_chained *chained, uint64_
         return NULL;
     chained->spare = NULL;
     memset(exchange, 0, sizeof *exchange);
-    begin(chained, exchange);
+    fill_exchange(chained, exchange);
     exchange->number = number;
     exchange->face.has_entered = true;
     if (chained->last != NULL)
@@ -226,7 +226,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
     if (*chained == NULL)
         return;
     learn_peer(wire, *chained);
-    begin(*chained, &none);
+    fill_exchange(*chained, &none);
     while (chain->parts != NULL && chain->parts[none.of_chain].part != NULL)
         none.of_chain++;
     none.entered = none.of_chain;

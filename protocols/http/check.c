@@ -6,7 +6,7 @@
 #include <errno.h>
 
 /* Returns what a field has; -EINVAL when it is the stage that writes it. */
-static int look_at(const char *name, size_t size)
+static int classify_field(const char *name, size_t size)
 {
     switch (size) {
     case 4:
@@ -46,7 +46,7 @@ int domi_http_check_fields(domus_slice fields)
 
     for (size_t at = 0; at < size; at += 2) {
         size_t name = domi_http_run_token(bytes + at, size - at);
-        int found = look_at(bytes + at, name);
+        int found = classify_field(bytes + at, name);
         if (name == 0 || at + name == size || bytes[at + name] != ':' || found < 0)
             return -EINVAL;
         if ((found & has & DOMI_HTTP_FIELD_HOST) != 0)

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static int refuse(domi_http_state *state)
+static int refuse_response(domi_http_state *state)
 {
     state->head.wrong = 400;
     return -EPROTO;
@@ -12,14 +12,14 @@ static int refuse(domi_http_state *state)
 
 /* An interim response is passed over, if it says nothing of a body or of the connection's end. A
  * peer that sends one after the other never answers. */
-static int pass_over(domus_wire *wire, domi_http_state *state)
+static int pass_over_interim_response(domus_wire *wire, domi_http_state *state)
 {
     const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
 
     if ((state->head.flags & wrong) != 0 || state->head.minor == 0)
-        return refuse(state);
+        return refuse_response(state);
     if (state->interims++ >= DOMI_HTTP_INTERIM_MAX)
-        return refuse(state);
+        return refuse_response(state);
     return state->head.code == 100 && state->asked.count == 1 ? domi_http_let_body_go(wire, state)
                                                               : 0;
 }
@@ -31,16 +31,16 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     bool has_none = head->code < 200 || head->code == 204 || head->code == 304;
 
     if (state->asked.count == 0)
-        return refuse(state); /* an answer to nothing */
+        return refuse_response(state); /* an answer to nothing */
     if (head->code == 101) {
         /* 100 comes before it (RFC 9110 7.8), and HTTP/1.0 has no 1xx (15.2) */
         if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS || head->minor == 0)
-            return refuse(state);
+            return refuse_response(state);
     } else if (head->code < 200) {
-        return pass_over(wire, state);
+        return pass_over_interim_response(wire, state);
     }
     if (head->code == 204 && ((head->flags & DOMI_HTTP_HAS_CODING) != 0 || head->length != 0))
-        return refuse(state);
+        return refuse_response(state);
     domi_http_note_unwanted(wire, state);
     if (state->tunnel == DOMI_HTTP_TUNNEL_ASKED)
         state->tunnel = head->code == 101 ? DOMI_HTTP_TUNNEL_OPEN : DOMI_HTTP_NO_TUNNEL;
@@ -58,7 +58,7 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     return 1;
 }
 
-static bool is_last(const domi_http_head *head)
+static bool is_last_response(const domi_http_head *head)
 {
     return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
            (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
@@ -81,7 +81,7 @@ int domi_http_make_response(domus_wire *wire, domi_http_state *state, const domi
         return error;
     response->status = head->code;
     response->minor = head->minor;
-    response->close = to_the_end || is_early || (head->code != 101 && is_last(head));
+    response->close = to_the_end || is_early || (head->code != 101 && is_last_response(head));
     if (in_pieces) {
         response->stream = is_tunnel ? domus_wire_rest(wire) : domus_wire_body(wire);
         response->length = head->length;

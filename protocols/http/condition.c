@@ -66,7 +66,7 @@ static bool is_newer(domus_slice date, const domus_http_version *version, bool o
 }
 
 /* Whether a list of tags names the version. */
-static bool is_in(domus_slice list, const domus_http_version *version, bool weakly)
+static bool is_version_in_list(domus_slice list, const domus_http_version *version, bool weakly)
 {
     if (list.size == 1 && *domus_slice_data(list) == '*')
         return true;
@@ -81,7 +81,7 @@ static bool is_named(domus_slice fields, const char *name, const domus_http_vers
     uint32_t at = 0;
 
     while (version->is_there && domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, name) && is_in(line.value, version, weakly))
+        if (domi_http_slice_is(line.name, name) && is_version_in_list(line.value, version, weakly))
             return true;
     }
     return false;

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 /* Find a cookie in the value of one field: "a=b; c=d". */
-static bool find(domus_slice value, const char *name, domus_slice *ret_value)
+static bool find_cookie_in_field(domus_slice value, const char *name, domus_slice *ret_value)
 {
     const char *data = domus_slice_data(value);
     size_t name_size = strlen(name);
@@ -38,7 +38,8 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     uint32_t at = 0;
 
     while (domus_http_next(fields, &at, &line)) {
-        if (domi_http_slice_is(line.name, "cookie") && find(line.value, name, ret_value))
+        if (domi_http_slice_is(line.name, "cookie") &&
+            find_cookie_in_field(line.value, name, ret_value))
             return true;
     }
     return false;

@@ -48,7 +48,7 @@ static bool is_list_of_names(const char *text)
     return true;
 }
 
-static int check(const void *options)
+static int check_options(const void *options)
 {
     const domus_http_cors *cors = options;
 
@@ -130,8 +130,9 @@ static int answer_preflight(domus_stack *stack, const domus_http_cors *cors, boo
     return domus_http_answer(stack, 204, &fields, NULL, NULL);
 }
 
-static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                 const void *options)
+static int find_allowed_origin_or_answer_preflight(domus_stack *stack,
+                                                   domus_http_exchange *exchange,
+                                                   domus_http_request *request, const void *options)
 {
     const domus_http_cors *cors = options;
     const char *allowed = NULL;
@@ -146,7 +147,8 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
 
 /* --- the way out ------------------------------------------------------------------------------ */
 
-static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options)
+static void add_cors_fields(domus_http_exchange *exchange, domus_http_leaving *leaving,
+                            const void *options)
 {
     const domus_http_cors *cors = options;
     const char *allowed = (const char *)(uintptr_t)*exchange->word;
@@ -163,5 +165,7 @@ static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, co
         (void)domus_http_add(leaving->added, "Access-Control-Expose-Headers", cors->exposed);
 }
 
-const domus_http_part domus_http_cross_origin = {
-    .name = "cross origin", .check = check, .enter = enter, .leave = leave};
+const domus_http_part domus_http_cross_origin = {.name = "cross origin",
+                                                 .check = check_options,
+                                                 .enter = find_allowed_origin_or_answer_preflight,
+                                                 .leave = add_cors_fields};

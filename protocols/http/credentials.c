@@ -46,7 +46,7 @@ static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_
 
 /* Decode base64 without white space, over which nettle would pass. Returns how many bytes there
  * are, at most `room`; -EINVAL; -EMSGSIZE. */
-static int decode(domus_slice text, char *to, size_t room)
+static int decode_base64(domus_slice text, char *to, size_t room)
 {
     struct base64_decode_ctx context;
     const char *data = domus_slice_data(text);
@@ -67,7 +67,7 @@ static int decode(domus_slice text, char *to, size_t room)
     return (int)size;
 }
 
-static int split(const char *pair, size_t size, domus_http_basic *ret_basic)
+static int split_user_and_password(const char *pair, size_t size, domus_http_basic *ret_basic)
 {
     const char *colon = memchr(pair, ':', size);
 
@@ -92,8 +92,8 @@ int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_basic)
 
     if (error != 0)
         return error;
-    int size = decode(text, pair, sizeof pair);
-    error = size < 0 ? size : split(pair, (size_t)size, ret_basic);
+    int size = decode_base64(text, pair, sizeof pair);
+    error = size < 0 ? size : split_user_and_password(pair, (size_t)size, ret_basic);
     explicit_bzero(pair, sizeof pair);
     return error;
 }

@@ -12,7 +12,7 @@ static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
 /* Days from 1970-01-01 to a day of the Gregorian calendar. Years begin in March here, so that the
  * day of a leap year is the last one. */
-static int64_t days_to(int64_t year, unsigned month, unsigned day)
+static int64_t count_days_since_1970(int64_t year, unsigned month, unsigned day)
 {
     year -= month <= 2;
     int64_t era = year / 400;
@@ -94,7 +94,7 @@ typedef struct parts {
 
 /* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' are digits, 'd' is one or a space,
  * 'N' and the two bytes behind it are the name of a month; all else is itself. */
-static bool match(const char *text, size_t size, const char *pattern, parts *ret_parts)
+static bool match_pattern(const char *text, size_t size, const char *pattern, parts *ret_parts)
 {
     parts found = {0};
 
@@ -130,7 +130,7 @@ static bool match(const char *text, size_t size, const char *pattern, parts *ret
 }
 
 /* The days of a month. */
-static unsigned days_in(unsigned year, unsigned month)
+static unsigned days_of_month(unsigned year, unsigned month)
 {
     static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -158,15 +158,15 @@ bool domus_http_read_date(const char *text, size_t size, int64_t *ret_seconds)
 
     if (name == 0)
         return false;
-    if (whole != 0 && match(text + whole, size - whole, ", DD-N  -YY hh:mm:ss GMT", &at))
+    if (whole != 0 && match_pattern(text + whole, size - whole, ", DD-N  -YY hh:mm:ss GMT", &at))
         at.year += at.year < 70 ? 2000 : 1900;
-    else if (!match(text + name, size - name, ", DD N   YYYY hh:mm:ss GMT", &at) &&
-             !match(text + name, size - name, " N   dD hh:mm:ss YYYY", &at))
+    else if (!match_pattern(text + name, size - name, ", DD N   YYYY hh:mm:ss GMT", &at) &&
+             !match_pattern(text + name, size - name, " N   dD hh:mm:ss YYYY", &at))
         return false;
-    if (at.year < 1970 || at.day == 0 || at.day > days_in(at.year, at.month) || at.hour > 23 ||
-        at.minute > 59 || at.second > 60)
+    if (at.year < 1970 || at.day == 0 || at.day > days_of_month(at.year, at.month) ||
+        at.hour > 23 || at.minute > 59 || at.second > 60)
         return false;
-    *ret_seconds = days_to(at.year, at.month, at.day) * DAY_SECONDS +
+    *ret_seconds = count_days_since_1970(at.year, at.month, at.day) * DAY_SECONDS +
                    (int64_t)(at.hour * 3600 + at.minute * 60 + at.second);
     return true;
 }

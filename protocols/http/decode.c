@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static int refuse(domi_http_state *state, unsigned status)
+static int refuse_message(domi_http_state *state, unsigned status)
 {
     state->head.wrong = (uint16_t)status;
     return status == 400 ? -EPROTO : -EMSGSIZE;
@@ -21,8 +21,8 @@ static void end_message(domi_http_state *state)
     state->head = (domi_http_head){.kind = state->head.kind};
 }
 
-static int make(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
-                bool in_pieces)
+static int make_message(domus_wire *wire, domi_http_state *state, const domi_http_source *from,
+                        bool in_pieces)
 {
     int error = domi_http_is_server(state) ? domi_http_make_request(wire, state, from, in_pieces)
                                            : domi_http_make_response(wire, state, from, in_pieces);
@@ -34,7 +34,8 @@ static int make(domus_wire *wire, domi_http_state *state, const domi_http_source
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
-static int step(domi_http_state *state, const char *bytes, size_t size, domi_http_part *ret_part)
+static int read_body_part(domi_http_state *state, const char *bytes, size_t size,
+                          domi_http_part *ret_part)
 {
     const domi_http_body_limits limits = {
         .body_max = state->options.body_max,
@@ -58,23 +59,23 @@ static int make_gathered(domus_wire *wire, domi_http_state *state)
 
     if (error != 0)
         return error;
-    error = make(wire, state, &source, false);
+    error = make_message(wire, state, &source, false);
     domus_slice_free(source.head_slice);
     if (error != 0)
         domus_slice_free(source.body_slice);
     return error;
 }
 
-static int gather(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int gather_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     bool is_packed = state->inflater != NULL;
     size_t least = is_packed && size > DOMI_HTTP_UNZIP_STEP ? DOMI_HTTP_UNZIP_STEP : size;
     domi_http_part part;
-    int used = step(state, bytes, least, &part);
+    int used = read_body_part(state, bytes, least, &part);
     int error = 0;
 
     if (used == 0 && least < size) /* trailers are read as a whole */
-        used = step(state, bytes, size, &part);
+        used = read_body_part(state, bytes, size, &part);
     if (used <= 0)
         return used;
     if (!part.done || state->body.framing != DOMI_HTTP_IN_CHUNKS)
@@ -96,10 +97,10 @@ static int make_trailers(domus_wire *wire, const char *bytes, size_t size)
     return 0;
 }
 
-static int stream(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
+static int stream_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     domi_http_part part;
-    int used = step(state, bytes, size, &part);
+    int used = read_body_part(state, bytes, size, &part);
 
     if (used <= 0 || (part.size == 0 && !part.done))
         return used;
@@ -158,7 +159,7 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
     if (is_packed(state, bytes))
         return begin_gathering(state, bytes);
     if (is_counted && state->body.left <= size - head) {
-        int error = make(wire, state, &in_window, false);
+        int error = make_message(wire, state, &in_window, false);
         return error != 0 ? error : (int)(head + in_window.body_size);
     }
     int error = state->phase == DOMI_HTTP_IN_HEAD ? let_come(wire, state, size > head) : 0;
@@ -183,11 +184,11 @@ static int begin_body(domus_wire *wire, domi_http_state *state, const char *byte
     const domi_http_source head = {.head = bytes};
 
     if (is_counted && state->body.left > options->body_max)
-        return refuse(state, 413);
+        return refuse_message(state, 413);
     if (state->body.framing != DOMI_HTTP_TUNNEL &&
         (!options->streams || (is_counted && state->body.left <= options->whole_max)))
         return begin_whole(wire, state, bytes, size);
-    int error = make(wire, state, &head, true);
+    int error = make_message(wire, state, &head, true);
     state->phase = DOMI_HTTP_STREAMING;
     return error != 0 ? error : (int)state->head_size;
 }
@@ -208,7 +209,7 @@ static int skip_line(domus_wire *wire, domi_http_state *state, const char *bytes
     if (size == 1)
         return 0;
     state->empty_lines++;
-    return bytes[1] == '\n' ? 2 : refuse(state, 400);
+    return bytes[1] == '\n' ? 2 : refuse_message(state, 400);
 }
 
 static int decode_head(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
@@ -236,7 +237,7 @@ static int decode_head(domus_wire *wire, domi_http_state *state, const char *byt
     if (state->body.framing != DOMI_HTTP_NO_BODY)
         return begin_body(wire, state, bytes, size);
     const domi_http_source from = {.head = bytes};
-    int error = make(wire, state, &from, false);
+    int error = make_message(wire, state, &from, false);
     return error != 0 ? error : used;
 }
 
@@ -247,9 +248,9 @@ int domi_http_decode(domus_wire *wire, domi_http_state *state, const char *bytes
         state->waits_for_100 = state->owes_100 = false;
         return begin_whole(wire, state, bytes, size);
     case DOMI_HTTP_GATHERING:
-        return gather(wire, state, bytes, size);
+        return gather_body(wire, state, bytes, size);
     case DOMI_HTTP_STREAMING:
-        return stream(wire, state, bytes, size);
+        return stream_body(wire, state, bytes, size);
     default:
         return decode_head(wire, state, bytes, size);
     }

@@ -141,7 +141,7 @@ void domi_http_deflaters_give(domi_http_deflater **list)
 
 /* Let the stream store what comes, or compress it again. Nothing is pending when this is called, so
  * zlib has nothing to write. */
-static void store(domi_http_deflater *deflater, bool is_stored)
+static void set_stored_mode(domi_http_deflater *deflater, bool is_stored)
 {
     if (deflater->is_stored == is_stored)
         return;
@@ -154,7 +154,7 @@ static void store(domi_http_deflater *deflater, bool is_stored)
 void domi_http_deflate_begin(domi_http_deflater *deflater, const char *bytes, uint32_t size,
                              bool is_last)
 {
-    store(deflater, size > domi_http_gzip_whole_max(deflater->pool));
+    set_stored_mode(deflater, size > domi_http_gzip_whole_max(deflater->pool));
     deflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     deflater->zlib.avail_in = size;
     deflater->flush = is_last ? Z_FINISH : Z_SYNC_FLUSH;

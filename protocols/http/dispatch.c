@@ -44,7 +44,8 @@ static domus_http_request *open_request(const domus_http_request *request)
     return (domus_http_request *)(uintptr_t)request;
 }
 
-static int begin(domus_stack *stack, domi_http_chained *chained, const domus_http_request *request)
+static int begin_exchange(domus_stack *stack, domi_http_chained *chained,
+                          const domus_http_request *request)
 {
     domi_http_exchange *exchange = domi_http_begin_exchange(chained, request->exchange);
 
@@ -86,7 +87,7 @@ static int enter_parts(domus_stack *stack, domi_http_chained *chained,
     return exchange != NULL ? 0 : DOMUS_HTTP_ANSWERED;
 }
 
-static int refuse(domus_stack *stack, const domus_http_match *match)
+static int answer_unrouted_request(domus_stack *stack, const domus_http_match *match)
 {
     domus_http_response response;
     int error = domus_http_unrouted(match, &response);
@@ -100,8 +101,8 @@ static int refuse(domus_stack *stack, const domus_http_match *match)
 }
 
 /* Go on to the handler, from wherever the request is. */
-static int proceed(domus_stack *stack, void *self, domi_http_chained *chained,
-                   const domus_http_request *request)
+static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chained *chained,
+                                  const domus_http_request *request)
 {
     static const domus_http_row none = {{0, NULL, 0}, NULL, NULL};
     domi_http_exchange *exchange = domi_http_exchange_at(chained, request->exchange);
@@ -118,7 +119,7 @@ static int proceed(domus_stack *stack, void *self, domi_http_chained *chained,
     if (exchange->row != NULL && match.route != &exchange->row->on)
         return -EINVAL;
     if (match.route == NULL)
-        return refuse(stack, &match);
+        return answer_unrouted_request(stack, &match);
     /* the route is the first member of its row */
     exchange->row = (const domus_http_row *)(const void *)match.route;
     const domus_http_row *row = exchange->row;
@@ -134,10 +135,10 @@ int domus_http_dispatch(domus_stack *stack, void *self, const void *payload)
     int error = find_chained(stack, &chained);
 
     if (error == 0)
-        error = begin(stack, chained, payload);
+        error = begin_exchange(stack, chained, payload);
     if (error != 0)
         return error == -ENOENT ? -EINVAL : error;
-    return proceed(stack, self, chained, payload);
+    return call_parts_and_handler(stack, self, chained, payload);
 }
 
 int domus_http_go_on(domus_stack *stack, void *self)
@@ -151,7 +152,7 @@ int domus_http_go_on(domus_stack *stack, void *self)
     if (exchange == NULL || !exchange->waits)
         return -EINVAL;
     exchange->waits = false;
-    return proceed(stack, self, chained, request);
+    return call_parts_and_handler(stack, self, chained, request);
 }
 
 bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int *ret_result)
@@ -164,7 +165,7 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
         return true; /* it has entered before */
     if (error == 0)
-        error = begin(stack, chained, request);
+        error = begin_exchange(stack, chained, request);
     if (error == 0)
         error = enter_parts(stack, chained, request, chained->chain->parts, true);
     if (error == 0)

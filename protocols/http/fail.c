@@ -67,8 +67,8 @@ static unsigned status_of_bytes(const domi_http_state *state, int error)
     }
 }
 
-static int append(domus_wire *wire, const domi_http_state *state, const domi_http_outgoing *answer,
-                  bool is_new, bool is_head)
+static int append_whole_failure(domus_wire *wire, const domi_http_state *state,
+                                const domi_http_outgoing *answer, bool is_new, bool is_head)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
     char *begin = domus_wire_room(wire, DOMI_HTTP_HEAD_ROOM + answer->media_size +
@@ -111,8 +111,9 @@ static int append_failure(domus_wire *wire, domi_http_state *state, unsigned sta
         domi_http_leave_failure(wire, &state->chained, state->options.chain,
                                 is_request ? domi_http_find_exchange(state->chained, id) : NULL,
                                 error, &answer, &made);
-    int result = append(wire, state, &answer, !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
-                        is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
+    int result =
+        append_whole_failure(wire, state, &answer, !is_request || (id & DOMI_HTTP_ID_NEW) != 0,
+                             is_request && (id & DOMI_HTTP_ID_HEAD) != 0);
     domus_slice_free(answer.added);
     domus_slice_free(made);
     return result;

@@ -37,8 +37,8 @@ static void free_fetch(fetch *frame)
 }
 
 /* Take what the request owns. Returns 0, or why it cannot be done. */
-static int begin(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
-                 const domus_http_request *request)
+static int begin_fetch(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
+                       const domus_http_request *request)
 {
     domus_http_url url;
 
@@ -116,7 +116,7 @@ static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame
 }
 
 /* Ask, or free what the conversation has. */
-static int ask(domus_stack *stack, void *self, fetch *frame, domus_resumed *then)
+static int ask_hop_or_end(domus_stack *stack, void *self, fetch *frame, domus_resumed *then)
 {
     int result = ask_pool(stack, self, frame, then);
 
@@ -126,7 +126,7 @@ static int ask(domus_stack *stack, void *self, fetch *frame, domus_resumed *then
 }
 
 /* Read the body of a redirect on, or free what the conversation has. */
-static int skip(domus_stack *stack, fetch *frame, domus_resumed *then)
+static int skip_redirect_body(domus_stack *stack, fetch *frame, domus_resumed *then)
 {
     int result = domus_body_read(stack, frame->redirected, then);
 
@@ -136,7 +136,7 @@ static int skip(domus_stack *stack, fetch *frame, domus_resumed *then)
 }
 
 /* Pass the answer on. */
-static int reply(domus_stack *stack, fetch *frame, const domus_http_response *response)
+static int pass_response_on(domus_stack *stack, fetch *frame, const domus_http_response *response)
 {
     domus_http_response own = *response;
 
@@ -165,22 +165,23 @@ static bool is_unmet(const fetch *frame, const domus_http_response *response)
 }
 
 /* Read the body of an answer that is not handed on before the next one is asked for. */
-static void pass_over(fetch *frame, const domus_http_response *response)
+static void read_redirect_body(fetch *frame, const domus_http_response *response)
 {
     frame->redirected = response->stream;
     frame->skipped = 0;
 }
 
 /* Look at an answer: `ret_goes_on` says whether the next hop is asked. Returns 0, or an error. */
-static int look(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
-                const domus_http_response *response, bool *ret_goes_on)
+static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *origins,
+                                   fetch *frame, const domus_http_response *response,
+                                   bool *ret_goes_on)
 {
     uint32_t most = origins->options.redirects_max;
     int error = -EINVAL;
 
     if (is_unmet(frame, response)) {
         frame->expects = false;
-        pass_over(frame, response);
+        read_redirect_body(frame, response);
         *ret_goes_on = true;
         return 0;
     }
@@ -189,8 +190,8 @@ static int look(domus_stack *stack, const domi_http_origins *origins, fetch *fra
                     ? domi_http_follow(&frame->hop, response, may_go(&origins->options))
                     : -ELOOP;
     if (error == -EINVAL)
-        return reply(stack, frame, response);
-    pass_over(frame, response);
+        return pass_response_on(stack, frame, response);
+    read_redirect_body(frame, response);
     if (error != 0 && frame->redirected.number != 0)
         (void)domus_stop(stack, frame->redirected.channel);
     frame->redirects++;
@@ -220,31 +221,32 @@ DOMUS_SEQUENCE(serve, fetch)
 
     DOMUS_BEGIN;
     {
-        int error = begin(stack, origins, frame, message);
+        int error = begin_fetch(stack, origins, frame, message);
         if (error != 0)
             return error;
     }
     for (;;) {
-        DOMUS_AWAIT(ask(stack, self, frame, then));
+        DOMUS_AWAIT(ask_hop_or_end(stack, self, frame, then));
         domi_http_end_request(origins, frame->pool);
         {
             bool goes_on = false;
             int error = answer->error != 0 ? answer->error
-                                           : look(stack, origins, frame, answer->payload, &goes_on);
+                                           : follow_or_pass_response(stack, origins, frame,
+                                                                     answer->payload, &goes_on);
             if (!goes_on) {
                 free_fetch(frame);
                 return error;
             }
         }
         while (frame->redirected.number != 0) {
-            DOMUS_AWAIT(skip(stack, frame, then));
+            DOMUS_AWAIT(skip_redirect_body(stack, frame, then));
             count_skipped(stack, frame, answer);
         }
     }
     DOMUS_END;
 }
 
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int note_ended_actor(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
     domi_http_note_down(self, payload);
@@ -253,7 +255,7 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
 
 static const domus_on rows[] = {
     DOMUS_ON(&domus_http_request_type, serve),
-    {&domus_down_type, on_down, 0},
+    {&domus_down_type, note_ended_actor, 0},
     {NULL, NULL, 0},
 };
 
@@ -270,7 +272,7 @@ static uint32_t or_default(uint32_t given, uint32_t otherwise)
 }
 
 /* Put the defaults where the options have 0. */
-static void fill_in(domus_http_client_options *options)
+static void fill_in_defaults(domus_http_client_options *options)
 {
     if (options->connection == NULL)
         options->connection = &domus_http_connection;
@@ -302,7 +304,7 @@ static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
 }
 
 /* Returns 0; -EINVAL; what `check` of a stage returned. */
-static int check(const domus_http_client_options *options)
+static int check_options(const domus_http_client_options *options)
 {
     const domus_behaviour *connection = options->connection;
     bool follows = options->redirects_max != DOMUS_HTTP_NO_REDIRECTS;
@@ -321,7 +323,7 @@ static int check(const domus_http_client_options *options)
     return error;
 }
 
-static int prepare(const domus_http_client_options *options, domi_http_origins *ret_origins)
+static int prepare_origins(const domus_http_client_options *options, domi_http_origins *ret_origins)
 {
     *ret_origins = (domi_http_origins){.requests = 0};
     if (options != NULL)
@@ -329,17 +331,17 @@ static int prepare(const domus_http_client_options *options, domi_http_origins *
     if (ret_origins->options.channel != NULL)
         ret_origins->channel = *ret_origins->options.channel;
     ret_origins->options.channel = NULL;
-    fill_in(&ret_origins->options);
+    fill_in_defaults(&ret_origins->options);
     if (ret_origins->channel.idle_timeout_ns == 0)
         ret_origins->channel.idle_timeout_ns = ret_origins->options.idle_timeout_ns;
-    return check(&ret_origins->options);
+    return check_options(&ret_origins->options);
 }
 
 int domus_http_client_open(domus_stack *stack, const domus_http_client_options *options,
                            domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare(options, &origins);
+    int error = prepare_origins(options, &origins);
 
     if (error != 0)
         return error;
@@ -353,7 +355,7 @@ int domus_http_client_open_outside(domus_system *system, const domus_http_client
                                    domus_address *ret_address)
 {
     domi_http_origins origins;
-    int error = prepare(options, &origins);
+    int error = prepare_origins(options, &origins);
 
     if (error != 0)
         return error;

@@ -102,7 +102,7 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word)
 /* --- parts of the target ---------------------------------------------------------------------- */
 
 /* Where the path begins: behind the host of an absolute target. */
-static size_t path_at(domus_slice target)
+static size_t offset_of_path(domus_slice target)
 {
     const char *data = domus_slice_data(target);
     size_t at = 0;
@@ -117,7 +117,7 @@ static size_t path_at(domus_slice target)
     return at < target.size ? at : target.size;
 }
 
-static size_t query_at(domus_slice target)
+static size_t offset_of_query(domus_slice target)
 {
     const char *data = domus_slice_data(target);
     const char *mark = target.size != 0 ? memchr(data, '?', target.size) : NULL;
@@ -127,7 +127,7 @@ static size_t query_at(domus_slice target)
 
 domus_slice domus_http_host(const domus_http_request *request)
 {
-    size_t end = path_at(request->target);
+    size_t end = offset_of_path(request->target);
     domus_slice host = {NULL, 0, 0};
 
     if (end == 0) {
@@ -143,15 +143,15 @@ domus_slice domus_http_host(const domus_http_request *request)
 
 domus_slice domus_http_path(const domus_http_request *request)
 {
-    size_t at = path_at(request->target);
-    size_t end = query_at(request->target);
+    size_t at = offset_of_path(request->target);
+    size_t end = offset_of_query(request->target);
 
     return domi_http_part_of(request->target, at, end > at ? end - at : 0);
 }
 
 domus_slice domus_http_query(const domus_http_request *request)
 {
-    size_t at = query_at(request->target);
+    size_t at = offset_of_query(request->target);
 
     if (at < request->target.size)
         at++;

@@ -41,7 +41,7 @@ static int64_t decoded_size(domus_slice encoded)
 }
 
 /* Say what is wrong, and return the error. */
-static int fail(int error, const char *words, const char **ret_wrong)
+static int fail_with_words(int error, const char *words, const char **ret_wrong)
 {
     if (ret_wrong != NULL)
         *ret_wrong = words;
@@ -67,13 +67,13 @@ int domus_http_form_read(domus_slice body, const domus_http_form_limits *limits,
         int64_t name = decoded_size(field.name);
         int64_t value = decoded_size(field.value);
         if (count++ == limit_of(limits->fields_max, FIELDS))
-            return fail(-EMSGSIZE, "too many fields", ret_wrong);
+            return fail_with_words(-EMSGSIZE, "too many fields", ret_wrong);
         if (name < 0 || value < 0)
-            return fail(-EPROTO, "an escape is wrong", ret_wrong);
+            return fail_with_words(-EPROTO, "an escape is wrong", ret_wrong);
         if (name > limit_of(limits->name_max, NAME))
-            return fail(-EMSGSIZE, "the name of a field is too long", ret_wrong);
+            return fail_with_words(-EMSGSIZE, "the name of a field is too long", ret_wrong);
         if (value > limit_of(limits->value_max, VALUE))
-            return fail(-EMSGSIZE, "a field is too long", ret_wrong);
+            return fail_with_words(-EMSGSIZE, "a field is too long", ret_wrong);
     }
     ret_form->body = body;
     return 0;
@@ -86,7 +86,7 @@ bool domus_http_form_next(const domus_http_form *form, uint32_t *at,
 }
 
 /* Find the only field of a name. Returns 0; -ENOENT; -ENOTUNIQ. */
-static int find(const domus_http_form *form, const char *name, domus_slice *ret_value)
+static int find_only_field(const domus_http_form *form, const char *name, domus_slice *ret_value)
 {
     domus_http_parameter field;
     uint32_t count = 0;
@@ -104,7 +104,7 @@ static int find(const domus_http_form *form, const char *name, domus_slice *ret_
 int64_t domus_http_form_text(const domus_http_form *form, const char *name, char *to, size_t room)
 {
     domus_slice value;
-    int error = find(form, name, &value);
+    int error = find_only_field(form, name, &value);
 
     if (error != 0)
         return error;

@@ -7,7 +7,7 @@
 #define ROOM_LEAST 256u /* bytes that an appender takes at first */
 
 /* Let the budget bear this many bytes. Returns 0; -ENOMEM, and what was gathered is forgotten. */
-static int charge(domi_http_state *state, uint64_t bytes)
+static int charge_gathered_bytes(domi_http_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
@@ -28,7 +28,8 @@ static uint64_t wished_room(const domus_appender *to, uint64_t need)
 
 /* Append, once the budget bears what the appender is about to take. It doubles as long as there is
  * room for that, and then takes only what it needs. */
-static int append(domi_http_state *state, domus_appender *to, const char *bytes, size_t size)
+static int append_charged(domi_http_state *state, domus_appender *to, const char *bytes,
+                          size_t size)
 {
     uint64_t need = (uint64_t)to->size + size;
     uint64_t others = (uint64_t)state->head_bytes.room + state->body_bytes.room - to->room;
@@ -38,7 +39,7 @@ static int append(domi_http_state *state, domus_appender *to, const char *bytes,
         return domus_append(to, bytes, size);
     if (domus_budget_charge(state->options.budget, &state->charged,
                             others + wished_room(to, need)) != 0) {
-        int error = charge(state, others + need);
+        int error = charge_gathered_bytes(state, others + need);
         if (error != 0)
             return error;
         to->size_max = (uint32_t)need; /* it is at most size_max, or the appender refuses it */
@@ -61,12 +62,12 @@ int domi_http_begin_gathering(domi_http_state *state, const char *head)
     state->body_bytes.size_max = (uint32_t)state->options.body_max;
     if (state->body.framing == DOMI_HTTP_COUNTED && state->inflater == NULL)
         state->body_bytes.size_max = (uint32_t)state->body.left;
-    return append(state, &state->head_bytes, head, state->head_size);
+    return append_charged(state, &state->head_bytes, head, state->head_size);
 }
 
 int domi_http_gather(domi_http_state *state, const char *bytes, size_t size)
 {
-    return size != 0 ? append(state, &state->body_bytes, bytes, size) : 0;
+    return size != 0 ? append_charged(state, &state->body_bytes, bytes, size) : 0;
 }
 
 int domi_http_end_gathering(domi_http_state *state, domi_http_source *ret_source)

@@ -44,7 +44,7 @@ static domi_http_rate rate_now(const domus_http_limit *limit, const domi_http_bu
     return table != NULL && domi_http_read_rate(table, &rate) ? rate : rate_of(limit);
 }
 
-static int check(const void *options)
+static int check_options(const void *options)
 {
     const domus_http_limit *limit = options;
 
@@ -145,7 +145,7 @@ static uint64_t seconds_of(uint64_t us)
     return (us + SECOND_US - 1) / SECOND_US;
 }
 
-static int refuse(domus_stack *stack, uint64_t left_us)
+static int refuse_request(domus_stack *stack, uint64_t left_us)
 {
     domus_appender fields = {0};
 
@@ -153,8 +153,8 @@ static int refuse(domus_stack *stack, uint64_t left_us)
     return domus_http_answer(stack, 429, &fields, NULL, NULL);
 }
 
-static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                 const void *options)
+static int count_request_of_holder(domus_stack *stack, domus_http_exchange *exchange,
+                                   domus_http_request *request, const void *options)
 {
     /* the table is changed, which is no option */
     domus_http_limit *limit = (domus_http_limit *)(uintptr_t)options;
@@ -170,10 +170,11 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
     domi_http_taken taken = domi_http_take_token(table, hash, exchange->begun_ns / US, &rate);
     uint64_t tokens = taken.is_taken ? (rate.full_us - taken.left_us) / rate.token_us : 0;
     *exchange->word = WORD_IS_SET | seconds_of(taken.left_us) << 32 | tokens;
-    return taken.is_taken ? 0 : refuse(stack, taken.left_us);
+    return taken.is_taken ? 0 : refuse_request(stack, taken.left_us);
 }
 
-static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options)
+static void add_limit_fields(domus_http_exchange *exchange, domus_http_leaving *leaving,
+                             const void *options)
 {
     const domus_http_limit *limit = options;
     uint64_t word = *exchange->word;
@@ -189,5 +190,7 @@ static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, co
                             (uint32_t)(word >> 32) & 0x7fffffffu);
 }
 
-const domus_http_part domus_http_limits = {
-    .name = "limits", .check = check, .enter = enter, .leave = leave};
+const domus_http_part domus_http_limits = {.name = "limits",
+                                           .check = check_options,
+                                           .enter = count_request_of_holder,
+                                           .leave = add_limit_fields};

@@ -8,7 +8,7 @@ static bool is_escape(const char *text, size_t size)
     return size >= 3 && domi_http_hex(text[1]) >= 0 && domi_http_hex(text[2]) >= 0;
 }
 
-static char capital(char digit)
+static char to_capital(char digit)
 {
     return digit >= 'a' && digit <= 'f' ? (char)(digit - 'a' + 'A') : digit;
 }
@@ -21,8 +21,8 @@ static char *put_escape(char *to, const char *escape, char byte, bool decodes)
         return to;
     }
     *to++ = '%';
-    *to++ = capital(escape[1]);
-    *to++ = capital(escape[2]);
+    *to++ = to_capital(escape[1]);
+    *to++ = to_capital(escape[2]);
     return to;
 }
 

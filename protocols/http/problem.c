@@ -91,7 +91,8 @@ int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *probl
     return error;
 }
 
-static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options)
+static void make_problem_body(domus_http_exchange *exchange, domus_http_leaving *leaving,
+                              const void *options)
 {
     const domus_http_problem problem = {.status = leaving->status};
     domus_appender body = {0};
@@ -107,4 +108,4 @@ static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, co
     domus_append_drop(&body);
 }
 
-const domus_http_part domus_http_problems = {.name = "problems", .leave = leave};
+const domus_http_part domus_http_problems = {.name = "problems", .leave = make_problem_body};

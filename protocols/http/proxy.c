@@ -32,14 +32,14 @@ typedef struct pass {
     bool is_head;
 } pass;
 
-static int fail(domus_stack *stack, uint16_t status, const char *text)
+static int reply_with_failure(domus_stack *stack, uint16_t status, const char *text)
 {
     return domus_reply(stack, &domus_http_text_type,
                        &(domus_http_text){status, "text/plain", text});
 }
 
 /* The server is not reached, or has failed: let the client know, as far as that goes. */
-static int give_up(domus_stack *stack, pass *frame, int error)
+static int end_failed_pass(domus_stack *stack, pass *frame, int error)
 {
     if (frame->ways.down.number != 0) /* nobody will read the rest of its body */
         (void)domus_stop(stack, frame->ways.down.channel);
@@ -48,16 +48,16 @@ static int give_up(domus_stack *stack, pass *frame, int error)
     if (frame->answered || error == -ECANCELED)
         return error; /* cuts the answer */
     if (error == -ETIMEDOUT)
-        return fail(stack, 504, "Gateway Timeout\n");
+        return reply_with_failure(stack, 504, "Gateway Timeout\n");
     if (error == -ENOBUFS || error == -EBUSY || error == -ENOMEM)
         return error; /* 503 */
-    return fail(stack, 502, "Bad Gateway\n");
+    return reply_with_failure(stack, 502, "Bad Gateway\n");
 }
 
 /* Make the head for the server, and see whether a body in pieces follows it. Returns
  * 0, or an error. */
-static int begin(domus_stack *stack, pass *frame, const domus_http_request *request,
-                 domus_http_request *ret_made)
+static int make_server_request(domus_stack *stack, pass *frame, const domus_http_request *request,
+                               domus_http_request *ret_made)
 {
     const domus_channel *channel = domus_channel_running(stack);
     domus_endpoint client;
@@ -106,11 +106,11 @@ static domus_address pool_of(const pass *frame)
 }
 
 /* Begin to ask the server, with the first thing that is waited for. Returns as domus_ask(). */
-static int ask(domus_stack *stack, pass *frame, const domus_http_request *request,
-               domus_resumed *then)
+static int begin_asking_server(domus_stack *stack, pass *frame, const domus_http_request *request,
+                               domus_resumed *then)
 {
     domus_http_request made;
-    int result = begin(stack, frame, request, &made);
+    int result = make_server_request(stack, frame, request, &made);
 
     if (result != 0)
         return result;
@@ -149,17 +149,17 @@ static int switch_client(domus_stack *stack, pass *frame, const domus_http_respo
 
     if (!domus_http_field(response->fields, "upgrade", &protocol) ||
         !domi_http_slice_is(protocol, frame->upgrade))
-        return give_up(stack, frame, -EPROTO);
+        return end_failed_pass(stack, frame, -EPROTO);
     int result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
-        return give_up(stack, frame, result);
+        return end_failed_pass(stack, frame, result);
     result = domi_http_open_tunnel(stack, channel, &frame->ways.up);
     if (result == 0)
         result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
     if (result >= 0)
         return result;
     domus_http_response_type.release(&made);
-    return give_up(stack, frame, result);
+    return end_failed_pass(stack, frame, result);
 }
 
 /* Answer the client: at once, or by beginning to. Returns as domus_ask(). */
@@ -171,21 +171,21 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
     int result;
 
     if (answer->error != 0)
-        return give_up(stack, frame, answer->error);
+        return end_failed_pass(stack, frame, answer->error);
     frame->ways.down = response->stream;
     if (response->status == 101)
         return switch_client(stack, frame, response, then);
     frame->upgrade = NULL; /* this is an answer as any other */
     result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
-        return give_up(stack, frame, result);
+        return end_failed_pass(stack, frame, result);
     if (!is_in_pieces(frame, response))
         result = domus_reply(stack, &domus_http_response_type, &made);
     else
         result = domus_reply_begin(stack, &domus_http_response_type, &made, then);
     if (result < 0) {
         domus_http_response_type.release(&made);
-        return give_up(stack, frame, result);
+        return end_failed_pass(stack, frame, result);
     }
     if (frame->uploads && response->status >= 300) /* the server does not want the body */
         frame->ways.up = (domus_body){.number = 0};
@@ -193,7 +193,7 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
 }
 
 /* Ask for those pieces that are wanted and not asked for, and wait for whatever comes first. */
-static int wait_for_next(domus_stack *stack, pass *frame, domus_resumed *then)
+static int wait_for_next_piece(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     int error = 0;
 
@@ -205,7 +205,7 @@ static int wait_for_next(domus_stack *stack, pass *frame, domus_resumed *then)
         error = domus_body_read_add(stack, frame->ways.down, DOWN);
         frame->ways.waits_down = error == 0;
     }
-    return error != 0 ? give_up(stack, frame, error) : domus_wait_first(stack, then);
+    return error != 0 ? end_failed_pass(stack, frame, error) : domus_wait_first(stack, then);
 }
 
 /* Take a piece of the body that is at `body`, which is over when that was the last one. Returns 0,
@@ -238,7 +238,8 @@ static int make_trailers(const pass *frame, const domus_answer *answer, domus_ht
 }
 
 /* End the request with the trailers that have come. Returns as domus_request_end(). */
-static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, domus_resumed *then)
+static int end_request(domus_stack *stack, pass *frame, const domus_answer *answer,
+                       domus_resumed *then)
 {
     domus_http_trailers made;
     int result = make_trailers(frame, answer, &made);
@@ -246,7 +247,7 @@ static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, d
     frame->ways.waits_up = false;
     frame->ways.up = (domus_body){.number = 0};
     if (result != 0)
-        return give_up(stack, frame, result);
+        return end_failed_pass(stack, frame, result);
     result = domus_request_end(stack, frame->ways.request, &domus_http_trailers_type, &made, then);
     if (result < 0)
         domus_slice_free(made.fields);
@@ -255,7 +256,7 @@ static int end_up(domus_stack *stack, pass *frame, const domus_answer *answer, d
 
 /* End the answer with the trailers that have come, if the client takes any. Returns
  * as domus_reply_end(). */
-static int end_down(domus_stack *stack, pass *frame, const domus_answer *answer)
+static int end_answer(domus_stack *stack, pass *frame, const domus_answer *answer)
 {
     domus_http_trailers made;
 
@@ -265,14 +266,14 @@ static int end_down(domus_stack *stack, pass *frame, const domus_answer *answer)
     if (error == 0)
         error = domus_reply_end(stack, &domus_http_trailers_type, &made);
     else
-        return give_up(stack, frame, error);
+        return end_failed_pass(stack, frame, error);
     if (error != 0)
         domus_slice_free(made.fields);
     return error;
 }
 
 /* Hand the piece on, which this consumes. Return as the verbs that they call. */
-static int write_up(domus_stack *stack, pass *frame, domus_resumed *then)
+static int write_piece_to_server(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     domus_slice piece = frame->piece;
 
@@ -280,7 +281,7 @@ static int write_up(domus_stack *stack, pass *frame, domus_resumed *then)
     return domus_request_write(stack, frame->ways.request, piece, then);
 }
 
-static int write_down(domus_stack *stack, pass *frame, domus_resumed *then)
+static int write_piece_to_client(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     domus_slice piece = frame->piece;
 
@@ -289,19 +290,20 @@ static int write_down(domus_stack *stack, pass *frame, domus_resumed *then)
 }
 
 /* Take a piece of the request's body, and hand it on. Returns as domus_request_write(). */
-static int pass_up(domus_stack *stack, pass *frame, const domus_answer *answer, domus_resumed *then)
+static int pass_request_piece(domus_stack *stack, pass *frame, const domus_answer *answer,
+                              domus_resumed *then)
 {
     frame->ways.waits_up = false;
     int error = take_piece(stack, frame, &frame->ways.up, answer);
     if (error != 0)
-        return frame->answered ? give_up(stack, frame, error) : error; /* 400 or 413 */
-    return write_up(stack, frame, then);
+        return frame->answered ? end_failed_pass(stack, frame, error) : error; /* 400 or 413 */
+    return write_piece_to_server(stack, frame, then);
 }
 
 /* Go on behind a piece that the server was given, or not, as `answer` says. The end of the body is
  * resumed with the answer of the server, unless that has come before. */
-static int go_on_up(domus_stack *stack, pass *frame, const domus_answer *answer,
-                    domus_resumed *then)
+static int continue_request_body(domus_stack *stack, pass *frame, const domus_answer *answer,
+                                 domus_resumed *then)
 {
     bool is_taken = answer->error == 0 || answer->error == -EALREADY;
 
@@ -309,21 +311,22 @@ static int go_on_up(domus_stack *stack, pass *frame, const domus_answer *answer,
         return domus_request_end(stack, frame->ways.request, NULL, NULL, then);
     if (!is_taken)
         frame->ways.up = (domus_body){.number = 0};
-    return wait_for_next(stack, frame, then);
+    return wait_for_next_piece(stack, frame, then);
 }
 
 /* Take a piece of the answer's body, and hand it on. Returns as domus_reply_write(). */
-static int pass_down(domus_stack *stack, pass *frame, const domus_answer *answer,
-                     domus_resumed *then)
+static int pass_answer_piece(domus_stack *stack, pass *frame, const domus_answer *answer,
+                             domus_resumed *then)
 {
     frame->ways.waits_down = false;
     int error = take_piece(stack, frame, &frame->ways.down, answer);
-    return error != 0 ? give_up(stack, frame, error) : write_down(stack, frame, then);
+    return error != 0 ? end_failed_pass(stack, frame, error)
+                      : write_piece_to_client(stack, frame, then);
 }
 
 /* Whether an upgrade may be asked for once more: the server may have closed a connection that was
  * kept, just when the request was sent. A GET without a body may be done twice. */
-static bool may_ask_again(const pass *frame, const domus_answer *answer)
+static bool may_ask_upgrade_again(const pass *frame, const domus_answer *answer)
 {
     return answer->error == -EPIPE && frame->upgrade != NULL && !frame->answered &&
            !frame->is_again && frame->asked->method == DOMUS_HTTP_GET;
@@ -336,45 +339,45 @@ DOMUS_SEQUENCE(pass_on, pass)
     DOMUS_BEGIN;
     frame->asked = message;
 ask_server:
-    DOMUS_AWAIT(ask(stack, frame, frame->asked, then));
+    DOMUS_AWAIT(begin_asking_server(stack, frame, frame->asked, then));
     if (has_begin(frame)) {
         if (answer->error != 0)
-            return give_up(stack, frame, answer->error);
+            return end_failed_pass(stack, frame, answer->error);
         frame->ways.request = *(const domus_request *)answer->payload;
-        DOMUS_AWAIT(wait_for_next(stack, frame, then));
+        DOMUS_AWAIT(wait_for_next_piece(stack, frame, then));
     }
     for (;;) {
         if (answer->tag == UP && frame->ways.up.number != 0 && is_trailers(answer)) {
-            DOMUS_AWAIT(end_up(stack, frame, answer, then));
+            DOMUS_AWAIT(end_request(stack, frame, answer, then));
             continue;
         }
         if (answer->tag == UP && frame->ways.up.number != 0) {
-            DOMUS_AWAIT(pass_up(stack, frame, answer, then));
-            DOMUS_AWAIT(go_on_up(stack, frame, answer, then));
+            DOMUS_AWAIT(pass_request_piece(stack, frame, answer, then));
+            DOMUS_AWAIT(continue_request_body(stack, frame, answer, then));
             continue;
         }
         if (answer->tag == DOWN && is_trailers(answer))
-            return end_down(stack, frame, answer);
+            return end_answer(stack, frame, answer);
         if (answer->tag == DOWN) {
-            DOMUS_AWAIT(pass_down(stack, frame, answer, then));
+            DOMUS_AWAIT(pass_answer_piece(stack, frame, answer, then));
             if (answer->error != 0)
-                return give_up(stack, frame, answer->error);
+                return end_failed_pass(stack, frame, answer->error);
             if (frame->ways.down.number == 0)
                 return domus_reply_end(stack, NULL, NULL);
-        } else if (answer->tag == ANSWER && may_ask_again(frame, answer)) {
+        } else if (answer->tag == ANSWER && may_ask_upgrade_again(frame, answer)) {
             frame->is_again = true;
             goto ask_server;
         } else if (answer->tag == ANSWER && !frame->answered) {
             DOMUS_AWAIT(answer_client(stack, frame, answer, then));
             if (answer->error != 0)
-                return give_up(stack, frame, answer->error);
+                return end_failed_pass(stack, frame, answer->error);
             frame->answered = true;
             if (frame->upgrade != NULL)
                 break;
             if (frame->ways.down.number == 0)
                 return domus_reply_end(stack, NULL, NULL);
         }
-        DOMUS_AWAIT(wait_for_next(stack, frame, then));
+        DOMUS_AWAIT(wait_for_next_piece(stack, frame, then));
     }
     DOMUS_AWAIT(domi_http_begin_relay(stack, &frame->ways, then));
     for (;;)
@@ -396,7 +399,7 @@ int domus_http_pass(domus_stack *stack, const domus_http_request *request,
         upgrade = NULL;
     if (upgrade == NULL && request->upgrade &&
         domi_http_lists(request->fields, "upgrade", "websocket"))
-        return fail(stack, 501, "WebSocket does not pass this proxy.\n");
+        return reply_with_failure(stack, 501, "WebSocket does not pass this proxy.\n");
     *frame = (struct domi_pass_on_frame){.frame = {.proxy = proxy, .upgrade = upgrade}};
     return domi_pass_on_begin(stack, NULL, request);
 }

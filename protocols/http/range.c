@@ -21,7 +21,8 @@ static size_t read_number(const char *text, size_t size, uint64_t *ret_number)
 }
 
 /* Read "a-b", "a-" or "-b". Returns 1; 0 if it is beyond the body; -EINVAL. */
-static int read_one(const char *text, size_t size, uint64_t length, domus_http_range *ret_range)
+static int read_one_range(const char *text, size_t size, uint64_t length,
+                          domus_http_range *ret_range)
 {
     uint64_t first;
     uint64_t last;
@@ -45,7 +46,8 @@ static int read_one(const char *text, size_t size, uint64_t length, domus_http_r
     return first < length;
 }
 
-static bool overlaps(domus_http_range range, const domus_http_range *others, uint32_t count)
+static bool overlaps_any_range(domus_http_range range, const domus_http_range *others,
+                               uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         if (range.first <= others[i].last && others[i].first <= range.last)
@@ -70,12 +72,12 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
         if (size == 0) /* a list may have empty elements (RFC 9110 5.6.1.2) */
             continue;
         any = true;
-        int result = read_one(element, size, length, &range);
+        int result = read_one_range(element, size, length, &range);
         if (result < 0)
             return 0;
         if (result == 0)
             continue;
-        if (count == room || overlaps(range, to, count))
+        if (count == room || overlaps_any_range(range, to, count))
             return 0;
         to[count++] = range;
     }

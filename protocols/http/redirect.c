@@ -57,8 +57,8 @@ static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint3
 
 /* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for one that is not followed: it
  * is not an address of HTTP, or leads where it may not. */
-static int resolve(const domi_http_hop *hop, const domus_http_response *response, uint32_t may,
-                   domus_slice *ret_target, bool *ret_same_origin)
+static int resolve_location(const domi_http_hop *hop, const domus_http_response *response,
+                            uint32_t may, domus_slice *ret_target, bool *ret_same_origin)
 {
     const char *base = domus_slice_data(hop->target);
     domus_appender target = {.size_max = DOMUS_HTTP_URL_MAX};
@@ -100,7 +100,7 @@ int domi_http_follow(domi_http_hop *hop, const domus_http_response *response, ui
         next.method = DOMUS_HTTP_GET;
         next.has_body = false;
     }
-    int error = resolve(hop, response, may, &next.target, &same_origin);
+    int error = resolve_location(hop, response, may, &next.target, &same_origin);
     if (error != 0)
         return error;
     error = copy_fields(hop->fields, next.has_body, same_origin, &next.fields);

@@ -12,7 +12,7 @@
 #include <errno.h>
 
 /* Read what is not waited for, and wait for whatever comes first. */
-static int wait_for_next(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
+static int wait_for_next_piece(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
 {
     int error = 0;
 
@@ -46,31 +46,31 @@ static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *
     return error != 0 ? error : domus_stream_write_add(stack, to, piece->bytes, tag);
 }
 
-static int pass_up(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
-                   domus_resumed *then)
+static int pass_piece_to_server(domus_stack *stack, domi_http_ways *ways,
+                                const domus_answer *answer, domus_resumed *then)
 {
     int result = pass_piece(stack, &ways->up, answer, ways->request.stream, DOMI_HTTP_WRITTEN_UP);
 
     ways->waits_up = result == 0;
     if (result == 1)
         return domus_request_end(stack, ways->request, NULL, NULL, then);
-    return result < 0 ? result : wait_for_next(stack, ways, then);
+    return result < 0 ? result : wait_for_next_piece(stack, ways, then);
 }
 
-static int pass_down(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
-                     domus_resumed *then)
+static int pass_piece_to_client(domus_stack *stack, domi_http_ways *ways,
+                                const domus_answer *answer, domus_resumed *then)
 {
     int result = pass_piece(stack, &ways->down, answer, ways->answer, DOMI_HTTP_WRITTEN_DOWN);
 
     ways->waits_down = result == 0;
     if (result == 1 && ways->up.number != 0)
         (void)domus_channel_finish(stack, domus_channel_running(stack));
-    return result < 0 ? result : wait_for_next(stack, ways, then);
+    return result < 0 ? result : wait_for_next_piece(stack, ways, then);
 }
 
 /* Go on behind a piece that was written, or behind the end of the way to the server. */
-static int go_on(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
-                 domus_resumed *then)
+static int continue_after_write(domus_stack *stack, domi_http_ways *ways,
+                                const domus_answer *answer, domus_resumed *then)
 {
     bool is_taken = answer->error == 0 || answer->error == -EALREADY;
 
@@ -83,22 +83,23 @@ static int go_on(domus_stack *stack, domi_http_ways *ways, const domus_answer *a
         if (!is_taken)
             ways->up = (domus_body){.number = 0};
     }
-    return wait_for_next(stack, ways, then);
+    return wait_for_next_piece(stack, ways, then);
 }
 
 int domi_http_begin_relay(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
 {
     int error = domus_reply_stream(stack, &ways->answer);
 
-    return error != 0 ? error : wait_for_next(stack, ways, then);
+    return error != 0 ? error : wait_for_next_piece(stack, ways, then);
 }
 
 int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer *answer,
                     domus_resumed *then)
 {
-    int result = answer->tag == DOMI_HTTP_READ_UP     ? pass_up(stack, ways, answer, then)
-                 : answer->tag == DOMI_HTTP_READ_DOWN ? pass_down(stack, ways, answer, then)
-                                                      : go_on(stack, ways, answer, then);
+    int result = answer->tag == DOMI_HTTP_READ_UP ? pass_piece_to_server(stack, ways, answer, then)
+                 : answer->tag == DOMI_HTTP_READ_DOWN
+                     ? pass_piece_to_client(stack, ways, answer, then)
+                     : continue_after_write(stack, ways, answer, then);
 
     if (result < 0 && ways->down.number != 0) /* nobody will read the rest of its body */
         (void)domus_stop(stack, ways->down.channel);

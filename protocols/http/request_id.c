@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static int check(const void *options_)
+static int check_options(const void *options_)
 {
     const domus_http_request_id_options *options = options_;
 
@@ -55,8 +55,8 @@ static int change_fields(domus_http_request *request, const domi_http_names_foun
     return 0;
 }
 
-static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
-                 const void *options_)
+static int choose_request_id(domus_stack *stack, domus_http_exchange *exchange,
+                             domus_http_request *request, const void *options_)
 {
     const domus_http_request_id_options *options = options_;
     bool trusts = options == NULL || !options->distrusts;
@@ -79,7 +79,8 @@ static int enter(domus_stack *stack, domus_http_exchange *exchange, domus_http_r
     return change_fields(request, &found, &exchange->trace);
 }
 
-static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options_)
+static void add_request_id_field(domus_http_exchange *exchange, domus_http_leaving *leaving,
+                                 const void *options_)
 {
     const domus_http_request_id_options *options = options_;
     domus_slice own;
@@ -90,5 +91,7 @@ static void leave(domus_http_exchange *exchange, domus_http_leaving *leaving, co
     (void)domus_http_add(leaving->added, "X-Request-Id", exchange->trace.id);
 }
 
-const domus_http_part domus_http_request_id = {
-    .name = "request id", .check = check, .enter = enter, .leave = leave};
+const domus_http_part domus_http_request_id = {.name = "request id",
+                                               .check = check_options,
+                                               .enter = choose_request_id,
+                                               .leave = add_request_id_field};

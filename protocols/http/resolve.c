@@ -21,7 +21,7 @@ typedef struct parts {
 } parts;
 
 /* The `size` bytes at `at` of `text`, up to the first byte that is one of `ends`. */
-static part cut(const char *text, size_t size, size_t at, const char *ends)
+static part cut_part_of_text(const char *text, size_t size, size_t at, const char *ends)
 {
     size_t end = at;
 
@@ -44,7 +44,7 @@ static bool is_scheme(part scheme)
 }
 
 /* Divide a text as appendix B of the RFC does. Returns 0; -EINVAL; -EMSGSIZE. */
-static int divide(const char *text, size_t size, parts *ret_parts)
+static int divide_reference(const char *text, size_t size, parts *ret_parts)
 {
     parts found = {.path = {"", 0}};
     size_t at = 0;
@@ -55,7 +55,7 @@ static int divide(const char *text, size_t size, parts *ret_parts)
         if (!domi_http_is(text[i], DOMI_HTTP_TARGET) && text[i] != '#')
             return -EINVAL;
     }
-    part first = cut(text, size, 0, ":/?#");
+    part first = cut_part_of_text(text, size, 0, ":/?#");
     if (first.size < size && text[first.size] == ':') {
         if (!is_scheme(first))
             return -EINVAL;
@@ -63,14 +63,14 @@ static int divide(const char *text, size_t size, parts *ret_parts)
         at = first.size + 1;
     }
     if (size - at >= 2 && text[at] == '/' && text[at + 1] == '/') {
-        found.authority = cut(text, size, at + 2, "/?#");
+        found.authority = cut_part_of_text(text, size, at + 2, "/?#");
         at += 2 + found.authority.size;
     }
     if (size != 0)
-        found.path = cut(text, size, at, "?#");
+        found.path = cut_part_of_text(text, size, at, "?#");
     at += found.path.size;
     if (at < size && text[at] == '?') {
-        found.query = cut(text, size, at + 1, "#");
+        found.query = cut_part_of_text(text, size, at + 1, "#");
         at += 1 + found.query.size;
     }
     if (at < size)
@@ -79,7 +79,7 @@ static int divide(const char *text, size_t size, parts *ret_parts)
     return 0;
 }
 
-static char *put(char *to, part from)
+static char *put_part(char *to, part from)
 {
     if (from.size != 0)
         memcpy(to, from.text, from.size);
@@ -130,8 +130,8 @@ static char *put_merged(char *to, const parts *base, const parts *reference)
         kept--;
     if (base->authority.text != NULL && base->path.size == 0)
         *to++ = '/';
-    to = put(to, (part){base->path.text, kept});
-    return put(to, reference->path);
+    to = put_part(to, (part){base->path.text, kept});
+    return put_part(to, reference->path);
 }
 
 /* Put the path of the target. */
@@ -141,9 +141,9 @@ static char *put_path(char *path, const parts *base, const parts *reference)
     char *end;
 
     if (!is_own && reference->path.size == 0)
-        return put(path, base->path);
+        return put_part(path, base->path);
     if (is_own || *reference->path.text == '/')
-        end = put(path, reference->path);
+        end = put_part(path, reference->path);
     else
         end = put_merged(path, base, reference);
     return remove_dots(path, end);
@@ -157,20 +157,20 @@ static char *put_target(char *to, const parts *base, const parts *reference)
     bool has_base_query = !is_own && reference->path.size == 0 && reference->query.text == NULL;
     part query = has_base_query ? base->query : reference->query;
 
-    to = put(to, of_scheme->scheme);
+    to = put_part(to, of_scheme->scheme);
     *to++ = ':';
     if (of_authority->authority.text != NULL) {
-        to = put(to, (part){"//", 2});
-        to = put(to, of_authority->authority);
+        to = put_part(to, (part){"//", 2});
+        to = put_part(to, of_authority->authority);
     }
     to = put_path(to, base, reference);
     if (query.text != NULL) {
         *to++ = '?';
-        to = put(to, query);
+        to = put_part(to, query);
     }
     if (reference->fragment.text != NULL) {
         *to++ = '#';
-        to = put(to, reference->fragment);
+        to = put_part(to, reference->fragment);
     }
     return to;
 }
@@ -179,10 +179,10 @@ int domus_http_url_resolve(const char *base, size_t base_size, const char *refer
                            size_t reference_size, domus_appender *to)
 {
     parts of_base, of_reference;
-    int error = divide(base, base_size, &of_base);
+    int error = divide_reference(base, base_size, &of_base);
 
     if (error == 0)
-        error = divide(reference, reference_size, &of_reference);
+        error = divide_reference(reference, reference_size, &of_reference);
     if (error == 0 && of_base.scheme.text == NULL)
         error = -EINVAL;
     if (error != 0)

@@ -20,7 +20,7 @@ static bool is_open(const char *segment, size_t size)
     return size >= 2 && segment[0] == '{' && segment[size - 1] == '}';
 }
 
-static bool is_rest(const char *segment, size_t size)
+static bool is_rest_segment(const char *segment, size_t size)
 {
     return is_open(segment, size) && segment[size - 2] == '*';
 }
@@ -37,10 +37,11 @@ static bool fits_open(const char *route, domus_slice path, domus_http_match *mat
         size_t wanted = segment_of(route + in_route, route_size - in_route);
         size_t size = segment_of(text + at, path.size - at);
         const char *segment = route + in_route;
-        if (is_rest(segment, wanted))
+        if (is_rest_segment(segment, wanted))
             size = path.size - at;
         if (is_open(segment, wanted)) {
-            if ((size == 0 && !is_rest(segment, wanted)) || match->count == DOMUS_HTTP_VALUES_MAX)
+            if ((size == 0 && !is_rest_segment(segment, wanted)) ||
+                match->count == DOMUS_HTTP_VALUES_MAX)
                 return false;
             match->values[match->count++] = domi_http_part_of(path, at, size);
         } else if (size != wanted || memcmp(segment, text + at, size) != 0) {
@@ -57,7 +58,7 @@ static bool fits_open(const char *route, domus_slice path, domus_http_match *mat
 
 /* Compare a path with that of a route, and note the values. Up to a brace they have to have the
  * same bytes, which decides about most routes. */
-static bool fits(const char *route, domus_slice path, domus_http_match *match)
+static bool matches_route(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t same = 0;
@@ -92,7 +93,7 @@ domus_http_match domi_http_find_route(const domus_http_route *routes, size_t row
     domus_http_match of_get = {.route = NULL};
 
     for (; routes->path != NULL; routes = next_of(routes, row_size)) {
-        if (!fits(routes->path, path, &match))
+        if (!matches_route(routes->path, path, &match))
             continue;
         match.allowed |= routes->methods;
         if ((routes->methods >> request->method & 1) != 0) {
@@ -120,7 +121,7 @@ domus_slice domus_http_route_value(const domus_http_match *match, const char *na
 
     while (left != 0) {
         size_t size = segment_of(path, left);
-        size_t name_size = is_rest(path, size) ? size - 3 : size - 2;
+        size_t name_size = is_rest_segment(path, size) ? size - 3 : size - 2;
         if (is_open(path, size)) {
             if (strlen(name) == name_size && memcmp(path + 1, name, name_size) == 0)
                 return match->values[i];

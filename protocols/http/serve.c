@@ -44,7 +44,7 @@ typedef struct found {
 } found;
 
 /* Returns the error with which a request fails. */
-static int refusal(int error)
+static int error_of_request(int error)
 {
     switch (-error) {
     case ENOENT:
@@ -182,7 +182,7 @@ static const char *media_of(const found *file)
 /* --- answers ---------------------------------------------------------------------------------- */
 
 /* Answer with a message, whose slices it owns if this returns 0. */
-static int reply(domus_stack *stack, domus_http_response *response)
+static int reply_with_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -196,7 +196,7 @@ static int reply_with_fields(domus_stack *stack, unsigned status, domus_appender
     domus_http_response response = {.status = (uint16_t)status};
     int error = domus_append_end(fields, &response.fields);
 
-    return error != 0 ? error : reply(stack, &response);
+    return error != 0 ? error : reply_with_response(stack, &response);
 }
 
 static int refuse_method(domus_stack *stack)
@@ -209,7 +209,7 @@ static int refuse_method(domus_stack *stack)
 
 /* The path names a folder: send the client to the same path with a '/' behind it. A path that
  * begins with two of them would name a host. If it ends with one, the index is a folder itself. */
-static int redirect(domus_stack *stack, const domus_http_request *request)
+static int redirect_to_folder(domus_stack *stack, const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
     domus_slice query = domus_http_query(request);
@@ -273,13 +273,13 @@ static int send_bytes(domus_stack *stack, found *file, domus_http_response *resp
     response->media = media_of(file);
     response->length = size;
     if (file->request->method == DOMUS_HTTP_HEAD)
-        return reply(stack, response);
+        return reply_with_response(stack, response);
     if (loaded->file == NULL) {
         response->body = loaded->bytes;
         response->body.offset += (uint32_t)first;
         response->body.size = (uint32_t)size;
         loaded->bytes = (domus_slice){NULL, 0, 0};
-        return reply(stack, response);
+        return reply_with_response(stack, response);
     }
     int result =
         domus_file_answer(stack, &domus_http_response_type, response, loaded->file, first, size);
@@ -298,7 +298,7 @@ static int send_parts(domus_stack *stack, const found *file, domi_http_byterange
     if (result == 0 && loaded->file == NULL) {
         result = domi_http_join_byteranges(body, loaded->bytes, &response.body);
         if (result == 0)
-            return reply(stack, &response);
+            return reply_with_response(stack, &response);
     } else if (result == 0) {
         result = domus_file_answer_parts(stack, &domus_http_response_type, &response, loaded->file,
                                          body->parts, body->count);
@@ -370,7 +370,7 @@ static int answer_file(domus_stack *stack, found *file)
     if (status == 206)
         return send_bytes(stack, file, &response, range->first, range->last - range->first + 1);
     return status == 200 ? send_bytes(stack, file, &response, 0, file->loaded->status.size)
-                         : reply(stack, &response);
+                         : reply_with_response(stack, &response);
 }
 
 /* Answer with what was loaded, which this consumes. */
@@ -378,8 +378,8 @@ static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loa
 {
     file->loaded = loaded;
     file->is_packed = loaded->index == 0 && domi_http_wants_packed(file->files, file->request);
-    int result =
-        S_ISDIR(loaded->status.mode) ? redirect(stack, file->request) : answer_file(stack, file);
+    int result = S_ISDIR(loaded->status.mode) ? redirect_to_folder(stack, file->request)
+                                              : answer_file(stack, file);
 
     domus_file_loaded_type.release(loaded);
     file->loaded = NULL;
@@ -393,7 +393,7 @@ static int was_loaded(domus_stack *stack, void *self, const domus_answer *answer
 
     (void)self;
     if (answer->error != 0)
-        return refusal(answer->error);
+        return error_of_request(answer->error);
     if (request == NULL)
         return -EINVAL;
     found file = {.files = files, .request = request, .has_turn = true};
@@ -430,12 +430,12 @@ static int load_and_answer(domus_stack *stack, found *file)
     if (error == 0)
         return answer_loaded(stack, file, &loaded);
     if (error != -EAGAIN)
-        return refusal(error);
+        return error_of_request(error);
     if (!file->has_turn && !domus_reply_has_turn(stack))
         return await_turn(stack, files, file->path);
     int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
                                  (uintptr_t)files, was_loaded);
-    return result < 0 ? refusal(result) : result;
+    return result < 0 ? error_of_request(result) : result;
 }
 
 static int turn_has_come(domus_stack *stack, void *self, const domus_answer *answer)
@@ -444,7 +444,7 @@ static int turn_has_come(domus_stack *stack, void *self, const domus_answer *ans
 
     (void)self;
     if (answer->error != 0)
-        return refusal(answer->error);
+        return error_of_request(answer->error);
     if (request == NULL)
         return -EINVAL;
     const waiting *wait = answer->payload;

@@ -23,7 +23,7 @@ int domi_http_admit_request(domi_http_state *state)
 }
 
 /* The connection ends with the answer: by default of HTTP/1.0, or because the peer says so. */
-static bool is_last(const domi_http_head *head)
+static bool is_last_request(const domi_http_head *head)
 {
     return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
            (head->minor == 0 && (head->flags & DOMI_HTTP_KEEP_ALIVE) == 0);
@@ -55,7 +55,7 @@ static uint64_t id_of(const domus_wire *wire, const domi_http_state *state,
         id |= DOMI_HTTP_ID_HEAD;
     if (head->minor != 0)
         id |= DOMI_HTTP_ID_NEW;
-    if (is_last(head))
+    if (is_last_request(head))
         id |= DOMI_HTTP_ID_CLOSE;
     if (wants_upgrade(head))
         id |= DOMI_HTTP_ID_UPGRADE;
@@ -99,7 +99,7 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
     request->minor = head->minor;
     if (state->options.chain != NULL)
         request->exchange = domi_http_exchange_number(state->made);
-    request->close = is_last(head);
+    request->close = is_last_request(head);
     request->upgrade = wants_upgrade(head);
     if (in_pieces) {
         request->stream = domus_wire_body(wire);

@@ -60,7 +60,7 @@ static int check_http(const void *options_)
 }
 
 /* Returns the limit that the options give, or the default `otherwise`. */
-static uint32_t limit(uint32_t given, uint32_t otherwise)
+static uint32_t limit_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
@@ -73,11 +73,11 @@ static int open_http(domus_wire *wire, void *state_, const void *options)
     (void)wire;
     if (options != NULL)
         *own = *(const domus_http_options *)options;
-    own->target_max = limit(own->target_max, 8192);
-    own->head_max = limit(own->head_max, 32768);
-    own->fields_max = limit(own->fields_max, 100);
-    own->extension_max = limit(own->extension_max, 4096);
-    own->trailer_max = limit(own->trailer_max, 8192);
+    own->target_max = limit_or_default(own->target_max, 8192);
+    own->head_max = limit_or_default(own->head_max, 32768);
+    own->fields_max = limit_or_default(own->fields_max, 100);
+    own->extension_max = limit_or_default(own->extension_max, 4096);
+    own->trailer_max = limit_or_default(own->trailer_max, 8192);
     if (own->body_max == 0)
         own->body_max = BODY_DEFAULT;
     state->head.kind = domi_http_is_server(state) ? DOMI_HTTP_REQUEST : DOMI_HTTP_RESPONSE;
@@ -120,7 +120,7 @@ static void close_http(domus_wire *wire, void *state_)
     domi_http_close_asked(state);
 }
 
-static int want(domus_wire *wire, void *state_)
+static int send_continue_if_owed(domus_wire *wire, void *state_)
 {
     domi_http_state *state = state_;
 
@@ -129,7 +129,7 @@ static int want(domus_wire *wire, void *state_)
 
 /* An answer to HEAD has no body that could be cut off. All others are cut off by a reset of the
  * connection, which the peer sees. */
-static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
+static int cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
 {
     domi_http_state *state = state_;
     bool is_head = (id & DOMI_HTTP_ID_HEAD) != 0 && domi_http_is_server(state);
@@ -147,7 +147,7 @@ static int cut(domus_wire *wire, void *state_, uint64_t id, int error)
 }
 
 /* The server did not say 100 in time: it may not know that. */
-static int wake(domus_wire *wire, void *state, bool owed)
+static int send_body_unasked(domus_wire *wire, void *state, bool owed)
 {
     (void)owed;
     return domi_http_let_body_go(wire, state);
@@ -164,7 +164,7 @@ const domus_stage domus_http_stage = {
     .fail = fail_http,
     .close = close_http,
     .has_bodies = true,
-    .wanted = want,
-    .cut = cut,
-    .wake = wake,
+    .wanted = send_continue_if_owed,
+    .cut = cut_answer,
+    .wake = send_body_unasked,
 };

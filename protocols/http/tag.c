@@ -97,7 +97,7 @@ static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_field
 }
 
 /* Send the response, which this consumes. */
-static int send_it(domus_stack *stack, domus_http_response *response)
+static int send_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
 
@@ -112,7 +112,7 @@ static int send_304(domus_stack *stack, tagged *answer)
     int error = make_fields(answer, true, &response.fields);
 
     domus_http_response_type.release(&answer->response);
-    return error != 0 ? error : send_it(stack, &response);
+    return error != 0 ? error : send_response(stack, &response);
 }
 
 static int send_200(domus_stack *stack, tagged *answer)
@@ -128,7 +128,7 @@ static int send_200(domus_stack *stack, tagged *answer)
         domus_slice_free(answer->response.fields);
         answer->response.fields = fields;
     }
-    return send_it(stack, &answer->response);
+    return send_response(stack, &answer->response);
 }
 
 int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *response)
@@ -139,7 +139,7 @@ int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *respo
 
     if (error == 0 && (response->status != 200 ||
                        (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)))
-        return send_it(stack, &answer.response);
+        return send_response(stack, &answer.response);
     if (error == 0)
         error = note_version(&answer);
     if (error != 0) {

@@ -110,7 +110,7 @@ void domi_http_name_by_trace(domus_http_trace *trace)
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* Take the value of a field that stands there once, and no other one. */
-static void note(domus_slice *value, unsigned *count, const domus_http_line *line)
+static void note_single_field(domus_slice *value, unsigned *count, const domus_http_line *line)
 {
     *value = line->value;
     ++*count;
@@ -124,9 +124,9 @@ void domi_http_find_names(domus_slice fields, domi_http_names_found *ret_found)
     *ret_found = (domi_http_names_found){.parents = 0};
     while (domus_http_next(fields, &at, &line)) {
         if (domi_http_slice_is(line.name, "traceparent"))
-            note(&ret_found->parent, &ret_found->parents, &line);
+            note_single_field(&ret_found->parent, &ret_found->parents, &line);
         else if (domi_http_slice_is(line.name, "x-request-id"))
-            note(&ret_found->id, &ret_found->ids, &line);
+            note_single_field(&ret_found->id, &ret_found->ids, &line);
         else if (domi_http_slice_is(line.name, "tracestate"))
             ret_found->states++;
     }

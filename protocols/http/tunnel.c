@@ -13,7 +13,7 @@ static bool is_http2(const char *protocol)
            domi_http_is_word(protocol, strlen(protocol), "h2");
 }
 
-static bool may_be_for(const domus_http_request *request, const char *protocol)
+static bool may_upgrade_to(const domus_http_request *request, const char *protocol)
 {
     bool is_websocket = strcmp(protocol, "websocket") == 0;
 
@@ -28,7 +28,7 @@ const char *domi_http_find_upgrade(const char *const *protocols, const domus_htt
     if (!request->upgrade || request->stream.number != 0 || request->body.size != 0)
         return NULL;
     for (protocols = protocols != NULL ? protocols : websocket; *protocols != NULL; protocols++) {
-        if (may_be_for(request, *protocols))
+        if (may_upgrade_to(request, *protocols))
             return *protocols;
     }
     return NULL;

@@ -9,7 +9,7 @@
 
 /* Decompress up to the end of the bytes, of their part, or of the room. Returns 0, or an error;
  * `ret_more`: there may be more. */
-static int step(domi_http_state *state, bool *ret_more)
+static int inflate_step(domi_http_state *state, bool *ret_more)
 {
     struct domi_http_inflater *inflater = state->inflater;
     z_stream *zlib = &inflater->zlib;
@@ -40,6 +40,6 @@ int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size)
     inflater->zlib.next_in = (Bytef *)(uintptr_t)bytes;
     inflater->zlib.avail_in = (uInt)size;
     while (has_more && error == 0)
-        error = step(state, &has_more);
+        error = inflate_step(state, &has_more);
     return error;
 }

@@ -9,7 +9,7 @@
 #define ROOM_LEAST 256u /* bytes that an appender takes at first, if it may */
 
 /* Take a piece, if the budget bears the room for it: an appender doubles what it has. */
-static int take(domi_http_whole *whole, domus_slice bytes)
+static int take_piece(domi_http_whole *whole, domus_slice bytes)
 {
     uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
     uint64_t room = 2 * size > ROOM_LEAST ? 2 * size : ROOM_LEAST;
@@ -21,7 +21,7 @@ static int take(domi_http_whole *whole, domus_slice bytes)
 }
 
 /* The body has ended: the request gets it as if it had come whole. */
-static int end(domi_http_exchange *exchange, const domus_http_request *asked)
+static int end_body(domi_http_exchange *exchange, const domus_http_request *asked)
 {
     /* received requests are memory of the library, which handlers see as constants */
     domus_http_request *request = (domus_http_request *)(uintptr_t)asked;
@@ -51,12 +51,12 @@ static int was_read(domus_stack *stack, void *self, const domus_answer *answer)
     if (!is_last) {
         const domus_piece *piece = answer->payload;
         is_last = piece->last;
-        error = take(&exchange->whole, piece->bytes);
+        error = take_piece(&exchange->whole, piece->bytes);
     }
     if (error == 0 && !is_last)
         return domus_body_read(stack, request->stream, was_read);
     if (error == 0)
-        error = end(exchange, request);
+        error = end_body(exchange, request);
     return error != 0 ? error : domus_http_go_on(stack, self);
 }
 

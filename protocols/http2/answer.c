@@ -48,7 +48,7 @@ static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
 }
 
 /* Begin the answer of the stream. Returns 0; a negative errno. */
-static int submit(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
+static int submit_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
     const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
@@ -95,7 +95,7 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
                                     .valuelen = 3};
     size_t first = (size_t)(end - head) + 2;
     int error = domi_h2_read_fields(head + first, size - first - 2, &fields);
-    return error != 0 ? error : submit(lane, status, &fields);
+    return error != 0 ? error : submit_answer(lane, status, &fields);
 }
 
 /* Returns how many bytes a head has, with its empty line; 0: its end is not there. The first `seen`

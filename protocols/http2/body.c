@@ -54,7 +54,7 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
 }
 
 /* Read what stands around chunks. Returns whether it used something; a negative errno. */
-static int read_around(domi_h2_lane *lane, const char *bytes, size_t size)
+static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     size_t used = 0;
     int result;
@@ -80,7 +80,7 @@ static int read_around(domi_h2_lane *lane, const char *bytes, size_t size)
     return 1;
 }
 
-static bool is_around(const domi_h2_lane *lane)
+static bool is_in_chunk_framing(const domi_h2_lane *lane)
 {
     return lane->phase == DOMI_H2_SIZE || lane->phase == DOMI_H2_AFTER ||
            lane->phase == DOMI_H2_TRAILERS;
@@ -96,9 +96,9 @@ static int seek_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_siz
         *ret_bytes = domus_inner_bytes(lane->inner, ret_size);
         if (*ret_size == 0)
             return 0;
-        if (!is_around(lane))
+        if (!is_in_chunk_framing(lane))
             return 1;
-        result = read_around(lane, *ret_bytes, *ret_size);
+        result = read_chunk_framing(lane, *ret_bytes, *ret_size);
     }
     return result < 0 ? result : 0;
 }
@@ -138,7 +138,7 @@ static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
 }
 
 /* Returns whether the body ends behind the next `part` bytes. */
-static bool ends_behind(domi_h2_lane *lane, const char *bytes, size_t size, size_t part)
+static bool ends_body_behind(domi_h2_lane *lane, const char *bytes, size_t size, size_t part)
 {
     if (lane->phase == DOMI_H2_COUNTED)
         return part == lane->left;
@@ -172,7 +172,7 @@ ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, siz
         part = (size_t)lane->left;
     *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
     lane->skipped = 0;
-    if (ends_behind(lane, bytes, here, part))
+    if (ends_body_behind(lane, bytes, here, part))
         *flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)part;
 }

@@ -49,7 +49,7 @@ int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *
 }
 
 /* Pass text on. An inner channel that takes none any more is told of by its news. */
-static int pass(domi_h2_lane *lane, const void *bytes, size_t size)
+static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
@@ -78,7 +78,7 @@ static int pass_head(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
     if (error == 0)
         error = DOMI_H2_PUT(&head, "\r\n");
     if (error == 0) /* one piece, so that its slices need no copy */
-        error = pass(lane, head.bytes, head.size);
+        error = pass_text_on(lane, head.bytes, head.size);
     domi_h2_clear(&head);
     return error;
 }
@@ -89,7 +89,7 @@ static int pass_interim(domi_h2 *h2, domi_h2_lane *lane)
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
     domi_h2_count_control(h2);
-    return h2->block.code == 100 ? pass(lane, go_on, sizeof go_on - 1) : 0;
+    return h2->block.code == 100 ? pass_text_on(lane, go_on, sizeof go_on - 1) : 0;
 }
 
 static int pass_trailers(const domi_h2 *h2, domi_h2_lane *lane)
@@ -99,10 +99,10 @@ static int pass_trailers(const domi_h2 *h2, domi_h2_lane *lane)
     lane->is_passed = true;
     if (!lane->in_chunks) /* HTTP/1.1 has no place for them behind a body of a known length */
         return 0;
-    int error = pass(lane, "0\r\n", 3);
+    int error = pass_text_on(lane, "0\r\n", 3);
     if (error == 0)
-        error = pass(lane, h2->block.text.bytes, h2->block.text.size);
-    return error != 0 ? error : pass(lane, "\r\n", 2);
+        error = pass_text_on(lane, h2->block.text.bytes, h2->block.text.size);
+    return error != 0 ? error : pass_text_on(lane, "\r\n", 2);
 }
 
 static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)

@@ -95,7 +95,7 @@ static void take_special(domi_h2_fields *fields, const start *line)
 }
 
 /* Begin the stream. Returns 0; a negative errno. */
-static int submit(domi_h2_lane *lane, const domi_h2_fields *fields)
+static int submit_request(domi_h2_lane *lane, const domi_h2_fields *fields)
 {
     domi_h2 *h2 = lane->of;
     const nghttp2_data_provider body = {.read_callback = domi_h2_read_body};
@@ -141,7 +141,7 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     if (error != 0)
         return error;
     take_special(&fields, &line);
-    return submit(lane, &fields);
+    return submit_request(lane, &fields);
 }
 
 /* The request waits for a place that the server does not give, and its time is over. nghttp2 keeps

@@ -18,7 +18,7 @@ static void credit_connection(domi_h2_lane *lane, bool all)
 }
 
 /* Take a lane out of its list, busy or read, whose stream is over. */
-static void take_out(domi_h2_lane **list, domi_h2_lane *lane)
+static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
@@ -32,7 +32,7 @@ static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domus_inner *inner = lane->inner;
 
-    take_out(list, lane);
+    take_lane_out_of_list(list, lane);
     domi_h2_free_lane(lane);
     return inner;
 }
@@ -40,7 +40,7 @@ static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
 /* A lane may be lent again. If it is not for a while, its inner channel ends. */
 static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
 {
-    take_out(list, lane);
+    take_lane_out_of_list(list, lane);
     lane->is_busy = lane->is_answered = false;
     domi_h2_link(&lane->of->idle, lane);
     domus_inner_rest(lane->inner);

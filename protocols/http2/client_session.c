@@ -23,7 +23,7 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
 
 /* Count what nghttp2 does not tell of: kinds that it does not know, and empty DATA on streams that
  * it has forgotten. Other DATA there was under way, mostly, and the window bounds it. */
-static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
+static void count_silent_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
 
@@ -191,7 +191,7 @@ static int submit_settings(domi_h2 *h2)
 }
 
 const domi_h2_side domi_h2_client = {
-    .look = look,
+    .look = count_silent_frame,
     .make = nghttp2_session_client_new3,
     .set_callbacks = set_callbacks,
     .submit_settings = submit_settings,

@@ -21,29 +21,29 @@ typedef struct stage_state {
     domi_h2 *h2; /* NULL: HTTP/1.1 is spoken, or it is not known yet */
 } stage_state;
 
-static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
 
-static int check(const void *options_)
+static int check_options(const void *options_)
 {
     const domus_http2_client_options *options = options_;
 
     if (options == NULL)
         return 0;
-    return is_within(options->streams_max, 1, STREAMS_MOST) &&
-                   is_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
-                   is_within(options->fields_max, 1, FIELDS_MOST) &&
-                   is_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
-                   is_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
-                   is_within(options->controls_max, 1, COUNT_MOST)
+    return is_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_zero_or_within(options->controls_max, 1, COUNT_MOST)
                ? 0
                : -EINVAL;
 }
 
 /* Make the session, and send the preface. Returns 0; -ENOMEM, and then there is none. */
-static int begin(domus_wire *wire, stage_state *state)
+static int begin_session(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
     const domus_http2_client_options *from = state->options != NULL ? state->options : &none;
@@ -75,7 +75,7 @@ static int open_stage(domus_wire *wire, void *state_, const void *options)
     state->options = options;
     if (state->options == NULL || !state->options->prior_knowledge)
         return 0;
-    return begin(wire, state);
+    return begin_session(wire, state);
 }
 
 /* Returns whether the two sides have agreed on HTTP/2. */
@@ -95,7 +95,7 @@ static int end_session(domi_h2 *h2)
     return h2->heard_settings ? 0 : -EPROTO;
 }
 
-static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
 
@@ -103,7 +103,7 @@ static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size
         domus_wire_leave(wire);
         return 0;
     }
-    int error = state->h2 == NULL ? begin(wire, state) : 0;
+    int error = state->h2 == NULL ? begin_session(wire, state) : 0;
     domi_h2 *h2 = state->h2;
     if (error != 0)
         return error;
@@ -138,14 +138,14 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
 }
 
 /* The message stage has nothing to say on a connection of HTTP/2: asks go to inner channels. */
-static int wrap(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     const stage_state *state = state_;
 
     return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
 }
 
-static int finish(domus_wire *wire, void *state_)
+static int finish_session(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -183,7 +183,7 @@ static int take_news(domus_wire *wire)
     return error;
 }
 
-static int carry(domus_wire *wire, void *state_)
+static int carry_inner_bytes(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -198,7 +198,7 @@ static int carry(domus_wire *wire, void *state_)
     return error != 0 ? error : domi_h2_send(state->h2);
 }
 
-static int lend(domus_wire *wire, void *state_, domus_inner **ret_inner)
+static int lend_inner_channel(domus_wire *wire, void *state_, domus_inner **ret_inner)
 {
     stage_state *state = state_;
     domi_h2_lane *lane;
@@ -217,13 +217,13 @@ static int lend(domus_wire *wire, void *state_, domus_inner **ret_inner)
 const domus_stage domus_http2_client_stage = {
     .name = "http2 client",
     .state_size = sizeof(stage_state),
-    .check = check,
+    .check = check_options,
     .open = open_stage,
-    .decode = decode,
+    .decode = decode_frames,
     .end = end_stage,
-    .wrap = wrap,
-    .finish = finish,
+    .wrap = refuse_own_messages,
+    .finish = finish_session,
     .close = close_stage,
-    .carry = carry,
-    .lend = lend,
+    .carry = carry_inner_bytes,
+    .lend = lend_inner_channel,
 };

@@ -10,7 +10,7 @@ static bool is_named(const nghttp2_nv *field, const char *name)
     return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
 }
 
-static bool says(const nghttp2_nv *field, const char *word)
+static bool has_value(const nghttp2_nv *field, const char *word)
 {
     return field->valuelen == strlen(word) && memcmp(field->value, word, field->valuelen) == 0;
 }
@@ -19,7 +19,7 @@ static bool says(const nghttp2_nv *field, const char *word)
 static bool look_at_field(domi_h2_fields *fields, const nghttp2_nv *field)
 {
     if (is_named(field, "connection")) {
-        fields->closes = fields->closes || says(field, "close");
+        fields->closes = fields->closes || has_value(field, "close");
         return false;
     }
     if (is_named(field, "transfer-encoding")) {

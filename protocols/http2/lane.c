@@ -153,7 +153,7 @@ void domi_h2_tell_end(domi_h2 *h2)
         domus_inner_end(lane->inner);
 }
 
-static void end_all(domi_h2_lane **list, int error)
+static void end_lanes_of_list(domi_h2_lane **list, int error)
 {
     while (*list != NULL) {
         domi_h2_lane *lane = *list;
@@ -164,7 +164,7 @@ static void end_all(domi_h2_lane **list, int error)
 
 void domi_h2_end_lanes(domi_h2 *h2)
 {
-    end_all(&h2->busy, -ECONNRESET);
-    end_all(&h2->read, -ECONNRESET);
-    end_all(&h2->idle, 0);
+    end_lanes_of_list(&h2->busy, -ECONNRESET);
+    end_lanes_of_list(&h2->read, -ECONNRESET);
+    end_lanes_of_list(&h2->idle, 0);
 }

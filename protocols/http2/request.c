@@ -62,7 +62,7 @@ bool domi_h2_is_of_connection(nghttp2_vec name)
     return false;
 }
 
-static void keep(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
+static void keep_field_buffer(nghttp2_rcbuf **to, nghttp2_rcbuf *from)
 {
     if (*to != NULL)
         nghttp2_rcbuf_decref(*to);
@@ -108,11 +108,11 @@ static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *v
     if (!is_part(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
     else if (domi_h2_is_named(name, ":method"))
-        keep(&block->method, value);
+        keep_field_buffer(&block->method, value);
     else if (domi_h2_is_named(name, ":path"))
-        keep(&block->path, value);
+        keep_field_buffer(&block->path, value);
     else if (domi_h2_is_named(name, ":authority"))
-        keep(&block->authority, value);
+        keep_field_buffer(&block->authority, value);
     else if (domi_h2_is_named(name, ":protocol"))
         take_protocol(block, nghttp2_rcbuf_get_buf(value));
 }
@@ -157,7 +157,7 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
         return put_cookie(block, value);
     if (domi_h2_is_named(name, "host")) {
         block->is_malformed = block->host != NULL || !is_part(value);
-        keep(&block->host, value_);
+        keep_field_buffer(&block->host, value_);
         return 0;
     }
     if (block->is_tunnel && !domi_h2_is_wish(name))
@@ -179,7 +179,7 @@ void domi_h2_begin_block(domi_h2 *h2, bool is_trailers)
     block->cookie.size = 0;
 }
 
-static void drop(nghttp2_rcbuf **buffer)
+static void drop_field_buffer(nghttp2_rcbuf **buffer)
 {
     if (*buffer != NULL)
         nghttp2_rcbuf_decref(*buffer);
@@ -188,10 +188,10 @@ static void drop(nghttp2_rcbuf **buffer)
 
 void domi_h2_drop_block(domi_h2 *h2)
 {
-    drop(&h2->block.method);
-    drop(&h2->block.path);
-    drop(&h2->block.authority);
-    drop(&h2->block.host);
+    drop_field_buffer(&h2->block.method);
+    drop_field_buffer(&h2->block.path);
+    drop_field_buffer(&h2->block.authority);
+    drop_field_buffer(&h2->block.host);
     h2->block.open = false;
 }
 
@@ -248,7 +248,7 @@ static int put_start(const domi_h2_block *block, domi_h2_text *text)
 }
 
 /* Make what stands behind the other fields. Returns 0; -ENOMEM. */
-static int put_rest(domi_h2_block *block, bool in_chunks)
+static int put_trailing_fields(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
     const nghttp2_vec cookie = {(uint8_t *)block->cookie.bytes, block->cookie.size};
@@ -265,7 +265,7 @@ static int put_rest(domi_h2_block *block, bool in_chunks)
 
 /* Answer without a handler. If the request goes on, its stream is reset then (pass_data()): a reset
  * that is queued behind an answer would take its place. */
-static int refuse(domi_h2 *h2, int32_t id, unsigned status)
+static int refuse_request(domi_h2 *h2, int32_t id, unsigned status)
 {
     char text[4];
     snprintf(text, sizeof text, "%03u", status % 1000u);
@@ -307,7 +307,7 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     lane->is_passed = is_last;
     error = put_start(block, &start);
     if (error == 0)
-        error = put_rest(block, in_chunks);
+        error = put_trailing_fields(block, in_chunks);
     if (error == 0) /* one piece, so that its slices need no copy */
         error = domi_h2_put(&start, block->text.bytes, block->text.size);
     if (error == 0)
@@ -342,7 +342,8 @@ static int use_block(domi_h2 *h2, int32_t id, bool is_last)
     }
     if (block->is_trailers)
         return end_trailers(h2, id);
-    return block->status != 0 ? refuse(h2, id, block->status) : begin_request(h2, id, is_last);
+    return block->status != 0 ? refuse_request(h2, id, block->status)
+                              : begin_request(h2, id, is_last);
 }
 
 int domi_h2_end_block(domi_h2 *h2, int32_t id, bool is_last)

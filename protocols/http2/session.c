@@ -16,7 +16,7 @@
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void *take(size_t size, void *h2_)
+static void *allocate_counted(size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     void *memory = malloc(size);
@@ -25,7 +25,7 @@ static void *take(size_t size, void *h2_)
     return memory;
 }
 
-static void give(void *memory, void *h2_)
+static void free_counted(void *memory, void *h2_)
 {
     domi_h2 *h2 = h2_;
 
@@ -42,7 +42,7 @@ static void *take_zeroed(size_t count, size_t size, void *h2_)
     return memory;
 }
 
-static void *retake(void *memory, size_t size, void *h2_)
+static void *reallocate_counted(void *memory, size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     size_t before = malloc_usable_size(memory);
@@ -188,7 +188,7 @@ static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static uint32_t limit(uint32_t given, uint32_t otherwise)
+static uint32_t limit_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
@@ -199,13 +199,13 @@ static void fill_options(domi_h2 *h2, const domus_http2_options *options)
     const domus_http2_options *from = options != NULL ? options : &none;
 
     h2->options = (domus_http2_options){
-        .streams_max = limit(from->streams_max, 100),
-        .head_max = limit(from->head_max, 32768),
-        .fields_max = limit(from->fields_max, 100),
-        .stream_window = limit(from->stream_window, 65535),
-        .window = limit(from->window, 1u << 20),
-        .resets_max = limit(from->resets_max, 200),
-        .controls_max = limit(from->controls_max, 1000),
+        .streams_max = limit_or_default(from->streams_max, 100),
+        .head_max = limit_or_default(from->head_max, 32768),
+        .fields_max = limit_or_default(from->fields_max, 100),
+        .stream_window = limit_or_default(from->stream_window, 65535),
+        .window = limit_or_default(from->window, 1u << 20),
+        .resets_max = limit_or_default(from->resets_max, 200),
+        .controls_max = limit_or_default(from->controls_max, 1000),
         .websockets = from->websockets,
     };
 }
@@ -239,7 +239,7 @@ static int make_options(nghttp2_option **ret_option)
 
 static int make_session(domi_h2 *h2)
 {
-    nghttp2_mem memory = {h2, take, give, take_zeroed, retake};
+    nghttp2_mem memory = {h2, allocate_counted, free_counted, take_zeroed, reallocate_counted};
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 
@@ -258,7 +258,7 @@ static int make_session(domi_h2 *h2)
 /* The limit of streams is the first of the settings, at this place of their frame. nghttp2 ends the
  * connection of a peer that has heard of it and goes beyond; such streams are to be refused, and
  * the others to go on (RFC 9113 5.1.2). So nghttp2 knows a larger limit, within which refusals can
- * wait to be sent, and the peer is told the right one (announce()). */
+ * wait to be sent, and the peer is told the right one (append_settings()). */
 #define LIMIT_AT 11u
 #define REFUSALS 1000u
 
@@ -282,7 +282,7 @@ static int submit_settings(domi_h2 *h2)
 }
 
 /* Kinds of frames that nghttp2 does not know ask for nothing. It knows PRIORITY_UPDATE. */
-static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
+static void count_unknown_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
         (void)domi_h2_judge_late(h2, head->stream_id);
@@ -291,7 +291,7 @@ static void look(domi_h2 *h2, const nghttp2_frame_hd *head)
 }
 
 const domi_h2_side domi_h2_server = {
-    .look = look,
+    .look = count_unknown_frame,
     .make = nghttp2_session_server_new3,
     .set_callbacks = set_callbacks,
     .submit_settings = submit_settings,
@@ -339,7 +339,7 @@ void domi_h2_free(domi_h2 *h2)
 /* --- bytes ------------------------------------------------------------------------------------ */
 
 /* Give bytes to nghttp2. Returns 0, or a negative errno. */
-static int feed(domi_h2 *h2, const char *bytes, size_t size)
+static int feed_bytes(domi_h2 *h2, const char *bytes, size_t size)
 {
     ssize_t used = h2->is_over || size == 0
                        ? (ssize_t)size
@@ -363,7 +363,7 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
         nghttp2_frame_hd head;
         size_t part = domi_h2_before_look(&h2->frames, bytes, size, &head);
 
-        error = feed(h2, bytes, part);
+        error = feed_bytes(h2, bytes, part);
         if (error == 0 && part < size)
             h2->side->look(h2, &head);
         bytes += part;
@@ -374,7 +374,7 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
 
 /* Append the first frame, the settings, with the limit of streams in its place. Returns 0; -ENOMEM.
  */
-static int announce(domi_h2 *h2, const uint8_t *frame, size_t size)
+static int append_settings(domi_h2 *h2, const uint8_t *frame, size_t size)
 {
     const uint32_t limit = h2->options.streams_max;
     const uint8_t number[4] = {(uint8_t)(limit >> 24), (uint8_t)(limit >> 16),
@@ -399,7 +399,7 @@ int domi_h2_send(domi_h2 *h2)
             break;
         int error = size < 0            ? -ENOMEM
                     : h2->has_announced ? domus_wire_append(h2->wire, frame, (size_t)size)
-                                        : announce(h2, frame, (size_t)size);
+                                        : append_settings(h2, frame, (size_t)size);
         if (error != 0)
             return -ENOMEM;
     }

@@ -24,24 +24,24 @@ typedef struct stage_state {
     domi_h2 *h2; /* NULL: the first bytes have not come */
 } stage_state;
 
-static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
 
-static int check(const void *options_)
+static int check_options(const void *options_)
 {
     const domus_http2_options *options = options_;
 
     if (options == NULL)
         return 0;
-    return is_within(options->streams_max, 1, STREAMS_MOST) &&
-                   is_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
-                   is_within(options->fields_max, 1, FIELDS_MOST) &&
-                   is_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
-                   is_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
-                   is_within(options->resets_max, 1, COUNT_MOST) &&
-                   is_within(options->controls_max, 1, COUNT_MOST)
+    return is_zero_or_within(options->streams_max, 1, STREAMS_MOST) &&
+                   is_zero_or_within(options->head_max, HEAD_LEAST, HEAD_MOST) &&
+                   is_zero_or_within(options->fields_max, 1, FIELDS_MOST) &&
+                   is_zero_or_within(options->stream_window, STREAM_LEAST, WINDOW_MOST) &&
+                   is_zero_or_within(options->window, WINDOW_LEAST, WINDOW_MOST) &&
+                   is_zero_or_within(options->resets_max, 1, COUNT_MOST) &&
+                   is_zero_or_within(options->controls_max, 1, COUNT_MOST)
                ? 0
                : -EINVAL;
 }
@@ -73,7 +73,7 @@ static int look_at_preface(domus_wire *wire, stage_state *state, const char *byt
     return error != 0 ? error : 1;
 }
 
-static int decode(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
     int result = state->h2 == NULL ? look_at_preface(wire, state, bytes, size) : 1;
@@ -112,14 +112,14 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
 
 /* The message stage has nothing to say on a connection of HTTP/2: the answers come from inner
  * channels. */
-static int wrap(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     const stage_state *state = state_;
 
     return state->h2 == NULL ? domus_wire_append(wire, bytes, size) : 0;
 }
 
-static int finish(domus_wire *wire, void *state_)
+static int finish_session(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
 
@@ -161,7 +161,7 @@ static int take_news(domus_wire *wire)
     return error;
 }
 
-static int carry(domus_wire *wire, void *state_)
+static int carry_inner_bytes(domus_wire *wire, void *state_)
 {
     stage_state *state = state_;
     domi_h2 *h2 = state->h2;
@@ -182,12 +182,12 @@ static int carry(domus_wire *wire, void *state_)
 const domus_stage domus_http2_stage = {
     .name = "http2",
     .state_size = sizeof(stage_state),
-    .check = check,
+    .check = check_options,
     .open = open_stage,
-    .decode = decode,
+    .decode = decode_frames,
     .end = end_stage,
-    .wrap = wrap,
-    .finish = finish,
+    .wrap = refuse_own_messages,
+    .finish = finish_session,
     .close = close_stage,
-    .carry = carry,
+    .carry = carry_inner_bytes,
 };

@@ -40,7 +40,7 @@ int domi_h2_put_wish(domi_h2_text *text)
                              "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n");
 }
 
-static int pass(domi_h2_lane *lane, const void *bytes, size_t size)
+static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
@@ -50,7 +50,7 @@ static int pass(domi_h2_lane *lane, const void *bytes, size_t size)
 
 int domi_h2_pass_tunnel(domi_h2_lane *lane, const uint8_t *bytes, size_t size)
 {
-    return lane->is_open ? pass(lane, bytes, size) : domi_h2_put(&lane->early, bytes, size);
+    return lane->is_open ? pass_text_on(lane, bytes, size) : domi_h2_put(&lane->early, bytes, size);
 }
 
 void domi_h2_end_tunnel(domi_h2_lane *lane)
@@ -61,7 +61,7 @@ void domi_h2_end_tunnel(domi_h2_lane *lane)
 
 int domi_h2_open_tunnel(domi_h2_lane *lane)
 {
-    int error = pass(lane, lane->early.bytes, lane->early.size);
+    int error = pass_text_on(lane, lane->early.bytes, lane->early.size);
 
     lane->is_open = true;
     domi_h2_clear(&lane->early);

@@ -82,7 +82,7 @@ static size_t find_text_end(const domi_json_reader *reader, size_t from)
 /* --- places of values ------------------------------------------------------------------------- */
 
 /* Make room for one more element of an array that is a pointer. */
-static bool grow(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
+static bool grow_array(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
 {
     const domus_json_field *field = frame->field;
     uint32_t room = frame->room == 0 ? 4 : 2 * frame->room;
@@ -109,7 +109,7 @@ static char *place_element(domi_json_reader *reader, domi_json_frame *frame, siz
                                field->count_max);
         return NULL;
     }
-    if (frame->next == frame->room && !grow(reader, frame, offset))
+    if (frame->next == frame->room && !grow_array(reader, frame, offset))
         return NULL;
     char *at = frame->at + (size_t)frame->next * field->size;
     memset(at, 0, field->size);
@@ -162,7 +162,7 @@ static inline bool is_raw(const domi_json_reader *reader)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static inline uint64_t load(const char *at)
+static inline uint64_t load_word(const char *at)
 {
     uint64_t word;
 
@@ -174,7 +174,7 @@ static inline uint64_t load(const char *at)
 static inline void copy_few(char *to, const char *from, uint32_t size)
 {
     if (size >= 8) {
-        uint64_t first = load(from), last = load(from + size - 8);
+        uint64_t first = load_word(from), last = load_word(from + size - 8);
         memcpy(to, &first, sizeof first);
         memcpy(to + size - 8, &last, sizeof last);
     } else if (size >= 4) {
@@ -299,10 +299,10 @@ static inline bool is_short_name(const domi_json_reader *reader, const domus_jso
     if (field->name_size != size)
         return false;
     if (size - 1 < 8 && reader->size - offset >= 8)
-        return (load(text) ^ load(field->name)) << (64 - 8 * size) == 0;
+        return (load_word(text) ^ load_word(field->name)) << (64 - 8 * size) == 0;
     return size - 1 < 16 && reader->size - offset >= 16 &&
-           ((load(text) ^ load(field->name)) |
-            (load(text + size - 8) ^ load(field->name + size - 8))) == 0;
+           ((load_word(text) ^ load_word(field->name)) |
+            (load_word(text + size - 8) ^ load_word(field->name + size - 8))) == 0;
 #else
     return false;
 #endif

@@ -17,7 +17,7 @@ void domi_json_fault_say(domi_json_fault *fault, int error, const char *format, 
 }
 
 /* The first three bytes stay free for the "..." of a path that is cut. */
-static void put_before(domi_json_fault *fault, const char *bytes, size_t size)
+static void put_bytes_before_path(domi_json_fault *fault, const char *bytes, size_t size)
 {
     if (fault->is_cut || fault->from < size + 3) {
         fault->is_cut = true;
@@ -31,8 +31,8 @@ static void put_before(domi_json_fault *fault, const char *bytes, size_t size)
 void domi_json_fault_name(domi_json_fault *fault, const char *name)
 {
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')
-        put_before(fault, ".", 1);
-    put_before(fault, name, strlen(name));
+        put_bytes_before_path(fault, ".", 1);
+    put_bytes_before_path(fault, name, strlen(name));
 }
 
 void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
@@ -41,8 +41,8 @@ void domi_json_fault_element(domi_json_fault *fault, uint64_t index)
     int size = snprintf(text, sizeof text, "[%llu]", (unsigned long long)index);
 
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')
-        put_before(fault, ".", 1);
-    put_before(fault, text, size > 0 ? (size_t)size : 0);
+        put_bytes_before_path(fault, ".", 1);
+    put_bytes_before_path(fault, text, size > 0 ? (size_t)size : 0);
 }
 
 int domi_json_fault_tell(const domi_json_fault *fault, domus_json_error *ret_error)

@@ -99,8 +99,8 @@ int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
 
 /* Tell a fault, at `offset` bytes of `text` behind the place. `is_within`: the path goes on from
  * the array. */
-static int tell(domus_json_feed *feed, domi_json_fault *fault, const char *text, bool is_within,
-                domus_json_error *ret_error)
+static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const char *text,
+                        bool is_within, domus_json_error *ret_error)
 {
     domus_json_error place = feed->place;
 
@@ -133,7 +133,7 @@ static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *f
     va_end(list);
     if (name != NULL)
         domi_json_fault_name(&fault, name);
-    return tell(feed, &fault, "", false, ret_error);
+    return report_fault(feed, &fault, "", false, ret_error);
 }
 
 /* Whether what is read now is an element: its errors have its index in their path. */
@@ -148,18 +148,19 @@ static int refuse_value(domus_json_feed *feed, domus_json_error *ret_error, int 
     domi_json_fault fault = {.error = error, .from = DOMUS_JSON_PATH_MAX};
 
     memcpy(fault.words, words, strlen(words) + 1);
-    return tell(feed, &fault, "", is_element(feed), ret_error);
+    return report_fault(feed, &fault, "", is_element(feed), ret_error);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-static void use(domus_json_feed *feed, const char *bytes, size_t size)
+static void advance_place(domus_json_feed *feed, const char *bytes, size_t size)
 {
     domi_json_fault_place(&feed->place, bytes, size);
 }
 
 /* Keep the bytes of the piece that belong to a value. */
-static int hold(domus_json_feed *feed, const char *bytes, size_t size, domus_json_error *ret_error)
+static int hold_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t size,
+                               domus_json_error *ret_error)
 {
     size_t wanted = feed->held_size + size;
 
@@ -201,7 +202,7 @@ static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
         *ret_found = (domi_json_found){from, size};
         return 0;
     }
-    int error = hold(feed, from, size, ret_error);
+    int error = hold_bytes_of_value(feed, from, size, ret_error);
     if (error == 0 && has_ended)
         *ret_found = (domi_json_found){feed->held, feed->held_size};
     return error;
@@ -216,13 +217,13 @@ static void begin_value(domus_json_feed *feed)
 
 static void end_value(domus_json_feed *feed, domi_json_found found, domi_json_phase next)
 {
-    use(feed, found.bytes, found.size);
+    advance_place(feed, found.bytes, found.size);
     feed->in_value = false;
     feed->phase = next;
 }
 
-static void set_up(const domus_json_feed *feed, domi_json_reader *reader,
-                   const domus_json_table *table, void *value)
+static void set_up_reader(const domus_json_feed *feed, domi_json_reader *reader,
+                          const domus_json_table *table, void *value)
 {
     reader->table = table;
     reader->value = value;
@@ -238,11 +239,11 @@ static int read_key(domus_json_feed *feed, domi_json_found found, domus_json_err
     char copy[KEY_ROOM];
     bool fits = found.size <= sizeof copy - DOMI_JSON_PADDING;
 
-    set_up(feed, &reader, NULL, NULL);
+    set_up_reader(feed, &reader, NULL, NULL);
     int error = fits ? domi_json_read_text(&reader, found.bytes, found.size, copy)
                      : domi_json_read_bytes(&reader, found.bytes, found.size);
     if (error != 0)
-        return tell(feed, &reader.fault, found.bytes, false, ret_error);
+        return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
     feed->is_array = fits && strcmp(copy + 1, feed->options.member) == 0 &&
                      memmem(found.bytes, found.size, "\\u0000", 6) == NULL;
     if (feed->is_array && feed->had_array)
@@ -256,9 +257,9 @@ static int skip_member(domus_json_feed *feed, domi_json_found found, domus_json_
 {
     domi_json_reader reader;
 
-    set_up(feed, &reader, NULL, NULL);
+    set_up_reader(feed, &reader, NULL, NULL);
     if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
-        return tell(feed, &reader.fault, found.bytes, false, ret_error);
+        return report_fault(feed, &reader.fault, found.bytes, false, ret_error);
     end_value(feed, found, AFTER_MEMBER);
     return 0;
 }
@@ -268,10 +269,10 @@ static int read_element(domus_json_feed *feed, domi_json_found found, void *ret_
 {
     domi_json_reader reader;
 
-    set_up(feed, &reader, feed->options.table, ret_value);
+    set_up_reader(feed, &reader, feed->options.table, ret_value);
     reader.may_own = ret_memory != NULL;
     if (domi_json_read_bytes(&reader, found.bytes, found.size) != 0)
-        return tell(feed, &reader.fault, found.bytes, true, ret_error);
+        return report_fault(feed, &reader.fault, found.bytes, true, ret_error);
     end_value(feed, found, AFTER_ELEMENT);
     feed->count++;
     if (ret_memory != NULL)
@@ -309,9 +310,9 @@ static int begin_element(domus_json_feed *feed, char byte, domus_json_error *ret
 }
 
 /* Go on to the next phase with the byte of this one. */
-static int step(domus_json_feed *feed, domi_json_phase next)
+static int step_to_phase(domus_json_feed *feed, domi_json_phase next)
 {
-    use(feed, feed->piece + feed->at++, 1);
+    advance_place(feed, feed->piece + feed->at++, 1);
     feed->phase = next;
     return 0;
 }
@@ -325,41 +326,41 @@ static int treat_byte(domus_json_feed *feed, char byte, domus_json_error *ret_er
         if (byte != (has_member ? '{' : '['))
             return refuse(feed, NULL, ret_error, -EPROTO,
                           has_member ? "not an object" : "not an array");
-        return step(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
+        return step_to_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
     case FIRST_KEY:
     case NEXT_KEY:
         if (byte == '}' && feed->phase == FIRST_KEY)
-            return step(feed, END);
+            return step_to_phase(feed, END);
         if (byte != '"')
             return refuse_byte(feed, ret_error);
         begin_value(feed);
         return 0;
     case COLON:
-        return byte == ':' ? step(feed, MEMBER) : refuse_byte(feed, ret_error);
+        return byte == ':' ? step_to_phase(feed, MEMBER) : refuse_byte(feed, ret_error);
     case MEMBER:
         if (feed->is_array && byte != '[')
             return refuse(feed, feed->options.member, ret_error, -EPROTO, "not an array");
         if (feed->is_array)
-            return step(feed, FIRST_ELEMENT);
+            return step_to_phase(feed, FIRST_ELEMENT);
         if (byte == ',' || byte == '}' || byte == ']' || byte == ':')
             return refuse_byte(feed, ret_error);
         begin_value(feed);
         return 0;
     case FIRST_ELEMENT:
         if (byte == ']')
-            return step(feed, has_member ? AFTER_MEMBER : END);
+            return step_to_phase(feed, has_member ? AFTER_MEMBER : END);
         return begin_element(feed, byte, ret_error);
     case NEXT_ELEMENT:
         return begin_element(feed, byte, ret_error);
     case AFTER_MEMBER:
         if (byte == ',' || byte == '}')
-            return step(feed, byte == ',' ? NEXT_KEY : END);
+            return step_to_phase(feed, byte == ',' ? NEXT_KEY : END);
         return refuse_byte(feed, ret_error);
     case AFTER_ELEMENT:
         if (byte == ',')
-            return step(feed, NEXT_ELEMENT);
+            return step_to_phase(feed, NEXT_ELEMENT);
         if (byte == ']')
-            return step(feed, has_member ? AFTER_MEMBER : END);
+            return step_to_phase(feed, has_member ? AFTER_MEMBER : END);
         return refuse_byte(feed, ret_error);
     case END:
         return refuse_byte(feed, ret_error);
@@ -375,7 +376,7 @@ static bool skip_spaces(domus_json_feed *feed)
     while (feed->at != feed->size && domi_json_is_space(feed->piece[feed->at]))
         feed->at++;
     if (feed->at != from)
-        use(feed, feed->piece + from, feed->at - from);
+        advance_place(feed, feed->piece + from, feed->at - from);
     return feed->at != feed->size;
 }
 

@@ -71,7 +71,7 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
 /* --- the bounds ------------------------------------------------------------------------------- */
 
 /* Tell an error that has no place in the text. */
-static int fail(domus_json_error *ret_error, int error, const char *words)
+static int fail_without_place(domus_json_error *ret_error, int error, const char *words)
 {
     if (ret_error != NULL) {
         *ret_error = (domus_json_error){.error = error};
@@ -109,9 +109,9 @@ static int read_bounded(domi_json_reader *reader, const domus_json_options *opti
     if (options != NULL)
         bounds = *options;
     if (bounds.bytes_max > DOMUS_JSON_BYTES_MAX || bounds.depth_max > DOMUS_JSON_DEPTH_MAX)
-        return fail(ret_error, -EINVAL, "the options are out of their range");
+        return fail_without_place(ret_error, -EINVAL, "the options are out of their range");
     if (size > (bounds.bytes_max != 0 ? bounds.bytes_max : DOMUS_JSON_BYTES_PRESET))
-        return fail(ret_error, -EFBIG, "the text is too large");
+        return fail_without_place(ret_error, -EFBIG, "the text is too large");
     reader->depth_max = bounds.depth_max != 0 ? bounds.depth_max : DOMUS_JSON_DEPTH_MAX;
     reader->arena.left = bounds.memory_max != 0 ? bounds.memory_max : DOMUS_JSON_MEMORY_PRESET;
     int error = domi_json_read_bytes(reader, bytes, size);
@@ -123,7 +123,7 @@ static int read_bounded(domi_json_reader *reader, const domus_json_options *opti
 }
 
 /* The stack of frames is not zeroed: a frame is written when it is opened. */
-static void set_up(domi_json_reader *reader, const domus_json_table *table, void *value)
+static void set_up_reader(domi_json_reader *reader, const domus_json_table *table, void *value)
 {
     reader->table = table;
     reader->value = value;
@@ -136,7 +136,7 @@ int domus_json_read(const domus_json_table *table, const domus_json_options *opt
 {
     domi_json_reader reader;
 
-    set_up(&reader, table, ret_value);
+    set_up_reader(&reader, table, ret_value);
     reader.may_own = ret_memory != NULL;
     int error = read_bounded(&reader, options, bytes, size, ret_error);
     if (error == 0 && ret_memory != NULL)
@@ -157,7 +157,7 @@ int domus_json_check(const domus_json_options *options, const void *bytes, size_
 {
     domi_json_reader reader;
 
-    set_up(&reader, NULL, NULL);
+    set_up_reader(&reader, NULL, NULL);
     reader.may_own = false;
     return read_bounded(&reader, options, bytes, size, ret_error);
 }

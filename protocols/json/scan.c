@@ -19,7 +19,7 @@ static size_t scan_text(domi_json_scan *scan, const char *bytes, size_t size)
     return size;
 }
 
-static bool is_between(char byte)
+static bool is_between_values(char byte)
 {
     return domi_json_is_space(byte) || (byte != '\0' && strchr(",:]}[{\"", byte) != NULL);
 }
@@ -50,7 +50,7 @@ size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size
                 return i;
             continue;
         }
-        if (scan->has_begun && scan->depth == 0 && is_between(bytes[i]))
+        if (scan->has_begun && scan->depth == 0 && is_between_values(bytes[i]))
             return i;
         scan->has_begun = true;
         if (scan_byte(scan, bytes[i++]))

@@ -171,7 +171,8 @@ typedef struct trail {
     uint32_t depth;
 } trail;
 
-static int check(const domus_json_table *table, const trail *before, char *error, size_t error_size)
+static int check_nested_table(const domus_json_table *table, const trail *before, char *error,
+                              size_t error_size)
 {
     trail here = {before, table, before != NULL ? before->depth + 1 : 1};
     complaint about = {error, error_size, NULL};
@@ -195,7 +196,7 @@ static int check(const domus_json_table *table, const trail *before, char *error
         if (bad == 0)
             bad = check_others(table, i, &about);
         if (bad == 0 && field->kind == DOMUS_JSON_KIND_OBJECT)
-            bad = check(field->table, &here, error, error_size);
+            bad = check_nested_table(field->table, &here, error, error_size);
         if (bad != 0)
             return bad;
     }
@@ -204,7 +205,7 @@ static int check(const domus_json_table *table, const trail *before, char *error
 
 int domus_json_check_table(const domus_json_table *table, char *error, size_t error_size)
 {
-    return check(table, NULL, error, error_size);
+    return check_nested_table(table, NULL, error, error_size);
 }
 
 /* NOLINTEND(misc-no-recursion) */

@@ -39,7 +39,7 @@ static int say_appended(domi_json_writing *writing, int error)
     return say(writing, error, error == -ENOMEM ? "no memory" : "the text gets too large");
 }
 
-static int enter(domi_json_writing *writing)
+static int enter_nested_value(domi_json_writing *writing)
 {
     if (writing->depth == DOMUS_JSON_DEPTH_MAX)
         return say(writing, -EINVAL, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
@@ -161,7 +161,7 @@ static int write_elements(domi_json_writing *writing, const domus_json_field *fi
 {
     uint64_t count = domi_json_get_number(value + field->count_offset, field->count_size);
     const char *at = value + field->offset;
-    int error = enter(writing);
+    int error = enter_nested_value(writing);
 
     if (error != 0)
         return error;
@@ -217,7 +217,7 @@ static int write_object(domi_json_writing *writing, const domus_json_table *tabl
                         const char *value)
 {
     bool is_first = true;
-    int error = enter(writing);
+    int error = enter_nested_value(writing);
 
     if (error != 0)
         return error;

@@ -9,7 +9,7 @@
 
 static_assert(DOMUS_JSON_DEPTH_MAX <= 32, "a writer has 32 bits for what is open");
 
-static int keep(domus_json_writer *writer, int error)
+static int keep_first_error(domus_json_writer *writer, int error)
 {
     if (writer->error == 0)
         writer->error = error;
@@ -36,7 +36,7 @@ static int begin_value(domus_json_writer *writer)
         return writer->error;
     if (writer->depth == 0) {
         if (writer->is_done)
-            return keep(writer, -EINVAL);
+            return keep_first_error(writer, -EINVAL);
         return 0;
     }
     if ((writer->arrays & top_bit(writer)) != 0) {
@@ -44,7 +44,7 @@ static int begin_value(domus_json_writer *writer)
         return 0;
     }
     if (!writer->has_key)
-        return keep(writer, -EINVAL);
+        return keep_first_error(writer, -EINVAL);
     writer->has_key = false;
     return 0;
 }
@@ -54,34 +54,34 @@ static int end_value(domus_json_writer *writer, int error)
 {
     if (writer->depth == 0)
         writer->is_done = true;
-    return keep(writer, error != 0 ? error : writer->to->error);
+    return keep_first_error(writer, error != 0 ? error : writer->to->error);
 }
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-static int begin(domus_json_writer *writer, bool is_array)
+static int begin_container(domus_json_writer *writer, bool is_array)
 {
     int error = begin_value(writer);
 
     if (error != 0)
         return error;
     if (writer->depth == DOMUS_JSON_DEPTH_MAX)
-        return keep(writer, -EINVAL);
+        return keep_first_error(writer, -EINVAL);
     writer->depth++;
     writer->filled &= ~top_bit(writer);
     writer->arrays =
         is_array ? writer->arrays | top_bit(writer) : writer->arrays & ~top_bit(writer);
-    return keep(writer, domus_append(writer->to, is_array ? "[" : "{", 1));
+    return keep_first_error(writer, domus_append(writer->to, is_array ? "[" : "{", 1));
 }
 
 int domus_json_put_object(domus_json_writer *writer)
 {
-    return begin(writer, false);
+    return begin_container(writer, false);
 }
 
 int domus_json_put_array(domus_json_writer *writer)
 {
-    return begin(writer, true);
+    return begin_container(writer, true);
 }
 
 int domus_json_put_end(domus_json_writer *writer)
@@ -89,7 +89,7 @@ int domus_json_put_end(domus_json_writer *writer)
     if (writer->error != 0)
         return writer->error;
     if (writer->depth == 0 || writer->has_key)
-        return keep(writer, -EINVAL);
+        return keep_first_error(writer, -EINVAL);
     bool is_array = (writer->arrays & top_bit(writer)) != 0;
     writer->depth--;
     return end_value(writer, domus_append(writer->to, is_array ? "]" : "}", 1));
@@ -100,13 +100,13 @@ int domus_json_put_key(domus_json_writer *writer, const char *name)
     if (writer->error != 0)
         return writer->error;
     if (writer->depth == 0 || (writer->arrays & top_bit(writer)) != 0 || writer->has_key)
-        return keep(writer, -EINVAL);
+        return keep_first_error(writer, -EINVAL);
     put_comma(writer);
     int error = domi_json_append_text(writer->to, name, strlen(name), writer->replaces);
     if (error != 0)
-        return keep(writer, error);
+        return keep_first_error(writer, error);
     writer->has_key = true;
-    return keep(writer, domus_append(writer->to, ":", 1));
+    return keep_first_error(writer, domus_append(writer->to, ":", 1));
 }
 
 int domus_json_finish(domus_json_writer *writer)
@@ -180,7 +180,7 @@ int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size
         return error;
     error = domus_json_check(&options, bytes, size, NULL);
     if (error != 0)
-        return keep(writer, error == -ENOMEM ? -ENOMEM : -EINVAL);
+        return keep_first_error(writer, error == -ENOMEM ? -ENOMEM : -EINVAL);
     return end_value(writer, domus_append(writer->to, bytes, size));
 }
 

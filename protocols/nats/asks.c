@@ -55,7 +55,7 @@ static void free_slot(domi_nats_client *client, uint32_t place)
 }
 
 /* Let the slots be looked at when this one's time is over. */
-static void arm(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
     uint64_t least_ns = now_ns + DOMI_NATS_LOOK_NS;
@@ -94,12 +94,12 @@ int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
         }
     }
     if (next_ns != UINT64_MAX)
-        arm(stack, client, next_ns);
+        arm_timeout(stack, client, next_ns);
     return 0;
 }
 
 /* Keep the ask at hand in a slot. Returns 0 or an error. */
-static int keep(domus_stack *stack, domi_nats_client *client, uint32_t *ret_place)
+static int keep_ask(domus_stack *stack, domi_nats_client *client, uint32_t *ret_place)
 {
     int error = client->free_slot == DOMI_NATS_NONE ? make_slots(client) : 0;
 
@@ -119,7 +119,7 @@ static int keep(domus_stack *stack, domi_nats_client *client, uint32_t *ret_plac
     slot->is_used = true;
     slot->ping = 0;
     slot->next = DOMI_NATS_NONE;
-    arm(stack, client, slot->deadline_ns);
+    arm_timeout(stack, client, slot->deadline_ns);
     *ret_place = place;
     return 0;
 }
@@ -186,7 +186,7 @@ int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
         return domi_nats_refuse(stack, client, -EPIPE);
     int error = domi_nats_fits(client, publish);
     if (error == 0)
-        error = keep(stack, client, &place);
+        error = keep_ask(stack, client, &place);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     error = send_request(stack, client, publish, place);
@@ -247,7 +247,7 @@ int domi_nats_at_flush(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (!domi_nats_is_ready(client))
         return domi_nats_refuse(stack, client, -EPIPE);
-    int error = keep(stack, client, &place);
+    int error = keep_ask(stack, client, &place);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     domi_nats_slot *slot = &client->slots[place];

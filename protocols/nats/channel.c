@@ -22,7 +22,7 @@ static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &gree
 static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
 
 /* End the connection with an error. Returns 0. */
-static int give_up(domus_stack *stack, domi_nats_client *client, int error)
+static int end_connection(domus_stack *stack, domi_nats_client *client, int error)
 {
     if (client->channel != NULL)
         (void)domus_channel_reset(stack, client->channel, error);
@@ -44,7 +44,7 @@ int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
         domi_nats_wake_pump(stack, client);
     if (client->unanswered >= client->options.pings_missed_max) {
         client->counted.stale++;
-        return give_up(stack, client, -ETIMEDOUT);
+        return end_connection(stack, client, -ETIMEDOUT);
     }
     if (domi_nats_ping(stack, client) == 0)
         client->unanswered++;
@@ -93,7 +93,8 @@ static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
 }
 
 /* The server has spoken first. */
-static int greet(domus_stack *stack, domi_nats_client *client, const domus_nats_server_info *info)
+static int greet_server(domus_stack *stack, domi_nats_client *client,
+                        const domus_nats_server_info *info)
 {
     bool has_front = client->options.front != NULL;
 
@@ -115,11 +116,11 @@ static int on_info(domus_stack *stack, void *self, const void *payload)
     int error = domus_nats_info_read(payload, &info);
 
     if (error != 0)
-        return give_up(stack, client, error);
+        return end_connection(stack, client, error);
     note_info(stack, client, &info);
     if (client->phase == DOMI_NATS_CONNECTING)
-        error = greet(stack, client, &info);
-    return error != 0 ? give_up(stack, client, error) : 0;
+        error = greet_server(stack, client, &info);
+    return error != 0 ? end_connection(stack, client, error) : 0;
 }
 
 static int send_connect(domus_stack *stack, domi_nats_client *client)
@@ -150,7 +151,7 @@ static int send_connect(domus_stack *stack, domi_nats_client *client)
 }
 
 /* The pipeline has changed, or is about to. */
-static int on_later(domus_stack *stack, void *self, const void *payload)
+static int continue_after_pipeline_change(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
 
@@ -163,7 +164,7 @@ static int on_later(domus_stack *stack, void *self, const void *payload)
     if (error == 0)
         error = domi_nats_ping(stack, client);
     if (error != 0)
-        return give_up(stack, client, error);
+        return end_connection(stack, client, error);
     client->phase = DOMI_NATS_LOGIN;
     return 0;
 }
@@ -171,13 +172,13 @@ static int on_later(domus_stack *stack, void *self, const void *payload)
 /* --- the connection --------------------------------------------------------------------------- */
 
 /* The server has accepted this client. */
-static void begin(domus_stack *stack, domi_nats_client *client)
+static void begin_accepted_connection(domus_stack *stack, domi_nats_client *client)
 {
     const domus_nats_sub inbox = {.number = DOMI_NATS_INBOX, .subject = client->inbox};
 
     int error = domus_channel_send(stack, client->channel, &domus_nats_sub_type, &inbox);
     if (error != 0) {
-        (void)give_up(stack, client, error);
+        (void)end_connection(stack, client, error);
         return;
     }
     client->phase = DOMI_NATS_READY;
@@ -207,7 +208,7 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
         client->measured = 0;
     }
     if (client->phase == DOMI_NATS_LOGIN)
-        begin(stack, client);
+        begin_accepted_connection(stack, client);
     domi_nats_answer_flushes(stack, client);
     return 0;
 }
@@ -234,9 +235,9 @@ static int on_error(domus_stack *stack, void *self, const void *payload)
     client->counted.errors++;
     domi_nats_report(stack, client, DOMUS_NATS_ERROR, reason, error->text);
     if (client->phase != DOMI_NATS_READY)
-        return give_up(stack, client, reason != 0 ? reason : -ECONNREFUSED);
+        return end_connection(stack, client, reason != 0 ? reason : -ECONNREFUSED);
     if (reason != 0)
-        return give_up(stack, client, reason);
+        return end_connection(stack, client, reason);
     return 0;
 }
 
@@ -274,7 +275,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return give_up(stack, self, -ECONNRESET);
+    return end_connection(stack, self, -ECONNRESET);
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
@@ -299,7 +300,7 @@ static const domus_on rows[] = {
     {&domus_nats_request_type, domi_nats_at_request, 0},
     {&domus_nats_flush_type, domi_nats_at_flush, 0},
     {&domi_nats_expire_type, domi_nats_on_expire, 0},
-    {&domus_later_type, on_later, 0},
+    {&domus_later_type, continue_after_pipeline_change, 0},
     {NULL, NULL, 0},
 };
 

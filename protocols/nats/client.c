@@ -46,7 +46,7 @@ static int lose_connection(domus_stack *stack, domi_nats_client *client)
     return domi_nats_connect(stack, client);
 }
 
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_down *down = payload;
@@ -93,7 +93,7 @@ static const domus_on rows[] = {
     {&domus_nats_unsubscribe_type, domi_nats_on_unsubscribe, 0},
     {&domus_nats_flush_type, domi_nats_on_flush, 0},
     {&domi_nats_flush_mark_type, domi_nats_on_flush_mark, 0},
-    {&domus_down_type, on_down, 0},
+    {&domus_down_type, handle_ended_actor, 0},
     {&domi_nats_tidy_type, domi_nats_on_tidy, 0},
     {&domi_nats_pump_type, domi_nats_on_pump, 0},
     {&domi_nats_look_type, domi_nats_on_look_at_waiting, 0},

@@ -60,7 +60,7 @@ static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
 }
 
 /* Find the words in `size` bytes. Returns how many there are; WORDS_MAX + 1: more than that. */
-static uint32_t split(const char *bytes, size_t size, domi_nats_bytes words[WORDS_MAX])
+static uint32_t split_words(const char *bytes, size_t size, domi_nats_bytes words[WORDS_MAX])
 {
     const char *end = bytes + size;
     uint32_t count = 0;
@@ -88,7 +88,7 @@ static int read_message(const domi_nats_state *state, const char *bytes, size_t 
 {
     domi_nats_bytes words[WORDS_MAX];
     bool has_headers = name == 4;
-    uint32_t count = split(bytes + name, size - name - 2, words);
+    uint32_t count = split_words(bytes + name, size - name - 2, words);
     uint32_t least = has_headers ? 4 : 3;
     uint64_t whole, headers = 0;
 
@@ -140,7 +140,7 @@ static int end_gathering(domus_wire *wire, domi_nats_state *state)
 }
 
 /* Take what has come of a message that is gathered. */
-static int gather(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
+static int gather_message(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
 {
     uint32_t used = 0;
 
@@ -175,7 +175,7 @@ static int begin_to_gather(domus_wire *wire, domi_nats_state *state, const char 
         return error;
     if (size == line)
         return (int)line;
-    int used = gather(wire, state, bytes + line, size - line);
+    int used = gather_message(wire, state, bytes + line, size - line);
     return used < 0 ? used : (int)line + used;
 }
 
@@ -268,7 +268,7 @@ static int decode_line(domus_wire *wire, const char *bytes, size_t size)
 int domi_nats_decode(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
 {
     if (state->gathering)
-        return gather(wire, state, bytes, size);
+        return gather_message(wire, state, bytes, size);
     int line = find_line(state, bytes, size);
     if (line <= 0)
         return line;

@@ -14,7 +14,7 @@ const domus_type domi_nats_drain_mark_type = {.name = "nats drain mark"};
 const domus_type domi_nats_drain_step_type = {.name = "nats drains"};
 
 /* End the drain with an error, or with 0. */
-static int end(domus_stack *stack, domi_nats_client *client, int error)
+static int end_drain(domus_stack *stack, domi_nats_client *client, int error)
 {
     if (client->drain_is_asked && error != 0)
         (void)domus_kept_fail(stack, client->drain, error);
@@ -25,7 +25,7 @@ static int end(domus_stack *stack, domi_nats_client *client, int error)
 }
 
 /* Tell the server that the subscriptions are over, as far as the connection takes that now. */
-static void unsubscribe(domus_stack *stack, domi_nats_client *client)
+static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
 {
     while (client->drain_place < client->places_used &&
            domus_channel_queued(client->channel) < DOMI_NATS_WINDOW) {
@@ -46,7 +46,7 @@ static bool is_flushed(domus_stack *stack, domi_nats_client *client)
         client->drain_ping = 0;
     }
     if (client->drain_ping == 0) {
-        unsubscribe(stack, client);
+        send_unsubscribes(stack, client);
         if (client->drain_place >= client->places_used && domi_nats_ping(stack, client) == 0)
             client->drain_ping = client->pings;
     }
@@ -59,10 +59,10 @@ int domi_nats_on_drain_step(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (is_flushed(stack, client) && client->slots_used == 0)
-        return end(stack, client, 0);
+        return end_drain(stack, client, 0);
     if (domus_now_ns(stack) >= client->drain_until_ns ||
         domus_after(stack, STEP_NS, &domi_nats_drain_step_type, NULL, NULL) != 0)
-        return end(stack, client, -ETIMEDOUT);
+        return end_drain(stack, client, -ETIMEDOUT);
     return 0;
 }
 

@@ -68,7 +68,7 @@ static bool get_urls(const json_t *object, domus_nats_server_info *info)
     return true;
 }
 
-static bool get_all(const json_t *object, domus_nats_server_info *info)
+static bool get_all_members(const json_t *object, domus_nats_server_info *info)
 {
     return json_is_object(object) &&
            get_text(object, "server_id", info->server_id, sizeof info->server_id) &&
@@ -93,7 +93,7 @@ int domus_nats_info_read(const domus_nats_info *info, domus_nats_server_info *re
     if (object == NULL)
         return json_error_code(&wrong) == json_error_out_of_memory ? -ENOMEM : -EPROTO;
     memset(ret_info, 0, sizeof *ret_info);
-    int error = get_all(object, ret_info) ? 0 : -EPROTO;
+    int error = get_all_members(object, ret_info) ? 0 : -EPROTO;
     json_decref(object);
     return error;
 }

@@ -31,7 +31,7 @@ static int add_subjects(const char *text, json_t *array)
     }
 }
 
-static bool is_within(const domus_nats_stream_config *config)
+static bool is_config_within_limits(const domus_nats_stream_config *config)
 {
     const uint64_t numbers[] = {config->messages_max, config->messages_per_subject,
                                 config->bytes_max, config->age_max_ns, config->duplicate_window_ns};
@@ -46,7 +46,7 @@ static bool is_within(const domus_nats_stream_config *config)
 }
 
 /* A bound as the server has it, where 0 or less is none. */
-static json_int_t bound(uint64_t number)
+static json_int_t bound_or_none(uint64_t number)
 {
     return number != 0 ? (json_int_t)number : -1;
 }
@@ -72,17 +72,18 @@ static int write_config(const char *name, const domus_nats_stream_config *config
         config->storage == DOMUS_NATS_FILE ? "file" : "memory", "retention",
         retentions[config->retention], "discard", config->refuses_new ? "new" : "old",
         "num_replicas", (json_int_t)(config->replicas != 0 ? config->replicas : 1), "max_consumers",
-        (json_int_t)-1, "max_msgs", bound(config->messages_max), "max_msgs_per_subject",
-        bound(config->messages_per_subject), "max_bytes", bound(config->bytes_max), "max_msg_size",
-        bound(config->message_max), "max_age", (json_int_t)config->age_max_ns, "duplicate_window",
-        (json_int_t)window_of(config), "allow_direct", config->allow_direct, "allow_rollup_hdrs",
-        config->allow_rollup, "deny_delete", config->deny_delete, "deny_purge", config->deny_purge);
+        (json_int_t)-1, "max_msgs", bound_or_none(config->messages_max), "max_msgs_per_subject",
+        bound_or_none(config->messages_per_subject), "max_bytes", bound_or_none(config->bytes_max),
+        "max_msg_size", bound_or_none(config->message_max), "max_age",
+        (json_int_t)config->age_max_ns, "duplicate_window", (json_int_t)window_of(config),
+        "allow_direct", config->allow_direct, "allow_rollup_hdrs", config->allow_rollup,
+        "deny_delete", config->deny_delete, "deny_purge", config->deny_purge);
 }
 
 int domi_js_write_config(const char *name, const domus_nats_stream_config *config,
                          domus_slice *ret_json)
 {
-    if (config->subjects == NULL || !is_within(config))
+    if (config->subjects == NULL || !is_config_within_limits(config))
         return -EINVAL;
     if (strlen(config->subjects) >= DOMUS_NATS_SUBJECTS_SIZE ||
         (config->description != NULL && strlen(config->description) >= DOMUS_NATS_SUBJECTS_SIZE))

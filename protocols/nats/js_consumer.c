@@ -78,7 +78,7 @@ DOMUS_SEQUENCE(serve_remove, char)
 /* --- the actor -------------------------------------------------------------------------------- */
 
 /* Free the messages that nobody has fetched, and leave the inbox. */
-static void leave(domus_stack *stack, domi_js_consumer *consumer)
+static void leave_inbox(domus_stack *stack, domi_js_consumer *consumer)
 {
     domus_nats_unsubscribe unsubscribe = {.number = consumer->subscription};
     domus_nats_batch rest = {consumer->messages, consumer->count};
@@ -98,14 +98,14 @@ static void on_stop(domus_stack *stack, void *self)
 {
     domi_js_consumer *consumer = self;
 
-    leave(stack, consumer);
+    leave_inbox(stack, consumer);
     domus_slice_free(consumer->create);
 }
 
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     (void)error;
-    leave(stack, self);
+    leave_inbox(stack, self);
     return 0;
 }
 

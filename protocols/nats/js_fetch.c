@@ -68,7 +68,7 @@ static bool is_of_fetch(const domi_js_consumer *consumer, const domus_nats_messa
     return domus_slice_equals(domus_nats_subject(message), subject, (size_t)size);
 }
 
-static void hear(domi_js_consumer *consumer, const domus_nats_message *message)
+static void take_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     if (domi_js_is_delivered(message)) {
         keep_message(consumer, message);
@@ -83,7 +83,7 @@ static void hear(domi_js_consumer *consumer, const domus_nats_message *message)
 int domi_js_take_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
-    hear(self, payload);
+    take_delivery_or_status(self, payload);
     return 0;
 }
 
@@ -104,8 +104,8 @@ static int check_fetch(const domus_nats_consumer_fetch *asked)
 }
 
 /* Ask the server for messages, with the next token of the inbox. */
-static int ask_next(domus_stack *stack, domi_js_consumer *consumer, fetch *frame,
-                    domus_resumed *then)
+static int ask_server_for_messages(domus_stack *stack, domi_js_consumer *consumer, fetch *frame,
+                                   domus_resumed *then)
 {
     char subject[2 * DOMUS_NATS_STREAM_NAME_MAX + 64];
     char reply[DOMI_JS_INBOX_SIZE + 24];
@@ -132,7 +132,7 @@ static int ask_next(domus_stack *stack, domi_js_consumer *consumer, fetch *frame
     return error;
 }
 
-static int receive(domus_stack *stack, const fetch *frame, domus_resumed *then)
+static int receive_message(domus_stack *stack, const fetch *frame, domus_resumed *then)
 {
     static const domus_type *const types[] = {&domus_nats_message_type, NULL};
     static const domus_pattern messages = {.types = types};
@@ -181,8 +181,8 @@ static int reply_batch(domus_stack *stack, domi_js_consumer *consumer, const fet
 
 /* Take what a receive has brought. Returns 1 when the fetch goes on; 0 when it is over; an error
  * when nobody waits for its batch any more, whose messages then stay for the next one. */
-static int goes_on(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
-                   const domus_answer *answer)
+static int take_received(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
+                         const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT && domus_now_ns(stack) >= frame->until_ns) {
         consumer->is_open = false; /* the server has said nothing: look whether it is there */
@@ -190,7 +190,7 @@ static int goes_on(domus_stack *stack, domi_js_consumer *consumer, const fetch *
     }
     if (answer->error != 0)
         return answer->error;
-    hear(consumer, answer->payload);
+    take_delivery_or_status(consumer, answer->payload);
     return !consumer->is_ended && consumer->count < frame->wanted;
 }
 
@@ -203,7 +203,7 @@ static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error
 }
 
 /* Go on with a step of the opening, or end it if it cannot begin. */
-static int step(domus_stack *stack, domi_js_consumer *consumer, int result)
+static int step_opening(domus_stack *stack, domi_js_consumer *consumer, int result)
 {
     return result < 0 ? end_opening(stack, consumer, result) : result;
 }
@@ -225,13 +225,14 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     }
     if (!consumer->is_open) {
         consumer->is_busy = true;
-        DOMUS_AWAIT(step(stack, consumer, domi_js_consumer_subscribe(stack, consumer, then)));
+        DOMUS_AWAIT(
+            step_opening(stack, consumer, domi_js_consumer_subscribe(stack, consumer, then)));
         {
             int error = domi_js_consumer_subscribed(consumer, answer);
             if (error != 0)
                 return end_opening(stack, consumer, error);
         }
-        DOMUS_AWAIT(step(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
+        DOMUS_AWAIT(step_opening(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
         {
             int error = end_opening(stack, consumer, domi_js_consumer_made(consumer, answer));
             if (error != 0)
@@ -239,13 +240,13 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
         }
     }
     if (consumer->count == 0) {
-        DOMUS_AWAIT(ask_next(stack, consumer, frame, then));
+        DOMUS_AWAIT(ask_server_for_messages(stack, consumer, frame, then));
         if (answer->error != 0)
             return answer->error;
         while (!consumer->is_ended && consumer->count < frame->wanted) {
-            DOMUS_AWAIT(receive(stack, frame, then));
+            DOMUS_AWAIT(receive_message(stack, frame, then));
             {
-                int result = goes_on(stack, consumer, frame, answer);
+                int result = take_received(stack, consumer, frame, answer);
                 if (result < 0)
                     return result;
                 if (result == 0)

@@ -11,7 +11,7 @@
 #define TOKENS_MAX   16u
 
 /* Split a subject. Returns how many tokens it has; 0 if they are too many. */
-static uint32_t split(domus_slice subject, domus_slice tokens[TOKENS_MAX])
+static uint32_t split_subject(domus_slice subject, domus_slice tokens[TOKENS_MAX])
 {
     const char *data = domus_slice_data(subject);
     uint32_t count = 0;
@@ -33,7 +33,7 @@ static uint32_t split(domus_slice subject, domus_slice tokens[TOKENS_MAX])
 int domi_js_read_place(domus_slice subject, domi_js_place *ret_place)
 {
     domus_slice tokens[TOKENS_MAX];
-    uint32_t count = split(subject, tokens);
+    uint32_t count = split_subject(subject, tokens);
     uint64_t numbers[5];
 
     if (count != PLACE_TOKENS && count < PLACE_LONG)
@@ -120,7 +120,8 @@ int domi_js_ask_message(domus_stack *stack, const domi_js *js, uint64_t sequence
 
 /* Find the last header of a name. The server's own ones stand behind those of the publisher, who
  * may have sent one of the same name. */
-static bool find_last(const domus_nats_message *message, const char *name, domus_slice *ret_value)
+static bool find_last_header(const domus_nats_message *message, const char *name,
+                             domus_slice *ret_value)
 {
     uint32_t from = 0;
     bool is_found = false;
@@ -136,12 +137,13 @@ static int read_direct(const domus_nats_message *message, domus_nats_stream_mess
     domus_slice subject, sequence, time;
     domus_nats_stream_message read = {0};
 
-    if (!find_last(message, "Nats-Subject", &subject) || subject.size > DOMUS_NATS_SUBJECT_MAX ||
-        !find_last(message, "Nats-Sequence", &sequence) ||
+    if (!find_last_header(message, "Nats-Subject", &subject) ||
+        subject.size > DOMUS_NATS_SUBJECT_MAX ||
+        !find_last_header(message, "Nats-Sequence", &sequence) ||
         domi_js_read_number(domus_slice_data(sequence), sequence.size, &read.sequence) != 0 ||
         read.sequence == 0)
         return -EPROTO;
-    if (find_last(message, "Nats-Time-Stamp", &time))
+    if (find_last_header(message, "Nats-Time-Stamp", &time))
         read.stored_ns = domi_js_read_time(domus_slice_data(time), time.size);
     set_parts(message, &read);
     read.subject_at = offset_of(read.bytes, subject);
@@ -222,7 +224,7 @@ static bool is_stored(const domus_nats_message *message)
     domus_slice sequence;
 
     return message->headers_size != 0 &&
-           (message->status == 0 || find_last(message, "Nats-Sequence", &sequence));
+           (message->status == 0 || find_last_header(message, "Nats-Sequence", &sequence));
 }
 
 int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *ret_message)

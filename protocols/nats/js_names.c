@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool prints(char c)
+static bool is_printable(char c)
 {
     return (unsigned char)c > ' ' && c != 0x7f; /* letters of UTF-8, too */
 }
@@ -16,7 +16,7 @@ bool domi_js_is_name(const char *text)
     if (size == 0 || size > DOMUS_NATS_STREAM_NAME_MAX)
         return false;
     for (size_t i = 0; i < size; i++) {
-        if (!prints(text[i]) || strchr(".*>/\\", text[i]) != NULL)
+        if (!is_printable(text[i]) || strchr(".*>/\\", text[i]) != NULL)
             return false;
     }
     return true;
@@ -30,7 +30,7 @@ static bool is_token(const char *text, size_t size, bool wildcards, bool is_last
     if (size == 1 && (*text == '*' || *text == '>'))
         return wildcards && (*text == '*' || is_last);
     for (size_t i = 0; i < size; i++) {
-        if (!prints(text[i]) || text[i] == '*' || text[i] == '>')
+        if (!is_printable(text[i]) || text[i] == '*' || text[i] == '>')
             return false;
     }
     return true;

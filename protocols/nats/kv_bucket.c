@@ -13,7 +13,7 @@
 /* --- watches and lists ------------------------------------------------------------------------ */
 
 /* Spawn the actor of a watch or list, and pass the ask on to it. */
-static int hand_over(domus_stack *stack, domi_kv *kv)
+static int pass_ask_to_new_actor(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
     domi_kv_watch watch = {.client = kv->js.client, .random = domi_js_draw(&kv->random)};
@@ -35,7 +35,7 @@ DOMUS_SEQUENCE(serve_watch, char)
 
     DOMUS_BEGIN;
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    return hand_over(stack, kv);
+    return pass_ask_to_new_actor(stack, kv);
     DOMUS_END;
 }
 

@@ -25,7 +25,7 @@ bool domi_kv_is_bucket(const char *text)
 }
 
 /* Returns whether all characters may be in a key; those of `others` may, too. */
-static bool has_only(const char *text, size_t size, const char *others)
+static bool has_only_key_characters(const char *text, size_t size, const char *others)
 {
     for (size_t i = 0; i < size; i++) {
         if (!is_letter(text[i]) && strchr(others, text[i]) == NULL)
@@ -44,7 +44,7 @@ bool domi_kv_is_pattern(const char *text)
 {
     size_t size = length_of(text);
 
-    return size <= DOMUS_NATS_KV_KEY_MAX && has_only(text, size, "/=.*>") &&
+    return size <= DOMUS_NATS_KV_KEY_MAX && has_only_key_characters(text, size, "/=.*>") &&
            domi_js_is_subject(text, size, true);
 }
 
@@ -52,7 +52,7 @@ int domus_nats_kv_check_key(const char *key)
 {
     size_t size = length_of(key);
 
-    if (size > DOMUS_NATS_KV_KEY_MAX || !has_only(key, size, "/=.") ||
+    if (size > DOMUS_NATS_KV_KEY_MAX || !has_only_key_characters(key, size, "/=.") ||
         !domi_js_is_subject(key, size, false))
         return -EINVAL;
     return 0;

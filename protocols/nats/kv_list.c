@@ -25,7 +25,8 @@ static uint64_t hash_of(uint64_t seed, const char *key, uint32_t size)
 }
 
 /* The slot of a key: that in which it is, or a free one, in which there is 0. */
-static uint32_t *find(const domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
+static uint32_t *find_slot_of_key(const domi_kv_keys *keys, uint64_t seed, const char *key,
+                                  uint32_t size)
 {
     uint32_t mask = keys->slots_count - 1;
     uint32_t at = (uint32_t)hash_of(seed, key, size) & mask;
@@ -49,7 +50,7 @@ static int grow_table(domi_kv_keys *keys, uint64_t seed)
         return -ENOMEM;
     for (uint32_t at = 0; at < keys->size;) {
         uint32_t size = (unsigned char)keys->bytes[at + 1];
-        *find(&grown, seed, keys->bytes + at + HEAD, size) = at + HEAD;
+        *find_slot_of_key(&grown, seed, keys->bytes + at + HEAD, size) = at + HEAD;
         at += HEAD + size;
     }
     free(keys->slots);
@@ -75,7 +76,7 @@ static int grow_bytes(domi_kv_keys *keys, uint32_t size)
 }
 
 /* Add a key that is not there. Returns 0; -E2BIG; -ENOMEM. */
-static int add(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
+static int add_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
 {
     if (keys->count == DOMUS_NATS_KV_KEYS_MAX ||
         keys->size - keys->count + size + 1 > DOMUS_NATS_KV_KEYS_BYTES) /* as a list has them */
@@ -89,7 +90,7 @@ static int add(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size
     at[0] = 1;
     at[1] = (char)size;
     memcpy(at + HEAD, key, size);
-    *find(keys, seed, key, size) = keys->size + HEAD;
+    *find_slot_of_key(keys, seed, key, size) = keys->size + HEAD;
     keys->size += HEAD + size;
     keys->count++;
     return 0;
@@ -100,13 +101,13 @@ int domi_kv_add_to_list(domi_kv_watch *watch, const domus_nats_kv_entry *entry)
     domi_kv_keys *keys = &watch->keys;
     domus_slice key = domus_nats_kv_key(entry);
     const char *data = domus_slice_data(key);
-    uint32_t at = keys->count != 0 ? *find(keys, watch->seed, data, key.size) : 0;
+    uint32_t at = keys->count != 0 ? *find_slot_of_key(keys, watch->seed, data, key.size) : 0;
     bool has_value = entry->operation == DOMUS_NATS_KV_PUT;
 
     watch->met += at == 0;
     if (at != 0)
         keys->bytes[at - HEAD] = has_value;
-    return at == 0 && has_value ? add(keys, watch->seed, data, key.size) : 0;
+    return at == 0 && has_value ? add_key(keys, watch->seed, data, key.size) : 0;
 }
 
 void domi_kv_drop_list(domi_kv_watch *watch)

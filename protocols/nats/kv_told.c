@@ -14,7 +14,7 @@
 #define MORE 1024u /* messages beyond those that a round had to deliver */
 
 /* Go on after the watcher has refused a notice. Returns `error`. */
-static int refused(domus_stack *stack, domi_kv_watch *watch, int error)
+static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     if (error == -ESTALE) {
         domi_kv_end_round(stack, watch);
@@ -40,28 +40,29 @@ int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch)
     if (error == 0)
         watch->is_initial_told = true;
     else
-        (void)refused(stack, watch, error);
+        (void)handle_refused_notice(stack, watch, error);
     return 0;
 }
 
 /* Tell an entry to the watcher. Returns 0; an error after which the round has ended. */
-static int tell(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
+static int tell_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
+                                 domus_nats_kv_entry *entry)
 {
     entry->tag = watch->options.tag;
     entry->initial = !watch->is_initial_told;
     int error = domus_slice_keep(entry->bytes, &entry->bytes);
     if (error != 0)
-        return refused(stack, watch, error);
+        return handle_refused_notice(stack, watch, error);
     error = domus_notice(stack, watch->options.to, &domus_nats_kv_entry_type, entry);
     if (error != 0) {
         domus_slice_free(entry->bytes);
-        return refused(stack, watch, error);
+        return handle_refused_notice(stack, watch, error);
     }
     return 0;
 }
 
-/* Pass an entry on, if it is wanted. Returns as tell(). */
-static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
+/* Pass an entry on, if it is wanted. Returns as tell_entry_to_watcher(). */
+static int pass_entry_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
 {
     if (watch->is_list) {
         int error = domi_kv_add_to_list(watch, entry);
@@ -71,12 +72,12 @@ static int pass_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry
     }
     if (watch->options.ignore_deletes && entry->operation != DOMUS_NATS_KV_PUT)
         return 0;
-    return tell(stack, watch, entry);
+    return tell_entry_to_watcher(stack, watch, entry);
 }
 
 /* Whether as many entries have come as were there, or so many that some of these have gone. While
  * keys change nats-server 2.9 says too early that none is pending. */
-static bool has_met_all(const domi_kv_watch *watch)
+static bool has_met_all_entries(const domi_kv_watch *watch)
 {
     return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
 }
@@ -101,13 +102,13 @@ static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats
     /* nats-server 2.9 delivers the newest of each key and then what follows, where it may begin
      * with the last one again */
     if (place.sequence != watch->last) {
-        if (wrong == 0 && pass_on(stack, watch, &entry) != 0)
+        if (wrong == 0 && pass_entry_on(stack, watch, &entry) != 0)
             return 0;
         watch->last = place.sequence;
         watch->met += !watch->is_list;
         watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     }
-    if (place.pending == 0 && !watch->is_initial_told && has_met_all(watch))
+    if (place.pending == 0 && !watch->is_initial_told && has_met_all_entries(watch))
         return domi_kv_tell_initial(stack, watch);
     return 0;
 }

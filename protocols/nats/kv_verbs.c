@@ -26,8 +26,9 @@ int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key
 }
 
 /* Ask for a change. `value` is copied. */
-static int change(domus_stack *stack, domus_address bucket, const char *key, const void *value,
-                  size_t size, domus_nats_kv_put *put, uint64_t timeout_ns, domus_resumed *then)
+static int ask_for_change(domus_stack *stack, domus_address bucket, const char *key,
+                          const void *value, size_t size, domus_nats_kv_put *put,
+                          uint64_t timeout_ns, domus_resumed *then)
 {
     int error = set_key(put->key, key);
 
@@ -46,7 +47,7 @@ int domus_nats_kv_write(domus_stack *stack, domus_address bucket, const char *ke
 {
     domus_nats_kv_put put = {.operation = DOMUS_NATS_KV_PUT};
 
-    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_create(domus_stack *stack, domus_address bucket, const char *key,
@@ -54,7 +55,7 @@ int domus_nats_kv_create(domus_stack *stack, domus_address bucket, const char *k
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_NONE};
 
-    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *key,
@@ -63,13 +64,13 @@ int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *k
 {
     domus_nats_kv_put put = {.condition = DOMUS_NATS_KV_IF_REVISION, .revision = revision};
 
-    return change(stack, bucket, key, value, size, &put, timeout_ns, then);
+    return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
 /* Ask for a delete or purge. */
-static int take_away(domus_stack *stack, domus_address bucket, const char *key,
-                     domus_nats_kv_operation operation, uint64_t revision, uint64_t timeout_ns,
-                     domus_resumed *then)
+static int ask_for_removal(domus_stack *stack, domus_address bucket, const char *key,
+                           domus_nats_kv_operation operation, uint64_t revision,
+                           uint64_t timeout_ns, domus_resumed *then)
 {
     domus_nats_kv_put put = {
         .operation = (uint8_t)operation,
@@ -77,17 +78,17 @@ static int take_away(domus_stack *stack, domus_address bucket, const char *key,
         .revision = revision,
     };
 
-    return change(stack, bucket, key, NULL, 0, &put, timeout_ns, then);
+    return ask_for_change(stack, bucket, key, NULL, 0, &put, timeout_ns, then);
 }
 
 int domus_nats_kv_delete(domus_stack *stack, domus_address bucket, const char *key,
                          uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
 {
-    return take_away(stack, bucket, key, DOMUS_NATS_KV_DELETE, revision, timeout_ns, then);
+    return ask_for_removal(stack, bucket, key, DOMUS_NATS_KV_DELETE, revision, timeout_ns, then);
 }
 
 int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, const char *key,
                         uint64_t revision, uint64_t timeout_ns, domus_resumed *then)
 {
-    return take_away(stack, bucket, key, DOMUS_NATS_KV_PURGE, revision, timeout_ns, then);
+    return ask_for_removal(stack, bucket, key, DOMUS_NATS_KV_PURGE, revision, timeout_ns, then);
 }

@@ -34,7 +34,7 @@ static int on_unasked(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Begin the first round. */
-static int begin(domus_stack *stack, domi_kv_watch *watch)
+static int begin_first_round(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_watch *options = &watch->options;
 
@@ -64,7 +64,7 @@ static int on_watch(domus_stack *stack, void *self, const void *payload)
     int error = domus_watch_actor(stack, watch->options.to, NULL);
     if (error != 0)
         return domi_kv_give_up(stack, watch, error);
-    return begin(stack, watch);
+    return begin_first_round(stack, watch);
 }
 
 static int on_list(domus_stack *stack, void *self, const void *payload)
@@ -75,7 +75,7 @@ static int on_list(domus_stack *stack, void *self, const void *payload)
     watch->is_list = true;
     watch->options = (domus_nats_kv_watch){.no_values = true};
     memcpy(watch->options.pattern, keys->pattern, sizeof keys->pattern);
-    return begin(stack, watch);
+    return begin_first_round(stack, watch);
 }
 
 /* Let the message at hand wait until the consumer is made. One that cannot, and one beyond the
@@ -101,7 +101,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Begin a round when its time has come, or when the watcher has room again. */
-static int on_again(domus_stack *stack, void *self, const void *payload)
+static int begin_round_again(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
 
@@ -115,10 +115,10 @@ static int on_room(domus_stack *stack, void *self, const void *payload)
 
     if (down->reason != 0)
         return domus_stop(stack, domus_self(stack));
-    return on_again(stack, self, payload);
+    return begin_round_again(stack, self, payload);
 }
 
-static int on_down(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
 
@@ -153,9 +153,9 @@ static const domus_on rows[] = {
     {.type = &domus_nats_kv_keys_type, .handle = on_list},
     {.type = &unasked_type, .handle = on_unasked},
     {.type = &beat_type, .handle = on_beat},
-    {.type = &domi_kv_again_type, .handle = on_again},
+    {.type = &domi_kv_again_type, .handle = begin_round_again},
     {.type = &domus_room_type, .handle = on_room},
-    {.type = &domus_down_type, .handle = on_down},
+    {.type = &domus_down_type, .handle = handle_ended_actor},
     {.type = NULL},
 };
 

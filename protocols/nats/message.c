@@ -51,7 +51,7 @@ static uint32_t next_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret
 }
 
 /* Make a slice of bytes that lie in this one, without spaces around them. */
-static domus_slice trimmed(domus_slice headers, const char *begin, const char *end)
+static domus_slice make_trimmed_slice(domus_slice headers, const char *begin, const char *end)
 {
     while (begin != end && (*begin == ' ' || *begin == '\t'))
         begin++;
@@ -75,8 +75,8 @@ int domus_nats_header_next(const domus_nats_message *message, uint32_t *from, do
         const char *colon = line.size != 0 ? memchr(line.data, ':', line.size) : NULL;
         if (colon == NULL)
             continue;
-        *ret_name = trimmed(headers, line.data, colon);
-        *ret_value = trimmed(headers, colon + 1, line.data + line.size);
+        *ret_name = make_trimmed_slice(headers, line.data, colon);
+        *ret_value = make_trimmed_slice(headers, colon + 1, line.data + line.size);
         return 0;
     }
     return -ENOENT;
@@ -107,7 +107,7 @@ domus_slice domus_nats_description(const domus_nats_message *message)
     (void)next_line(headers, 0, &line);
     if (message->status == 0 || line.size < FIRST_SIZE + 4)
         return domi_nats_no_slice();
-    return trimmed(headers, line.data + FIRST_SIZE + 4, line.data + line.size);
+    return make_trimmed_slice(headers, line.data + FIRST_SIZE + 4, line.data + line.size);
 }
 
 void domi_nats_print(char *text, size_t room, domi_nats_bytes bytes)

@@ -20,7 +20,7 @@ static const char base32[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* The checksum of XMODEM: CRC-16 with the polynomial 0x1021. */
-static uint16_t checksum(const uint8_t *bytes, size_t size)
+static uint16_t checksum_of(const uint8_t *bytes, size_t size)
 {
     uint32_t crc = 0;
 
@@ -83,7 +83,7 @@ static int read_seed(const char *seed, uint8_t key[KEY_BYTES])
         uint16_t sum = (uint16_t)(bytes[SEED_BYTES - 2] | bytes[SEED_BYTES - 1] << 8);
         uint32_t whose = (bytes[0] & 7u) << 5 | bytes[1] >> 3;
         if ((bytes[0] & 0xf8u) == PREFIX_SEED && whose == PREFIX_USER && (bytes[1] & 7u) == 0 &&
-            sum == checksum(bytes, SEED_BYTES - 2)) {
+            sum == checksum_of(bytes, SEED_BYTES - 2)) {
             memcpy(key, bytes + 2, KEY_BYTES);
             error = 0;
         }
@@ -98,14 +98,15 @@ static void write_public_key(const uint8_t key[KEY_BYTES], char text[DOMUS_NATS_
 
     bytes[0] = PREFIX_USER;
     memcpy(bytes + 1, key, KEY_BYTES);
-    uint16_t sum = checksum(bytes, 1 + KEY_BYTES);
+    uint16_t sum = checksum_of(bytes, 1 + KEY_BYTES);
     bytes[1 + KEY_BYTES] = (uint8_t)sum;
     bytes[2 + KEY_BYTES] = (uint8_t)(sum >> 8);
     write_digits(bytes, sizeof bytes, 5, base32, text);
 }
 
 /* Sign by a key. Returns 0; -ENOMEM. */
-static int sign(EVP_PKEY *pair, const void *data, size_t size, char text[DOMUS_NATS_SIGNATURE_SIZE])
+static int sign_data(EVP_PKEY *pair, const void *data, size_t size,
+                     char text[DOMUS_NATS_SIGNATURE_SIZE])
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     uint8_t signature[SIGNATURE];
@@ -136,7 +137,7 @@ int domus_nats_sign(const char *seed, const void *data, size_t size,
     if (error == 0 && EVP_PKEY_get_raw_public_key(pair, public_bytes, &public_size) != 1)
         error = -ENOMEM;
     if (error == 0 && signature != NULL)
-        error = sign(pair, data, size, signature);
+        error = sign_data(pair, data, size, signature);
     if (error == 0)
         write_public_key(public_bytes, public_key);
     EVP_PKEY_free(pair);

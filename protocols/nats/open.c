@@ -86,7 +86,7 @@ static uint64_t value_of(uint64_t value, uint64_t preset)
 }
 
 /* Put the defaults where the options have 0. */
-static void resolve(domus_nats_options *options)
+static void fill_in_defaults(domus_nats_options *options)
 {
     options->inflight_max = (uint32_t)value_of(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
     options->subscriptions_max =
@@ -154,7 +154,7 @@ static int read_channel_options(domus_stack *stack, const domus_nats_options *op
 }
 
 /* Take a secret number for the inbox, and one for the order of servers. */
-static int seed(domi_nats_client *client, uint64_t given)
+static int draw_secrets(domi_nats_client *client, uint64_t given)
 {
     static const char characters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AB";
@@ -175,19 +175,20 @@ static int seed(domi_nats_client *client, uint64_t given)
 }
 
 /* Clear a client, and give it the options. Returns whether their numbers are right. */
-static bool begin(const domus_nats_options *options, domi_nats_client *client)
+static bool begin_client(const domus_nats_options *options, domi_nats_client *client)
 {
     memset(client, 0, sizeof *client);
     client->options = *options;
-    resolve(&client->options);
+    fill_in_defaults(&client->options);
     return are_right(&client->options);
 }
 
-static int prepare(domus_stack *stack, const domus_nats_options *options, domi_nats_client *client)
+static int prepare_client(domus_stack *stack, const domus_nats_options *options,
+                          domi_nats_client *client)
 {
     const char *wrong;
 
-    if (!begin(options, client))
+    if (!begin_client(options, client))
         return -EINVAL;
     int error = check_who(options);
     if (error == 0)
@@ -199,7 +200,7 @@ static int prepare(domus_stack *stack, const domus_nats_options *options, domi_n
     if (error == 0)
         error = read_channel_options(stack, options, client);
     if (error == 0)
-        error = seed(client, options->seed);
+        error = draw_secrets(client, options->seed);
     client->options.servers = client->options.name = client->options.user = NULL;
     client->options.password = client->options.token = client->options.nkey_seed = NULL;
     client->options.jwt = NULL;
@@ -223,7 +224,7 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
                          size_t size)
 {
     const char *wrong = "", *field = "options", *reason = "a number is out of its range";
-    int result = begin(options, client) ? 0 : -EINVAL;
+    int result = begin_client(options, client) ? 0 : -EINVAL;
 
     if (result == 0 && (result = check_who(options)) != 0) {
         field = result == -EBADMSG ? "nkey_seed" : "user";
@@ -266,7 +267,7 @@ int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
 
     if (options == NULL)
         return -EINVAL;
-    int error = prepare(stack, options, &client);
+    int error = prepare_client(stack, options, &client);
     if (error == 0)
         error = domus_spawn(stack, &domi_nats_client_behaviour, &client, ret_client);
     explicit_bzero(&client, sizeof client);

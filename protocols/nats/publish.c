@@ -41,8 +41,8 @@ bool domi_nats_is_whole(const domus_nats_publish *publish)
 }
 
 /* Put a copy of bytes into the message, if there is room; otherwise into a slice. */
-static int put(domus_nats_publish *publish, const void *data, size_t size, domus_slice *slice,
-               uint8_t *at, uint8_t *inline_size)
+static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size_t size,
+                             domus_slice *slice, uint8_t *at, uint8_t *inline_size)
 {
     if (publish->used <= DOMUS_NATS_INLINE && size <= DOMUS_NATS_INLINE - publish->used) {
         if (size != 0)
@@ -59,8 +59,8 @@ static int set_subject(domus_nats_publish *publish, domi_nats_bytes subject)
 {
     if (!domi_nats_is_subject(subject))
         return -EINVAL;
-    return put(publish, subject.data, subject.size, &publish->subject, &publish->subject_at,
-               &publish->subject_size);
+    return put_copy_of_bytes(publish, subject.data, subject.size, &publish->subject,
+                             &publish->subject_at, &publish->subject_size);
 }
 
 static domi_nats_bytes text_of(const char *text)
@@ -81,14 +81,14 @@ int domus_nats_set_reply(domus_nats_publish *publish, const char *reply)
 
     if (!domi_nats_is_subject(bytes))
         return -EINVAL;
-    return put(publish, bytes.data, bytes.size, &publish->reply, &publish->reply_at,
-               &publish->reply_size);
+    return put_copy_of_bytes(publish, bytes.data, bytes.size, &publish->reply, &publish->reply_at,
+                             &publish->reply_size);
 }
 
 int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t size)
 {
-    return put(publish, data, size, &publish->payload, &publish->payload_at,
-               &publish->payload_size);
+    return put_copy_of_bytes(publish, data, size, &publish->payload, &publish->payload_at,
+                             &publish->payload_size);
 }
 
 int domus_nats_set_reply_of(domus_nats_publish *publish, const domus_nats_message *message)

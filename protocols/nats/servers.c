@@ -152,8 +152,8 @@ uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
 }
 
 /* Leave a server out for a time. */
-static void leave_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
-                      bool is_longest)
+static void leave_server_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
+                             bool is_longest)
 {
     uint64_t time_ns = client->options.backoff_min_ns;
     uint64_t most_ns = client->options.backoff_max_ns;
@@ -176,7 +176,7 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
     if (!client->was_ready)
         client->counted.failures++;
     if (!has_lived)
-        leave_out(client, server, now_ns, error == -EACCES);
+        leave_server_out(client, server, now_ns, error == -EACCES);
     else
         server->failures = 0;
     if (client->is_lame && client->servers_count > 1) /* it closes a while after it has said so */
@@ -194,7 +194,7 @@ uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_n
 
 /* Choose a server by chance of those that are not left out. Returns DOMI_NATS_NONE if all are, and
  * until when. */
-static uint32_t choose(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
+static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
 {
     uint32_t chosen = DOMI_NATS_NONE, there = 0;
 
@@ -214,7 +214,7 @@ static uint32_t choose(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_
 /* --- connecting ------------------------------------------------------------------------------- */
 
 /* Let the client connect after this time. */
-static void arm(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
+static void arm_connect(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
 {
     client->phase = DOMI_NATS_IDLE;
     client->connect_ns = domus_now_ns(stack) + delay_ns;
@@ -223,12 +223,12 @@ static void arm(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
 }
 
 /* This attempt has failed before there was a connection. */
-static void fail(domus_stack *stack, domi_nats_client *client, int error)
+static void fail_connect(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->was_ready = false;
     domi_nats_blame(client, domus_now_ns(stack), error);
     domi_nats_report(stack, client, DOMUS_NATS_FAILED, error, client->servers[client->server].text);
-    arm(stack, client, 0);
+    arm_connect(stack, client, 0);
 }
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
@@ -238,7 +238,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (answer->error == -ECANCELED) /* the client stops */
         return 0;
     if (answer->error != 0) {
-        fail(stack, client, answer->error);
+        fail_connect(stack, client, answer->error);
         return 0;
     }
     const domus_connected *connected = answer->payload;
@@ -250,7 +250,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
                     &epoch, NULL) != 0) {
         /* nobody would tell of its end */
         (void)domus_stop(stack, client->connection);
-        fail(stack, client, -ENOMEM);
+        fail_connect(stack, client, -ENOMEM);
     }
     return 0;
 }
@@ -272,10 +272,10 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
         .channel = &client->channel_options,
         .front = client->options.tls_first ? client->options.front : NULL};
     uint64_t now_ns = domus_now_ns(stack), until_ns;
-    uint32_t server = choose(client, now_ns, &until_ns);
+    uint32_t server = choose_server(client, now_ns, &until_ns);
 
     if (server == DOMI_NATS_NONE) {
-        arm(stack, client, until_ns - now_ns);
+        arm_connect(stack, client, until_ns - now_ns);
         return 0;
     }
     client->server = server;
@@ -288,7 +288,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     client->begun_ns = now_ns;
     int result = domus_connect(stack, client->servers[server].text, &options, on_connected);
     if (result < 0) {
-        fail(stack, client, result);
+        fail_connect(stack, client, result);
         return 0;
     }
     return result;

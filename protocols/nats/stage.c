@@ -12,7 +12,7 @@
 #define HEADERS_LEAST 16u
 #define PAYLOAD_LEAST 1024u
 
-static bool is_within(uint32_t value, uint32_t least, uint32_t most)
+static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
 {
     return value == 0 || (value >= least && value <= most);
 }
@@ -29,10 +29,11 @@ static int check_nats(const void *options_)
     if (options == NULL)
         return 0;
     uint32_t payload_max = value_of(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
-    bool is_right = is_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
-                    is_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
-                    is_within(options->payload_max, PAYLOAD_LEAST, DOMUS_NATS_PAYLOAD_LIMIT) &&
-                    is_within(options->headers_max, HEADERS_LEAST, payload_max);
+    bool is_right =
+        is_zero_or_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
+        is_zero_or_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
+        is_zero_or_within(options->payload_max, PAYLOAD_LEAST, DOMUS_NATS_PAYLOAD_LIMIT) &&
+        is_zero_or_within(options->headers_max, HEADERS_LEAST, payload_max);
     return is_right ? 0 : -EINVAL;
 }
 

@@ -76,7 +76,7 @@ static uint64_t number_of(const domi_nats_client *client, uint32_t place)
 }
 
 /* Returns the subscription with this number, which has not ended; NULL: there is none. */
-static domi_nats_subscription *find(domi_nats_client *client, uint64_t number)
+static domi_nats_subscription *find_subscription(domi_nats_client *client, uint64_t number)
 {
     uint64_t place = number & ((1u << PLACE_BITS) - 1);
 
@@ -95,7 +95,7 @@ static uint32_t place_of(const domi_nats_client *client, const domi_nats_subscri
 }
 
 /* Free the place of a subscription that has ended. Only the client does. */
-static void release(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static void release_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
     uint32_t *at = owner_of(client, ended->to);
@@ -112,24 +112,24 @@ static void release(domus_stack *stack, domi_nats_client *client, uint32_t place
 }
 
 /* Free what has ended in turns of the channel. */
-static void tidy(domus_stack *stack, domi_nats_client *client)
+static void release_ended_subscriptions(domus_stack *stack, domi_nats_client *client)
 {
     while (client->finished != DOMI_NATS_NONE) {
         uint32_t place = client->finished;
         client->finished = client->subscriptions[place].next;
-        release(stack, client, place);
+        release_subscription(stack, client, place);
     }
 }
 
 int domi_nats_on_tidy(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    tidy(stack, self);
+    release_ended_subscriptions(stack, self);
     return 0;
 }
 
 /* End a subscription in a turn of the channel. */
-static void finish(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static void finish_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
 
@@ -155,7 +155,7 @@ static int tell_messages_max(domus_stack *stack, domi_nats_client *client, uint3
 }
 
 /* Tell the server of a subscription. */
-static int tell(domus_stack *stack, domi_nats_client *client, uint32_t place)
+static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_sub sub = {.number = number_of(client, place),
@@ -178,8 +178,9 @@ static bool is_told(const domi_nats_client *client, uint32_t place)
 int domi_nats_renew(domus_stack *stack, domi_nats_client *client)
 {
     const domi_nats_subscription *next = &client->subscriptions[client->renewed];
-    int error =
-        next->subject != NULL && !next->is_finished ? tell(stack, client, client->renewed) : 0;
+    int error = next->subject != NULL && !next->is_finished
+                    ? tell_server_of_subscription(stack, client, client->renewed)
+                    : 0;
 
     client->renewed += error == 0;
     return error;
@@ -216,8 +217,8 @@ static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscript
 }
 
 /* Make the subscription of the ask at hand. Returns 0, or an error. */
-static int subscribe_at(domus_stack *stack, domi_nats_client *client,
-                        const domus_nats_subscribe *subscribe, uint64_t *ret_number)
+static int make_subscription(domus_stack *stack, domi_nats_client *client,
+                             const domus_nats_subscribe *subscribe, uint64_t *ret_number)
 {
     domi_nats_subscription made = {
         .to = subscribe->to, .tag = subscribe->tag, .messages_max = subscribe->messages_max};
@@ -253,7 +254,7 @@ static int subscribe_at(domus_stack *stack, domi_nats_client *client,
     /* the others before it have to be renewed first */
     if (domi_nats_is_ready(client) && client->renewed == place)
         client->renewed++;
-    if (is_told(client, place) && tell(stack, client, place) != 0)
+    if (is_told(client, place) && tell_server_of_subscription(stack, client, place) != 0)
         (void)domus_channel_reset(stack, client->channel, -ENOBUFS);
     return 0;
 }
@@ -263,9 +264,9 @@ int domi_nats_on_subscribe(domus_stack *stack, void *self, const void *payload)
     domi_nats_client *client = self;
     domus_nats_subscription subscription = {.number = 0};
 
-    tidy(stack, client);
-    int error =
-        client->draining ? -ESHUTDOWN : subscribe_at(stack, client, payload, &subscription.number);
+    release_ended_subscriptions(stack, client);
+    int error = client->draining ? -ESHUTDOWN
+                                 : make_subscription(stack, client, payload, &subscription.number);
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
     (void)domus_reply(stack, &domus_nats_subscription_type, &subscription);
@@ -276,7 +277,7 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
 {
     domi_nats_client *client = self;
     const domus_nats_unsubscribe *unsubscribe = payload;
-    domi_nats_subscription *subscription = find(client, unsubscribe->number);
+    domi_nats_subscription *subscription = find_subscription(client, unsubscribe->number);
 
     if (subscription == NULL) {
         (void)domus_fail(stack, -ENOENT);
@@ -290,7 +291,7 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
             error = tell_messages_max(stack, client, place);
     } else {
         error = domi_nats_tell_end(stack, client, place);
-        release(stack, client, place);
+        release_subscription(stack, client, place);
     }
     if (error != 0 && client->channel != NULL) /* the server must not go on */
         (void)domus_channel_reset(stack, client->channel, error);
@@ -300,7 +301,7 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
 
 void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_address who)
 {
-    tidy(stack, client);
+    release_ended_subscriptions(stack, client);
     if (client->places == 0)
         return;
     uint32_t place = *owner_of(client, who);
@@ -309,7 +310,7 @@ void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_
         uint32_t next = subscription->of_owner;
         if (domus_address_equals(subscription->to, who)) {
             (void)domi_nats_tell_end(stack, client, place);
-            release(stack, client, place);
+            release_subscription(stack, client, place);
         }
         place = next;
     }
@@ -328,7 +329,7 @@ void domi_nats_drop_subscriptions(domi_nats_client *client)
 int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
                       const domus_nats_message *message)
 {
-    domi_nats_subscription *subscription = find(client, message->subscription);
+    domi_nats_subscription *subscription = find_subscription(client, message->subscription);
     domus_message *passed;
 
     if (subscription == NULL) {
@@ -346,6 +347,6 @@ int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
     }
     client->counted.lost += error != 0;
     if (subscription->messages_max != 0 && subscription->delivered >= subscription->messages_max)
-        finish(stack, client, place_of(client, subscription));
+        finish_subscription(stack, client, place_of(client, subscription));
     return 0;
 }

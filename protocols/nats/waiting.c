@@ -18,8 +18,8 @@ static_assert(sizeof(domi_nats_waiting) <= MESSAGE_BYTES + 16, "the bound of mem
 /* --- the row ---------------------------------------------------------------------------------- */
 
 /* Make a place at the end of the row. Returns 0; -ENOBUFS; -ENOMEM. */
-static int put(domi_nats_client *client, uint64_t bytes, bool is_ask,
-               domi_nats_waiting **ret_waiting)
+static int put_at_end_of_row(domi_nats_client *client, uint64_t bytes, bool is_ask,
+                             domi_nats_waiting **ret_waiting)
 {
     bytes += MESSAGE_BYTES;
     if (bytes > client->options.buffer_max ||
@@ -53,7 +53,7 @@ static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
 }
 
 /* Take a message out of the row, and free it. */
-static void drop(domi_nats_client *client, domi_nats_waiting *waiting)
+static void drop_waiting(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before = waiting->next;
     if (waiting->next != NULL)
@@ -86,7 +86,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
 
     if (error != 0)
         return error;
-    error = put(client, bytes, false, &waiting);
+    error = put_at_end_of_row(client, bytes, false, &waiting);
     if (error != 0) {
         domus_nats_publish owned = *publish;
         domus_nats_publish_free(&owned);
@@ -98,7 +98,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
 }
 
 /* Let the asks that wait be looked at when the time of this one is over. */
-static void arm(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
+static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -117,7 +117,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
                             uint64_t deadline_ns, uint64_t bytes)
 {
     domi_nats_waiting *waiting;
-    int error = put(client, bytes, true, &waiting);
+    int error = put_at_end_of_row(client, bytes, true, &waiting);
 
     if (error != 0) {
         client->counted.refused++;
@@ -132,7 +132,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
     *client->end_of_asks = waiting;
     client->end_of_asks = &waiting->next_ask;
     client->waiting_asks++;
-    arm(stack, client, waiting->deadline_ns);
+    arm_timeout(stack, client, waiting->deadline_ns);
     domi_nats_wake_pump(stack, client);
     return 0;
 }
@@ -149,26 +149,26 @@ int domi_nats_on_look_at_waiting(domus_stack *stack, void *self, const void *pay
         next = waiting->next_ask;
         if (waiting->deadline_ns <= now_ns) {
             (void)domus_kept_fail(stack, waiting->kept, -ETIMEDOUT);
-            drop(client, waiting);
+            drop_waiting(client, waiting);
         } else if (waiting->deadline_ns < next_ns) {
             next_ns = waiting->deadline_ns;
         }
     }
     if (next_ns != UINT64_MAX)
-        arm(stack, client, next_ns);
+        arm_timeout(stack, client, next_ns);
     return 0;
 }
 
 void domi_nats_drop_waiting(domi_nats_client *client)
 {
     while (client->first != NULL)
-        drop(client, client->first);
+        drop_waiting(client, client->first);
 }
 
 /* --- the pump --------------------------------------------------------------------------------- */
 
 /* Send the first one. Returns 0; an error when it cannot be sent now. */
-static int send_first(domus_stack *stack, domi_nats_client *client)
+static int send_first_waiting(domus_stack *stack, domi_nats_client *client)
 {
     domi_nats_waiting *waiting = client->first;
     int error;
@@ -188,7 +188,7 @@ static int send_first(domus_stack *stack, domi_nats_client *client)
             return error;
         client->counted.refused += error != 0;
     }
-    drop(client, waiting);
+    drop_waiting(client, waiting);
     return 0;
 }
 
@@ -201,7 +201,7 @@ static bool has_work(const domi_nats_client *client)
 static void send_some(domus_stack *stack, domi_nats_client *client)
 {
     while (domi_nats_is_ready(client) && has_work(client) && domi_nats_has_room(client)) {
-        int error = domi_nats_is_renewed(client) ? send_first(stack, client)
+        int error = domi_nats_is_renewed(client) ? send_first_waiting(stack, client)
                                                  : domi_nats_renew(stack, client);
         if (error != 0)
             break;

@@ -49,7 +49,8 @@ int domi_observe_begin(domus_stack *stack, const char *media, const char *encodi
 }
 
 /* Answer with bytes; `disposition` is a value of that field, or NULL. */
-static int answer(domus_stack *stack, const char *media, const char *disposition, domus_slice body)
+static int answer_with_bytes(domus_stack *stack, const char *media, const char *disposition,
+                             domus_slice body)
 {
     domus_http_response response = {.status = 200, .media = media, .body = body};
     domus_appender fields = {0};
@@ -67,7 +68,7 @@ static int answer(domus_stack *stack, const char *media, const char *disposition
 
 int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
 {
-    return answer(stack, media, NULL, body);
+    return answer_with_bytes(stack, media, NULL, body);
 }
 
 /* Letters, digits, and what a name of a file may have besides on any system. */
@@ -87,7 +88,7 @@ int domi_observe_answer_file(domus_stack *stack, const char *media, const char *
         *at = is_plain(*at) ? *at : '_';
     snprintf(disposition, sizeof disposition, "attachment; filename=\"%s-%ld.%s\"", name,
              (long)getpid(), suffix);
-    return answer(stack, media, disposition, body);
+    return answer_with_bytes(stack, media, disposition, body);
 }
 
 /* --- own pages -------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ static bool copy_text(domus_slice slice, char *text, size_t size)
 }
 
 /* Answer with a line that is made here. */
-static int say(domus_stack *stack, uint16_t status, const char *what, const char *text)
+static int answer_with_line(domus_stack *stack, uint16_t status, const char *what, const char *text)
 {
     domus_http_response response = {.status = status, .media = DOMI_OBSERVE_PLAIN};
     domus_appender line = {0};
@@ -114,9 +114,10 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
     if (!copy_text(request->body, value, sizeof value))
         return domi_observe_say(stack, 400, "the body has to be the value\n");
     if (!has_room(path, value))
-        return say(stack, 400, path, "this process may not have so many descriptors");
+        return answer_with_line(stack, 400, path, "this process may not have so many descriptors");
     if (take_level(path, value))
-        return say(stack, 200, path, value);
+        return answer_with_line(stack, 200, path, value);
     int result = domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
-    return result < 0 ? say(stack, status_of(result), path, error) : say(stack, 200, path, value);
+    return result < 0 ? answer_with_line(stack, status_of(result), path, error)
+                      : answer_with_line(stack, 200, path, value);
 }

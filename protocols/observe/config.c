@@ -40,7 +40,7 @@ static void free_handed(domi_handed *one)
     free(one);
 }
 
-static void note(void *texts, const domus_config_shown *one)
+static void note_shown_key(void *texts, const domus_config_shown *one)
 {
     (void)domus_append(texts, one->key, strlen(one->key) + 1);
     (void)domus_append(texts, one->value, strlen(one->value) + 1);
@@ -54,7 +54,7 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
     int error = -ENOMEM;
 
     if (one != NULL) {
-        walk(from, note, &texts);
+        walk(from, note_shown_key, &texts);
         error = domus_append_end(&texts, &one->slice);
     }
     if (error != 0) {
@@ -133,7 +133,7 @@ static void write_handed(struct writing *writing, const domus_config_shown *one)
     write_key(writing, &(domus_config_shown){one->key, value, is_changed ? "port" : one->origin});
 }
 
-static void write_all(struct writing *writing, const domi_handed *handed)
+static void write_handed_keys(struct writing *writing, const domi_handed *handed)
 {
     size_t at = 0;
 
@@ -191,7 +191,7 @@ int domi_observe_serve_config(domus_stack *stack, void *self, const void *payloa
     domi_observe_read_present(&now);
     (void)domus_append_text(&writing.json, "{\"keys\":[");
     if (handed != NULL) {
-        write_all(&writing, handed);
+        write_handed_keys(&writing, handed);
         write_unset(&writing, handed);
     } else {
         domus_config_show(&now.config, NULL, write_key, &writing);

@@ -30,14 +30,14 @@ bool domi_observe_wants_cpu(domus_slice query)
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-static bool is_over(void *cpu)
+static bool is_profile_over(void *cpu)
 {
     return atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed) ||
            atomic_load_explicit(((const domi_viewer_cpu *)cpu)->is_gone, memory_order_relaxed);
 }
 
 /* This is a domus_cpu_profile_write. */
-static int append(void *out, const char *text, size_t length)
+static int append_profile_text(void *out, const char *text, size_t length)
 {
     return domus_append(out, text, length);
 }
@@ -47,7 +47,7 @@ static int make_profile(void *cpu_)
     domi_viewer_cpu *cpu = cpu_;
     const domus_cpu_profile_options options = {.duration_ns = cpu->seconds * SECOND_NS,
                                                .frequency = cpu->frequency,
-                                               .is_over = is_over,
+                                               .is_over = is_profile_over,
                                                .context = cpu};
     domus_appender out = {.size_max = DOMUS_OBSERVE_CPU_BYTES};
     domus_cpu_profile *profile;
@@ -55,8 +55,8 @@ static int make_profile(void *cpu_)
 
     if (error != 0)
         return error;
-    error = cpu->is_svg ? domus_cpu_profile_write_svg(profile, append, &out)
-                        : domus_cpu_profile_write_folded(profile, append, &out);
+    error = cpu->is_svg ? domus_cpu_profile_write_svg(profile, append_profile_text, &out)
+                        : domus_cpu_profile_write_folded(profile, append_profile_text, &out);
     domus_cpu_profile_free(profile);
     if (error != 0) {
         domus_append_drop(&out);

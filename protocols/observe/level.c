@@ -24,7 +24,7 @@ const char *domi_observe_level_name(domus_profile_level level)
     return (size_t)level < WORDS ? words[level].name : "off";
 }
 
-static void set(domus_profile_level level)
+static void set_profile_level(domus_profile_level level)
 {
     (void)domus_system_set_profile_level(domi_observed.observed, level);
 }
@@ -33,14 +33,14 @@ void domi_observe_level_raise(void)
 {
     domi_observed.level_before = domus_system_profile_level(domi_observed.observed);
     domi_observed.is_raised = true;
-    set(DOMUS_PROFILE_SPANS);
+    set_profile_level(DOMUS_PROFILE_SPANS);
 }
 
 void domi_observe_level_put_back(void)
 {
     if (domi_observed.is_raised &&
         domus_system_profile_level(domi_observed.observed) == DOMUS_PROFILE_SPANS)
-        set(domi_observed.level_before);
+        set_profile_level(domi_observed.level_before);
     domi_observed.is_raised = false;
 }
 
@@ -58,7 +58,7 @@ int domi_observe_serve_level(domus_stack *stack, void *self, const void *payload
         if (domi_observed.is_raised)
             domi_observed.level_before = (domus_profile_level)i;
         else
-            set((domus_profile_level)i);
+            set_profile_level((domus_profile_level)i);
         return domi_observe_say(stack, 200, words[i].line);
     }
     return domi_observe_say(stack, 400, "level is off, counters, histograms or spans\n");

@@ -22,7 +22,7 @@ static uint32_t streams;
 /* --- places ----------------------------------------------------------------------------------- */
 
 /* Give a viewer a place. Returns whether there was one. */
-static bool enter(domi_viewer *viewer)
+static bool take_viewer_place(domi_viewer *viewer)
 {
     if (viewer->is_live || streams >= domi_live_streams_max())
         return false;
@@ -73,7 +73,7 @@ static int write_retry(domus_slice *ret_bytes)
 }
 
 /* The place is free again, also when the connection goes on, as it does after HEAD. */
-static int leave(domi_viewer *viewer, int error)
+static int free_viewer_place(domi_viewer *viewer, int error)
 {
     domi_live_leave(viewer);
     return error;
@@ -92,18 +92,18 @@ DOMUS_SEQUENCE(stream_live, struct stream)
     int error = 0;
 
     DOMUS_BEGIN;
-    if (!enter(self))
+    if (!take_viewer_place(self))
         return domi_observe_say(stack, 503, "too many viewers of /live\n");
     if (atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed)) {
-        (void)leave(self, 0);
+        (void)free_viewer_place(self, 0);
         return domi_observe_say(stack, 503, "the program stops\n");
     }
     DOMUS_AWAIT(domi_observe_begin(stack, DOMUS_HTTP_EVENTS, "identity", then));
     if (answer->error != 0 || (error = write_retry(&first)) != 0)
-        return leave(self, answer->error != 0 ? answer->error : error);
+        return free_viewer_place(self, answer->error != 0 ? answer->error : error);
     DOMUS_AWAIT(domus_reply_write(stack, first, then));
     if (answer->error != 0)
-        return leave(self, answer->error);
+        return free_viewer_place(self, answer->error);
     for (;;) {
         DOMUS_ASK(domi_observed.sampler, &domi_live_next_type, &frame->seen);
         error = take_tick(stack, frame, answer, &first);
@@ -112,11 +112,11 @@ DOMUS_SEQUENCE(stream_live, struct stream)
         DOMUS_AWAIT(domus_reply_write(stack, first, then));
         if (answer->error != 0) {
             domus_slice_free(frame->sample);
-            return leave(self, answer->error);
+            return free_viewer_place(self, answer->error);
         }
         DOMUS_AWAIT(domus_reply_write(stack, frame->sample, then));
         if (answer->error != 0)
-            return leave(self, answer->error);
+            return free_viewer_place(self, answer->error);
     }
     DOMUS_END;
 }

@@ -136,11 +136,11 @@ static int end_stream(domus_stack *stack, domi_viewer *viewer)
     return domus_reply_end(stack, NULL, NULL);
 }
 
-static domus_resumed go_on;
+static domus_resumed continue_following;
 
 /* Send what there is, or wait. When the port is closed, the viewer gets the last lines, and then
  * the end: it must not keep the program from ending. */
-static int send_more(domus_stack *stack, domi_viewer *viewer)
+static int send_lines_or_wait(domus_stack *stack, domi_viewer *viewer)
 {
     bool is_closing = atomic_load_explicit(&domi_observed.is_closing, memory_order_relaxed);
     domus_appender text = {0};
@@ -151,19 +151,19 @@ static int send_more(domus_stack *stack, domi_viewer *viewer)
     if (error != 0)
         return error;
     if (piece.size != 0)
-        return domus_reply_write(stack, piece, go_on);
+        return domus_reply_write(stack, piece, continue_following);
     domus_slice_free(piece);
     if (count == 0 && is_closing)
         return end_stream(stack, viewer);
-    return domus_sleep(stack, count == 0 ? TICK_NS : 0, go_on);
+    return domus_sleep(stack, count == 0 ? TICK_NS : 0, continue_following);
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_following(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_viewer *viewer = self;
 
     if (answer->error == 0)
-        return send_more(stack, viewer);
+        return send_lines_or_wait(stack, viewer);
     domi_observe_stop_following(&viewer->follow);
     return answer->error;
 }
@@ -182,7 +182,7 @@ static int begin_stream(domus_stack *stack, domi_viewer *viewer)
     int error = set_options(stack, &patient);
     if (error != 0)
         return error;
-    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, go_on);
+    int result = domi_observe_begin(stack, DOMI_OBSERVE_PLAIN, NULL, continue_following);
     if (result < 0)
         return result;
     viewer->follow.follows = true;

@@ -19,7 +19,7 @@
 /* --- families --------------------------------------------------------------------------------- */
 
 /* Returns whether a source counts a row. The kinds of sources are in the order of the words. */
-static bool counts(const domi_source *source, const domi_row *row)
+static bool counts_row(const domi_source *source, const domi_row *row)
 {
     return (int)source->kind <= (int)row->counted_by;
 }
@@ -31,7 +31,7 @@ static void write_row(domi_metrics *to, const domi_row *row, const domi_sources 
     domi_family_begin(to, row->name, row->is_gauge ? DOMI_GAUGE : DOMI_COUNTER, row->help);
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
-        if (!counts(source, row))
+        if (!counts_row(source, row))
             continue;
         domi_source_labels(source, labels);
         domi_sample_begin(to, row->name, row->is_gauge ? "" : "_total", labels);

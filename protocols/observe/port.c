@@ -84,7 +84,7 @@ static int check_mode(const domus_endpoint *at, char *error, size_t error_size)
     return -EINVAL;
 }
 
-static int check(const domus_config *config, char *error, size_t error_size)
+static int check_listen(const domus_config *config, char *error, size_t error_size)
 {
     const char *listen = config->observe.listen;
     domus_endpoint at;
@@ -109,8 +109,8 @@ static int check(const domus_config *config, char *error, size_t error_size)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-static void configure(const domus_config *observed, const domus_listener_config *listener,
-                      domus_config *ret_config)
+static void configure_port_system(const domus_config *observed,
+                                  const domus_listener_config *listener, domus_config *ret_config)
 {
     domus_config_init(ret_config);
     ret_config->system.threads = 1;
@@ -139,7 +139,7 @@ static void configure(const domus_config *observed, const domus_listener_config 
 
 /* Serve the port. A file that this makes is of mode 0600 from its beginning on, because it is made
  * with this mask, which all threads of the process share for that moment. */
-static int serve(domus_system *system, uint16_t *ret_port)
+static int serve_port(domus_system *system, uint16_t *ret_port)
 {
     const domus_serve_options options = {.listening = adopted};
     mode_t before = umask(0177);
@@ -163,15 +163,15 @@ static void note_file(const domus_endpoint *at)
 }
 
 /* Start the system of the port and serve it. Returns 0; a negative errno, and `error` says why. */
-static int start(domus_system *own, const domus_config *config, char *error, size_t error_size,
-                 uint16_t *ret_port)
+static int start_port_system(domus_system *own, const domus_config *config, char *error,
+                             size_t error_size, uint16_t *ret_port)
 {
     int result = domus_system_start(own);
 
     if (result == 0)
         result = domi_live_begin(own);
     if (result == 0)
-        result = serve(own, ret_port);
+        result = serve_port(own, ret_port);
     if (result == 0)
         return 0;
     const char *why = domus_system_error(own);
@@ -196,7 +196,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         *ret_port = 0;
         return 0;
     }
-    int result = check(config, error, error_size);
+    int result = check_listen(config, error, error_size);
     if (result == 0 && port.system != NULL) {
         snprintf(error, error_size, "observe.listen: this process has such a port already");
         result = -EALREADY;
@@ -212,11 +212,11 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     atomic_store_explicit(&domi_observed.is_closing, false, memory_order_relaxed);
     atomic_store_explicit(&domi_observed.has_log, false, memory_order_relaxed);
     atomic_store_explicit(&domi_observed.is_ending, false, memory_order_relaxed);
-    configure(config, &listener, &own_config);
+    configure_port_system(config, &listener, &own_config);
     result = domus_system_new(&own_config, error, error_size, &own);
     domi_observed.own = own;
     if (result == 0)
-        result = start(own, config, error, error_size, &number);
+        result = start_port_system(own, config, error, error_size, &number);
     if (result != 0) {
         domus_system_free(own);
         return result;
@@ -230,7 +230,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     return 0;
 }
 
-static void adopt(int listening, const domus_endpoint *at)
+static void adopt_listening_socket(int listening, const domus_endpoint *at)
 {
     adopted = listening;
     adopted_at = *at;
@@ -285,10 +285,10 @@ static void close_port(void *state)
     port.system = NULL;
 }
 
-const domus_observer domus_observe_front = {.check = check,
+const domus_observer domus_observe_front = {.check = check_listen,
                                             .open = open_port,
                                             .set_ready = set_ready,
                                             .close = close_port,
                                             .set_log = set_log,
                                             .set_config = set_config,
-                                            .adopt = adopt};
+                                            .adopt = adopt_listening_socket};

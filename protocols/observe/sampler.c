@@ -165,7 +165,7 @@ static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-static int take_next(domus_stack *stack, void *self, const void *payload)
+static int take_next_request(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t seen = ((const domi_live_next *)payload)->serial;
     struct sampler *sampler = self;
@@ -196,7 +196,7 @@ static int take_end(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_sampler(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
@@ -205,7 +205,7 @@ static int mount(domus_stack *stack, void *self)
     return sampler->waiting != NULL ? 0 : -ENOMEM;
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_sampler(domus_stack *stack, void *self)
 {
     struct sampler *sampler = self;
 
@@ -220,10 +220,10 @@ static void stop(domus_stack *stack, void *self)
 const domus_behaviour domi_live_sampler = {
     .name = "sampler",
     .state_size = sizeof(struct sampler),
-    .on = (const domus_on[]){{&domi_live_next_type, take_next, 0},
+    .on = (const domus_on[]){{&domi_live_next_type, take_next_request, 0},
                              {&tick_type, take_tick, 0},
                              {&domi_live_end_type, take_end, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = mount_sampler,
+    .on_stop = stop_sampler,
 };

@@ -22,7 +22,7 @@
  */
 
 /* Returns the path of a request without its first '/'; it is empty if it has another one. */
-static domus_slice name_in(const domus_http_request *request)
+static domus_slice name_of_set_in(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
     const char *data = domus_slice_data(path);
@@ -39,7 +39,7 @@ static bool is_name(domus_slice name, const char *of)
 
 bool domi_sets_have(domus_system *system, const domus_http_request *request)
 {
-    domus_slice name = name_in(request);
+    domus_slice name = name_of_set_in(request);
     const domus_figures_table *table;
 
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
@@ -50,7 +50,7 @@ bool domi_sets_have(domus_system *system, const domus_http_request *request)
 }
 
 /* Returns whether a table is the first one of its set. */
-static bool is_first(domus_system *system, uint32_t index, const char *set)
+static bool is_first_of_set(domus_system *system, uint32_t index, const char *set)
 {
     for (uint32_t i = 0; i < index; i++) {
         const domus_figures_table *table = domus_figures_at(system, i);
@@ -67,7 +67,7 @@ void domi_sets_write_names(domus_appender *json, domus_system *system)
 
     (void)domus_append_text(json, "[");
     for (uint32_t i = 0; (table = domus_figures_at(system, i)) != NULL; i++) {
-        if (!is_first(system, i, table->set))
+        if (!is_first_of_set(system, i, table->set))
             continue;
         (void)domus_append_text(json, "%s\"%s\"", comma, table->set);
         comma = ",";
@@ -199,6 +199,6 @@ int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload)
         return domi_observe_say(stack, 400,
                                 "from and count are numbers, count is 0..10000, and "
                                 "the name of a table has at most 31 bytes\n");
-    int error = write_set(domi_observed.observed, name_in(payload), &wanted, &text);
+    int error = write_set(domi_observed.observed, name_of_set_in(payload), &wanted, &text);
     return error != 0 ? error : domi_observe_answer(stack, "application/json", text);
 }

@@ -15,7 +15,7 @@
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Find the counts of a name. A search of all is enough, because there are few names. */
-static domus_behaviour_profile *find(const domi_sums *sums, const char *name)
+static domus_behaviour_profile *find_sum(const domi_sums *sums, const char *name)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
         if (strcmp(sums->each[i].name, name) == 0)
@@ -24,9 +24,9 @@ static domus_behaviour_profile *find(const domi_sums *sums, const char *name)
     return NULL;
 }
 
-static void add(domi_sums *sums, const domus_behaviour_profile *more)
+static void add_behaviour_counts(domi_sums *sums, const domus_behaviour_profile *more)
 {
-    domus_behaviour_profile *to = find(sums, more->name);
+    domus_behaviour_profile *to = find_sum(sums, more->name);
 
     if (to == NULL) {
         if (sums->count < NAMES_MAX)
@@ -43,10 +43,10 @@ static void add(domi_sums *sums, const domus_behaviour_profile *more)
     to->bytes += more->bytes;
 }
 
-static void add_all(domi_sums *sums, const domus_behaviour_profile *more, uint32_t count)
+static void add_all_counts(domi_sums *sums, const domus_behaviour_profile *more, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        add(sums, &more[i]);
+        add_behaviour_counts(sums, &more[i]);
 }
 
 int domi_sums_init(domus_system *system, domi_sums *ret_sums)
@@ -60,14 +60,14 @@ int domi_sums_init(domus_system *system, domi_sums *ret_sums)
         return -ENOMEM;
     for (uint32_t i = 0; i < domus_system_threads(system); i++) {
         if (domus_system_behaviours(system, i, place, NAMES_MAX, &count) == 0)
-            add_all(&sums, place, count);
+            add_all_counts(&sums, place, count);
     }
     if (domus_outside_behaviours(system, place, NAMES_MAX, &count) == 0)
-        add_all(&sums, place, count);
+        add_all_counts(&sums, place, count);
     for (size_t i = 0; i < config->pool_count; i++) {
         const domus_pool *pool = domus_outside_pool_find(system, config->pools[i].name);
         if (domus_pool_behaviours(pool, place, NAMES_MAX, &count) == 0)
-            add_all(&sums, place, count);
+            add_all_counts(&sums, place, count);
     }
     *ret_sums = sums;
     return 0;
@@ -83,14 +83,14 @@ void domi_sums_fini(domi_sums *sums)
 
 static bool has_changed(const domus_behaviour_profile *now, const domi_sums *before)
 {
-    const domus_behaviour_profile *old = before != NULL ? find(before, now->name) : NULL;
+    const domus_behaviour_profile *old = before != NULL ? find_sum(before, now->name) : NULL;
 
     return old == NULL || old->runs != now->runs || old->run_ns != now->run_ns ||
            old->messages != now->messages || old->failures != now->failures ||
            old->alive != now->alive || old->bytes != now->bytes;
 }
 
-static void write_one(domus_appender *json, const domus_behaviour_profile *one)
+static void write_one_sum(domus_appender *json, const domus_behaviour_profile *one)
 {
     (void)domus_append(json, "[", 1);
     domi_json_append_string(json, one->name);
@@ -122,7 +122,7 @@ void domi_sums_write(domus_appender *json, const domi_sums *sums, const domi_sum
     (void)domus_append(json, "[", 1);
     for (uint32_t i = 0; i < count && i < DOMI_SUMS_SHOWN; i++) {
         (void)domus_append(json, ",", i != 0);
-        write_one(json, changed[i]);
+        write_one_sum(json, changed[i]);
     }
     (void)domus_append(json, "]", 1);
 }

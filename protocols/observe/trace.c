@@ -23,7 +23,7 @@
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
 /* This is a domus_trace_sink. */
-static int append(void *out, const void *bytes, size_t length)
+static int append_trace_bytes(void *out, const void *bytes, size_t length)
 {
     return domus_append(out, bytes, length);
 }
@@ -33,7 +33,7 @@ static int append(void *out, const void *bytes, size_t length)
 static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
 {
     domus_appender out = {.size_max = DOMUS_OBSERVE_TRACE_BYTES};
-    int error = domus_trace_write(domi_observed.observed, since_ns, append, &out);
+    int error = domus_trace_write(domi_observed.observed, since_ns, append_trace_bytes, &out);
 
     if (error != 0) {
         domus_append_drop(&out);
@@ -87,7 +87,7 @@ static int take_trace(domus_stack *stack, void *self, const domus_answer *made)
     return domi_recording_refuse(stack, made->error);
 }
 
-static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
+static int check_trace_again(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
 
@@ -97,7 +97,7 @@ static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
     }
     if (domi_observe_now_ns() < trace->end_ns &&
         !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
-        return domus_sleep(stack, LOOK_NS, look_again);
+        return domus_sleep(stack, LOOK_NS, check_trace_again);
     return domus_blocking(stack, make_trace, trace, take_trace);
 }
 
@@ -122,5 +122,5 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     domi_observe_level_raise();
     viewer->trace.since_ns = domi_observe_now_ns();
     viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;
-    return domus_sleep(stack, LOOK_NS, look_again);
+    return domus_sleep(stack, LOOK_NS, check_trace_again);
 }

@@ -42,7 +42,7 @@ static struct domi_shared_look *newest;
 
 /* --- looks ------------------------------------------------------------------------------------ */
 
-static void release(struct domi_shared_look *shared)
+static void release_shared_look(struct domi_shared_look *shared)
 {
     if (--shared->users != 0)
         return;
@@ -53,7 +53,7 @@ static void release(struct domi_shared_look *shared)
 }
 
 /* Get the newest look, if it is not older than `age_ns`, or take one. Returns 0; -ENOMEM. */
-static int share(uint64_t age_ns, struct domi_shared_look **ret_shared)
+static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
     if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > age_ns) {
         struct domi_shared_look *shared = calloc(1, sizeof *shared);
@@ -73,7 +73,7 @@ static int share(uint64_t age_ns, struct domi_shared_look **ret_shared)
 /* --- reports ---------------------------------------------------------------------------------- */
 
 /* This is a domi_report_sink. */
-static void append(void *out, const char *text, size_t size)
+static void append_report_text(void *out, const char *text, size_t size)
 {
     (void)domus_append(out, text, size);
 }
@@ -82,7 +82,7 @@ static int write_report(const domi_span *span, bool is_json, domus_slice *ret_te
 {
     domi_finding *findings = calloc(DOMI_RULES_MAX, sizeof *findings);
     domus_appender out = {0};
-    const domi_report report = {append, &out};
+    const domi_report report = {append_report_text, &out};
 
     if (findings == NULL)
         return -ENOMEM;
@@ -95,7 +95,7 @@ static int write_report(const domi_span *span, bool is_json, domus_slice *ret_te
     return domus_append_end(&out, ret_text);
 }
 
-static int refuse(domus_stack *stack, const char *why)
+static int refuse_visit(domus_stack *stack, const char *why)
 {
     char line[128];
 
@@ -104,14 +104,15 @@ static int refuse(domus_stack *stack, const char *why)
 }
 
 /* Answer with what was between two looks. */
-static int answer(domus_stack *stack, const domi_look *before, const domi_look *after, bool is_json)
+static int answer_with_span(domus_stack *stack, const domi_look *before, const domi_look *after,
+                            bool is_json)
 {
     domus_slice text;
     domi_span span;
     const char *why = domi_span_init(before, after, &span);
 
     if (why != NULL)
-        return refuse(stack, why);
+        return refuse_visit(stack, why);
     int error = write_report(&span, is_json, &text);
     domi_span_fini(&span);
     if (error != 0)
@@ -126,18 +127,18 @@ void domi_visit_leave(domi_visit *visit)
     if (visit->before == NULL)
         return;
     visits--;
-    release(visit->before);
+    release_shared_look(visit->before);
     visit->before = NULL;
 }
 
 static int end_visit(domus_stack *stack, domi_visit *visit)
 {
     struct domi_shared_look *after;
-    int error = share(SHARED_NS, &after);
+    int error = get_shared_look(SHARED_NS, &after);
 
     if (error == 0) {
-        error = answer(stack, &visit->before->look, &after->look, visit->is_json);
-        release(after);
+        error = answer_with_span(stack, &visit->before->look, &after->look, visit->is_json);
+        release_shared_look(after);
     }
     domi_visit_leave(visit);
     return error;
@@ -153,7 +154,7 @@ static uint64_t find_end(const domi_visit *visit)
     return least_ns < visit->end_ns ? least_ns : visit->end_ns;
 }
 
-static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
+static int take_second_look(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domi_visit *visit = &((domi_viewer *)self)->visit;
 
@@ -164,7 +165,7 @@ static int look_again(domus_stack *stack, void *self, const domus_answer *slept)
     uint64_t now_ns = domi_observe_now_ns(), end_ns = find_end(visit);
     if (now_ns < end_ns)
         return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
-                           look_again);
+                           take_second_look);
     return end_visit(stack, visit);
 }
 
@@ -194,12 +195,13 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
         seconds == 0)
         return domi_observe_say(stack, 400, "seconds is 1..60, and format is text or json\n");
     struct domi_shared_look *before;
-    int error = share(visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
+    int error =
+        get_shared_look(visits < DOMUS_OBSERVE_DOCTORS_MAX ? SHARED_NS : CROWDED_NS, &before);
     if (error != 0)
         return error;
     visits++;
     *visit = (domi_visit){.before = before,
                           .end_ns = domi_observe_now_ns() + seconds * SECOND_NS,
                           .is_json = is_json != 0};
-    return domus_sleep(stack, STEP_NS, look_again);
+    return domus_sleep(stack, STEP_NS, take_second_look);
 }

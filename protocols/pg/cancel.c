@@ -34,7 +34,7 @@ static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 
 /* Begin a cancel, whose job ends in end_cancel(). Without memory it goes on waiting, and
  * the connection ends at until_ns. */
-static void begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static void begin_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     connection->cancel = PQgetCancel(connection->pg);
     connection->awaits_cancel = connection->cancel == NULL ||
@@ -62,13 +62,13 @@ static void begin_waiting(domus_stack *stack, domi_pg_pool *pool, bool were_told
         if (!were_told)
             set_time(stack, pool, each);
         if (pool->cancels < DOMI_PG_CANCELS_MAX)
-            begin(stack, pool, each);
+            begin_cancel(stack, pool, each);
     }
 }
 
 /* A cancel is over, so the server answers. Connections whose cancels have had no effect get no more
  * time by that: sessions that are dead would give it to each other for ever. */
-static void end_one(domus_stack *stack, domi_pg_pool *pool)
+static void end_one_cancel(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;
     begin_waiting(stack, pool, false);
@@ -83,7 +83,7 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
 
     (void)answer;
     connection->helpers--;
-    end_one(stack, pool);
+    end_one_cancel(stack, pool);
     if (connection->phase == DOMI_PG_DEAD) {
         domi_pg_connection_free(pool, connection);
         return 0;
@@ -108,7 +108,7 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
 
     if (connection == NULL) { /* it was lost meanwhile */
-        end_one(stack, pool);
+        end_one_cancel(stack, pool);
         return 0;
     }
     cancel_job *job = domus_frame(stack);
@@ -117,7 +117,7 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     int result = domus_blocking(stack, cancel_on_helper, job, end_cancel);
     if (result < 0) {
         connection->helpers--;
-        end_one(stack, pool);
+        end_one_cancel(stack, pool);
         domi_pg_lose(stack, pool, connection, "no memory for a cancel");
         return 0;
     }
@@ -133,7 +133,7 @@ void domi_pg_cancel_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
 {
     connection->is_cancelled = true;
     if (pool->cancels < DOMI_PG_CANCELS_MAX)
-        begin(stack, pool, connection);
+        begin_cancel(stack, pool, connection);
     else
         connection->awaits_cancel = true;
 }

@@ -87,7 +87,7 @@ bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
 
 /* --- to the server ---------------------------------------------------------------------------- */
 
-static domi_pg_connection *find_in(const domi_pg_pool *pool, uint64_t number)
+static domi_pg_connection *find_copy_in_pool(const domi_pg_pool *pool, uint64_t number)
 {
     domi_pg_connection *connection = domi_pg_find_flow(pool, number);
 
@@ -105,7 +105,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     static const domus_sql_result taken;
     const domus_pg_write *write = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = find_in(pool, write->copy.number);
+    domi_pg_connection *connection = find_copy_in_pool(pool, write->copy.number);
 
     if (connection == NULL)
         return -ESTALE;
@@ -148,7 +148,7 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_sql_cursor *copy = payload;
     domi_pg_pool *pool = self;
-    domi_pg_connection *connection = find_in(pool, copy->number);
+    domi_pg_connection *connection = find_copy_in_pool(pool, copy->number);
 
     if (connection == NULL)
         return -ESTALE;

@@ -6,15 +6,15 @@
 #include <string.h>
 
 /* Send a query from its beginning again, on the same connection. */
-static bool run_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      domi_pg_query *query)
+static bool send_query_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                             domi_pg_query *query)
 {
     domi_pg_rewind(query);
     return domi_pg_run(stack, pool, connection, query);
 }
 
 /* Forget a statement that the server does not have, or not so any more. */
-static void forget(domi_pg_connection *connection, domi_pg_query *query)
+static void forget_statement(domi_pg_connection *connection, domi_pg_query *query)
 {
     domi_pg_statement *statement = query->statement;
 
@@ -59,11 +59,11 @@ static bool ends_connection(const domi_pg_query *query)
 }
 
 /* A query has failed. False: the connection is lost. */
-static bool fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                 domi_pg_query *query)
+static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                       domi_pg_query *query)
 {
     if (query->is_stale || query->stage == DOMI_PG_PREPARES)
-        forget(connection, query);
+        forget_statement(connection, query);
     if (ends_connection(query)) {
         char words[sizeof query->failure.message];
         memcpy(words, query->failure.message, sizeof words);
@@ -73,7 +73,7 @@ static bool fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
     }
     if (may_mend(connection, query)) {
         pool->counted.repeated++;
-        return run_again(stack, pool, connection, query);
+        return send_query_again(stack, pool, connection, query);
     }
     if (connection->transaction != 0 && connection->failure.error == 0)
         connection->failure = query->failure;
@@ -106,8 +106,8 @@ static void answer_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query 
     (void)domi_pg_answer(stack, pool, query, &domus_sql_result_type, &result);
 }
 
-static void answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                   domi_pg_query *query)
+static void answer_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                         domi_pg_query *query)
 {
     const domus_sql_result done = {.affected = query->affected, .last = true};
 
@@ -179,7 +179,7 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         return true;
     }
     if (query->has_failed) {
-        bool is_there = fail(stack, pool, connection, query);
+        bool is_there = fail_query(stack, pool, connection, query);
         if (!is_there || !begins || connection->line.count == 0)
             return is_there;
         /* Queries of others, which were sent already, are in that transaction, and undone. */
@@ -188,18 +188,18 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     }
     if (query->is_skipped && !query->is_answered) {
         pool->counted.repeated++;
-        return run_again(stack, pool, connection, query);
+        return send_query_again(stack, pool, connection, query);
     }
     if (query->stage == DOMI_PG_PREPARES && !query->is_answered) {
         if (query->statement->is_ready)
             return domi_pg_run(stack, pool, connection, query);
         const domus_sql_error failure =
             domus_sql_error_make(-EINVAL, "07001", "another number of parameters is needed");
-        forget(connection, query); /* the name is never used again */
+        forget_statement(connection, query); /* the name is never used again */
         domi_pg_fail_with(stack, pool, query, &failure);
         domi_pg_query_free(pool, query);
         return true;
     }
-    answer(stack, pool, connection, query);
+    answer_query(stack, pool, connection, query);
     return true;
 }

@@ -18,7 +18,7 @@ static domi_pg_connection *listener_of(const domi_pg_pool *pool)
     return listener != NULL && listener->phase == DOMI_PG_READY ? listener : NULL;
 }
 
-static bool is_listened_to(const domi_pg_pool *pool, const char *channel)
+static bool has_subscriber(const domi_pg_pool *pool, const char *channel)
 {
     for (const domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
         if (strcmp(each->channel, channel) == 0)
@@ -44,8 +44,8 @@ static int write_command(const char *verb, const char *channel, domus_slice *ret
 }
 
 /* Send a command of the pool itself. False: the connection is lost. */
-static bool say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *listener,
-                const char *verb, const char *channel)
+static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *listener, const char *verb, const char *channel)
 {
     domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
 
@@ -86,8 +86,8 @@ void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
 }
 
 /* Send a notification to a subscriber, or count it as lost to it. */
-static void tell(domus_stack *stack, domi_pg_subscription *to, domus_slice payload, int32_t pid,
-                 bool is_gap)
+static void tell_subscriber(domus_stack *stack, domi_pg_subscription *to, domus_slice payload,
+                            int32_t pid, bool is_gap)
 {
     domus_pg_notification notification = {.pid = pid, .lost = to->lost, .is_gap = is_gap};
 
@@ -130,7 +130,8 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
     pool->tells_gap = pool->listener_was_ready;
     pool->listener_was_ready = true;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next) {
-        if (!is_awaited(pool, each) && !say(stack, pool, connection, "LISTEN", each->channel))
+        if (!is_awaited(pool, each) &&
+            !send_listen_command(stack, pool, connection, "LISTEN", each->channel))
             return;
     }
     while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
@@ -161,7 +162,7 @@ static void tell_gap(domus_stack *stack, domi_pg_pool *pool, const domi_pg_conne
         return;
     pool->tells_gap = false;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next)
-        tell(stack, each, nothing, 0, true);
+        tell_subscriber(stack, each, nothing, 0, true);
 }
 
 bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
@@ -177,7 +178,7 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
             if (strcmp(to->channel, each->relname) != 0)
                 continue;
             if (is_there)
-                tell(stack, to, payload, each->be_pid, false);
+                tell_subscriber(stack, to, payload, each->be_pid, false);
             else
                 to->lost++;
         }
@@ -201,8 +202,8 @@ bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
 
 /* --- subscriptions ---------------------------------------------------------------------------- */
 
-static int subscribe(domus_stack *stack, domi_pg_pool *pool, domus_address to, const char *channel,
-                     uint64_t *ret_number)
+static int add_subscription(domus_stack *stack, domi_pg_pool *pool, domus_address to,
+                            const char *channel, uint64_t *ret_number)
 {
     if (pool->subscriptions_count >= DOMUS_PG_SUBSCRIPTIONS_MAX)
         return -ENOBUFS;
@@ -242,7 +243,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
         return error;
     }
     query->request.text = text;
-    error = subscribe(stack, pool, to, named.name, &query->subscription);
+    error = add_subscription(stack, pool, to, named.name, &query->subscription);
     if (error != 0) {
         domi_pg_fail(stack, pool, query, error);
         domi_pg_query_free(pool, query);
@@ -298,14 +299,14 @@ static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_sub
     cancel_ask(stack, pool, ended->number);
     if (pool->subscriptions == NULL)
         (void)domi_pg_close_listener(stack, pool);
-    else if (listener != NULL && !is_listened_to(pool, ended->channel))
-        (void)say(stack, pool, listener, "UNLISTEN", ended->channel);
+    else if (listener != NULL && !has_subscriber(pool, ended->channel))
+        (void)send_listen_command(stack, pool, listener, "UNLISTEN", ended->channel);
     free(ended);
 }
 
 /* End those subscriptions of an actor that are to a channel; NULL: all. */
-static void unsubscribe(domus_stack *stack, domi_pg_pool *pool, domus_address who,
-                        const char *channel)
+static void end_subscriptions(domus_stack *stack, domi_pg_pool *pool, domus_address who,
+                              const char *channel)
 {
     domi_pg_subscription **place = &pool->subscriptions;
 
@@ -342,7 +343,7 @@ int domi_pg_on_leave(domus_stack *stack, void *self, const void *payload)
     static const domus_sql_result done;
     const leaving *left = payload;
 
-    unsubscribe(stack, self, left->who, left->channel.name);
+    end_subscriptions(stack, self, left->who, left->channel.name);
     return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
@@ -367,7 +368,7 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
 
     if (memchr(left.channel.name, '\0', sizeof left.channel.name) == NULL)
         return -EINVAL;
-    unsubscribe(stack, pool, left.who, left.channel.name);
+    end_subscriptions(stack, pool, left.who, left.channel.name);
     uint32_t count = domus_routees(stack, left.channel.at, pools, POOLS_MAX);
     for (uint32_t i = 0; i < count && i < POOLS_MAX; i++) {
         if (domus_address_equals(pools[i], pool->self))
@@ -381,7 +382,7 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
 
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)
 {
-    unsubscribe(stack, pool, who, NULL);
+    end_subscriptions(stack, pool, who, NULL);
 }
 
 void domi_pg_subscriptions_free(domi_pg_pool *pool)

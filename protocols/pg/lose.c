@@ -57,7 +57,7 @@ static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 }
 
 /* A connect has failed, or a connection that had no use: the next one comes later. */
-static void back_off(domus_stack *stack, domi_pg_pool *pool)
+static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
     uint64_t now_ns = domus_now_ns(stack);
@@ -117,7 +117,7 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         return;
     }
     if (!was_ready || !is_used)
-        back_off(stack, pool);
+        delay_next_connect(stack, pool);
     while (again.first != NULL)
         domi_pg_put(stack, pool, domi_pg_line_take(&again));
     domi_pg_look_at(stack, pool, domus_now_ns(stack)); /* others may need a connection */

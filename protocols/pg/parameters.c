@@ -23,7 +23,7 @@ static bool goes_as_it_is(const domus_sql_value *value, Oid type)
 }
 
 /* Returns how many bytes of scratch a parameter takes at most. */
-static size_t measure(const domus_sql_value *value, Oid type)
+static size_t measure_parameter(const domus_sql_value *value, Oid type)
 {
     if (value->kind == DOMUS_SQL_NULL || goes_as_it_is(value, type))
         return 0;
@@ -101,8 +101,8 @@ static int write_text(char *to, const domus_sql_value *value)
 }
 
 /* Write one parameter, and count the scratch that it takes. Returns 0; -EINVAL. */
-static int write_one(domi_pg_parameters *parameters, uint32_t index, char *scratch,
-                     const domus_sql_value *value, Oid type)
+static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, char *scratch,
+                               const domus_sql_value *value, Oid type)
 {
     int size = 0;
 
@@ -149,7 +149,7 @@ int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *reques
 
     for (uint32_t i = 0; i < request->count; i++) {
         const domus_sql_value value = domus_sql_request_value(request, i);
-        size += measure(&value, statement != NULL ? statement->types[i] : 0);
+        size += measure_parameter(&value, statement != NULL ? statement->types[i] : 0);
     }
     if (!make_room(pool, size))
         return -ENOMEM;
@@ -157,10 +157,10 @@ int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *reques
     for (uint32_t i = 0; i < request->count; i++) {
         const domus_sql_value value = domus_sql_request_value(request, i);
         Oid type = statement != NULL ? statement->types[i] : 0;
-        int error = write_one(parameters, i, pool->scratch + size, &value, type);
+        int error = write_one_parameter(parameters, i, pool->scratch + size, &value, type);
         if (error != 0)
             return error;
-        size += measure(&value, type);
+        size += measure_parameter(&value, type);
     }
     return 0;
 }

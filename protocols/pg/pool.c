@@ -81,7 +81,7 @@ static bool has_place(const domi_pg_pool *pool, const domi_pg_connection *connec
 }
 
 /* Find the connection for a query; NULL: it has to wait. */
-static domi_pg_connection *pick(domi_pg_pool *pool, const domi_pg_query *query)
+static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_query *query)
 {
     domi_pg_connection *found = pool->free;
 
@@ -119,7 +119,7 @@ static uint32_t count_wanted(const domi_pg_pool *pool)
     return pool->failures != 0 && wanted > 1 ? 1 : wanted; /* one finds out for all */
 }
 
-static void grow(domus_stack *stack, domi_pg_pool *pool)
+static void connect_wanted(domus_stack *stack, domi_pg_pool *pool)
 {
     uint32_t wanted = count_wanted(pool);
 
@@ -144,16 +144,16 @@ bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
 void domi_pg_do_serve(domus_stack *stack, domi_pg_pool *pool)
 {
     while (pool->waiting.first != NULL) {
-        domi_pg_connection *connection = pick(pool, pool->waiting.first);
+        domi_pg_connection *connection = pick_connection(pool, pool->waiting.first);
         if (connection == NULL)
             break;
         if (domi_pg_run_waiting(stack, pool, connection))
             (void)domi_pg_settle(stack, pool, connection);
     }
-    grow(stack, pool);
+    connect_wanted(stack, pool);
 }
 
-static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+static void refuse_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_error failure = domus_sql_error_make(
         -ENOBUFS, "",
@@ -168,7 +168,7 @@ static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 
 void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
-    domi_pg_connection *connection = pick(pool, query);
+    domi_pg_connection *connection = pick_connection(pool, query);
 
     if (connection != NULL) {
         if (domi_pg_run(stack, pool, connection, query))
@@ -176,8 +176,8 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
         return;
     }
     if (!domi_pg_has_room(pool, &pool->waiting, query) || domi_pg_is_down(stack, pool)) {
-        refuse(stack, pool, query);
-        grow(stack, pool);
+        refuse_query(stack, pool, query);
+        connect_wanted(stack, pool);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.wait_ns;
@@ -185,7 +185,7 @@ void domi_pg_do_put(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query
         query->until_ns = query->deadline_ns;
     domi_pg_look_at(stack, pool, query->until_ns);
     domi_pg_line_add(&pool->waiting, query);
-    grow(stack, pool);
+    connect_wanted(stack, pool);
 }
 
 void domi_pg_close(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)

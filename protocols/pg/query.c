@@ -136,7 +136,8 @@ void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_err
 }
 
 /* Note in its transaction that a query has failed. The server knows of what it has said itself. */
-static void spoil(domi_pg_pool *pool, const domi_pg_query *query, const domus_sql_error *failure)
+static void note_failure_in_transaction(domi_pg_pool *pool, const domi_pg_query *query,
+                                        const domus_sql_error *failure)
 {
     if (query->request.transaction != 0 && query->job != DOMI_PG_END && !query->is_told)
         domi_pg_spoil(pool, query->request.transaction, failure);
@@ -148,7 +149,7 @@ static void spoil_as(domi_pg_pool *pool, const domi_pg_query *query, int error)
         return;
     const domus_sql_error failure =
         domus_sql_error_make(error, "", "a statement of the transaction has failed");
-    spoil(pool, query, &failure);
+    note_failure_in_transaction(pool, query, &failure);
 }
 
 /* Note that the ask is over. Returns false if it was already. */
@@ -193,7 +194,7 @@ void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, 
 void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                        const domus_sql_error *failure)
 {
-    spoil(pool, query, failure);
+    note_failure_in_transaction(pool, query, failure);
     if (!end_ask(pool, query))
         return;
     if (failure->sqlstate[0] != '\0')

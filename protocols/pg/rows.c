@@ -20,7 +20,7 @@ void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
 }
 
 /* Read on. False: the connection is lost. */
-static bool resume(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static bool resume_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
 
@@ -92,7 +92,7 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
         domi_pg_look_at(stack, pool, query->until_ns);
         return domi_pg_take(stack, pool, connection);
     }
-    return !is_paused || resume(stack, pool, connection);
+    return !is_paused || resume_reading(stack, pool, connection);
 }
 
 /* Find the connection of a flow. */
@@ -111,8 +111,8 @@ domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /* Throw away what still comes. A cancel would fail a transaction, so in one all is read. */
-static void drop_rest(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      domi_pg_query *query)
+static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection, domi_pg_query *query)
 {
     query->is_dropped = true;
     if (!connection->in_transaction)
@@ -125,7 +125,7 @@ static void break_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
 {
     query->has_failed = true;
     query->failure = domus_sql_error_make(error, "", "%s", words);
-    drop_rest(stack, pool, connection, query);
+    drop_remaining_rows(stack, pool, connection, query);
 }
 
 /* Give the reader what is built. Returns whether it took it. */
@@ -157,7 +157,7 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     if (connection->flow == DOMI_PG_NO_FLOW &&
         !domi_pg_flow_begin(stack, pool, connection, query, DOMI_PG_FLOWS_ROWS)) {
         domi_pg_flow_clear(stack, connection);
-        drop_rest(stack, pool, connection, query);
+        drop_remaining_rows(stack, pool, connection, query);
         return;
     }
     int error = domi_pg_build(&query->builder, rows);
@@ -225,7 +225,7 @@ int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         bool is_taken = connection->flow == DOMI_PG_FLOWS_ROWS
                             ? give_piece(stack, connection, query, false)
                             : domi_pg_copy_give(stack, connection, query, false);
-        is_there = is_taken ? resume(stack, pool, connection)
+        is_there = is_taken ? resume_reading(stack, pool, connection)
                             : domi_pg_drop_flow(stack, pool, connection, -EIO);
     }
     if (is_there)

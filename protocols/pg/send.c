@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /* Fail before anything was sent. */
-static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error,
-                   const char *sqlstate, const char *words)
+static void fail_unsent_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                              int error, const char *sqlstate, const char *words)
 {
     const domus_sql_error failure = domus_sql_error_make(error, sqlstate, "%s", words);
 
@@ -57,7 +57,7 @@ static bool send_aside(domi_pg_pool *pool, domi_pg_connection *connection, const
 }
 
 /* Make room among the statements: the one that was used longest ago goes. */
-static bool evict(domi_pg_pool *pool, domi_pg_connection *connection)
+static bool evict_statement(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_statements *statements = &connection->statements;
     char command[64];
@@ -99,7 +99,7 @@ static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, dom
 {
     PGconn *pg = connection->pg;
 
-    bool has_room = evict(pool, connection);
+    bool has_room = evict_statement(pool, connection);
     domi_pg_line_add(&connection->line, query); /* so that it is answered, whatever fails */
     if (!has_room)
         return false;
@@ -154,8 +154,8 @@ void domi_pg_begin_first(domi_pg_connection *connection)
 }
 
 /* Send what was put at the end of the line. */
-static bool leave(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                  bool is_sent)
+static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
+                                     domi_pg_connection *connection, bool is_sent)
 {
     if (!is_sent) {
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
@@ -189,11 +189,13 @@ static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     int error = 0;
 
     if (query->statement != NULL && query->statement->params != query->request.count)
-        refuse(stack, pool, query, -EINVAL, "07001", "another number of parameters is needed");
+        fail_unsent_query(stack, pool, query, -EINVAL, "07001",
+                          "another number of parameters is needed");
     else if ((error = domi_pg_parameters_write(pool, &query->request, query->statement,
                                                &parameters)) != 0)
-        refuse(stack, pool, query, error, error == -EINVAL ? "22021" : "",
-               error == -EINVAL ? "a text has a zero in it" : "no memory for parameters");
+        fail_unsent_query(stack, pool, query, error, error == -EINVAL ? "22021" : "",
+                          error == -EINVAL ? "a text has a zero in it"
+                                           : "no memory for parameters");
     else {
         query->stage = DOMI_PG_RUNS;
         domi_pg_line_add(&connection->line, query);
@@ -210,7 +212,8 @@ static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
 
     if (error == 1)
         return connection->line.count == 0 || domi_pg_flush(stack, pool, connection);
-    return leave(stack, pool, connection, error == 0 && PQpipelineSync(connection->pg) == 1);
+    return flush_or_lose_connection(stack, pool, connection,
+                                    error == 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -231,17 +234,18 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
                            : set_pipeline(connection, true) &&
                                  send_command(connection, query->command) &&
                                  PQpipelineSync(connection->pg) == 1;
-        return leave(stack, pool, connection, is_sent);
+        return flush_or_lose_connection(stack, pool, connection, is_sent);
     }
     if (!set_pipeline(connection, true) || !ask_to_look(pool, connection)) {
         domi_pg_line_add(&connection->line, query);
-        return leave(stack, pool, connection, false);
+        return flush_or_lose_connection(stack, pool, connection, false);
     }
     if (query->request.statement != NULL) {
         query->statement =
             domi_pg_statement_find(&connection->statements, query->request.statement);
         if (query->statement == NULL)
-            return leave(stack, pool, connection, send_prepare(pool, connection, query));
+            return flush_or_lose_connection(stack, pool, connection,
+                                            send_prepare(pool, connection, query));
     }
     return run_values(stack, pool, connection, query);
 }
@@ -282,10 +286,11 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
         statement = find_joined(connection, pool->waiting.first);
     }
     if (last == NULL)
-        return error >= 0 || leave(stack, pool, connection, false);
+        return error >= 0 || flush_or_lose_connection(stack, pool, connection, false);
     last->is_joined = false;
     domi_pg_begin_first(connection);
-    return leave(stack, pool, connection, error >= 0 && PQpipelineSync(connection->pg) == 1);
+    return flush_or_lose_connection(stack, pool, connection,
+                                    error >= 0 && PQpipelineSync(connection->pg) == 1);
 }
 
 bool domi_pg_say(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,

@@ -59,7 +59,7 @@ domi_pg_statement *domi_pg_statement_find(domi_pg_statements *statements,
 }
 
 /* Make the table larger. Returns false without memory. */
-static bool grow(domi_pg_statements *statements)
+static bool grow_table(domi_pg_statements *statements)
 {
     uint32_t count = statements->buckets_count != 0 ? 2 * statements->buckets_count : BUCKETS_FIRST;
     domi_pg_statement **buckets = calloc(count, sizeof(domi_pg_statement *));
@@ -81,7 +81,7 @@ domi_pg_statement *domi_pg_statement_add(domi_pg_statements *statements,
                                          const domus_sql_statement *of, uint32_t params,
                                          uint64_t token)
 {
-    if (statements->count >= statements->buckets_count && !grow(statements))
+    if (statements->count >= statements->buckets_count && !grow_table(statements))
         return NULL;
     domi_pg_statement *statement =
         calloc(1, sizeof(domi_pg_statement) + params * sizeof statement->types[0]);

@@ -29,8 +29,8 @@ static void note_failure(domi_pg_query *query, const PGresult *result)
 }
 
 /* Let a query fail by an error of the library; what still comes of it is thrown away. */
-static void fail_here(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error,
-                      const char *words)
+static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
+                               int error, const char *words)
 {
     const domus_sql_error failure = domus_sql_error_make(error, "", "%s", words);
 
@@ -40,7 +40,7 @@ static void fail_here(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *que
 }
 
 /* Note what the server says of a statement that it has prepared. */
-static void describe(domi_pg_query *query, const PGresult *result)
+static void note_statement_description(domi_pg_query *query, const PGresult *result)
 {
     domi_pg_statement *statement = query->statement;
     uint32_t params = (uint32_t)PQnparams(result);
@@ -60,7 +60,7 @@ static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     if (query->is_dropped || query->job == DOMI_PG_SCRIPT)
         return;
     if (query->job == DOMI_PG_COPY_IN || query->job == DOMI_PG_COPY_OUT) {
-        fail_here(stack, pool, query, -EINVAL, "the statement is no COPY of this kind");
+        fail_query_locally(stack, pool, query, -EINVAL, "the statement is no COPY of this kind");
         return;
     }
     if (query->job == DOMI_PG_ROWS) {
@@ -70,17 +70,17 @@ static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     int error = domi_pg_build(&query->builder, rows);
     if (error == 0)
         return;
-    fail_here(stack, pool, query, error, "the result is larger than result_max");
+    fail_query_locally(stack, pool, query, error, "the result is larger than result_max");
     if (!connection->in_transaction) /* a cancel would fail the transaction */
         domi_pg_cancel(stack, pool, connection);
 }
 
 /* Take a command that is done. */
-static void take_done(domi_pg_query *query, PGresult *result)
+static void take_done_command(domi_pg_query *query, PGresult *result)
 {
     if (query->stage == DOMI_PG_PREPARES) {
         if (++query->described == 2)
-            describe(query, result);
+            note_statement_description(query, result);
         return;
     }
     query->affected += domi_pg_affected(result);
@@ -101,11 +101,11 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         return true;
     case PGRES_TUPLES_OK:
         take_rows(stack, pool, connection, query, result);
-        take_done(query, result);
+        take_done_command(query, result);
         return true;
     case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
-        take_done(query, result);
+        take_done_command(query, result);
         return true;
     case PGRES_PIPELINE_ABORTED:
         query->is_skipped = !query->has_failed;
@@ -164,7 +164,7 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
 /* --- the socket ------------------------------------------------------------------------------- */
 
 /* Returns how many bytes lie in a socket. */
-static uint32_t count_there(int fd)
+static uint32_t count_bytes_in_socket(int fd)
 {
     int bytes = 0;
 
@@ -173,7 +173,7 @@ static uint32_t count_there(int fd)
 
 bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
 {
-    connection->unasked += count_there(PQsocket(connection->pg));
+    connection->unasked += count_bytes_in_socket(PQsocket(connection->pg));
     return connection->unasked <= bytes_max;
 }
 
@@ -186,10 +186,11 @@ static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
     socklen_t size = sizeof info;
 
     memset(&info, 0, sizeof info);
-    uint32_t there = is_before ? count_there(fd) : 0;
+    uint32_t there = is_before ? count_bytes_in_socket(fd) : 0;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return false;
-    *ret_bytes = (int64_t)info.tcpi_bytes_received - (is_before ? there : count_there(fd));
+    *ret_bytes =
+        (int64_t)info.tcpi_bytes_received - (is_before ? there : count_bytes_in_socket(fd));
     return true;
 }
 
@@ -200,12 +201,12 @@ static uint64_t read_counted(PGconn *pg, int *ret_done)
     int64_t from, to;
     int fd = PQsocket(pg);
     bool tells = count_consumed(fd, true, &from);
-    uint32_t before = tells ? 0 : count_there(fd);
+    uint32_t before = tells ? 0 : count_bytes_in_socket(fd);
 
     *ret_done = PQconsumeInput(pg);
     if (tells)
         return count_consumed(fd, false, &to) && to > from ? (uint64_t)(to - from) : 0;
-    uint32_t after = count_there(fd);
+    uint32_t after = count_bytes_in_socket(fd);
     uint32_t least = before < LEAST_READ ? before : LEAST_READ;
     return before > after && before - after > least ? before - after : least;
 }
@@ -213,7 +214,7 @@ static uint64_t read_counted(PGconn *pg, int *ret_done)
 /* Read what has come. libpq collects a row, or the rows of a result that is expected to be small,
  * and the server's form of a value may take twice the bytes that it has here. Little comes without
  * a query. False: the connection is lost. */
-static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
     int done;
@@ -237,7 +238,7 @@ static bool read_more(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     if (query != NULL ? query->read_bytes / 2 <= result_max : connection->unasked <= unasked_max)
         return true;
     if (query != NULL)
-        fail_here(stack, pool, query, -EFBIG, "the result is larger than result_max");
+        fail_query_locally(stack, pool, query, -EFBIG, "the result is larger than result_max");
     domi_pg_lose(stack, pool, connection, "a result that is too large");
     return false;
 }
@@ -277,7 +278,8 @@ int domi_pg_on_ready(domus_stack *stack, void *self, const void *payload)
     if (is_there && connection->flow == DOMI_PG_FLOWS_IN)
         domi_pg_copy_flushed(stack, connection);
     if (is_there && (ready->events & ~(uint32_t)POLLOUT) != 0)
-        is_there = read_more(stack, pool, connection) && domi_pg_take(stack, pool, connection);
+        is_there =
+            read_from_server(stack, pool, connection) && domi_pg_take(stack, pool, connection);
     if (is_there && connection->slot == DOMI_PG_LISTENER)
         is_there = domi_pg_listener_take(stack, pool, connection);
     if (is_there)

@@ -57,7 +57,7 @@ int domi_pg_on_abandon(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void refuse(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
+static void refuse_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
 {
     domi_pg_fail(stack, pool, query, error);
     domi_pg_query_free(pool, query);
@@ -68,11 +68,11 @@ void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *q
     domi_pg_connection *connection = domi_pg_find_transaction(pool, query->request.transaction);
 
     if (connection == NULL) {
-        refuse(stack, pool, query, query->request.transaction != 0 ? -ESTALE : -EINVAL);
+        refuse_query(stack, pool, query, query->request.transaction != 0 ? -ESTALE : -EINVAL);
         return;
     }
     if (query->job != DOMI_PG_END && !domi_pg_has_room(pool, &connection->todo, query)) {
-        refuse(stack, pool, query, -ENOBUFS);
+        refuse_query(stack, pool, query, -ENOBUFS);
         return;
     }
     query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
@@ -140,7 +140,7 @@ void domi_pg_has_ended(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     domi_pg_query *left;
     connection->transaction = 0;
     while ((left = domi_pg_line_take(&connection->todo)) != NULL)
-        refuse(stack, pool, left, -ESTALE);
+        refuse_query(stack, pool, left, -ESTALE);
     domi_pg_disown(stack, connection);
     if (query->has_failed)
         domi_pg_fail_with(stack, pool, query, &query->failure);
@@ -160,7 +160,7 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     connection->transaction = 0;
     domi_pg_disown(stack, connection);
     while ((query = domi_pg_line_take(&connection->todo)) != NULL)
-        refuse(stack, pool, query, -ESTALE);
+        refuse_query(stack, pool, query, -ESTALE);
     query = connection->line.first;
     if (query == NULL || query->job == DOMI_PG_END) /* its end was sent, and is told as it comes */
         return;

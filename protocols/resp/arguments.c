@@ -15,14 +15,14 @@ _Static_assert(DOMUS_WINDOW_MAX <= 65536, "an offset in the window has 16 bits")
  * quickly have at most 8 arguments, which are so short that they do not. */
 #define COUNTED_LEAST 4096u
 
-static void discharge(domi_resp_state *state)
+static void discharge_arguments(domi_resp_state *state)
 {
     if (state->charged != 0)
         (void)domus_budget_charge(state->options.budget, &state->charged, 0);
 }
 
 /* Let `bytes` of the command that is taken count. */
-static int charge(domi_resp_state *state, uint64_t bytes)
+static int charge_arguments(domi_resp_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
 
@@ -33,7 +33,7 @@ static int charge(domi_resp_state *state, uint64_t bytes)
 
 void domi_resp_reset(domi_resp_state *state)
 {
-    discharge(state);
+    discharge_arguments(state);
     domus_append_drop(&state->bytes);
     domus_append_drop(&state->table);
     state->gathering = state->tabled = false;
@@ -57,7 +57,7 @@ void domi_resp_limit(domi_resp_state *state, bool is_stranger)
 
 int domi_resp_charge(domi_resp_state *state)
 {
-    return charge(state, (uint64_t)state->bytes.room + state->table.room);
+    return charge_arguments(state, (uint64_t)state->bytes.room + state->table.room);
 }
 
 static int add_to_table(domi_resp_state *state, uint32_t offset, uint32_t size)
@@ -108,7 +108,7 @@ static int charge_whole(domi_resp_state *state, size_t size)
         return 0;
     int error = state->tabled ? 0 : domi_resp_begin_table(state);
     if (error == 0)
-        error = charge(state, size + state->table.size);
+        error = charge_arguments(state, size + state->table.size);
     note.bytes = state->charged;
     if (error == 0)
         error = domus_append(&state->table, &note, sizeof note);

@@ -16,7 +16,7 @@ static bool is_for_2(const domus_resp_builder *builder)
 }
 
 /* Append bytes that are a value, or the head of one. */
-static int add(domus_resp_builder *builder, const char *bytes, size_t size)
+static int append_value_bytes(domus_resp_builder *builder, const char *bytes, size_t size)
 {
     builder->values++;
     return domus_append(&builder->bytes, bytes, size);
@@ -25,14 +25,15 @@ static int add(domus_resp_builder *builder, const char *bytes, size_t size)
 static int add_only_3(domus_resp_builder *builder, const char *bytes, size_t size)
 {
     builder->form = DOMUS_RESP_ONLY_3;
-    return add(builder, bytes, size);
+    return append_value_bytes(builder, bytes, size);
 }
 
 static int add_head(domus_resp_builder *builder, char mark, uint64_t number)
 {
     char head[DOMI_RESP_HEAD_MAX];
 
-    return add(builder, head, (size_t)(domi_resp_put_head(head, mark, number) - head));
+    return append_value_bytes(builder, head,
+                              (size_t)(domi_resp_put_head(head, mark, number) - head));
 }
 
 static int add_line(domus_resp_builder *builder, char mark, const char *text, size_t size)
@@ -77,7 +78,7 @@ int domus_resp_add_integer(domus_resp_builder *builder, int64_t value)
 
     *end++ = '\r';
     *end++ = '\n';
-    return add(builder, line, (size_t)(end - line));
+    return append_value_bytes(builder, line, (size_t)(end - line));
 }
 
 int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t size)
@@ -101,13 +102,14 @@ int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t si
 
 int domus_resp_add_null(domus_resp_builder *builder)
 {
-    return is_for_2(builder) ? add(builder, "$-1\r\n", 5) : add_only_3(builder, "_\r\n", 3);
+    return is_for_2(builder) ? append_value_bytes(builder, "$-1\r\n", 5)
+                             : add_only_3(builder, "_\r\n", 3);
 }
 
 int domus_resp_add_null_array(domus_resp_builder *builder)
 {
     /* RESP 3 has one null. Clients of it know the null array, too, so both can be sent this one. */
-    return is_for_2(builder) || builder->version == 0 ? add(builder, "*-1\r\n", 5)
+    return is_for_2(builder) || builder->version == 0 ? append_value_bytes(builder, "*-1\r\n", 5)
                                                       : add_only_3(builder, "_\r\n", 3);
 }
 

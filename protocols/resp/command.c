@@ -151,7 +151,7 @@ static int take_tail(domi_resp_state *state, const char *bytes, size_t size)
 }
 
 /* Take what is there of a command whose bytes are gathered. */
-static int gather(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
+static int gather_command(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
 {
     size_t used = 0;
 
@@ -188,7 +188,7 @@ static int begin_to_gather(domus_wire *wire, domi_resp_state *state, const char 
         return error;
     state->gathering = true;
     state->phase = DOMI_RESP_HEAD;
-    int used = gather(wire, state, bytes + at, size - at);
+    int used = gather_command(wire, state, bytes + at, size - at);
     return used < 0 ? used : (int)at + used;
 }
 
@@ -196,8 +196,8 @@ static int begin_to_gather(domus_wire *wire, domi_resp_state *state, const char 
 
 /* An argument is not there yet, and ends `whole` bytes behind the start of the command, or (0) it
  * is not known where. */
-static int wait_for(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size,
-                    uint64_t whole)
+static int wait_for_argument(domus_wire *wire, domi_resp_state *state, const char *bytes,
+                             size_t size, uint64_t whole)
 {
     if (whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
         return begin_to_gather(wire, state, bytes, size);
@@ -211,7 +211,7 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
     uint32_t length = 0;
 
     if (state->gathering)
-        return gather(wire, state, bytes, size);
+        return gather_command(wire, state, bytes, size);
     if (state->count == 0) {
         if (bytes[0] != '*')
             return domi_resp_decode_line(wire, state, bytes, size);
@@ -227,10 +227,10 @@ static int decode_command(domus_wire *wire, domi_resp_state *state, const char *
         if (head < 0)
             return head;
         if (head == 0)
-            return wait_for(wire, state, bytes, size, 0);
+            return wait_for_argument(wire, state, bytes, size, 0);
         uint64_t whole = (uint64_t)(uint32_t)head + length + 2;
         if (whole > there)
-            return wait_for(wire, state, bytes, size, state->at + whole);
+            return wait_for_argument(wire, state, bytes, size, state->at + whole);
         if (from[whole - 2] != '\r' || from[whole - 1] != '\n')
             return domi_resp_refuse(state, DOMI_RESP_LENGTH);
         int error = domi_resp_add_span(state, state->at + (uint32_t)head, length);

@@ -25,7 +25,7 @@ static int add_word(domi_resp_state *state, size_t offset, size_t size)
 }
 
 /* Divide a line without quotes where it lies. */
-static int divide(domi_resp_state *state, const char *line, size_t size)
+static int divide_plain_line(domi_resp_state *state, const char *line, size_t size)
 {
     for (size_t i = 0;;) {
         while (i < size && is_space(line[i]))
@@ -41,7 +41,7 @@ static int divide(domi_resp_state *state, const char *line, size_t size)
     }
 }
 
-static int hex(char c)
+static int hex_value_of(char c)
 {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -51,10 +51,10 @@ static int hex(char c)
 
 /* Read what stands behind a backslash in double quotes, and write the byte that it means. Returns
  * the bytes that were read. */
-static size_t unescape(const char *from, size_t size, char *ret_byte)
+static size_t unescape_byte(const char *from, size_t size, char *ret_byte)
 {
-    if (from[0] == 'x' && size >= 3 && hex(from[1]) >= 0 && hex(from[2]) >= 0) {
-        *ret_byte = (char)(hex(from[1]) * 16 + hex(from[2]));
+    if (from[0] == 'x' && size >= 3 && hex_value_of(from[1]) >= 0 && hex_value_of(from[2]) >= 0) {
+        *ret_byte = (char)(hex_value_of(from[1]) * 16 + hex_value_of(from[2]));
         return 3;
     }
     switch (from[0]) {
@@ -81,14 +81,14 @@ static size_t unescape(const char *from, size_t size, char *ret_byte)
 
 /* Read from behind a quote to the same quote, and write the bytes between. Returns the bytes that
  * were read; 0 when there is no second quote. */
-static size_t unquote(const char *from, size_t size, char quote, char *to, size_t *written)
+static size_t unquote_text(const char *from, size_t size, char quote, char *to, size_t *written)
 {
     for (size_t i = 0; i < size;) {
         char byte = from[i++];
         if (byte == quote)
             return i;
         if (byte == '\\' && quote == '"' && i < size)
-            i += unescape(from + i, size - i, &byte);
+            i += unescape_byte(from + i, size - i, &byte);
         else if (byte == '\\' && quote == '\'' && i < size && from[i] == '\'')
             byte = from[i++];
         to[(*written)++] = byte;
@@ -109,7 +109,7 @@ static int read_word(domi_resp_state *state, const char *line, size_t size, size
             to[(*written)++] = byte;
             continue;
         }
-        size_t read = unquote(line + i, size - i, byte, to, written);
+        size_t read = unquote_text(line + i, size - i, byte, to, written);
         i += read;
         if (read == 0 || (i < size && !is_space(line[i])))
             return domi_resp_refuse(state, DOMI_RESP_QUOTES);
@@ -160,7 +160,8 @@ int domi_resp_decode_line(domus_wire *wire, domi_resp_state *state, const char *
     if (length != 0 && bytes[length - 1] == '\r')
         length--;
     bool quoted = memchr(bytes, '"', length) != NULL || memchr(bytes, '\'', length) != NULL;
-    int error = quoted ? divide_quoted(state, bytes, length) : divide(state, bytes, length);
+    int error =
+        quoted ? divide_quoted(state, bytes, length) : divide_plain_line(state, bytes, length);
     if (error == 0 && state->have != 0)
         error = domi_resp_make_command(wire, state, quoted ? NULL : bytes, used);
     else if (error == 0)

@@ -7,7 +7,7 @@
 
 _Static_assert(DOMUS_RESP_NESTING_MAX <= 32, "attributes are bits of a word");
 
-static int refuse(domi_resp_state *state)
+static int refuse_reply(domi_resp_state *state)
 {
     return domi_resp_refuse(state, DOMI_RESP_SIZE);
 }
@@ -40,7 +40,7 @@ static int begin_value(domi_resp_state *state, const domi_resp_item *item)
         state->form = DOMUS_RESP_ONLY_3;
     if (item->count != 0) {
         if (depth == state->options.nesting_max)
-            return refuse(state);
+            return refuse_reply(state);
         state->in.open.rest[depth] = item->count;
         state->in.open.attributes &= ~(UINT32_C(1) << depth);
         state->in.open.attributes |= (uint32_t)is_attribute << depth;
@@ -82,7 +82,7 @@ static bool is_too_long(const domi_resp_state *state, const domi_resp_item *item
 }
 
 /* Look on from `at`. Returns 1 when the reply is whole, 0 when more is needed, or an error. */
-static int look(domi_resp_state *state, const char *bytes, size_t size)
+static int scan_reply(domi_resp_state *state, const char *bytes, size_t size)
 {
     domi_resp_item item;
 
@@ -105,7 +105,7 @@ static int look(domi_resp_state *state, const char *bytes, size_t size)
         state->in.open.looked = 0;
         state->at += (uint32_t)used;
         if (is_too_long(state, &item))
-            return refuse(state);
+            return refuse_reply(state);
         int result = begin_value(state, &item);
         if (result != 0)
             return result;
@@ -113,7 +113,7 @@ static int look(domi_resp_state *state, const char *bytes, size_t size)
 }
 
 /* Move what was looked at to the bytes that are gathered. */
-static int gather(domi_resp_state *state, const char *bytes)
+static int gather_reply(domi_resp_state *state, const char *bytes)
 {
     uint32_t at = state->at;
 
@@ -138,7 +138,7 @@ static int end_reply(domus_wire *wire, domi_resp_state *state, const char *bytes
     uint32_t used = state->at;
 
     if (state->gathering) {
-        int error = gather(state, bytes);
+        int error = gather_reply(state, bytes);
         if (error < 0)
             return error;
     }
@@ -160,7 +160,7 @@ static int end_reply(domus_wire *wire, domi_resp_state *state, const char *bytes
 
 int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char *bytes, size_t size)
 {
-    int result = look(state, bytes, size);
+    int result = scan_reply(state, bytes, size);
 
     if (result < 0)
         return result;
@@ -168,7 +168,7 @@ int domi_resp_decode_reply(domus_wire *wire, domi_resp_state *state, const char 
         return end_reply(wire, state, bytes);
     uint64_t whole = (uint64_t)state->at + state->left;
     if (state->gathering || whole > DOMI_RESP_GATHER_LEAST || size == DOMUS_WINDOW_MAX)
-        return gather(state, bytes);
+        return gather_reply(state, bytes);
     if (whole > size)
         domus_wire_need(wire, (size_t)whole);
     return 0;

@@ -2,7 +2,7 @@
 #include "protocols/resp/resp.h"
 
 /* Take a command off the budget on which it counts. */
-static void discharge(const domus_resp_command *command)
+static void discharge_command(const domus_resp_command *command)
 {
     domi_resp_charge_note note;
 
@@ -16,7 +16,7 @@ static void release_command(void *payload)
     domus_resp_command *command = payload;
 
     if (command->counts)
-        discharge(command);
+        discharge_command(command);
     domus_slice_free(command->bytes);
     domus_slice_free((domus_slice){command->table, 0, 0});
 }

@@ -13,7 +13,7 @@ static uint32_t room_of(const domus_sql_builder *builder)
     return used < most ? most - used : 0;
 }
 
-static int fail(domus_sql_builder *builder, int error)
+static int fail_builder(domus_sql_builder *builder, int error)
 {
     if (builder->cells.error == 0)
         builder->cells.error = error;
@@ -21,7 +21,7 @@ static int fail(domus_sql_builder *builder, int error)
 }
 
 /* Append a cell, and make room for its bytes. Returns NULL after an error. */
-static char *add(domus_sql_builder *builder, domus_sql_value cell)
+static char *add_cell(domus_sql_builder *builder, domus_sql_value cell)
 {
     uint32_t size = domi_sql_has_bytes(&cell) ? cell.size : 0;
     uint32_t room = room_of(builder);
@@ -29,14 +29,14 @@ static char *add(domus_sql_builder *builder, domus_sql_value cell)
     if (builder->cells.error != 0)
         return NULL;
     if (room < sizeof cell || room - sizeof cell < size) {
-        fail(builder, -EFBIG);
+        fail_builder(builder, -EFBIG);
         return NULL;
     }
     /* The zero is behind the bytes of every cell: a name is a text of C, and an empty cell has a
      * place. */
     char *bytes = domi_sql_has_bytes(&cell) ? domus_append_room(&builder->bytes, size + 1u) : "";
     if (bytes == NULL) {
-        fail(builder, builder->bytes.error);
+        fail_builder(builder, builder->bytes.error);
         return NULL;
     }
     if (domi_sql_has_bytes(&cell)) {
@@ -53,7 +53,7 @@ static char *add(domus_sql_builder *builder, domus_sql_value cell)
 int domus_sql_build_columns(domus_sql_builder *builder, uint32_t columns)
 {
     if (builder->begun || columns > UINT16_MAX)
-        return fail(builder, -EINVAL);
+        return fail_builder(builder, -EINVAL);
     builder->columns = columns;
     builder->begun = true;
     return builder->cells.error;
@@ -64,8 +64,8 @@ int domus_sql_build_name(domus_sql_builder *builder, const char *name)
     size_t size = strlen(name);
 
     if (!builder->begun || builder->added >= builder->columns)
-        return fail(builder, -EINVAL);
-    char *bytes = add(builder, domus_sql_text_of(NULL, size));
+        return fail_builder(builder, -EINVAL);
+    char *bytes = add_cell(builder, domus_sql_text_of(NULL, size));
     if (bytes == NULL)
         return builder->cells.error;
     memcpy(bytes, name, size + 1);
@@ -78,10 +78,10 @@ char *domus_sql_build_room(domus_sql_builder *builder, domus_sql_kind kind, uint
 
     cell.kind = (uint8_t)kind;
     if (builder->columns == 0 || builder->added < builder->columns || !domi_sql_has_bytes(&cell)) {
-        fail(builder, -EINVAL);
+        fail_builder(builder, -EINVAL);
         return NULL;
     }
-    return add(builder, cell);
+    return add_cell(builder, cell);
 }
 
 int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *value)
@@ -89,9 +89,9 @@ int domus_sql_build_cell(domus_sql_builder *builder, const domus_sql_value *valu
     domus_sql_value cell = *value;
 
     if (builder->columns == 0 || builder->added < builder->columns || cell.kind > DOMUS_SQL_BYTES)
-        return fail(builder, -EINVAL);
+        return fail_builder(builder, -EINVAL);
     memset(cell.reserved, 0, sizeof cell.reserved);
-    char *bytes = add(builder, cell);
+    char *bytes = add_cell(builder, cell);
     if (bytes == NULL)
         return builder->cells.error;
     if (domi_sql_has_bytes(&cell) && cell.size != 0)
@@ -110,7 +110,7 @@ int domus_sql_build_end(domus_sql_builder *builder, domus_sql_result *ret_result
 
     if (builder->columns != 0) {
         if (builder->added < builder->columns || builder->added % builder->columns != 0)
-            fail(builder, -EINVAL);
+            fail_builder(builder, -EINVAL);
         result.rows = builder->added / builder->columns - 1;
     }
     int error = domus_append_end(&builder->cells, &result.cells);

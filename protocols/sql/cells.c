@@ -10,7 +10,7 @@
 #define NUMBER_SIZE 64u
 
 /* Read a cell of the packed ones; the names of the columns are the first. */
-static domus_sql_value cell_at(const domus_sql_result *result, uint64_t index)
+static domus_sql_value read_packed_cell(const domus_sql_result *result, uint64_t index)
 {
     domus_sql_value cell;
 
@@ -24,7 +24,7 @@ static bool find_cell(const domus_sql_result *result, uint32_t row, uint32_t col
 {
     if (row >= result->rows || column >= result->columns)
         return false;
-    *ret_cell = cell_at(result, ((uint64_t)row + 1) * result->columns + column);
+    *ret_cell = read_packed_cell(result, ((uint64_t)row + 1) * result->columns + column);
     return true;
 }
 
@@ -53,7 +53,7 @@ const char *domus_sql_column_name(const domus_sql_result *result, uint32_t colum
 {
     if (column >= result->columns)
         return NULL;
-    return domus_slice_data(result->bytes) + cell_at(result, column).as.integer;
+    return domus_slice_data(result->bytes) + read_packed_cell(result, column).as.integer;
 }
 
 int domus_sql_column(const domus_sql_result *result, const char *name)

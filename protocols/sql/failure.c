@@ -38,7 +38,7 @@ int domus_sql_errno(const char *sqlstate)
 }
 
 /* Words of libpq have several lines and tabs; in one line these are blanks. */
-static char printable(char byte)
+static char to_printable(char byte)
 {
     if (byte == '\n' || byte == '\t' || byte == '\r')
         return ' ';
@@ -50,7 +50,7 @@ void domus_sql_error_text(char *field, size_t field_size, const char *text)
     size_t size = text != NULL ? strnlen(text, field_size - 1) : 0;
 
     for (size_t i = 0; i < size; i++)
-        field[i] = printable(text[i]);
+        field[i] = to_printable(text[i]);
     /* A character of UTF-8 that does not fit is left out as a whole. */
     if (size == field_size - 1 && text[size] != '\0') {
         while (size > 0 && ((unsigned char)text[size] & 0xc0u) == 0x80u)

@@ -69,7 +69,8 @@ static int note_failure(struct migrator *migrator, struct frame *frame, const do
 }
 
 /* Compare what is noted with the table. Returns 0 and sets `done`; -EINVAL if they differ. */
-static int compare(struct migrator *migrator, struct frame *frame, const domus_answer *answer)
+static int compare_with_noted(struct migrator *migrator, struct frame *frame,
+                              const domus_answer *answer)
 {
     const domus_sql_result *result = answer->payload;
 
@@ -136,7 +137,8 @@ DOMUS_SEQUENCE(migrate, struct frame)
         if (note_failure(migrator, frame, answer) != 0)
             break;
         DOMUS_AWAIT(domus_sql_query(stack, frame->transaction, &noted, NULL, 0, then));
-        if (note_failure(migrator, frame, answer) != 0 || compare(migrator, frame, answer) != 0)
+        if (note_failure(migrator, frame, answer) != 0 ||
+            compare_with_noted(migrator, frame, answer) != 0)
             break;
         if (frame->job.steps[frame->done].name != NULL) {
             DOMUS_AWAIT(domus_sql_script(

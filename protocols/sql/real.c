@@ -8,14 +8,14 @@
 
 /* Enter the locale "C" on this thread. It is a constant of the C library, so this takes no memory.
  * Returns the one that was before. */
-static locale_t enter(void)
+static locale_t enter_c_locale(void)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
 
     return plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
 }
 
-static void leave(locale_t before)
+static void leave_c_locale(locale_t before)
 {
     if (before != (locale_t)0)
         (void)uselocale(before);
@@ -23,7 +23,7 @@ static void leave(locale_t before)
 
 void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE])
 {
-    locale_t before = enter();
+    locale_t before = enter_c_locale();
 
     /* 15 digits are never more than was meant, and 17 always say which real it is. */
     for (int digits = 15; digits <= 17; digits++) {
@@ -33,14 +33,14 @@ void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE])
     }
     if (real != real) /* its sign says nothing */
         snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "nan");
-    leave(before);
+    leave_c_locale(before);
 }
 
 double domus_sql_real_read(const char *text, char **ret_end)
 {
-    locale_t before = enter();
+    locale_t before = enter_c_locale();
     double real = strtod(text, ret_end);
 
-    leave(before);
+    leave_c_locale(before);
     return real;
 }

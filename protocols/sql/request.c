@@ -8,7 +8,7 @@ static_assert(sizeof(domus_sql_value) == 16, "cells lie behind each other");
 static_assert(DOMUS_SQL_INLINE % sizeof(domus_sql_value) == 0, "cells are aligned in a request");
 
 /* Count the bytes of the packed values. Returns 0; -EINVAL; -EMSGSIZE. */
-static int measure(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
+static int measure_values(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
 {
     uint64_t size = (uint64_t)count * sizeof *values;
 
@@ -29,7 +29,7 @@ static int measure(const domus_sql_value *values, uint32_t count, uint32_t *ret_
     return 0;
 }
 
-static void pack(const domus_sql_value *values, uint32_t count, char *to)
+static void pack_values(const domus_sql_value *values, uint32_t count, char *to)
 {
     uint32_t at = 0;
     char *bytes = to + count * sizeof *values;
@@ -59,7 +59,7 @@ int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement, 
 
     if ((statement != NULL) == (text != NULL) || (statement != NULL && statement->text == NULL))
         return -EINVAL;
-    int error = measure(values, count, &size);
+    int error = measure_values(values, count, &size);
     if (error != 0)
         return error;
     if (text != NULL) {
@@ -72,14 +72,14 @@ int domus_sql_request_make(domus_sql sql, const domus_sql_statement *statement, 
             return error;
     }
     if (size <= sizeof request.bytes) {
-        pack(values, count, (char *)request.bytes);
+        pack_values(values, count, (char *)request.bytes);
         request.size = size;
         *ret_request = request;
         return 0;
     }
     char *room = domus_append_room(&more, size);
     if (room != NULL) {
-        pack(values, count, room);
+        pack_values(values, count, room);
         domus_append_written(&more, size);
     }
     error = domus_append_end(&more, &request.more);

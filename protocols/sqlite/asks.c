@@ -40,7 +40,7 @@ static int find_transaction(domi_sqlite_database *database, uint64_t transaction
     return 0;
 }
 
-static int refuse(domi_sqlite_database *database, int error)
+static int count_refusal(domi_sqlite_database *database, int error)
 {
     database->counted.queries++;
     database->counted.refused += error == -ENOBUFS;
@@ -61,8 +61,8 @@ static uint64_t sleep_of(domus_stack *stack, const domi_sqlite_database *databas
 }
 
 /* Let a task wait, and the conversation sleep. */
-static int put(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task,
-               domi_sqlite_queue *queue)
+static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task,
+                         domi_sqlite_queue *queue)
 {
     int result = domus_conversation_of(stack, &task->conversation);
 
@@ -95,7 +95,7 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
     if (request->transaction != 0) {
         int error = find_transaction(database, request->transaction, &slot);
         if (error != 0)
-            return refuse(database, error);
+            return count_refusal(database, error);
         slot->used_ns = domus_now_ns(stack);
         queue = &slot->own;
     } else {
@@ -105,7 +105,7 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
     uint64_t bytes = (uint64_t)request->text.size + request->more.size;
     if (queue->count >= database->settings.options.queue_max ||
         (bytes != 0 && queue->bytes + bytes > database->settings.options.queue_bytes_max))
-        return refuse(database, -ENOBUFS);
+        return count_refusal(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, verb);
     if (task == NULL)
         return -ENOMEM;
@@ -125,7 +125,7 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
 }
 
 /* A statement that could not even wait fails its transaction; one behind its end does not. */
-static int note(domi_sqlite_database *database, uint64_t transaction, int result)
+static int note_failed_ask(domi_sqlite_database *database, uint64_t transaction, int result)
 {
     if (result < 0 && result != -ESTALE)
         domi_sqlite_spoil(database, transaction, result);
@@ -140,7 +140,8 @@ static int on_request(domus_stack *stack, domi_sqlite_database *database, domi_s
     domi_sqlite_task *task;
     int error = take_request(stack, database, verb, request, &task, &queue);
 
-    return note(database, transaction, error != 0 ? error : put(stack, database, task, queue));
+    return note_failed_ask(database, transaction,
+                           error != 0 ? error : let_task_wait(stack, database, task, queue));
 }
 
 int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
@@ -162,18 +163,18 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
     int error = take_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
 
     if (error != 0)
-        return note(database, transaction, error);
+        return note_failed_ask(database, transaction, error);
     task->cursor = domi_sqlite_new_cursor(task, &task->request);
     if (task->cursor == NULL) {
         domi_sqlite_settle_task(database, task);
-        return note(database, transaction, -ENOMEM);
+        return note_failed_ask(database, transaction, -ENOMEM);
     }
     memset(&task->request, 0, sizeof task->request); /* the cursor owns it */
     domi_sqlite_cursor *cursor = task->cursor;
-    int result = put(stack, database, task, queue);
+    int result = let_task_wait(stack, database, task, queue);
     if (result != DOMUS_PARKED)
         domi_sqlite_free_cursor(cursor);
-    return note(database, transaction, result);
+    return note_failed_ask(database, transaction, result);
 }
 
 int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
@@ -184,9 +185,9 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_cursor *cursor = domi_sqlite_find_cursor(database, number);
 
     if (cursor == NULL)
-        return refuse(database, -ESTALE);
+        return count_refusal(database, -ESTALE);
     if (cursor->fetch != NULL)
-        return refuse(database, -EBUSY);
+        return count_refusal(database, -EBUSY);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_FETCH);
     if (task == NULL)
         return -ENOMEM;
@@ -195,7 +196,7 @@ int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)
     task->timeout_ns = cursor->timeout_ns;
     cursor->used_ns = domus_now_ns(stack);
     cursor->fetch = task;
-    int result = put(stack, database, task, domi_sqlite_queue_of_rows(slot, cursor));
+    int result = let_task_wait(stack, database, task, domi_sqlite_queue_of_rows(slot, cursor));
     if (result != DOMUS_PARKED)
         cursor->fetch = NULL;
     return result;
@@ -208,12 +209,12 @@ int domi_sqlite_on_begin(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_queue *queue = domi_sqlite_queue_for(database, !options->reads_only);
 
     if (queue->count >= database->settings.options.queue_max)
-        return refuse(database, -ENOBUFS);
+        return count_refusal(database, -ENOBUFS);
     domi_sqlite_task *task = domi_sqlite_new_task(stack, database, DOMI_SQLITE_BEGIN);
     if (task == NULL)
         return -ENOMEM;
     task->reads_only = options->reads_only || database->place.reads_only;
-    return put(stack, database, task, queue);
+    return let_task_wait(stack, database, task, queue);
 }
 
 int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
@@ -224,7 +225,7 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
     int error = find_transaction(database, end->transaction, &slot);
 
     if (error != 0 || end->transaction == 0)
-        return refuse(database, error != 0 ? error : -ESTALE);
+        return count_refusal(database, error != 0 ? error : -ESTALE);
     domi_sqlite_task *task = domi_sqlite_new_task(
         stack, database, end->commits ? DOMI_SQLITE_COMMIT : DOMI_SQLITE_ROLLBACK);
     if (task == NULL)
@@ -232,7 +233,7 @@ int domi_sqlite_on_end(domus_stack *stack, void *self, const void *payload)
     task->transaction = end->transaction;
     slot->is_ending = true;
     slot->used_ns = domus_now_ns(stack);
-    int result = put(stack, database, task, &slot->own);
+    int result = let_task_wait(stack, database, task, &slot->own);
     if (result != DOMUS_PARKED)
         slot->is_ending = false;
     return result;

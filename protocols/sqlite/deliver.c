@@ -90,7 +90,7 @@ void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *databas
 }
 
 /* Answer the ask of the conversation with the outcome. */
-static int answer(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+static int answer_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
 {
     int error = 0;
 
@@ -112,7 +112,7 @@ static int answer(domus_stack *stack, domi_sqlite_database *database, domi_sqlit
 }
 
 /* Undo what was prepared for a task that will not be run. */
-static void forget(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
+static void forget_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task)
 {
     const domus_sql left = {database->self, task->transaction};
 
@@ -135,11 +135,11 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
     if (domi_sqlite_stage_of(task) == DOMI_SQLITE_DONE)
-        return answer(stack, database, task);
+        return answer_task(stack, database, task);
     if (domi_sqlite_leave(task)) {
         if (domi_sqlite_is_part(task))
             domi_sqlite_spoil(database, task->transaction, is_late ? -ETIMEDOUT : -ECANCELED);
-        forget(stack, database, task);
+        forget_task(stack, database, task);
         if (woken->error != 0)
             return -ENOTCONN;
         database->counted.queries++;

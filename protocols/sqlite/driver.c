@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int check(const domus_sql_settings *settings, char *error, size_t error_size)
+static int check_settings(const domus_sql_settings *settings, char *error, size_t error_size)
 {
     domi_sqlite_place place;
 
@@ -129,7 +129,7 @@ static const char *const schemes[] = {"sqlite", NULL};
 const domus_sql_driver domus_sqlite_driver = {
     .name = "sqlite",
     .schemes = schemes,
-    .check = check,
+    .check = check_settings,
     .behaviour = &behaviour,
 };
 

@@ -10,7 +10,7 @@ static bool has_failed(const domi_sqlite_task *task)
 }
 
 /* Remember that a statement writes. */
-static void remember(domi_sqlite_database *database, const domi_sqlite_task *task)
+static void remember_writing_statement(domi_sqlite_database *database, const domi_sqlite_task *task)
 {
     const domus_sql_statement *statement =
         task->cursor != NULL ? task->cursor->request.statement : task->request.statement;
@@ -20,7 +20,7 @@ static void remember(domi_sqlite_database *database, const domi_sqlite_task *tas
 }
 
 /* It waits again, before all that came later. */
-static void wait_again(domi_sqlite_task *task, domi_sqlite_queue *queue)
+static void put_task_first(domi_sqlite_task *task, domi_sqlite_queue *queue)
 {
     /* Relaxed: the task is the actor's. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_WAITS, memory_order_relaxed);
@@ -82,8 +82,8 @@ static void finish_fetch(domus_stack *stack, domi_sqlite_database *database, dom
     (void)domi_sqlite_deliver(stack, database, task);
 }
 
-static void finish(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                   domi_sqlite_task *task)
+static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
+                        domi_sqlite_task *task)
 {
     if (task->is_bounced && !task->is_awaited) { /* nobody would hear of it */
         domi_sqlite_clear_outcome(task);
@@ -91,8 +91,8 @@ static void finish(domus_stack *stack, domi_sqlite_database *database, domi_sqli
     }
     if (task->is_bounced) {
         task->is_bounced = false;
-        remember(database, task);
-        wait_again(task, &database->writes);
+        remember_writing_statement(database, task);
+        put_task_first(task, &database->writes);
         return;
     }
     switch (task->verb) {
@@ -117,7 +117,7 @@ static void finish(domus_stack *stack, domi_sqlite_database *database, domi_sqli
 }
 
 /* Tasks that the job has not come to wait again, in their order. */
-static void put_back(domi_sqlite_connection *connection)
+static void put_back_unrun_tasks(domi_sqlite_connection *connection)
 {
     for (uint32_t i = connection->count; i > 0; i--) {
         domi_sqlite_task *task = connection->tasks[i - 1];
@@ -126,7 +126,7 @@ static void put_back(domi_sqlite_connection *connection)
             continue;
         task->jobs--;
         connection->tasks[i - 1] = NULL;
-        wait_again(task, task->home);
+        put_task_first(task, task->home);
     }
 }
 
@@ -148,7 +148,7 @@ static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_
         task->error = error == -EOPNOTSUPP || error == -ENOMEM ? error : -ENOTCONN;
         if (domi_sqlite_is_part(task))
             domi_sqlite_spoil(database, task->transaction, task->error);
-        finish(stack, database, slot, task);
+        finish_task(stack, database, slot, task);
     }
 }
 
@@ -156,7 +156,7 @@ static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, dom
 {
     domi_sqlite_connection *connection = slot->connection;
 
-    put_back(connection);
+    put_back_unrun_tasks(connection);
     for (uint32_t i = 0; i < connection->count; i++) {
         domi_sqlite_task *task = connection->tasks[i];
 
@@ -164,7 +164,7 @@ static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, dom
             continue;
         task->jobs--;
         if (domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
-            finish(stack, database, slot, task);
+            finish_task(stack, database, slot, task);
         else
             domi_sqlite_settle_task(database, task);
     }

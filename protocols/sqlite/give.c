@@ -17,7 +17,7 @@ static domi_sqlite_queue *queue_of(domi_sqlite_database *database, uint32_t inde
     return domi_sqlite_queue_for(database, index == 0);
 }
 
-static bool is_held(const domi_sqlite_slot *slot)
+static bool is_slot_held(const domi_sqlite_slot *slot)
 {
     return slot->transaction != 0 || slot->held_by != 0;
 }
@@ -26,7 +26,7 @@ bool domi_sqlite_is_free(domi_sqlite_database *database, uint32_t index)
 {
     const domi_sqlite_slot *slot = &database->slots[index];
 
-    return !slot->is_running && !is_held(slot) && slot->own.count == 0 &&
+    return !slot->is_running && !is_slot_held(slot) && slot->own.count == 0 &&
            (database->was_opened || index == 0);
 }
 
@@ -37,7 +37,7 @@ bool domi_sqlite_has_own_work(const domi_sqlite_database *database, uint32_t ind
     if (slot->is_running)
         return false;
     return slot->own.count != 0 || slot->loses || slot->ends_rows || slot->is_idle ||
-           (slot->is_open && !is_held(slot) &&
+           (slot->is_open && !is_slot_held(slot) &&
             slot->connection->pages >= slot->connection->checkpoint_at);
 }
 
@@ -65,7 +65,8 @@ static domi_sqlite_connection *make_connection(const domi_sqlite_database *datab
 }
 
 /* Put a task into the job. One whose time has passed is not run by it. */
-static void give(domus_stack *stack, domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connection,
+                              domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -98,13 +99,13 @@ static void give_own(domus_stack *stack, domi_sqlite_database *database, domi_sq
             break;
         if (ends)
             domi_sqlite_end_its_rows(stack, database, slot);
-        give(stack, slot->connection, task);
+        put_task_into_job(stack, slot->connection, task);
         if (ends)
             break;
     }
 }
 
-static bool holds(const domi_sqlite_task *task)
+static bool takes_connection(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_BEGIN || task->verb == DOMI_SQLITE_ROWS;
 }
@@ -130,17 +131,17 @@ static void give_shared(domus_stack *stack, domi_sqlite_database *database, uint
     domi_sqlite_queue *queue = queue_of(database, index);
     uint32_t most = share_of(database, queue);
 
-    if (queue->first != NULL && holds(queue->first)) {
-        give(stack, connection, queue->first);
+    if (queue->first != NULL && takes_connection(queue->first)) {
+        put_task_into_job(stack, connection, queue->first);
         return;
     }
     connection->is_shared = true;
-    while (queue->first != NULL && !holds(queue->first) && connection->count < most)
-        give(stack, connection, queue->first);
+    while (queue->first != NULL && !takes_connection(queue->first) && connection->count < most)
+        put_task_into_job(stack, connection, queue->first);
 }
 
 /* Take the cursors that are over from the list of the connection. */
-static domi_sqlite_cursor *take_over(domi_sqlite_slot *slot)
+static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
 {
     domi_sqlite_cursor **at = &slot->cursors, *over = NULL;
 
@@ -180,12 +181,13 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
         give_own(stack, database, slot);
     else if (!slot->loses && !slot->is_idle && domi_sqlite_is_free(database, index))
         give_shared(stack, database, index);
-    connection->over = slot->ends_rows ? take_over(slot) : NULL;
+    connection->over = slot->ends_rows ? take_ended_cursors(slot) : NULL;
     return true;
 }
 
 /* Take back the tasks of one job that it has not come to, the last ones first. */
-static void take_back(domi_sqlite_database *database, const domi_sqlite_connection *connection)
+static void take_back_tasks(domi_sqlite_database *database,
+                            const domi_sqlite_connection *connection)
 {
     uint32_t left = (connection->count + 1) / 2;
 
@@ -207,6 +209,6 @@ void domi_sqlite_take_back(domi_sqlite_database *database)
 
         if (slot->is_running && slot->connection->is_shared && slot->connection->count > 1 &&
             queue_of(database, i) == &database->reads)
-            take_back(database, slot->connection);
+            take_back_tasks(database, slot->connection);
     }
 }

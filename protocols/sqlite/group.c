@@ -73,7 +73,7 @@ static bool run_part(domi_sqlite_connection *connection, domi_sqlite_task *task)
 
 /* Commit what there is. Returns false if it could not be; then it is rolled back, and `task` (NULL:
  * none) has failed. */
-static bool commit(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static bool commit_group(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     if (!connection->in_group)
         return true;
@@ -95,13 +95,13 @@ static void run_alone(domi_sqlite_connection *connection, domi_sqlite_task *task
         domi_sqlite_roll_back(connection);
         return;
     }
-    (void)commit(connection, task);
+    (void)commit_group(connection, task);
 }
 
 /* The transaction is lost, and with it what the first `count` tasks have written; `cause` has its
  * failure. */
-static void run_again(domi_sqlite_connection *connection, uint32_t count,
-                      const domi_sqlite_task *cause)
+static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
+                            const domi_sqlite_task *cause)
 {
     connection->in_group = false;
     domi_sqlite_roll_back(connection);
@@ -148,11 +148,11 @@ void domi_sqlite_run_group(domi_sqlite_connection *connection)
         if (!domi_sqlite_claim(connection, task))
             continue;
         if (!run_part(connection, task)) {
-            run_again(connection, count, task);
+            run_tasks_again(connection, count, task);
             return;
         }
     }
     domi_sqlite_task *only = count == 1 ? connection->tasks[0] : NULL;
-    if (!commit(connection, only) && only == NULL)
-        run_again(connection, count, NULL);
+    if (!commit_group(connection, only) && only == NULL)
+        run_tasks_again(connection, count, NULL);
 }

@@ -81,15 +81,15 @@ static bool may_use_pragma(const char *name, const char *value)
     return false;
 }
 
-static int deny(domi_sqlite_connection *connection, const char *words)
+static int deny_action(domi_sqlite_connection *connection, const char *words)
 {
     connection->denied = words;
     return SQLITE_DENY;
 }
 
 /* Say whether something may be prepared; SQLite asks for each thing that a statement would do. */
-static int authorize(void *context, int action, const char *one, const char *other,
-                     const char *database, const char *trigger)
+static int authorize_action(void *context, int action, const char *one, const char *other,
+                            const char *database, const char *trigger)
 {
     domi_sqlite_connection *connection = context;
 
@@ -99,21 +99,23 @@ static int authorize(void *context, int action, const char *one, const char *oth
         return SQLITE_OK;
     switch (action) {
     case SQLITE_TRANSACTION:
-        return deny(connection, "transactions begin with domus_sql_begin()");
+        return deny_action(connection, "transactions begin with domus_sql_begin()");
     case SQLITE_SAVEPOINT:
-        return deny(connection, "savepoints are not for queries");
+        return deny_action(connection, "savepoints are not for queries");
     case SQLITE_ATTACH:
     case SQLITE_DETACH:
-        return deny(connection, "ATTACH and DETACH are not for queries");
+        return deny_action(connection, "ATTACH and DETACH are not for queries");
     case SQLITE_CREATE_TEMP_INDEX:
     case SQLITE_CREATE_TEMP_TABLE:
     case SQLITE_CREATE_TEMP_TRIGGER:
     case SQLITE_CREATE_TEMP_VIEW:
-        return deny(connection, "what is temporary belongs to a connection, which queries share");
+        return deny_action(connection,
+                           "what is temporary belongs to a connection, which queries share");
     case SQLITE_PRAGMA:
         return may_use_pragma(one, other)
                    ? SQLITE_OK
-                   : deny(connection, "this PRAGMA would change a connection, which queries share");
+                   : deny_action(connection,
+                                 "this PRAGMA would change a connection, which queries share");
     default:
         return SQLITE_OK;
     }
@@ -123,5 +125,5 @@ void domi_sqlite_install_guards(domi_sqlite_connection *connection)
 {
     sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, look_at_time, connection);
     (void)sqlite3_busy_handler(connection->handle, wait_for_lock, connection);
-    (void)sqlite3_set_authorizer(connection->handle, authorize, connection);
+    (void)sqlite3_set_authorizer(connection->handle, authorize_action, connection);
 }

@@ -30,7 +30,7 @@ static void make_file(const domi_sqlite_place *place)
         (void)close(fd);
 }
 
-static int configure(sqlite3 *handle)
+static int configure_handle(sqlite3 *handle)
 {
     static const struct {
         int what;
@@ -123,7 +123,7 @@ int domi_sqlite_open(domi_sqlite_connection *connection, domus_sql_error *ret_er
     connection->checkpoint_at = DOMI_SQLITE_PAGES;
     connection->pages = 0;
     if (result == SQLITE_OK)
-        result = configure(connection->handle);
+        result = configure_handle(connection->handle);
     if (result == SQLITE_OK) {
         connection->is_own = true;
         domi_sqlite_install_guards(connection);

@@ -12,7 +12,7 @@ static bool is_somebody(domus_address address)
 }
 
 /* Watch the owner; without memory the idle time still ends what it has left. */
-static bool watch(domus_stack *stack, domus_address owner, domus_watch *ret_watch)
+static bool watch_owner(domus_stack *stack, domus_address owner, domus_watch *ret_watch)
 {
     return is_somebody(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
 }
@@ -24,7 +24,7 @@ static uint64_t next_number(domi_sqlite_database *database, const domi_sqlite_sl
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-static void move_all(domi_sqlite_queue *from, domi_sqlite_queue *to)
+static void move_all_tasks(domi_sqlite_queue *from, domi_sqlite_queue *to)
 {
     while (from->first != NULL) {
         domi_sqlite_task *task = from->first;
@@ -41,8 +41,8 @@ void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_s
     slot->owner = task->owner;
     slot->is_ending = false;
     slot->failed = 0;
-    slot->has_watch = watch(stack, slot->owner, &slot->watch);
-    move_all(&slot->own, &slot->aside);
+    slot->has_watch = watch_owner(stack, slot->owner, &slot->watch);
+    move_all_tasks(&slot->own, &slot->aside);
 }
 
 /* Verbs that came behind the end of the transaction, or of rows. */
@@ -74,7 +74,7 @@ void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi
     slot->transaction = 0;
     if (transaction != 0)
         fail_own(stack, database, slot, transaction);
-    move_all(&slot->aside, &slot->own);
+    move_all_tasks(&slot->aside, &slot->own);
 }
 
 void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database,
@@ -138,7 +138,7 @@ void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
 
     cursor->number = next_number(database, slot);
     cursor->used_ns = domus_now_ns(stack);
-    cursor->has_watch = watch(stack, cursor->owner, &cursor->watch);
+    cursor->has_watch = watch_owner(stack, cursor->owner, &cursor->watch);
     cursor->next = slot->cursors;
     slot->cursors = cursor;
     /* If there is no other connection, rows that are only read let others in between. */

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-static void begin(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void begin_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = domi_sqlite_do(connection, task->reads_only ? DOMI_SQLITE_BEGIN_READ
                                                              : DOMI_SQLITE_BEGIN_WRITE);
@@ -15,7 +15,7 @@ static void begin(domi_sqlite_connection *connection, domi_sqlite_task *task)
         (void)domi_sqlite_fail_as(connection, task, result);
 }
 
-static void end(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void end_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = SQLITE_OK;
 
@@ -57,17 +57,17 @@ static void run_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
         domi_sqlite_fetch(connection, task);
         break;
     case DOMI_SQLITE_BEGIN:
-        begin(connection, task);
+        begin_transaction(connection, task);
         break;
     case DOMI_SQLITE_COMMIT:
     case DOMI_SQLITE_ROLLBACK:
-        end(connection, task);
+        end_transaction(connection, task);
         break;
     }
 }
 
 /* Run a task that is part of a transaction, or begins to hold the connection. */
-static void run_held(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void run_holding_task(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     bool is_part = domi_sqlite_is_part(task);
 
@@ -96,7 +96,7 @@ static void note_unrun(domi_sqlite_connection *connection, const domi_sqlite_tas
 }
 
 /* There is no handle: all tasks fail. */
-static void fail_all(domi_sqlite_connection *connection, const domus_sql_error *error)
+static void fail_all_tasks(domi_sqlite_connection *connection, const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
         if (domi_sqlite_claim(connection, connection->tasks[i]))
@@ -105,7 +105,7 @@ static void fail_all(domi_sqlite_connection *connection, const domus_sql_error *
 }
 
 /* End what has ended: cursors that nobody reads, and a transaction that nobody ends. */
-static void clear(domi_sqlite_connection *connection)
+static void clear_ended(domi_sqlite_connection *connection)
 {
     for (domi_sqlite_cursor *cursor = connection->over; cursor != NULL; cursor = cursor->next)
         domi_sqlite_end_rows(connection, cursor);
@@ -120,12 +120,12 @@ int domi_sqlite_work(void *argument)
 
     connection->has_begun = true;
     connection->began_ns = domi_sqlite_now_ns();
-    clear(connection);
+    clear_ended(connection);
     connection->could_open = connection->handle != NULL || connection->closes ||
                              domi_sqlite_open(connection, &error) == SQLITE_OK;
     if (!connection->could_open) {
         connection->failure = error;
-        fail_all(connection, &error);
+        fail_all_tasks(connection, &error);
         return 0;
     }
     domi_sqlite_checkpoint(connection, connection->count == 0);
@@ -134,7 +134,7 @@ int domi_sqlite_work(void *argument)
     else
         for (uint32_t i = 0; i < connection->count; i++) {
             if (domi_sqlite_claim(connection, connection->tasks[i]))
-                run_held(connection, connection->tasks[i]);
+                run_holding_task(connection, connection->tasks[i]);
             else
                 note_unrun(connection, connection->tasks[i]);
         }

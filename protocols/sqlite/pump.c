@@ -8,7 +8,7 @@
 
 const domus_type domi_sqlite_wake_type = {.name = "sqlite_wake", .size = sizeof(uint32_t)};
 
-static void wake(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+static void wake_slot(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
 {
     domi_sqlite_slot *slot = &database->slots[index];
 
@@ -36,7 +36,7 @@ static void wake_readers(domus_stack *stack, domi_sqlite_database *database)
                 domi_sqlite_queue_for(database, i == 0) != &database->reads ||
                 !domi_sqlite_is_free(database, i))
                 continue;
-            wake(stack, database, i);
+            wake_slot(stack, database, i);
             left--;
         }
     }
@@ -47,7 +47,7 @@ void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database)
     for (uint32_t i = 0; i < database->slots_count; i++) {
         bool reads = domi_sqlite_queue_for(database, i == 0) == &database->reads;
         if (domi_sqlite_has_own_work(database, i) || (!reads && domi_sqlite_has_work(database, i)))
-            wake(stack, database, i);
+            wake_slot(stack, database, i);
     }
     wake_readers(stack, database);
 }

@@ -207,8 +207,8 @@ static uint64_t measure_row(sqlite3_stmt *statement)
 }
 
 /* Step to the next row. Returns false, and the task has failed. */
-static bool step(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                 domi_sqlite_cursor *cursor)
+static bool step_to_next_row(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                             domi_sqlite_cursor *cursor)
 {
     int result = sqlite3_step(cursor->prepared);
 
@@ -247,7 +247,7 @@ static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *tas
         }
     }
     return domi_sqlite_bind(connection, task, &cursor->request, prepared.statement) &&
-           step(connection, task, cursor);
+           step_to_next_row(connection, task, cursor);
 }
 
 void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
@@ -285,7 +285,7 @@ static bool fill_piece(domi_sqlite_connection *connection, domi_sqlite_task *tas
         int error = add_row(builder, cursor->prepared);
         if (error != 0)
             return fail_to_build(task, error);
-        if (!step(connection, task, cursor))
+        if (!step_to_next_row(connection, task, cursor))
             return false;
     }
     if (cursor->is_read && !finish_rows(connection, task))

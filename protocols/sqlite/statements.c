@@ -37,8 +37,8 @@ static void link_as_newest(domi_sqlite_statements *statements, domi_sqlite_kept 
     statements->newest = kept;
 }
 
-static domi_sqlite_kept *find(domi_sqlite_statements *statements,
-                              const domus_sql_statement *statement)
+static domi_sqlite_kept *find_statement(domi_sqlite_statements *statements,
+                                        const domus_sql_statement *statement)
 {
     domi_sqlite_kept *kept = *bucket_of(statements, statement);
 
@@ -47,7 +47,7 @@ static domi_sqlite_kept *find(domi_sqlite_statements *statements,
     return kept;
 }
 
-static void forget(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
+static void forget_statement(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
 {
     domi_sqlite_kept **at = bucket_of(statements, kept->statement);
 
@@ -63,7 +63,7 @@ static void forget(domi_sqlite_statements *statements, domi_sqlite_kept *kept)
 void domi_sqlite_drop_statements(domi_sqlite_connection *connection)
 {
     while (connection->statements.oldest != NULL)
-        forget(&connection->statements, connection->statements.oldest);
+        forget_statement(&connection->statements, connection->statements.oldest);
 }
 
 /* --- parameters ------------------------------------------------------------------------------- */
@@ -113,7 +113,7 @@ static bool check_count(domi_sqlite_task *task, const domus_sql_request *request
 
 /* Whether there is nothing to run behind a statement. Text that is no statement is as wrong there
  * as a second statement is. */
-static bool is_last(domi_sqlite_connection *connection, const char *rest)
+static bool is_last_statement(domi_sqlite_connection *connection, const char *rest)
 {
     while (*rest != '\0') {
         sqlite3_stmt *second = NULL;
@@ -143,7 +143,7 @@ static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *t
         return domi_sqlite_fail_as(connection, task, result);
     if (prepared == NULL)
         return domi_sqlite_refuse(task, -EINVAL, "42601", "there is no statement in the text");
-    if (!is_last(connection, rest)) {
+    if (!is_last_statement(connection, rest)) {
         (void)sqlite3_finalize(prepared);
         return domi_sqlite_refuse(task, -EINVAL, "42601",
                                   "there is more than one statement in the text");
@@ -153,8 +153,8 @@ static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *t
 }
 
 /* Keep a prepared statement. Without memory it is not kept: returns false. */
-static bool keep(domi_sqlite_connection *connection, const domus_sql_statement *statement,
-                 sqlite3_stmt *prepared, uint32_t parameters)
+static bool keep_statement(domi_sqlite_connection *connection, const domus_sql_statement *statement,
+                           sqlite3_stmt *prepared, uint32_t parameters)
 {
     domi_sqlite_statements *statements = &connection->statements;
     domi_sqlite_kept *kept = malloc(sizeof *kept);
@@ -162,7 +162,7 @@ static bool keep(domi_sqlite_connection *connection, const domus_sql_statement *
     if (kept == NULL)
         return false;
     if (statements->count >= connection->options->statements_max)
-        forget(statements, statements->oldest);
+        forget_statement(statements, statements->oldest);
     domi_sqlite_kept **bucket = bucket_of(statements, statement);
     *kept = (domi_sqlite_kept){
         .statement = statement, .prepared = prepared, .chain = *bucket, .parameters = parameters};
@@ -178,7 +178,7 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
 {
     const domus_sql_statement *statement = request->statement;
     bool keeps = may_keep && statement != NULL;
-    domi_sqlite_kept *kept = keeps ? find(&connection->statements, statement) : NULL;
+    domi_sqlite_kept *kept = keeps ? find_statement(&connection->statements, statement) : NULL;
     domi_sqlite_prepared made = {NULL, false};
     uint32_t parameters;
 
@@ -194,7 +194,7 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
         (void)sqlite3_finalize(made.statement);
         return domi_sqlite_refuse(task, -EINVAL, "42601", "parameters are $1, $2 and so on");
     }
-    made.is_kept = keeps && keep(connection, statement, made.statement, parameters);
+    made.is_kept = keeps && keep_statement(connection, statement, made.statement, parameters);
     if (!check_count(task, request, parameters)) {
         domi_sqlite_put_back(&made);
         return false;

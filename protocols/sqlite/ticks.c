@@ -24,7 +24,7 @@ bool domi_sqlite_has_spare(const domi_sqlite_database *database)
            count_open(database) > database->settings.options.connections_min;
 }
 
-static bool is_held(const domi_sqlite_database *database)
+static bool is_any_slot_held(const domi_sqlite_database *database)
 {
     for (uint32_t i = 0; i < database->slots_count; i++) {
         if (database->slots[i].transaction != 0 || database->slots[i].cursors != NULL)
@@ -38,7 +38,7 @@ void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database)
     const domus_sql_options *options = &database->settings.options;
     uint64_t time_ns = options->transaction_idle_ns;
 
-    if (database->is_ticking || (!is_held(database) && !domi_sqlite_has_spare(database)))
+    if (database->is_ticking || (!is_any_slot_held(database) && !domi_sqlite_has_spare(database)))
         return;
     if (options->idle_ns < time_ns)
         time_ns = options->idle_ns;

@@ -132,7 +132,7 @@ static const char *read_parameters(const char *text, domi_sqlite_place *place)
 }
 
 /* Read what is behind the scheme. */
-static const char *read_rest(const char *rest, domi_sqlite_place *place)
+static const char *read_place_behind_scheme(const char *rest, domi_sqlite_place *place)
 {
     size_t size = strcspn(rest, "?");
 
@@ -164,7 +164,7 @@ int domi_sqlite_read_url(const char *url, char *error, size_t error_size,
     const char *wrong = "it begins with sqlite:";
 
     if (strncmp(url, SCHEME, strlen(SCHEME)) == 0)
-        wrong = read_rest(url + strlen(SCHEME), &place);
+        wrong = read_place_behind_scheme(url + strlen(SCHEME), &place);
     if (wrong != NULL) {
         (void)snprintf(error, error_size, "url: %s", wrong);
         return -EINVAL;

@@ -2,7 +2,7 @@
  * ended, and those of connections that are not used. */
 #include "protocols/sqlite/database.h"
 
-static bool is_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
+static bool is_time_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
 {
     return now_ns >= used_ns && now_ns - used_ns >= time_ns;
 }
@@ -13,16 +13,18 @@ static void look_at_slot(domus_stack *stack, domi_sqlite_database *database, dom
     uint64_t now_ns = domus_now_ns(stack);
 
     for (domi_sqlite_cursor *cursor = slot->cursors; cursor != NULL; cursor = cursor->next) {
-        if (cursor->fetch == NULL && is_past(now_ns, cursor->used_ns, options->transaction_idle_ns))
+        if (cursor->fetch == NULL &&
+            is_time_past(now_ns, cursor->used_ns, options->transaction_idle_ns))
             domi_sqlite_end_cursor(stack, database, slot, cursor);
     }
     if (slot->is_running || slot->own.count != 0)
         return;
     if (slot->transaction != 0 && !slot->loses &&
-        is_past(now_ns, slot->used_ns, options->transaction_idle_ns))
+        is_time_past(now_ns, slot->used_ns, options->transaction_idle_ns))
         domi_sqlite_lose(stack, database, slot);
     else if (slot->is_open && !slot->is_idle && slot->transaction == 0 && slot->cursors == NULL &&
-             is_past(now_ns, slot->used_ns, options->idle_ns) && domi_sqlite_has_spare(database))
+             is_time_past(now_ns, slot->used_ns, options->idle_ns) &&
+             domi_sqlite_has_spare(database))
         slot->is_idle = true;
 }
 

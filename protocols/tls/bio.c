@@ -84,7 +84,7 @@ static int write_wire(BIO *bio, const char *from, int size)
     return size;
 }
 
-static long control(BIO *bio, int command, long number, void *pointer)
+static long control_bio(BIO *bio, int command, long number, void *pointer)
 {
     (void)bio, (void)number, (void)pointer;
     return command == BIO_CTRL_FLUSH;
@@ -101,7 +101,7 @@ static void make_method(void)
         return;
     BIO_meth_set_read(made, read_wire);
     BIO_meth_set_write(made, write_wire);
-    BIO_meth_set_ctrl(made, control);
+    BIO_meth_set_ctrl(made, control_bio);
     method = made;
 }
 

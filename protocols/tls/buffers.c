@@ -6,7 +6,7 @@ static domi_tls_shard *shard_of(const domi_tls_state *state)
     return SSL_CTX_get_app_data(SSL_get_SSL_CTX(state->ssl));
 }
 
-static void give_back(domi_tls_state *state)
+static void free_record_buffers(domi_tls_state *state)
 {
     state->place = 0;
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES); /* less than before, so it does not fail */
@@ -23,7 +23,7 @@ void domi_tls_buffers_keep(domi_tls_state *state)
         return;
     uint32_t place = shard->next_keeper++ % shard->settings->buffers_max;
     if (shard->keepers[place] != NULL)
-        give_back(shard->keepers[place]);
+        free_record_buffers(shard->keepers[place]);
     shard->keepers[place] = NULL;
     if (domi_tls_charge(state, DOMI_TLS_OPEN_BYTES + DOMI_TLS_BUFFER_BYTES) != 0)
         return;

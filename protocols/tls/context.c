@@ -47,7 +47,8 @@ static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_fi
 
 /* --- the context ------------------------------------------------------------------------------ */
 
-static int set_up(domus_tls *tls, const domus_tls_settings *settings, const domi_tls_report *report)
+static int set_up_context(domus_tls *tls, const domus_tls_settings *settings,
+                          const domi_tls_report *report)
 {
     int error = domi_tls_settings_copy(settings, &tls->settings, report);
 
@@ -70,7 +71,7 @@ int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_
 
     if (tls == NULL)
         return domi_tls_say(&report, -ENOMEM, "settings", "no memory");
-    int result = set_up(tls, settings, &report);
+    int result = set_up_context(tls, settings, &report);
     if (result == 0)
         *ret_tls = tls;
     else
@@ -158,7 +159,7 @@ static domi_tls_shard *add_shard(domus_tls *tls)
 }
 
 /* Let a shard go on with other files, which it then owns. Without memory it keeps what it has. */
-static int renew(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
+static int renew_shard(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
 {
     const domi_tls_report silent = {NULL, 0};
     domi_tls_shard made = {.settings = &tls->settings, .tickets = tls->tickets, .files = files};
@@ -190,7 +191,7 @@ int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context)
         drop_files(tls, files);
         return -ENOMEM;
     }
-    int error = files != NULL ? renew(tls, shard, files) : 0;
+    int error = files != NULL ? renew_shard(tls, shard, files) : 0;
     if (error == 0)
         *ret_context = shard->contexts[0];
     return error != 0 ? -ENOMEM : 0;

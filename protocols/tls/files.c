@@ -228,8 +228,8 @@ static int read_verification(const domi_tls_settings *settings, const domi_tls_r
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static int read_all(const domi_tls_settings *settings, const domi_tls_report *report,
-                    domi_tls_files *files)
+static int read_all_files(const domi_tls_settings *settings, const domi_tls_report *report,
+                          domi_tls_files *files)
 {
     int error = read_verification(settings, report, files);
 
@@ -250,7 +250,7 @@ int domi_tls_files_read(const domi_tls_settings *settings, const domi_tls_report
     if (files == NULL)
         return domi_tls_say(report, -ENOMEM, "files", "no memory");
     files->owners = 1;
-    int error = read_all(settings, report, files);
+    int error = read_all_files(settings, report, files);
     if (error == 0) {
         *ret_files = files;
         return 0;

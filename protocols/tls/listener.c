@@ -52,7 +52,7 @@ static const char *text_or_null(const char *text)
 }
 
 /* Cut blanks from both ends. */
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
     size_t size = strlen(text);
 
@@ -62,8 +62,8 @@ static char *trim(char *text)
 }
 
 /* Take a list apart, whose elements are divided by commas. `list` has been cleared. */
-static int split(const domi_tls_report *report, const char *key, const char *from,
-                 domi_tls_list *list)
+static int split_list(const domi_tls_report *report, const char *key, const char *from,
+                      domi_tls_list *list)
 {
     if (is_blank(from))
         return 0;
@@ -74,7 +74,7 @@ static int split(const domi_tls_report *report, const char *key, const char *fro
         char *item = strsep(&rest, ",");
         if (list->count == DOMUS_TLS_CERTIFICATES_MAX)
             return domi_tls_say(report, -EINVAL, key, "more than 64");
-        item = trim(item);
+        item = trim_blanks(item);
         if (item[0] == '\0')
             return domi_tls_say(report, -EINVAL, key, "an element is empty");
         list->items[list->count++] = item;
@@ -110,15 +110,15 @@ static int read_listener(const domus_listener_config *listener, const domi_tls_r
 {
     const bool omits = listener->tls.clients_may_omit != 0;
     lists->authorities_key = "tls.clientCaFile";
-    int error = split(report, "tls.certFile", listener->tls.cert_files, &lists->certs);
+    int error = split_list(report, "tls.certFile", listener->tls.cert_files, &lists->certs);
 
     if (error == 0)
-        error = split(report, "tls.keyFile", listener->tls.key_files, &lists->keys);
+        error = split_list(report, "tls.keyFile", listener->tls.key_files, &lists->keys);
     if (error == 0)
-        error = split(report, "tls.alpn", listener->tls.alpn, &lists->alpn);
+        error = split_list(report, "tls.alpn", listener->tls.alpn, &lists->alpn);
     if (error == 0)
-        error =
-            split(report, "tls.clientCaFile", listener->tls.client_ca_file, &lists->authorities);
+        error = split_list(report, "tls.clientCaFile", listener->tls.client_ca_file,
+                           &lists->authorities);
     if (error == 0 && lists->authorities.count > 1)
         error = domi_tls_say(report, -EINVAL, "tls.clientCaFile", "has to be one file");
     if (error == 0)
@@ -185,17 +185,17 @@ static int read_servers(const domus_servers_tls_config *settings, const domi_tls
 /* --- errors ----------------------------------------------------------------------------------- */
 
 /* Returns whether a reason is about this subject: "SUBJECT: ...". */
-static bool is_about(const char *reason, const char *subject)
+static bool is_reason_about(const char *reason, const char *subject)
 {
     size_t size = strlen(subject);
 
     return strncmp(reason, subject, size) == 0 && reason[size] == ':';
 }
 
-static bool is_about_one(const char *reason, const domi_tls_list *list)
+static bool is_reason_about_element(const char *reason, const domi_tls_list *list)
 {
     for (uint32_t i = 0; i < list->count; i++)
-        if (is_about(reason, list->items[i]))
+        if (is_reason_about(reason, list->items[i]))
             return true;
     return false;
 }
@@ -212,13 +212,13 @@ static int say_with_key(const domi_tls_report *report, int error, const domi_tls
                   {"min_version", "tls.minVersion"}};
 
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (is_about(reason, fields[i].field))
+        if (is_reason_about(reason, fields[i].field))
             return domi_tls_say(report, error, fields[i].key, reason + strlen(fields[i].field) + 2);
-    if (is_about_one(reason, &lists->keys))
+    if (is_reason_about_element(reason, &lists->keys))
         return domi_tls_say(report, error, "tls.keyFile", reason);
-    if (is_about_one(reason, &lists->certs))
+    if (is_reason_about_element(reason, &lists->certs))
         return domi_tls_say(report, error, "tls.certFile", reason);
-    if (is_about_one(reason, &lists->authorities))
+    if (is_reason_about_element(reason, &lists->authorities))
         return domi_tls_say(report, error, lists->authorities_key, reason);
     return domi_tls_say(report, error, "tls", reason);
 }

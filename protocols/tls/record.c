@@ -13,7 +13,7 @@
 #define CLIENT_HELLO       1
 #define HELLO_HEAD         4u /* bytes of a handshake message before its body */
 
-static size_t number(const char *bytes, uint32_t count)
+static size_t read_number(const char *bytes, uint32_t count)
 {
     size_t value = 0;
 
@@ -28,7 +28,7 @@ static bool is_begin(const char *bytes, size_t size)
 {
     return bytes[0] == HANDSHAKE && size > HELLO_HEAD &&
            bytes[DOMI_TLS_HEAD_SIZE] == CLIENT_HELLO &&
-           number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
+           read_number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
 }
 
 /* Returns whether this record has to be the start of a ClientHello: the first one, and the one
@@ -50,7 +50,7 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
     *ret_whole = DOMI_TLS_HEAD_SIZE;
     if (size < DOMI_TLS_HEAD_SIZE)
         return 0;
-    size_t whole = DOMI_TLS_HEAD_SIZE + number(bytes + 3, 2);
+    size_t whole = DOMI_TLS_HEAD_SIZE + read_number(bytes + 3, 2);
     if (whole > DOMI_TLS_RECORD_MAX)
         return -EPROTO;
     *ret_whole = whole;

@@ -25,13 +25,13 @@ static bool is_of(const domi_tls_session *entry, const domi_tls_peer_name *serve
            memcmp(entry->host, server->host, server->size) == 0;
 }
 
-static bool is_used_once(const SSL_SESSION *session)
+static bool is_session_used_once(const SSL_SESSION *session)
 {
     return SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION;
 }
 
 /* Take the entry at `place` out of the list. Returns its session, which is the caller's. */
-static SSL_SESSION *remove_at(domi_tls_sessions *sessions, domi_tls_session **place)
+static SSL_SESSION *remove_session(domi_tls_sessions *sessions, domi_tls_session **place)
 {
     domi_tls_session *entry = *place;
     SSL_SESSION *session = entry->session;
@@ -52,21 +52,21 @@ static void trim_server(domi_tls_sessions *sessions, const domi_tls_peer_name *s
     while (*place != NULL) {
         bool is_over = (*place)->until_s <= now_s || (is_of(*place, server) && ++count > most);
         if (is_over)
-            SSL_SESSION_free(remove_at(sessions, place));
+            SSL_SESSION_free(remove_session(sessions, place));
         else
             place = &(*place)->older;
     }
 }
 
 /* Forget the oldest beyond `most`. */
-static void trim_all(domi_tls_sessions *sessions, uint32_t most)
+static void forget_oldest_sessions(domi_tls_sessions *sessions, uint32_t most)
 {
     domi_tls_session **place = &sessions->newest;
 
     for (uint32_t i = 0; i < most && *place != NULL; i++)
         place = &(*place)->older;
     while (*place != NULL)
-        SSL_SESSION_free(remove_at(sessions, place));
+        SSL_SESSION_free(remove_session(sessions, place));
 }
 
 bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
@@ -86,8 +86,9 @@ bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_nam
     memcpy(entry->host, server->host, server->size);
     sessions->newest = entry;
     sessions->count++;
-    trim_server(sessions, server, now_s, is_used_once(session) ? DOMI_TLS_SESSIONS_EACH : 1);
-    trim_all(sessions, most);
+    trim_server(sessions, server, now_s,
+                is_session_used_once(session) ? DOMI_TLS_SESSIONS_EACH : 1);
+    forget_oldest_sessions(sessions, most);
     return true;
 }
 
@@ -101,9 +102,9 @@ SSL_SESSION *domi_tls_sessions_take(domi_tls_sessions *sessions, const domi_tls_
         if (!is_of(entry, server)) {
             place = &entry->older;
         } else if (entry->until_s <= now_s || SSL_SESSION_is_resumable(entry->session) != 1) {
-            SSL_SESSION_free(remove_at(sessions, place));
-        } else if (is_used_once(entry->session)) {
-            return remove_at(sessions, place);
+            SSL_SESSION_free(remove_session(sessions, place));
+        } else if (is_session_used_once(entry->session)) {
+            return remove_session(sessions, place);
         } else {
             return SSL_SESSION_up_ref(entry->session) == 1 ? entry->session : NULL;
         }
@@ -118,12 +119,12 @@ void domi_tls_sessions_forget(domi_tls_sessions *sessions, const SSL_SESSION *se
     while (*place != NULL && (*place)->session != session)
         place = &(*place)->older;
     if (*place != NULL)
-        SSL_SESSION_free(remove_at(sessions, place));
+        SSL_SESSION_free(remove_session(sessions, place));
 }
 
 void domi_tls_sessions_clear(domi_tls_sessions *sessions)
 {
-    trim_all(sessions, 0);
+    forget_oldest_sessions(sessions, 0);
 }
 
 /* Returns for how many seconds a certificate still holds. */
@@ -144,7 +145,7 @@ uint64_t domi_tls_session_time_s(const SSL_SESSION *session, uint64_t most)
     uint64_t time_s = most;
 
     /* to TLS 1.2 a hint of 0 is none */
-    if ((hint_s != 0 || is_used_once(session)) && hint_s < time_s)
+    if ((hint_s != 0 || is_session_used_once(session)) && hint_s < time_s)
         time_s = hint_s;
     if (certificate != NULL && validity_s(certificate) < time_s)
         time_s = validity_s(certificate);

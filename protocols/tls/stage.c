@@ -13,7 +13,7 @@
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-static uint32_t count_held(const domi_tls_state *state)
+static uint32_t count_held_bytes(const domi_tls_state *state)
 {
     return state->extra != NULL ? state->extra->held.size : 0;
 }
@@ -76,7 +76,7 @@ static int make_connection(const domi_tls_call *call, const char *host)
 /* --- out -------------------------------------------------------------------------------------- */
 
 /* Let bytes wait for the end of the handshake. */
-static int hold(domi_tls_state *state, const char *bytes, size_t size)
+static int hold_bytes(domi_tls_state *state, const char *bytes, size_t size)
 {
     domi_tls_extra *extra = domi_tls_extra_of(state);
     int error = extra != NULL ? domus_append(&extra->held, bytes, size) : -ENOMEM;
@@ -84,7 +84,7 @@ static int hold(domi_tls_state *state, const char *bytes, size_t size)
     return error == -EMSGSIZE ? -ENOBUFS : error;
 }
 
-static int send_held(domi_tls_call *call)
+static int send_held_bytes(domi_tls_call *call)
 {
     domus_slice held;
     int error;
@@ -106,7 +106,7 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return hold(state, bytes, size);
+        return hold_bytes(state, bytes, size);
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
         domi_tls_call_begin(&call, state, wire);
@@ -128,7 +128,7 @@ static int finish_tls(domus_wire *wire, void *state_)
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return count_held(state) != 0 ? -ENOTCONN : 0;
+        return count_held_bytes(state) != 0 ? -ENOTCONN : 0;
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
         domi_tls_call_begin(&call, state, wire);
@@ -154,7 +154,7 @@ static void tell_protocol(const domi_tls_call *call)
 }
 
 /* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
-static int shake(domi_tls_call *call)
+static int continue_handshake(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
     int result = SSL_do_handshake(state->ssl);
@@ -168,7 +168,7 @@ static int shake(domi_tls_call *call)
     state->phase = DOMI_TLS_OPEN;
     domi_tls_client_end_handshake(state);
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
-    int error = send_held(call);
+    int error = send_held_bytes(call);
     if (error != 0)
         return error;
     domi_tls_extra_free(state);
@@ -186,7 +186,7 @@ static int use_record(domi_tls_call *call, const char *bytes, size_t size)
     call->in_size = size;
     state->heard = true;
     if (state->phase == DOMI_TLS_HANDSHAKE)
-        result = shake(call);
+        result = continue_handshake(call);
     if (result > 0)
         result = domi_tls_read(call, size);
     if (result < 0)
@@ -257,7 +257,8 @@ static int end_tls(domus_wire *wire, void *state_, size_t left)
     domi_tls_state *state = state_;
 
     (void)wire;
-    if (state->phase == DOMI_TLS_ENDED || (left == 0 && !state->heard && count_held(state) == 0))
+    if (state->phase == DOMI_TLS_ENDED ||
+        (left == 0 && !state->heard && count_held_bytes(state) == 0))
         return 0;
     state->failure = "the connection was cut";
     return -ECONNABORTED;
@@ -274,7 +275,7 @@ static int open_tls(domus_wire *wire, void *state_, const void *options_)
     domus_wire_expect_head(wire);
     int error = make_connection(&call, options->host);
     if (error == 0 && !options->tls->settings.is_server)
-        error = shake(&call);
+        error = continue_handshake(&call);
     domi_tls_call_end(&call);
     if (error < 0) {
         ERR_clear_error();

@@ -19,7 +19,7 @@ struct domi_tls_tickets {
     domi_tls_key previous;
 };
 
-static bool draw(domi_tls_key *key)
+static bool draw_key(domi_tls_key *key)
 {
     return RAND_bytes(key->name, sizeof key->name) == 1 &&
            RAND_priv_bytes(key->cipher, sizeof key->cipher) == 1 &&
@@ -40,7 +40,7 @@ domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s)
     if (tickets == NULL)
         return NULL;
     tickets->lock = CRYPTO_THREAD_lock_new();
-    if (tickets->lock == NULL || !draw(&tickets->current)) {
+    if (tickets->lock == NULL || !draw_key(&tickets->current)) {
         CRYPTO_THREAD_lock_free(tickets->lock);
         OPENSSL_clear_free(tickets, sizeof *tickets);
         return NULL;
@@ -73,11 +73,11 @@ void domi_tls_tickets_free(domi_tls_tickets *tickets)
 }
 
 /* The lock is held for writing. */
-static bool rotate(domi_tls_tickets *tickets, uint64_t now_s)
+static bool rotate_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     domi_tls_key key;
 
-    if (!draw(&key))
+    if (!draw_key(&key))
         return false;
     tickets->previous = tickets->current;
     /* a server that nobody came to for long may have a key that is older than any good ticket */
@@ -91,7 +91,7 @@ static bool rotate(domi_tls_tickets *tickets, uint64_t now_s)
 int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
-    bool is_rotated = rotate(tickets, now_s);
+    bool is_rotated = rotate_keys(tickets, now_s);
     (void)CRYPTO_THREAD_unlock(tickets->lock);
     return is_rotated ? 0 : -ENOMEM;
 }
@@ -101,7 +101,7 @@ int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s)
 static bool lock_fresh(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
-    if (now_s - tickets->made_s < tickets->time_s || rotate(tickets, now_s))
+    if (now_s - tickets->made_s < tickets->time_s || rotate_keys(tickets, now_s))
         return true;
     (void)CRYPTO_THREAD_unlock(tickets->lock);
     return false;
@@ -135,8 +135,9 @@ int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, 
 
 /* --- for OpenSSL ------------------------------------------------------------------------------ */
 
-static bool begin(const domi_tls_key *key, const EVP_CIPHER *cipher, const unsigned char *iv,
-                  EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, bool seals)
+static bool begin_ticket_cipher(const domi_tls_key *key, const EVP_CIPHER *cipher,
+                                const unsigned char *iv, EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac,
+                                bool seals)
 {
     char digest[] = "SHA256";
     OSSL_PARAM parameters[] = {OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY,
@@ -163,7 +164,7 @@ int domi_tls_tickets_seal(domi_tls_tickets *tickets, const EVP_CIPHER *cipher, u
             return -1;
         memcpy(name, key.name, sizeof key.name);
     }
-    if (found != 0 && !begin(&key, cipher, iv, sealer, mac, seals))
+    if (found != 0 && !begin_ticket_cipher(&key, cipher, iv, sealer, mac, seals))
         found = -1;
     OPENSSL_cleanse(&key, sizeof key);
     return found;

@@ -38,7 +38,7 @@ void domi_sim_wake_clients(domi_sim_node *node)
 }
 
 /* Lose all that waits on either side. */
-static void lose_rest(domi_sim_client *client)
+static void lose_waiting_packets(domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     uint32_t node = client->node->index;
@@ -58,7 +58,7 @@ void domi_sim_client_end(domi_sim_client *client, bool silent)
         domi_sim_client_close(client->connection, true, silent);
     client->connection = NULL;
     client->state = DOMI_SIM_ALONE;
-    lose_rest(client);
+    lose_waiting_packets(client);
     domi_sim_end_subscriptions(client, false);
 }
 
@@ -72,7 +72,8 @@ void domi_sim_client_free(domi_sim_client *client)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-static void handle(domus_stack *stack, domi_sim_client *client, const domi_sim_packet *packet)
+static void handle_packet(domus_stack *stack, domi_sim_client *client,
+                          const domi_sim_packet *packet)
 {
     switch (packet->kind) {
     case DOMI_SIM_WELCOME:
@@ -101,7 +102,7 @@ static int on_wake(domus_stack *stack, void *self, const void *payload)
     client->is_woken = false;
     for (uint32_t i = 0; i < TAKEN_MAX && client->came.head != NULL; i++) {
         domi_sim_packet *packet = domi_sim_pop(&client->came);
-        handle(stack, client, packet);
+        handle_packet(stack, client, packet);
         domi_sim_packet_free(packet);
     }
     /* If there is no room for this notice, the cluster wakes the actor when the kit is idle. */

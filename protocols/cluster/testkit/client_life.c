@@ -16,7 +16,7 @@ static void say_server(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
 /* --- connecting ------------------------------------------------------------------------------- */
 
 /* Wait for the next try, and longer with each. */
-static void back_off(domus_stack *stack, domi_sim_client *client)
+static void delay_next_connect(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
     uint64_t half_ns = client->backoff_ns / 2;
@@ -35,7 +35,7 @@ void domi_sim_try(domus_stack *stack, domi_sim_client *client)
 
     client->connection = domi_sim_connect(client, server);
     if (client->connection == NULL) {
-        back_off(stack, client);
+        delay_next_connect(stack, client);
         return;
     }
     client->state = DOMI_SIM_TRYING;
@@ -81,7 +81,7 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
     domi_sim_lose_all(
         sim, &client->came,
         (domi_sim_loss){DOMUS_FATE_LOST_DOWN, client->node->index, "the connection is given up"});
-    back_off(stack, client);
+    delay_next_connect(stack, client);
     if (!was_connected) {
         client->counted.failures++;
         domi_sim_event(stack, client, DOMUS_NATS_FAILED, error, text);
@@ -95,7 +95,7 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
 /* --- silence ---------------------------------------------------------------------------------- */
 
 /* Look whether the server answers, and ask it again. */
-static void tick(domus_stack *stack, domi_sim_client *client)
+static void check_server_answers(domus_stack *stack, domi_sim_client *client)
 {
     const domus_testkit_cluster_options *options = &client->node->sim->options;
 
@@ -190,5 +190,5 @@ void domi_sim_pass_time(domus_stack *stack, domi_sim_client *client)
     else if (client->state == DOMI_SIM_TRYING && client->retry_ns <= now_ns)
         domi_sim_lost_connection(stack, client, -ETIMEDOUT);
     else if (client->state == DOMI_SIM_CONNECTED && client->ping_ns <= now_ns)
-        tick(stack, client);
+        check_server_answers(stack, client);
 }

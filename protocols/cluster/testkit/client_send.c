@@ -10,7 +10,7 @@
 
 #define REPLY_SIZE 64u
 
-static domi_sim_loss lost_up(const domi_sim_client *client)
+static domi_sim_loss make_loss_on_way_up(const domi_sim_client *client)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index,
                            "the leg to the server has lost it"};
@@ -33,7 +33,7 @@ static void note_ping(domi_sim_client *client, uint64_t ping)
     }
 }
 
-static void send_now(domi_sim_client *client, domi_sim_packet *packet)
+static void send_packet_now(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet->kind == DOMI_SIM_PING)
         note_ping(client, packet->number);
@@ -43,7 +43,7 @@ static void send_now(domi_sim_client *client, domi_sim_packet *packet)
         if (packet->number != 0)
             client->slots[packet->number - 1].is_sent = true;
     }
-    domi_sim_send(client->node->sim, &client->connection->up, packet, lost_up(client));
+    domi_sim_send(client->node->sim, &client->connection->up, packet, make_loss_on_way_up(client));
 }
 
 void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
@@ -51,7 +51,7 @@ void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
     if (packet == NULL)
         return;
     if (client->waiting.head == NULL && may_send(client))
-        send_now(client, packet);
+        send_packet_now(client, packet);
     else
         domi_sim_append(&client->waiting, packet);
 }
@@ -70,7 +70,7 @@ void domi_sim_pump(domi_sim_client *client)
     while (client->waiting.head != NULL && may_send(client)) {
         domi_sim_packet *packet = domi_sim_pop(&client->waiting);
         if (!is_expired(client, packet)) {
-            send_now(client, packet);
+            send_packet_now(client, packet);
             continue;
         }
         domi_sim_lose(client->node->sim, packet->message,

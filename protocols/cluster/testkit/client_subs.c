@@ -28,7 +28,7 @@ static domi_sim_packet *make_packet(domi_sim_client *client, domi_sim_kind kind,
 }
 
 /* Send a packet before all that waits. */
-static void send_first(domi_sim_client *client, domi_sim_packet *packet)
+static void send_packet_first(domi_sim_client *client, domi_sim_packet *packet)
 {
     domi_sim_send(client->node->sim, &client->connection->up, packet,
                   (domi_sim_loss){DOMUS_FATE_LOST_UP, client->node->index, "control"});
@@ -45,18 +45,19 @@ void domi_sim_subscribe_again(domi_sim_client *client)
         client->node->sim->failed = -ENOMEM;
         return;
     }
-    send_first(client, make_packet(client, DOMI_SIM_SUBSCRIBE, 0, 0, what));
+    send_packet_first(client, make_packet(client, DOMI_SIM_SUBSCRIBE, 0, 0, what));
     domi_sim_message_drop(what);
     for (domi_sim_subscription *at = client->subscriptions; at != NULL; at = at->next) {
         uint64_t limit = at->limit != 0 ? at->limit - at->told : 0;
         at->told_before = at->told;
-        send_first(client, make_packet(client, DOMI_SIM_SUBSCRIBE, at->number, limit, at->what));
+        send_packet_first(client,
+                          make_packet(client, DOMI_SIM_SUBSCRIBE, at->number, limit, at->what));
     }
 }
 
 /* --- the records ------------------------------------------------------------------------------ */
 
-static domi_sim_subscription *find(const domi_sim_client *client, uint64_t number)
+static domi_sim_subscription *find_subscription(const domi_sim_client *client, uint64_t number)
 {
     domi_sim_subscription *at = client->subscriptions;
 
@@ -177,7 +178,7 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
 {
     domi_sim_client *client = ((domi_sim_actor *)self)->client;
     const domus_nats_unsubscribe *unsubscribe = payload;
-    domi_sim_subscription *subscription = find(client, unsubscribe->number);
+    domi_sim_subscription *subscription = find_subscription(client, unsubscribe->number);
 
     if (subscription == NULL) {
         (void)domus_fail(stack, -ENOENT); /* of a notice nobody hears */
@@ -209,8 +210,8 @@ int domi_sim_on_down(domus_stack *stack, void *self, const void *payload)
 /* --- messages --------------------------------------------------------------------------------- */
 
 /* Send a message to its subscriber. Returns as domus_notice(). */
-static int tell(domus_stack *stack, const domi_sim_subscription *subscription,
-                const domi_sim_message *message)
+static int notify_subscriber(domus_stack *stack, const domi_sim_subscription *subscription,
+                             const domi_sim_message *message)
 {
     domus_nats_message notice;
     int error = domi_sim_make_message(message, &notice);
@@ -229,7 +230,7 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
                       domi_sim_message *message)
 {
     domi_sim *sim = client->node->sim;
-    domi_sim_subscription *subscription = find(client, number);
+    domi_sim_subscription *subscription = find_subscription(client, number);
 
     client->counted.in_messages++;
     client->counted.in_bytes += domi_sim_message_size(message);
@@ -239,7 +240,7 @@ void domi_sim_deliver(domus_stack *stack, domi_sim_client *client, uint64_t numb
         domi_sim_answer(stack, client, message);
         return;
     }
-    int error = subscription != NULL ? tell(stack, subscription, message) : -ESTALE;
+    int error = subscription != NULL ? notify_subscriber(stack, subscription, message) : -ESTALE;
     if (error == 0) {
         domi_sim_tell(sim, message, DOMUS_FATE_DELIVERED, client->node->index);
     } else if (error == -ESTALE) {

@@ -55,7 +55,7 @@ int domi_sim_catch_up(domi_sim_node *node)
     return 0;
 }
 
-static bool moves(const domi_sim_node *node)
+static bool is_node_running(const domi_sim_node *node)
 {
     return node->kit != NULL && !node->suspended;
 }
@@ -78,7 +78,7 @@ static int run_nodes(domi_sim *sim, bool all)
     uint32_t first = (uint32_t)domi_sim_draw(sim, sim->node_count);
     for (uint32_t i = 0; i < sim->node_count; i++) {
         domi_sim_node *node = sim->nodes[(first + i) % sim->node_count];
-        if (!moves(node))
+        if (!is_node_running(node))
             continue;
         /* A client that cannot be woken, because it ends, is not waited for. */
         bool is_due = all || node->due_ns <= sim->now_ns || has_mail(node);
@@ -94,27 +94,27 @@ static int run_nodes(domi_sim *sim, bool all)
 
 /* --- what is next ----------------------------------------------------------------------------- */
 
-static uint64_t least(uint64_t one, uint64_t other)
+static uint64_t least_of(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
 
 static uint64_t next_ns(const domi_sim *sim)
 {
-    uint64_t due_ns = least(domi_sim_store_due(sim), domi_sim_routes_due(sim));
+    uint64_t due_ns = least_of(domi_sim_store_due(sim), domi_sim_routes_due(sim));
 
-    due_ns = least(due_ns, domi_sim_stale_due(sim));
+    due_ns = least_of(due_ns, domi_sim_stale_due(sim));
     for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)
-        due_ns = least(due_ns, least(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
+        due_ns = least_of(due_ns, least_of(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
     for (uint32_t i = 0; i < sim->node_count; i++) {
-        if (moves(sim->nodes[i]))
-            due_ns = least(due_ns, sim->nodes[i]->due_ns);
+        if (is_node_running(sim->nodes[i]))
+            due_ns = least_of(due_ns, sim->nodes[i]->due_ns);
     }
     return due_ns;
 }
 
 /* Let what is due on legs arrive. */
-static void arrive(domi_sim *sim)
+static void deliver_due_packets(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         while (domi_sim_leg_due(&at->up) <= sim->now_ns)
@@ -135,7 +135,7 @@ static void arrive(domi_sim *sim)
 /* Let happen what is due, without nodes. */
 static void run_servers(domi_sim *sim)
 {
-    arrive(sim);
+    deliver_due_packets(sim);
     domi_sim_close_stale(sim);
     domi_sim_break_routes(sim);
     domi_sim_elect(sim);
@@ -145,7 +145,8 @@ static void run_servers(domi_sim *sim)
 }
 
 /* Go on until the time, or until the condition is met. Returns 0; -ETIME at the time without it. */
-static int pass(domi_sim *sim, bool (*is_done)(void *context), void *context, uint64_t until_ns)
+static int run_until(domi_sim *sim, bool (*is_done)(void *context), void *context,
+                     uint64_t until_ns)
 {
     if (sim->stepping)
         return domi_sim_fail(sim, -EBUSY, "a handler runs");
@@ -173,7 +174,7 @@ int domus_testkit_cluster_advance(domus_testkit_cluster *cluster, uint64_t by_ns
 {
     if (by_ns > INT64_MAX - cluster->now_ns)
         return domi_sim_fail(cluster, -ERANGE, "time would end");
-    int error = pass(cluster, NULL, NULL, cluster->now_ns + by_ns);
+    int error = run_until(cluster, NULL, NULL, cluster->now_ns + by_ns);
     return error == -ETIME ? 0 : error;
 }
 
@@ -187,7 +188,7 @@ int domus_testkit_cluster_until(domus_testkit_cluster *cluster, bool (*is_done)(
 {
     if (within_ns > INT64_MAX - cluster->now_ns)
         return domi_sim_fail(cluster, -ERANGE, "time would end");
-    int error = pass(cluster, is_done, context, cluster->now_ns + within_ns);
+    int error = run_until(cluster, is_done, context, cluster->now_ns + within_ns);
     return error == -ETIME ? domi_sim_fail(cluster, -ETIME, "it has not come within the time")
                            : error;
 }

@@ -13,12 +13,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static domi_sim_loss lost_up(const domi_sim_connection *connection, const char *why)
+static domi_sim_loss make_loss_on_way_up(const domi_sim_connection *connection, const char *why)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_UP, connection->client->node->index, why};
 }
 
-static domi_sim_loss lost_down(const domi_sim_connection *connection, const char *why)
+static domi_sim_loss make_loss_on_way_down(const domi_sim_connection *connection, const char *why)
 {
     return (domi_sim_loss){DOMUS_FATE_LOST_DOWN, connection->client->node->index, why};
 }
@@ -51,7 +51,7 @@ domi_sim_connection *domi_sim_connect(domi_sim_client *client, uint32_t server)
     sim->last_connection = connection;
     domi_sim_note(sim, DOMI_SIM_CLIENT " goes to server %u", DOMI_SIM_CLIENT_OF(client), server);
     domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_HELLO, NULL),
-                  lost_up(connection, "hello"));
+                  make_loss_on_way_up(connection, "hello"));
     return connection;
 }
 
@@ -60,18 +60,20 @@ void domi_sim_client_close(domi_sim_connection *connection, bool abrupt, bool si
     domi_sim *sim = sim_of(connection);
 
     connection->client_open = false;
-    domi_sim_lose_all(sim, &connection->down, lost_down(connection, "the client has closed"));
+    domi_sim_lose_all(sim, &connection->down,
+                      make_loss_on_way_down(connection, "the client has closed"));
     if (abrupt || !connection->server_open)
-        domi_sim_lose_all(sim, &connection->up, lost_up(connection, "the client has closed"));
+        domi_sim_lose_all(sim, &connection->up,
+                          make_loss_on_way_up(connection, "the client has closed"));
     if (connection->server_open && !silent)
         domi_sim_send(sim, &connection->up, domi_sim_packet_new(sim, DOMI_SIM_CLOSE, NULL),
-                      lost_up(connection, "close"));
+                      make_loss_on_way_up(connection, "close"));
 }
 
 /* --- the server's side ------------------------------------------------------------------------ */
 
-static void send_down(domi_sim_connection *connection, domi_sim_kind kind, uint64_t number,
-                      int error)
+static void send_packet_to_client(domi_sim_connection *connection, domi_sim_kind kind,
+                                  uint64_t number, int error)
 {
     domi_sim *sim = sim_of(connection);
     domi_sim_packet *packet = domi_sim_packet_new(sim, kind, NULL);
@@ -80,7 +82,7 @@ static void send_down(domi_sim_connection *connection, domi_sim_kind kind, uint6
         return;
     packet->number = number;
     packet->error = error;
-    domi_sim_send(sim, &connection->down, packet, lost_down(connection, "control"));
+    domi_sim_send(sim, &connection->down, packet, make_loss_on_way_down(connection, "control"));
 }
 
 void domi_sim_server_close(domi_sim_connection *connection, int error, const char *why)
@@ -93,10 +95,10 @@ void domi_sim_server_close(domi_sim_connection *connection, int error, const cha
     domi_sim_note(sim, "server %u closes " DOMI_SIM_CLIENT ": %s", connection->server,
                   DOMI_SIM_CLIENT_OF(connection->client), why);
     domi_sim_forget(connection);
-    domi_sim_lose_all(sim, &connection->up, lost_up(connection, why));
-    domi_sim_lose_all(sim, &connection->down, lost_down(connection, why));
+    domi_sim_lose_all(sim, &connection->up, make_loss_on_way_up(connection, why));
+    domi_sim_lose_all(sim, &connection->down, make_loss_on_way_down(connection, why));
     if (connection->client_open)
-        send_down(connection, DOMI_SIM_CLOSE, 0, error);
+        send_packet_to_client(connection, DOMI_SIM_CLOSE, 0, error);
 }
 
 static void accept_client(domi_sim_connection *connection)
@@ -104,12 +106,12 @@ static void accept_client(domi_sim_connection *connection)
     domi_sim *sim = sim_of(connection);
 
     if (!sim->running[connection->server] || connection->client->node->barred_ns > sim->now_ns) {
-        send_down(connection, DOMI_SIM_CLOSE, 0, -ECONNREFUSED);
+        send_packet_to_client(connection, DOMI_SIM_CLOSE, 0, -ECONNREFUSED);
         return;
     }
     connection->server_open = true;
     sim->counts.connects++;
-    send_down(connection, DOMI_SIM_WELCOME, 0, 0);
+    send_packet_to_client(connection, DOMI_SIM_WELCOME, 0, 0);
 }
 
 static void take_message(domi_sim_connection *connection, domi_sim_message *message)
@@ -122,7 +124,7 @@ static void take_message(domi_sim_connection *connection, domi_sim_message *mess
     domi_sim_arrived(sim, connection->server, message, connection, is_taken);
 }
 
-static void handle_up(domi_sim_connection *connection, const domi_sim_packet *packet)
+static void handle_packet_of_client(domi_sim_connection *connection, const domi_sim_packet *packet)
 {
     domi_sim *sim = sim_of(connection);
 
@@ -138,7 +140,7 @@ static void handle_up(domi_sim_connection *connection, const domi_sim_packet *pa
         domi_sim_unsubscribed(connection, packet);
         return;
     case DOMI_SIM_PING:
-        send_down(connection, DOMI_SIM_PONG, packet->number, 0);
+        send_packet_to_client(connection, DOMI_SIM_PONG, packet->number, 0);
         return;
     case DOMI_SIM_CLOSE:
         domi_sim_server_close(connection, 0, "the client has closed");
@@ -157,9 +159,10 @@ void domi_sim_arrive_up(domi_sim_connection *connection)
         connection->heard_ns = sim->now_ns;
         accept_client(connection);
     } else if (connection->server_open) {
-        handle_up(connection, packet);
+        handle_packet_of_client(connection, packet);
     } else if (packet->kind == DOMI_SIM_MESSAGE) {
-        domi_sim_lose(sim, packet->message, lost_up(connection, "the server has closed"));
+        domi_sim_lose(sim, packet->message,
+                      make_loss_on_way_up(connection, "the server has closed"));
     }
     domi_sim_packet_free(packet);
     if (connection->client_open)
@@ -176,7 +179,7 @@ void domi_sim_arrive_down(domi_sim_connection *connection)
     }
     if (packet->kind == DOMI_SIM_MESSAGE)
         domi_sim_lose(sim_of(connection), packet->message,
-                      lost_down(connection, "the client has closed"));
+                      make_loss_on_way_down(connection, "the client has closed"));
     domi_sim_packet_free(packet);
 }
 
@@ -218,8 +221,8 @@ void domi_sim_reap_connections(domi_sim *sim)
             continue;
         }
         *link = at->next;
-        domi_sim_lose_all(sim, &at->up, lost_up(at, "both sides have closed"));
-        domi_sim_lose_all(sim, &at->down, lost_down(at, "both sides have closed"));
+        domi_sim_lose_all(sim, &at->up, make_loss_on_way_up(at, "both sides have closed"));
+        domi_sim_lose_all(sim, &at->down, make_loss_on_way_down(at, "both sides have closed"));
         free(at);
     }
     sim->last_connection = last;

@@ -131,7 +131,7 @@ int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, ui
 /* --- connections ------------------------------------------------------------------------------ */
 
 /* Close all connections of a node at its servers. */
-static void close_all(domi_sim *sim, uint32_t node, int error, const char *why)
+static void close_connections_of_node(domi_sim *sim, uint32_t node, int error, const char *why)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         if (at->client->node->index == node && at->server_open) {
@@ -150,7 +150,7 @@ int domus_testkit_cluster_disconnect(domus_testkit_cluster *cluster, uint32_t no
     at->barred_ns =
         for_ns < DOMI_SIM_NEVER - cluster->now_ns ? cluster->now_ns + for_ns : DOMI_SIM_NEVER;
     domi_sim_note(cluster, "%s is disconnected", at->name);
-    close_all(cluster, node, -ECONNRESET, "it is disconnected");
+    close_connections_of_node(cluster, node, -ECONNRESET, "it is disconnected");
     return 0;
 }
 
@@ -158,7 +158,7 @@ int domus_testkit_cluster_drop_slow(domus_testkit_cluster *cluster, uint32_t nod
 {
     if (domi_sim_node_of(cluster, node) == NULL)
         return cluster->stepping ? -EBUSY : -EINVAL;
-    close_all(cluster, node, -EPIPE, "slow consumer");
+    close_connections_of_node(cluster, node, -EPIPE, "slow consumer");
     return 0;
 }
 

@@ -64,7 +64,7 @@ domi_sim_packet *domi_sim_pop(domi_sim_leg *leg)
     return packet;
 }
 
-static void lose(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
+static void lose_packet(domi_sim *sim, domi_sim_packet *packet, domi_sim_loss loss)
 {
     if (packet->kind == DOMI_SIM_REQUEST)
         loss.fate = DOMUS_FATE_LOST_REQUEST;
@@ -81,7 +81,7 @@ void domi_sim_send(domi_sim *sim, domi_sim_leg *leg, domi_sim_packet *packet, do
         return;
     if (has_message(packet) &&
         (way->cut == DOMUS_CUT_LOSES || domi_sim_chance(sim, way->loss_ppm))) {
-        lose(sim, packet, loss);
+        lose_packet(sim, packet, loss);
         return;
     }
     uint64_t jitter_ns = way->jitter_ns != 0 ? domi_sim_draw(sim, way->jitter_ns + 1) : 0;
@@ -98,7 +98,7 @@ uint64_t domi_sim_leg_due(const domi_sim_leg *leg)
 void domi_sim_lose_all(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
 {
     for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;)
-        lose(sim, packet, loss);
+        lose_packet(sim, packet, loss);
 }
 
 void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss)
@@ -109,7 +109,7 @@ void domi_sim_lose_messages(domi_sim *sim, domi_sim_leg *leg, domi_sim_loss loss
     kept.bytes = 0;
     for (domi_sim_packet *packet; (packet = domi_sim_pop(leg)) != NULL;) {
         if (has_message(packet))
-            lose(sim, packet, loss);
+            lose_packet(sim, packet, loss);
         else
             domi_sim_append(&kept, packet);
     }

@@ -19,7 +19,7 @@ static uint64_t or_preset(uint64_t value, uint64_t preset)
     return value != 0 ? value : preset;
 }
 
-static void fill_in(domus_testkit_cluster_options *options)
+static void fill_in_defaults(domus_testkit_cluster_options *options)
 {
     options->servers = (uint32_t)or_preset(options->servers, 1);
     options->latency_ns = or_preset(options->latency_ns, 100 * US);
@@ -103,7 +103,7 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
         return -ENOMEM;
     if (options != NULL)
         sim->options = *options;
-    fill_in(&sim->options);
+    fill_in_defaults(&sim->options);
     sim->lines = calloc(DOMUS_TESTKIT_CLUSTER_TRACE_MAX, sizeof sim->lines[0]);
     if (!are_right(&sim->options) || sim->lines == NULL) {
         int error = sim->lines == NULL ? -ENOMEM : -EINVAL;

@@ -16,7 +16,8 @@ bool domi_sim_is_routed(const domi_sim *sim, uint32_t one, uint32_t other)
            (!sim->routes[one][other].broken && sim->routes[one][other].way.cut == 0);
 }
 
-static void spread_to(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind, uint32_t to)
+static void send_interest_to_server(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind kind,
+                                    uint32_t to)
 {
     domi_sim_packet *packet = domi_sim_packet_new(sim, kind, NULL);
 
@@ -31,7 +32,7 @@ void domi_sim_spread(domi_sim *sim, domi_sim_interest *interest, domi_sim_kind k
 {
     for (uint32_t other = 0; other < sim->options.servers; other++) {
         if (other != interest->server && !sim->routes[interest->server][other].broken)
-            spread_to(sim, interest, kind, other);
+            send_interest_to_server(sim, interest, kind, other);
     }
 }
 
@@ -67,9 +68,9 @@ void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
     there->broken = sim->routes[other][one].broken = false;
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection != NULL && at->server == one)
-            spread_to(sim, at, DOMI_SIM_INTEREST, other);
+            send_interest_to_server(sim, at, DOMI_SIM_INTEREST, other);
         if (at->connection != NULL && at->server == other)
-            spread_to(sim, at, DOMI_SIM_INTEREST, one);
+            send_interest_to_server(sim, at, DOMI_SIM_INTEREST, one);
     }
 }
 

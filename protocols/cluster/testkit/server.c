@@ -19,8 +19,8 @@ static uint32_t bit_of(uint32_t server)
     return UINT32_C(1) << server;
 }
 
-static domi_sim_interest *find(const domi_sim *sim, const domi_sim_connection *connection,
-                               uint64_t number)
+static domi_sim_interest *find_interest(const domi_sim *sim, const domi_sim_connection *connection,
+                                        uint64_t number)
 {
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
         if (at->connection == connection && at->number == number)
@@ -41,7 +41,7 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
 {
     domi_sim *sim = connection->client->node->sim;
 
-    if (find(sim, connection, packet->number) != NULL)
+    if (find_interest(sim, connection, packet->number) != NULL)
         return;
     domi_sim_interest *interest = calloc(1, sizeof *interest);
     if (interest == NULL) {
@@ -66,7 +66,7 @@ void domi_sim_subscribed(domi_sim_connection *connection, const domi_sim_packet 
 void domi_sim_unsubscribed(domi_sim_connection *connection, const domi_sim_packet *packet)
 {
     domi_sim *sim = connection->client->node->sim;
-    domi_sim_interest *interest = find(sim, connection, packet->number);
+    domi_sim_interest *interest = find_interest(sim, connection, packet->number);
 
     if (interest == NULL)
         return;
@@ -104,7 +104,8 @@ void domi_sim_reap_interests(domi_sim *sim)
 }
 
 /* Returns whether a server knows a subscription, and it matches. */
-static bool wants(const domi_sim_interest *interest, uint32_t server, const char *subject)
+static bool is_interest_known_and_matching(const domi_sim_interest *interest, uint32_t server,
+                                           const char *subject)
 {
     return (interest->known & bit_of(server)) != 0 &&
            domus_testkit_cluster_matches(interest->what->subject, subject);
@@ -113,7 +114,7 @@ static bool wants(const domi_sim_interest *interest, uint32_t server, const char
 bool domi_sim_is_heard(const domi_sim *sim, uint32_t server, const char *subject)
 {
     for (const domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (wants(at, server, subject))
+        if (is_interest_known_and_matching(at, server, subject))
             return true;
     }
     return false;
@@ -160,24 +161,24 @@ static domi_sim_interest *draw_member(domi_sim *sim, uint32_t server, domi_sim_i
     uint32_t counts[2] = {0, 0};
 
     for (domi_sim_interest *at = first; at != NULL; at = at->next) {
-        if (wants(at, server, subject) && share_queue(first, at))
+        if (is_interest_known_and_matching(at, server, subject) && share_queue(first, at))
             counts[at->server == server]++;
     }
     bool own = counts[1] != 0;
     uint64_t drawn = domi_sim_draw(sim, counts[own]);
     for (domi_sim_interest *at = first;; at = at->next) {
-        if (wants(at, server, subject) && share_queue(first, at) && (at->server == server) == own &&
-            drawn-- == 0)
+        if (is_interest_known_and_matching(at, server, subject) && share_queue(first, at) &&
+            (at->server == server) == own && drawn-- == 0)
             return at;
     }
 }
 
 /* Returns whether no interest before this one is of its queue group. */
-static bool is_first(const domi_sim *sim, uint32_t server, const domi_sim_interest *interest,
-                     const char *subject)
+static bool is_first_of_queue_group(const domi_sim *sim, uint32_t server,
+                                    const domi_sim_interest *interest, const char *subject)
 {
     for (const domi_sim_interest *at = sim->interests; at != interest; at = at->next) {
-        if (share_queue(at, interest) && wants(at, server, subject))
+        if (share_queue(at, interest) && is_interest_known_and_matching(at, server, subject))
             return false;
     }
     return true;
@@ -200,18 +201,19 @@ static void send_pick(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
 
 /* Send a message to all that a server knows, but not to `except`. Returns whether there was
  * anybody. */
-static bool send_all(domi_sim *sim, uint32_t server, domi_sim_message *message,
-                     const domi_sim_connection *except)
+static bool send_to_interested(domi_sim *sim, uint32_t server, domi_sim_message *message,
+                               const domi_sim_connection *except)
 {
     uint32_t others = 0;
     bool is_heard = false;
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (!wants(at, server, message->match) || (except != NULL && at->connection == except))
+        if (!is_interest_known_and_matching(at, server, message->match) ||
+            (except != NULL && at->connection == except))
             continue;
         is_heard = true;
         if (has_queue(at)) {
-            if (is_first(sim, server, at, message->match))
+            if (is_first_of_queue_group(sim, server, at, message->match))
                 send_pick(sim, server, draw_member(sim, server, at, message->match), message);
         } else if (at->server == server) {
             send_copy(sim, at, message);
@@ -238,7 +240,8 @@ static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
                             .status = 503};
 
     for (domi_sim_interest *at = sim->interests; at != NULL; at = at->next) {
-        if (at->connection != from || !wants(at, from->server, request->reply))
+        if (at->connection != from ||
+            !is_interest_known_and_matching(at, from->server, request->reply))
             continue;
         domi_sim_message *message = domi_sim_message_new(&parts);
         if (message == NULL) {
@@ -258,7 +261,8 @@ void domi_sim_arrived(domi_sim *sim, uint32_t server, domi_sim_message *message,
                       domi_sim_connection *from, bool is_taken)
 {
     domi_sim_note(sim, "%" PRIu64 " comes to server %u", message->number, server);
-    bool is_heard = send_all(sim, server, message, sim->options.no_echo ? from : NULL) || is_taken;
+    bool is_heard =
+        send_to_interested(sim, server, message, sim->options.no_echo ? from : NULL) || is_taken;
     if (is_heard)
         return;
     domi_sim_tell(sim, message, DOMUS_FATE_UNHEARD, message->node);
@@ -272,7 +276,8 @@ void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
     bool is_heard = false;
 
     for (domi_sim_interest *at = sim->interests; at != NULL && pick == NULL; at = at->next) {
-        if (at->server != server || has_queue(at) || !wants(at, server, message->match))
+        if (at->server != server || has_queue(at) ||
+            !is_interest_known_and_matching(at, server, message->match))
             continue;
         is_heard = true;
         send_copy(sim, at, message);

@@ -17,7 +17,7 @@ static bool has_majority(const domi_sim *sim, uint32_t server)
     return sim->running[server] && 2 * reached > sim->options.servers;
 }
 
-static void depose(domi_sim *sim)
+static void end_leadership(domi_sim *sim)
 {
     domi_sim_store *store = &sim->store;
     const domi_sim_loss loss = {DOMUS_FATE_LOST_REQUEST, DOMUS_EVERY, "the leader has ended"};
@@ -38,7 +38,7 @@ void domi_sim_elect(domi_sim *sim)
     if (store->leader != DOMUS_EVERY && has_majority(sim, store->leader))
         return;
     if (store->leader != DOMUS_EVERY)
-        depose(sim);
+        end_leadership(sim);
     if (store->ready_ns > sim->now_ns)
         return;
     for (uint32_t server = 0; server < sim->options.servers; server++)
@@ -102,7 +102,8 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
     return true;
 }
 
-static bool concerns(const domus_testkit_store_faults *faults, const domi_sim_message *message)
+static bool is_loss_meant_for(const domus_testkit_store_faults *faults,
+                              const domi_sim_message *message)
 {
     return faults->request_loss_of == 0 || faults->request_loss_of == message->node + 1;
 }
@@ -111,7 +112,7 @@ void domi_sim_store_put(domi_sim *sim, uint32_t server, domi_sim_message *messag
 {
     if (sim->store.leader != server)
         lose_request(sim, message, "the leader has ended");
-    else if (concerns(&sim->store.faults, message) &&
+    else if (is_loss_meant_for(&sim->store.faults, message) &&
              domi_sim_chance(sim, sim->store.faults.request_loss_ppm))
         lose_request(sim, message, "by chance");
     else

@@ -38,7 +38,7 @@ static void write_time(uint64_t cluster_ns, char text[TIME_SIZE])
 }
 
 /* Encode bytes as base64. Returns NULL without memory. */
-static char *encode(const char *bytes, uint32_t size)
+static char *encode_base64(const char *bytes, uint32_t size)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -76,7 +76,7 @@ static void reply_json(domi_sim *sim, const domi_sim_message *request, json_t *j
     json_decref(json);
 }
 
-static void refuse(domi_sim *sim, const domi_sim_message *request, uint32_t number)
+static void refuse_request(domi_sim *sim, const domi_sim_message *request, uint32_t number)
 {
     static const struct {
         uint32_t number;
@@ -177,13 +177,13 @@ static void create_stream(domi_sim *sim, const domi_sim_message *request, const 
     uint32_t count = 0;
 
     if (!is_bucket(body, stream)) {
-        refuse(sim, request, BAD_REQUEST);
+        refuse_request(sim, request, BAD_REQUEST);
         return;
     }
     for (domi_sim_bucket *at = sim->store.buckets; at != NULL; at = at->next)
         count++;
     if (bucket == NULL && count == DOMUS_TESTKIT_BUCKETS_MAX) {
-        refuse(sim, request, STREAMS_MOST);
+        refuse_request(sim, request, STREAMS_MOST);
         return;
     }
     domi_sim_bucket *made = make_bucket(sim, body, stream);
@@ -192,7 +192,7 @@ static void create_stream(domi_sim *sim, const domi_sim_message *request, const 
         return;
     }
     if (bucket != NULL && strcmp(bucket->config, made->config) != 0) {
-        refuse(sim, request, STREAM_DIFFERENT);
+        refuse_request(sim, request, STREAM_DIFFERENT);
     } else if (bucket != NULL) {
         reply_bucket(sim, request, bucket);
     } else {
@@ -240,12 +240,12 @@ static void get_message(domi_sim *sim, const domi_sim_message *request,
     char time[TIME_SIZE];
 
     if (entry == NULL) {
-        refuse(sim, request, NO_MESSAGE);
+        refuse_request(sim, request, NO_MESSAGE);
         return;
     }
     const domi_sim_message *stored = entry->message;
-    char *headers = encode(stored->headers, stored->headers_size);
-    char *payload = encode(stored->payload, stored->payload_size);
+    char *headers = encode_base64(stored->headers, stored->headers_size);
+    char *payload = encode_base64(stored->payload, stored->payload_size);
     write_time(entry->written_ns, time);
     if (headers == NULL || payload == NULL)
         sim->failed = -ENOMEM;
@@ -350,11 +350,11 @@ static void create_consumer(domi_sim *sim, const domi_sim_message *request, domi
 
     if (!domi_sim_is_subject(deliver, strlen(deliver), false) ||
         json_object_get(config, "durable_name") != NULL) {
-        refuse(sim, request, BAD_REQUEST); /* consumers that pull, and named ones */
+        refuse_request(sim, request, BAD_REQUEST); /* consumers that pull, and named ones */
         return;
     }
     if (bucket->consumer_count == DOMUS_TESTKIT_CONSUMERS_MAX) {
-        refuse(sim, request, CONSUMERS_MOST);
+        refuse_request(sim, request, CONSUMERS_MOST);
         return;
     }
     domi_sim_consumer *consumer = make_consumer(sim, bucket, config);
@@ -378,7 +378,7 @@ static void look_at_consumer(domi_sim *sim, const domi_sim_message *request,
     while (*link != NULL && strcmp((*link)->name, name) != 0)
         link = &(*link)->next;
     if (*link == NULL) {
-        refuse(sim, request, NO_CONSUMER);
+        refuse_request(sim, request, NO_CONSUMER);
         return;
     }
     if (!removes) {
@@ -395,7 +395,7 @@ static void look_at_consumer(domi_sim *sim, const domi_sim_message *request,
 /* --- all requests ----------------------------------------------------------------------------- */
 
 /* Returns what is behind a verb in the request's subject; NULL for another verb. */
-static const char *behind(const domi_sim_message *request, const char *verb)
+static const char *text_behind_verb(const domi_sim_message *request, const char *verb)
 {
     const char *text = request->subject + PREFIX_SIZE;
     size_t size = strlen(verb);
@@ -414,7 +414,7 @@ static domi_sim_bucket *bucket_of(domi_sim *sim, const domi_sim_message *request
     (void)snprintf(stream, sizeof stream, "%.*s", (int)size, text);
     domi_sim_bucket *bucket = domi_sim_find_bucket(sim, stream);
     if (bucket == NULL)
-        refuse(sim, request, NO_STREAM);
+        refuse_request(sim, request, NO_STREAM);
     else
         domi_sim_sweep(sim, bucket);
     return bucket;
@@ -428,19 +428,20 @@ static void serve_bucket(domi_sim *sim, const domi_sim_message *request, const c
 
     if (bucket == NULL)
         return;
-    if (behind(request, "STREAM.INFO") != NULL)
+    if (text_behind_verb(request, "STREAM.INFO") != NULL)
         reply_bucket(sim, request, bucket);
-    else if (behind(request, "STREAM.DELETE") != NULL)
+    else if (text_behind_verb(request, "STREAM.DELETE") != NULL)
         delete_stream(sim, request, bucket);
-    else if (behind(request, "STREAM.MSG.GET") != NULL)
+    else if (text_behind_verb(request, "STREAM.MSG.GET") != NULL)
         get_message(sim, request, bucket, body);
-    else if (behind(request, "DIRECT.GET") != NULL)
+    else if (text_behind_verb(request, "DIRECT.GET") != NULL)
         get_direct(sim, request, bucket,
                    *rest != '\0' ? domi_sim_last_of(bucket, rest) : find_entry(bucket, body));
-    else if (behind(request, "CONSUMER.CREATE") != NULL)
+    else if (text_behind_verb(request, "CONSUMER.CREATE") != NULL)
         create_consumer(sim, request, bucket, body);
     else
-        look_at_consumer(sim, request, bucket, rest, behind(request, "CONSUMER.DELETE") != NULL);
+        look_at_consumer(sim, request, bucket, rest,
+                         text_behind_verb(request, "CONSUMER.DELETE") != NULL);
 }
 
 void domi_sim_api(domi_sim *sim, domi_sim_message *message)
@@ -449,16 +450,16 @@ void domi_sim_api(domi_sim *sim, domi_sim_message *message)
                                         "DIRECT.GET",     "CONSUMER.CREATE", "CONSUMER.INFO",
                                         "CONSUMER.DELETE"};
     json_t *body = json_loadb(message->payload, message->payload_size, 0, NULL);
-    const char *stream = behind(message, "STREAM.CREATE");
+    const char *stream = text_behind_verb(message, "STREAM.CREATE");
     const char *text = NULL;
 
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0] && text == NULL; i++)
-        text = behind(message, verbs[i]);
+        text = text_behind_verb(message, verbs[i]);
     if (stream != NULL)
         create_stream(sim, message, stream, body);
     else if (text != NULL)
         serve_bucket(sim, message, text, body);
     else
-        refuse(sim, message, BAD_REQUEST);
+        refuse_request(sim, message, BAD_REQUEST);
     json_decref(body);
 }

@@ -25,8 +25,8 @@ uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer
     return count;
 }
 
-static void push(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_consumer *consumer,
-                 const domi_sim_entry *entry)
+static void push_entry(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_consumer *consumer,
+                       const domi_sim_entry *entry)
 {
     const domi_sim_message *stored = entry->message;
     char reply[256];
@@ -79,13 +79,13 @@ void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer 
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (!is_owed(consumer, at))
             continue;
-        push(sim, bucket, consumer, at);
+        push_entry(sim, bucket, consumer, at);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     }
     consumer->next_sequence = bucket->last + 1;
 }
 
-static void beat(domi_sim *sim, domi_sim_consumer *consumer)
+static void send_heartbeat(domi_sim *sim, domi_sim_consumer *consumer)
 {
     char headers[160];
     int size = snprintf(headers, sizeof headers,
@@ -106,14 +106,14 @@ static void beat(domi_sim *sim, domi_sim_consumer *consumer)
 }
 
 /* Do what is due for a consumer. Returns false if it ends. */
-static bool tick(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
+static bool serve_consumer(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
 {
     domi_sim_consume(sim, bucket, consumer);
     if (!is_heard(sim, consumer))
         return consumer->inactive_ns == 0 ||
                sim->now_ns - consumer->heard_ns < consumer->inactive_ns;
     if (consumer->heartbeat_ns != 0 && consumer->beat_ns <= sim->now_ns) {
-        beat(sim, consumer);
+        send_heartbeat(sim, consumer);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     }
     return true;
@@ -132,7 +132,7 @@ void domi_sim_store_tick(domi_sim *sim)
     for (domi_sim_bucket *bucket = sim->store.buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer **link = &bucket->consumers; *link != NULL;) {
             domi_sim_consumer *at = *link;
-            if (tick(sim, bucket, at)) {
+            if (serve_consumer(sim, bucket, at)) {
                 link = &at->next;
                 continue;
             }

@@ -25,7 +25,7 @@ typedef struct findings {
 } findings;
 
 /* Decode what stands in quotes. */
-static void unquote(text *quoted)
+static void unquote_text(text *quoted)
 {
     const char *from = quoted->at;
     size_t size = quoted->size;
@@ -66,7 +66,7 @@ static bool decode_extended(text *value)
 }
 
 /* Note the text of a parameter. Returns false if it is there already, or wrong. */
-static bool take(text *place, const domi_multipart_parameter *from, bool is_extended)
+static bool take_parameter(text *place, const domi_multipart_parameter *from, bool is_extended)
 {
     if (place->at != NULL || (is_extended && from->quoted))
         return false;
@@ -74,7 +74,7 @@ static bool take(text *place, const domi_multipart_parameter *from, bool is_exte
     if (is_extended)
         return decode_extended(place);
     if (from->quoted)
-        unquote(place);
+        unquote_text(place);
     return true;
 }
 
@@ -92,11 +92,11 @@ static const char *read_disposition(findings *told, const char *value, size_t si
     while ((found = domi_multipart_next_parameter(value, size, &at, &parameter)) > 0) {
         bool is_right = true;
         if (domi_http_is_word(parameter.name, parameter.name_size, "name"))
-            is_right = take(&told->name, &parameter, false);
+            is_right = take_parameter(&told->name, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename"))
-            is_right = take(&told->filename, &parameter, false);
+            is_right = take_parameter(&told->filename, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename*"))
-            is_right = take(&told->filename_star, &parameter, true);
+            is_right = take_parameter(&told->filename_star, &parameter, true);
         if (!is_right)
             return "a parameter of Content-Disposition is wrong, or there twice";
     }
@@ -137,7 +137,7 @@ static const char *read_line(findings *told, char *line, size_t size)
 
 /* Give a text to an event: end it with a zero, for which there is room behind it: at least that of
  * a line end. */
-static const char *give(const text *is, uint32_t *ret_size)
+static const char *end_text_with_zero(const text *is, uint32_t *ret_size)
 {
     *ret_size = (uint32_t)is->size;
     if (is->at == NULL)
@@ -168,9 +168,9 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
     if (filename->at != NULL && filename->size > form->limits.filename_max)
         return domi_multipart_fail(form, -EMSGSIZE, "a file name is too long");
     ret_event->kind = DOMUS_HTTP_PART;
-    ret_event->name = give(&told.name, &ret_event->name_size);
-    ret_event->filename = give(filename, &ret_event->filename_size);
-    ret_event->type = give(&told.type, &ret_event->type_size);
+    ret_event->name = end_text_with_zero(&told.name, &ret_event->name_size);
+    ret_event->filename = end_text_with_zero(filename, &ret_event->filename_size);
+    ret_event->type = end_text_with_zero(&told.type, &ret_event->type_size);
     if (ret_event->type == NULL)
         ret_event->type = "";
     return 0;

@@ -50,7 +50,7 @@ static int find_boundary(const char *text, size_t size, domi_multipart_parameter
 }
 
 /* Put defaults in place of zeros. Returns 0; -EINVAL. */
-static int complete(domus_http_multipart_limits *limits)
+static int fill_in_defaults(domus_http_multipart_limits *limits)
 {
     if (limits->parts_max == 0)
         limits->parts_max = PARTS;
@@ -79,7 +79,7 @@ int domus_http_multipart_open(domus_slice content_type, const domus_http_multipa
 
     if (limits != NULL)
         made = *limits;
-    int error = complete(&made);
+    int error = fill_in_defaults(&made);
     if (error != 0)
         return error;
     if (!domus_http_is_media(content_type, "multipart/form-data"))

@@ -6,8 +6,8 @@
 #include <errno.h>
 
 /* Returns how many of the first bytes are those of the delimiter from `from` on. */
-static size_t common(const domus_http_multipart *form, uint32_t from, const char *bytes,
-                     size_t size)
+static size_t count_delimiter_bytes(const domus_http_multipart *form, uint32_t from,
+                                    const char *bytes, size_t size)
 {
     size_t most = form->delimiter_size - from;
     size_t i = 0;
@@ -52,10 +52,10 @@ static void end_bytes(domus_http_multipart *form, domus_http_multipart_event *ev
 
 /* Go on with a delimiter that has begun. Returns the bytes used, or the error. If it is none, the
  * bytes that were held for it are given: they are those of the delimiter. */
-static int64_t match_on(domus_http_multipart *form, const char *bytes, size_t size,
-                        domus_http_multipart_event *event)
+static int64_t continue_delimiter(domus_http_multipart *form, const char *bytes, size_t size,
+                                  domus_http_multipart_event *event)
 {
-    size_t more = common(form, form->matched, bytes, size);
+    size_t more = count_delimiter_bytes(form, form->matched, bytes, size);
     uint32_t held = form->matched + (uint32_t)more;
     uint32_t assumed = form->assumed;
 
@@ -83,7 +83,7 @@ static size_t find_delimiter(const domus_http_multipart *form, const char *bytes
         if (cr == NULL)
             return size;
         at = (size_t)(cr - bytes);
-        size_t same = common(form, 0, cr, size - at);
+        size_t same = count_delimiter_bytes(form, 0, cr, size - at);
         if (same == form->delimiter_size || at + same == size)
             return at;
         at += same; /* there is no other CR among them */
@@ -97,10 +97,10 @@ static int64_t take_body(domus_http_multipart *form, const char *bytes, size_t s
     if (form->matched == form->assumed && *bytes != form->delimiter[form->matched])
         form->matched = form->assumed = 0; /* the line does not begin so */
     if (form->matched != 0)
-        return match_on(form, bytes, size, event);
+        return continue_delimiter(form, bytes, size, event);
     size_t plain = find_delimiter(form, bytes, size);
     if (plain == 0)
-        return match_on(form, bytes, size, event);
+        return continue_delimiter(form, bytes, size, event);
     int error = give_bytes(form, bytes, plain, event);
     return error != 0 ? error : (int64_t)plain;
 }
@@ -183,7 +183,7 @@ static int64_t take_head(domus_http_multipart *form, const char *bytes, size_t s
 
 /* --- all -------------------------------------------------------------------------------------- */
 
-static int64_t take_after(domus_http_multipart *form, size_t size)
+static int64_t take_bytes_after_form(domus_http_multipart *form, size_t size)
 {
     if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
         return domi_multipart_fail(form, -EMSGSIZE, "too much behind the last boundary");
@@ -191,8 +191,8 @@ static int64_t take_after(domus_http_multipart *form, size_t size)
     return (int64_t)size;
 }
 
-static int64_t step(domus_http_multipart *form, const char *bytes, size_t size,
-                    domus_http_multipart_event *event)
+static int64_t step_by_phase(domus_http_multipart *form, const char *bytes, size_t size,
+                             domus_http_multipart_event *event)
 {
     switch (form->phase) {
     case DOMI_MULTIPART_BEHIND:
@@ -200,7 +200,7 @@ static int64_t step(domus_http_multipart *form, const char *bytes, size_t size,
     case DOMI_MULTIPART_IN_HEAD:
         return take_head(form, bytes, size, event);
     case DOMI_MULTIPART_AFTER:
-        return take_after(form, size);
+        return take_bytes_after_form(form, size);
     default:
         return take_body(form, bytes, size, event);
     }
@@ -220,7 +220,7 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
         return domi_multipart_fail(form, -EMSGSIZE, "the body is too large");
     int64_t used;
     do /* bytes that were held before the first boundary give no event, and use nothing */
-        used = step(form, bytes, size < left ? size : (size_t)left, ret_event);
+        used = step_by_phase(form, bytes, size < left ? size : (size_t)left, ret_event);
     while (used == 0 && ret_event->kind == DOMUS_HTTP_NOTHING);
     if (used > 0)
         form->whole += (uint64_t)used;

@@ -36,7 +36,7 @@ static bool make_room(domus_http_upload *upload)
 }
 
 /* Copy a text with its zero. Returns where it ends. */
-static char *put(char *to, const char *text, uint32_t size, const char **ret_copy)
+static char *copy_text(char *to, const char *text, uint32_t size, const char **ret_copy)
 {
     memcpy(to, text, size);
     to[size] = '\0';
@@ -58,10 +58,10 @@ int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_e
     if (part == NULL)
         return domi_upload_fail(upload, -ENOMEM, "");
     *part = (domi_upload_part){.value.size_max = upload->options.field_max};
-    char *at = put(part->texts, event->name, event->name_size, &part->seen.name);
-    at = put(at, event->type, event->type_size, &part->seen.type);
+    char *at = copy_text(part->texts, event->name, event->name_size, &part->seen.name);
+    at = copy_text(at, event->type, event->type_size, &part->seen.type);
     if (event->filename != NULL)
-        (void)put(at, event->filename, event->filename_size, &part->seen.filename);
+        (void)copy_text(at, event->filename, event->filename_size, &part->seen.filename);
     part->seen.name_size = event->name_size;
     part->seen.filename_size = event->filename_size;
     upload->parts[upload->count++] = part;

@@ -20,7 +20,7 @@
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 /* Put defaults in place of zeros. Returns 0; -EINVAL. */
-static int complete(domus_http_upload_options *options)
+static int fill_in_defaults(domus_http_upload_options *options)
 {
     if (options->files_max == 0)
         options->files_max = FILES;
@@ -42,7 +42,7 @@ int domus_http_upload_open(const domus_http_request *request,
     domus_http_upload_options made = *options;
     uint64_t whole_max = made.limits.whole_max;
     domus_slice type = {NULL, 0, 0};
-    int error = complete(&made);
+    int error = fill_in_defaults(&made);
 
     if (error != 0)
         return error;
@@ -200,8 +200,8 @@ static int slice_of(const domus_http_upload *upload, const domus_http_multipart_
 }
 
 /* Hand bytes of a file, or its end, to the function. Returns whether a wait has begun. */
-static bool hand_on(domus_stack *stack, domus_http_upload *upload, domus_slice bytes, bool is_last,
-                    domus_resumed *then)
+static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, domus_slice bytes,
+                               bool is_last, domus_resumed *then)
 {
     const domus_http_upload_options *options = &upload->options;
     int result = options->take(stack, options->context, &domi_upload_last(upload)->seen, bytes,
@@ -227,7 +227,7 @@ static bool take_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
         return false;
     }
     if (upload->options.take != NULL)
-        return hand_on(stack, upload, bytes, false, then);
+        return hand_bytes_to_user(stack, upload, bytes, false, then);
     upload->pending = bytes;
     return domi_upload_last(upload)->seen.file == NULL ? open_file(stack, upload, then)
                                                        : write_pending(stack, upload, then);
@@ -252,7 +252,7 @@ static bool take_event(domus_stack *stack, domus_http_upload *upload,
         if (!is_file)
             (void)domi_upload_end_field(upload);
         else if (upload->options.take != NULL)
-            return hand_on(stack, upload, (domus_slice){NULL, 0, 0}, true, then);
+            return hand_bytes_to_user(stack, upload, (domus_slice){NULL, 0, 0}, true, then);
         return false;
     default:
         return false;

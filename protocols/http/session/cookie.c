@@ -28,7 +28,8 @@ static bool begins_with(const char *text, const char *begin)
 }
 
 /* Put defaults in place of zeros. Returns 0; -EINVAL. */
-static int complete(const domus_http_session_cookie *cookie, domus_http_session_cookie *ret_made)
+static int fill_in_defaults(const domus_http_session_cookie *cookie,
+                            domus_http_session_cookie *ret_made)
 {
     domus_http_session_cookie made = {.name = NULL};
 
@@ -49,8 +50,8 @@ static int complete(const domus_http_session_cookie *cookie, domus_http_session_
 }
 
 /* Add the Set-Cookie of a value, which ends with a zero. */
-static int set(domus_appender *fields, const domus_http_session_cookie *cookie, const char *value,
-               int64_t max_age)
+static int add_set_cookie_field(domus_appender *fields, const domus_http_session_cookie *cookie,
+                                const char *value, int64_t max_age)
 {
     const domus_http_set_cookie made = {
         .name = cookie->name,
@@ -73,9 +74,9 @@ static int64_t age_of(const domus_http_session_cookie *cookie)
 int domus_http_session_clear(domus_appender *fields, const domus_http_session_cookie *cookie)
 {
     domus_http_session_cookie made;
-    int error = complete(cookie, &made);
+    int error = fill_in_defaults(cookie, &made);
 
-    return error != 0 ? error : set(fields, &made, "", -1);
+    return error != 0 ? error : add_set_cookie_field(fields, &made, "", -1);
 }
 
 /* --- in the cookie ---------------------------------------------------------------------------- */
@@ -94,7 +95,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
     domus_appender text = {0};
     char purpose[PURPOSE_ROOM];
     domus_slice sealed;
-    int error = complete(cookie, &made);
+    int error = fill_in_defaults(cookie, &made);
 
     if (error != 0)
         return error;
@@ -110,7 +111,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
     error = domus_append_end(&text, &sealed);
     if (error != 0)
         return error;
-    error = set(fields, &made, domus_slice_data(sealed), age_of(&made));
+    error = add_set_cookie_field(fields, &made, domus_slice_data(sealed), age_of(&made));
     domus_slice_free(sealed);
     return error;
 }
@@ -121,7 +122,7 @@ int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_c
     domus_http_session_cookie made;
     char purpose[PURPOSE_ROOM];
     domus_slice sealed;
-    int error = complete(cookie, &made);
+    int error = fill_in_defaults(cookie, &made);
 
     if (error != 0)
         return error;
@@ -148,12 +149,12 @@ int domus_http_session_set_id(domus_appender *fields, const domus_http_session_c
 {
     domus_http_session_cookie made;
     char text[ID_64 + 1];
-    int error = complete(cookie, &made);
+    int error = fill_in_defaults(cookie, &made);
 
     if (error != 0)
         return error;
     text[domi_http_64_encode(text, id->bytes, sizeof id->bytes)] = '\0';
-    return set(fields, &made, text, age_of(&made));
+    return add_set_cookie_field(fields, &made, text, age_of(&made));
 }
 
 int domus_http_session_get_id(domus_slice fields, const domus_http_session_cookie *cookie,
@@ -162,7 +163,7 @@ int domus_http_session_get_id(domus_slice fields, const domus_http_session_cooki
     domus_http_session_cookie made;
     domus_http_session_id read;
     domus_slice text;
-    int error = complete(cookie, &made);
+    int error = fill_in_defaults(cookie, &made);
 
     if (error != 0)
         return error;

@@ -124,7 +124,7 @@ static int add_word(domus_http_keys *ring, const char *word, size_t size)
     return error;
 }
 
-static bool divides(char byte)
+static bool is_word_divider(char byte)
 {
     return byte == '\n' || byte == '\r' || byte == ',' || domi_http_is_space(byte);
 }
@@ -134,7 +134,7 @@ static size_t end_of_word(const char *text, size_t size, bool is_comment)
 {
     size_t end = 0;
 
-    while (end < size && (is_comment ? text[end] != '\n' : !divides(text[end])))
+    while (end < size && (is_comment ? text[end] != '\n' : !is_word_divider(text[end])))
         end++;
     return end;
 }
@@ -150,8 +150,8 @@ static void say_wrong(char *words, size_t words_size, uint32_t number, int error
             DOMUS_HTTP_KEY_LEAST, DOMUS_HTTP_KEY_MOST);
 }
 
-static int parse(const char *text, size_t size, domus_http_keys *ring, char *words,
-                 size_t words_size)
+static int parse_keys(const char *text, size_t size, domus_http_keys *ring, char *words,
+                      size_t words_size)
 {
     for (size_t at = 0; at < size;) {
         bool begins_line = at == 0 || text[at - 1] == '\n';
@@ -189,7 +189,7 @@ int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, 
         say(words, words_size, "more than %u bytes", DOMUS_HTTP_KEYS_TEXT_MAX);
         return -EMSGSIZE;
     }
-    int error = parse(text, size, &made, words, words_size);
+    int error = parse_keys(text, size, &made, words, words_size);
     if (error == 0)
         *ring = made;
     domus_http_keys_wipe(&made);

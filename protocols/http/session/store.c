@@ -15,14 +15,14 @@ typedef struct store {
     bool has_timer;
 } store;
 
-static void release(void *payload)
+static void release_session(void *payload)
 {
     domus_slice_free(((domus_http_session *)payload)->value);
 }
 
 #define TYPE(text)                                                                                 \
     {                                                                                              \
-        .name = (text), .size = sizeof(domus_http_session), .release = release                     \
+        .name = (text), .size = sizeof(domus_http_session), .release = release_session             \
     }
 
 const domus_type domus_http_session_begin_type = TYPE("http session begin");
@@ -44,7 +44,7 @@ static void set_timer(domus_stack *stack, store *own, uint64_t due_ns)
         own->has_timer = domus_after(stack, delay_ns, &sweep_type, NULL, NULL) == 0;
 }
 
-static int sweep(domus_stack *stack, void *self, const void *payload)
+static int sweep_sessions(domus_stack *stack, void *self, const void *payload)
 {
     store *own = self;
 
@@ -55,7 +55,7 @@ static int sweep(domus_stack *stack, void *self, const void *payload)
 }
 
 /* Answer with a session, whose value this consumes. */
-static int answer(domus_stack *stack, const domus_http_session *made)
+static int answer_with_session(domus_stack *stack, const domus_http_session *made)
 {
     int error = domus_reply(stack, &domus_http_session_type, made);
 
@@ -64,7 +64,7 @@ static int answer(domus_stack *stack, const domus_http_session *made)
     return error;
 }
 
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int begin_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -82,7 +82,7 @@ static int begin(domus_stack *stack, void *self, const void *payload)
         return error;
     }
     set_timer(stack, own, domus_http_sessions_sweep(own->sessions, now_ns, 0));
-    return answer(stack, &made);
+    return answer_with_session(stack, &made);
 }
 
 /* Answer with the value that the table has for the id. */
@@ -93,17 +93,17 @@ static int answer_with_value(domus_stack *stack, store *own, domus_http_session 
 
     if (error == 0)
         error = domus_slice_keep(value, &made.value);
-    return error != 0 ? error : answer(stack, &made);
+    return error != 0 ? error : answer_with_session(stack, &made);
 }
 
-static int find(domus_stack *stack, void *self, const void *payload)
+static int find_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
 
     return answer_with_value(stack, self, (domus_http_session){.id = asked->id});
 }
 
-static int put(domus_stack *stack, void *self, const void *payload)
+static int put_session_value(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -117,10 +117,10 @@ static int put(domus_stack *stack, void *self, const void *payload)
         domus_slice_free(value);
         return error;
     }
-    return answer(stack, &(const domus_http_session){.id = asked->id});
+    return answer_with_session(stack, &(const domus_http_session){.id = asked->id});
 }
 
-static int renew(domus_stack *stack, void *self, const void *payload)
+static int renew_session_id(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
@@ -130,13 +130,14 @@ static int renew(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : answer_with_value(stack, own, made);
 }
 
-static int end(domus_stack *stack, void *self, const void *payload)
+static int end_session(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_session *asked = payload;
     store *own = self;
     int error = domus_http_sessions_end(own->sessions, domus_now_ns(stack), &asked->id);
 
-    return error != 0 ? error : answer(stack, &(const domus_http_session){.id = asked->id});
+    return error != 0 ? error
+                      : answer_with_session(stack, &(const domus_http_session){.id = asked->id});
 }
 
 static void on_stop(domus_stack *stack, void *self)
@@ -153,12 +154,12 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(store),
     .on =
         (const domus_on[]){
-            {.type = &domus_http_session_find_type, .handle = find},
-            {.type = &domus_http_session_put_type, .handle = put},
-            {.type = &domus_http_session_begin_type, .handle = begin},
-            {.type = &domus_http_session_renew_type, .handle = renew},
-            {.type = &domus_http_session_end_type, .handle = end},
-            {.type = &sweep_type, .handle = sweep},
+            {.type = &domus_http_session_find_type, .handle = find_session},
+            {.type = &domus_http_session_put_type, .handle = put_session_value},
+            {.type = &domus_http_session_begin_type, .handle = begin_session},
+            {.type = &domus_http_session_renew_type, .handle = renew_session_id},
+            {.type = &domus_http_session_end_type, .handle = end_session},
+            {.type = &sweep_type, .handle = sweep_sessions},
             {.type = NULL},
         },
     .on_stop = on_stop,

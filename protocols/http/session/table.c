@@ -90,7 +90,7 @@ static uint64_t cost_of(domus_slice value)
 }
 
 /* Forget the session at a place. */
-static void forget(domus_http_sessions *sessions, session **place)
+static void forget_session(domus_http_sessions *sessions, session **place)
 {
     session *one = *place;
 
@@ -108,7 +108,8 @@ static bool has_passed(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
     return now_ns >= since_ns && now_ns - since_ns >= time_ns;
 }
 
-static bool is_over(const domus_http_sessions *sessions, const session *one, uint64_t now_ns)
+static bool is_session_over(const domus_http_sessions *sessions, const session *one,
+                            uint64_t now_ns)
 {
     return has_passed(one->used_ns, sessions->options.idle_ns, now_ns) ||
            has_passed(one->born_ns, sessions->options.lifetime_ns, now_ns);
@@ -116,8 +117,8 @@ static bool is_over(const domus_http_sessions *sessions, const session *one, uin
 
 /* Find a session that is not over, which is used by that. Returns its place; NULL: there is none.
  */
-static session **use(domus_http_sessions *sessions, uint64_t now_ns,
-                     const domus_http_session_id *id)
+static session **use_session(domus_http_sessions *sessions, uint64_t now_ns,
+                             const domus_http_session_id *id)
 {
     uint8_t hash[SHA256_DIGEST_SIZE];
 
@@ -125,8 +126,8 @@ static session **use(domus_http_sessions *sessions, uint64_t now_ns,
     session **place = place_of(sessions, hash);
     if (*place == NULL)
         return NULL;
-    if (is_over(sessions, *place, now_ns)) {
-        forget(sessions, place);
+    if (is_session_over(sessions, *place, now_ns)) {
+        forget_session(sessions, place);
         return NULL;
     }
     leave_order(sessions, *place);
@@ -147,7 +148,7 @@ static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t byt
            sessions->bytes + bytes > options->bytes_max) {
         if (options->refuses || sessions->oldest == NULL || sessions->oldest == kept)
             return -ENOBUFS;
-        forget(sessions, place_of(sessions, sessions->oldest->hash));
+        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
     }
     return 0;
 }
@@ -155,9 +156,9 @@ static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t byt
 uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_ns, uint32_t most)
 {
     for (; most != 0 && sessions->oldest != NULL; most--) {
-        if (!is_over(sessions, sessions->oldest, now_ns))
+        if (!is_session_over(sessions, sessions->oldest, now_ns))
             break;
-        forget(sessions, place_of(sessions, sessions->oldest->hash));
+        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
     }
     if (sessions->oldest == NULL)
         return UINT64_MAX;
@@ -169,7 +170,7 @@ uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_n
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Put defaults in place of zeros. Returns 0; -EINVAL. */
-static int complete(domus_http_sessions_options *options)
+static int fill_in_defaults(domus_http_sessions_options *options)
 {
     if (options->count_max == 0)
         options->count_max = COUNT;
@@ -197,7 +198,7 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 
     if (options != NULL)
         made = *options;
-    int error = complete(&made);
+    int error = fill_in_defaults(&made);
     if (error != 0)
         return error;
     while (buckets < made.count_max)
@@ -214,7 +215,7 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions)
 {
     while (sessions != NULL && sessions->oldest != NULL)
-        forget(sessions, place_of(sessions, sessions->oldest->hash));
+        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
     free(sessions);
     return NULL;
 }
@@ -254,7 +255,7 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
 int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
                              const domus_http_session_id *id, domus_slice *ret_value)
 {
-    session **place = use(sessions, now_ns, id);
+    session **place = use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -265,7 +266,7 @@ int domus_http_sessions_find(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id, domus_slice value)
 {
-    session **place = use(sessions, now_ns, id);
+    session **place = use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
@@ -286,7 +287,7 @@ int domus_http_sessions_put(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
                               const domus_http_session_id *id, domus_http_session_id *ret_id)
 {
-    session **place = use(sessions, now_ns, id);
+    session **place = use_session(sessions, now_ns, id);
     uint8_t hash[SHA256_DIGEST_SIZE];
     domus_http_session_id made;
 
@@ -310,11 +311,11 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
 int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
                             const domus_http_session_id *id)
 {
-    session **place = use(sessions, now_ns, id);
+    session **place = use_session(sessions, now_ns, id);
 
     if (place == NULL)
         return -ENOENT;
-    forget(sessions, place);
+    forget_session(sessions, place);
     return 0;
 }
 

@@ -47,8 +47,8 @@ static bool is_allowed(const domus_http_request *request, const domus_websocket_
 }
 
 /* Returns the status for a request: 101 if it is right. */
-static uint16_t judge(const domus_http_request *request, const domus_websocket_service *service,
-                      domus_slice *ret_key)
+static uint16_t status_of_handshake(const domus_http_request *request,
+                                    const domus_websocket_service *service, domus_slice *ret_key)
 {
     domus_slice version;
 
@@ -81,7 +81,8 @@ static bool is_offered(domus_slice fields, const char *protocol)
 }
 
 /* The first of the service's protocols that the client offers; NULL: none. */
-static const char *choose(const domus_http_request *request, const domus_websocket_service *service)
+static const char *choose_protocol(const domus_http_request *request,
+                                   const domus_websocket_service *service)
 {
     const char *const *protocol = service->protocols;
 
@@ -102,7 +103,7 @@ int domus_websocket_answer(const domus_http_request *request,
     domus_websocket_key key;
     domus_slice sent;
 
-    response.status = outcome.status = judge(request, service, &sent);
+    response.status = outcome.status = status_of_handshake(request, service, &sent);
     if (outcome.status == 101 || outcome.status == 426)
         (void)domus_http_add(&fields, "Upgrade", "websocket");
     if (outcome.status == 426)
@@ -110,7 +111,7 @@ int domus_websocket_answer(const domus_http_request *request,
     if (outcome.status == 101) {
         domi_websocket_accept_of(domus_slice_data(sent), &key);
         (void)domus_http_add(&fields, "Sec-WebSocket-Accept", key.accept);
-        outcome.protocol = choose(request, service);
+        outcome.protocol = choose_protocol(request, service);
         if (outcome.protocol != NULL)
             (void)domus_http_add(&fields, "Sec-WebSocket-Protocol", outcome.protocol);
     }

@@ -70,7 +70,7 @@ static int make_gathered(domus_wire *wire, domi_websocket_state *state)
 }
 
 /* Unmask bytes of the frame at hand behind those that were gathered. */
-static int gather(domi_websocket_state *state, const char *bytes, size_t size)
+static int gather_frame_bytes(domi_websocket_state *state, const char *bytes, size_t size)
 {
     char *room = domus_append_room(&state->bytes, size);
 
@@ -93,7 +93,7 @@ int domi_websocket_go_on(domus_wire *wire, domi_websocket_state *state, const ch
                          size_t size)
 {
     size_t part = size < state->left ? size : (size_t)state->left;
-    int error = part != 0 ? gather(state, bytes, part) : 0;
+    int error = part != 0 ? gather_frame_bytes(state, bytes, part) : 0;
 
     if (error != 0)
         return error;

@@ -22,7 +22,7 @@ static size_t run_ascii(const unsigned char *bytes, size_t size)
 }
 
 /* Begin a character of several bytes. */
-static bool begin(domi_utf8 *at, unsigned char byte)
+static bool begin_character(domi_utf8 *at, unsigned char byte)
 {
     at->low = 0x80;
     at->high = 0xbf;
@@ -50,7 +50,7 @@ bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size)
             i += run_ascii(byte + i, size - i);
             if (i == size)
                 break;
-            if (byte[i] >= 0x80 && !begin(at, byte[i]))
+            if (byte[i] >= 0x80 && !begin_character(at, byte[i]))
                 return false;
         } else {
             if (byte[i] < at->low || byte[i] > at->high)

@@ -83,7 +83,7 @@ static bool is_of_state(const domi_look_actors *one)
 }
 
 /* Returns the share of the state actors of threads that live on a thread; 0 if there are few. */
-static double share_at(const domi_look *look, uint32_t thread)
+static double share_of_actors_on(const domi_look *look, uint32_t thread)
 {
     uint64_t all = 0, here = 0;
 
@@ -103,7 +103,7 @@ static bool judge_all_near(const domi_span *span, domi_finding *finding)
         return false;
     const domi_span_thread *most = &span->threads[span->busiest];
     const domi_span_thread *least = &span->threads[span->idlest];
-    double share = share_at(span->after, span->busiest);
+    double share = share_of_actors_on(span->after, span->busiest);
     if (most->busy < LOADED || most->busy - least->busy < UNEVEN || share < AT_HOME ||
         most->state < most->busy / 2)
         return false;
@@ -145,7 +145,7 @@ static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_
     return *ret_count != 0 ? busy : 0;
 }
 
-static bool judge_pool_full(const domi_span *span, domi_finding *finding)
+static bool judge_full_pools(const domi_span *span, domi_finding *finding)
 {
     double free_cpus = count_free_cpus(span);
     char advice[128];
@@ -201,7 +201,7 @@ const domi_rule domi_rules_of_balance[] = {
      .title = "A pool has too few runners",
      .keys = "pools",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_pool_full,
+     .judge = judge_full_pools,
      .limit = "Each runner has one actor at a time, so work waits for a runner although there are "
               "CPUs for it.",
      .cause =

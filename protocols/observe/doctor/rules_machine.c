@@ -9,7 +9,7 @@
 #define USED        0.5  /* of the CPUs that there are: an idle program needs none */
 #define QUOTA_WHOLE 1000 /* of the quota: one CPU */
 
-static unsigned ceiling(uint64_t thousandths)
+static unsigned whole_cpus_of(uint64_t thousandths)
 {
     uint64_t cpus = (thousandths + QUOTA_WHOLE - 1) / QUOTA_WHOLE;
 
@@ -51,7 +51,7 @@ static bool has_small_quota(const domi_span *span)
 {
     uint64_t quota = span->after->machine.quota;
 
-    return quota != 0 && span->thread_count > ceiling(quota) &&
+    return quota != 0 && span->thread_count > whole_cpus_of(quota) &&
            count_wanted(span) >= USED * (double)quota / QUOTA_WHOLE;
 }
 
@@ -61,7 +61,7 @@ static bool judge_quota(const domi_span *span, domi_finding *finding)
 
     if (!has_small_quota(span))
         return false;
-    domi_finding_set(finding, "system.threads", "%u", ceiling(quota));
+    domi_finding_set(finding, "system.threads", "%u", whole_cpus_of(quota));
     return domi_finding_say(finding,
                             "There are %u threads, and the quota of the cgroup is %s CPUs, of "
                             "which the program uses %s.",
@@ -79,7 +79,8 @@ static bool judge_throttled(const domi_span *span, domi_finding *finding)
     if (in->throttles < STOPS_LEAST || domi_span_ratio(in->throttles, in->periods) < THROTTLED)
         return false;
     if (has_small_quota(span))
-        domi_finding_set(finding, "system.threads", "%u", ceiling(span->after->machine.quota));
+        domi_finding_set(finding, "system.threads", "%u",
+                         whole_cpus_of(span->after->machine.quota));
     domi_finding_advise(finding, "raise the quota of the cgroup (CPUQuota= of systemd, cpu.max)");
     return domi_finding_say(finding,
                             "The cgroup was stopped at its quota of %s CPUs in %s of %s periods, "

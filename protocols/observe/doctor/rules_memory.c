@@ -27,7 +27,7 @@ static bool is_high_by_others(const domi_span *span)
 }
 
 /* Let less wait, where more may wait than that. */
-static void advise_less(const domi_look_settings *settings, domi_finding *finding)
+static void advise_smaller_queues(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
         domi_finding_set(finding, "channel.sendHigh", "64KiB");
@@ -47,13 +47,13 @@ static void advise_limit(const domi_look *look, domi_finding *finding)
                                      "memory (MemoryMax= of systemd)");
 }
 
-static void advise(const domi_look *look, domi_finding *finding)
+static void advise_memory_setting(const domi_look *look, domi_finding *finding)
 {
     if (look->memory.foreign_bytes > look->memory.own_bytes)
         domi_finding_advise(finding, "most of it is not the library's: see what the program "
                                      "allocates, or what else is in the cgroup");
     else
-        advise_less(&look->settings, finding);
+        advise_smaller_queues(&look->settings, finding);
     advise_limit(look, finding);
 }
 
@@ -63,7 +63,7 @@ static bool judge_critical(const domi_span *span, domi_finding *finding)
 
     if (!is_critical(span))
         return false;
-    advise(span->after, finding);
+    advise_memory_setting(span->after, finding);
     return domi_finding_say(
         finding,
         "Memory is critical: %s of %s are used, of which the library has %s, and %s "
@@ -80,7 +80,7 @@ static bool judge_high(const domi_span *span, domi_finding *finding)
 
     if (!is_high(span) || is_critical(span))
         return false;
-    advise(span->after, finding);
+    advise_memory_setting(span->after, finding);
     return domi_finding_say(
         finding,
         "Memory is high: the library has %s, of a budget of %s, and %s of %s are used; %s "

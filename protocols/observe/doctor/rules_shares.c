@@ -101,7 +101,7 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 
 /* How long io waits for state actors, at most, on average: what comes during a phase of them is
  * counted by its length, so long phases weigh more. */
-static double mean_behind(const domi_look_counters *counters)
+static double mean_wait_behind_state_actors(const domi_look_counters *counters)
 {
     return domi_span_ratio(counters->io_behind_ns,
                            domi_span_less(counters->completions, counters->wakeups_received));
@@ -112,7 +112,8 @@ static bool has_short_runs(const domi_span *span, const domi_span_thread *thread
 {
     double state_ns = thread->state * 1e9 * span->seconds;
 
-    return state_ns * RUNS_LEAST <= mean_behind(&thread->counters) * (double)thread->counters.runs;
+    return state_ns * RUNS_LEAST <=
+           mean_wait_behind_state_actors(&thread->counters) * (double)thread->counters.runs;
 }
 
 static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
@@ -126,7 +127,8 @@ static bool is_starved_by_state(const domi_span *span, const domi_span_thread *t
     if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
         return false; /* io has what scheduler.waitMax asks for */
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
-           mean_behind(&thread->counters) >= BEHIND_LONG && has_short_runs(span, thread) &&
+           mean_wait_behind_state_actors(&thread->counters) >= BEHIND_LONG &&
+           has_short_runs(span, thread) &&
            (!has_to_be_cut || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
@@ -166,7 +168,7 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
             "State actors take %s of thread %u, and io waits for phases of theirs that take %s on "
             "average, with scheduler.ioRatio %s.",
             domi_word_percent(thread->state).at, i,
-            domi_word_time(mean_behind(&thread->counters)).at,
+            domi_word_time(mean_wait_behind_state_actors(&thread->counters)).at,
             word_ratio(&span->after->settings).at);
     }
     return false;

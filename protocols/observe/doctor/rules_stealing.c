@@ -65,7 +65,7 @@ static bool judge_unreached(const domi_span *span, domi_finding *finding)
     return say_uneven(span, "scheduler.steal.aggression lets it wait", finding);
 }
 
-static bool judge_off(const domi_span *span, domi_finding *finding)
+static bool judge_disabled_stealing(const domi_span *span, domi_finding *finding)
 {
     if (!is_uneven(span) || span->after->settings.steal_enabled != 0 || mean_run(span) < WORTH_NS)
         return false;
@@ -109,7 +109,7 @@ const domi_rule domi_rules_of_stealing[] = {
      .title = "Stealing is off, and threads are uneven",
      .keys = "scheduler.steal.enabled",
      .harm = DOMI_HARM_DELAY,
-     .judge = judge_off,
+     .judge = judge_disabled_stealing,
      .limit = "Without stealing an actor waits for its own thread, whatever the others do.",
      .cause = "scheduler.steal.enabled is false. Seen by: the same as steal-unreached.",
      .remedy = "Turn it on, or spread the actors when they are spawned."},

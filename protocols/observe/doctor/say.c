@@ -93,7 +93,7 @@ bool domi_finding_say(domi_finding *finding, const char *format, ...)
     return true;
 }
 
-static void add(domi_finding *finding, const char *text, size_t length)
+static void add_text(domi_finding *finding, const char *text, size_t length)
 {
     size_t used = strlen(finding->change);
     size_t room = sizeof finding->change - 1 - used;
@@ -106,7 +106,7 @@ static void add(domi_finding *finding, const char *text, size_t length)
 static void begin_line(domi_finding *finding)
 {
     if (finding->change[0] != '\0')
-        add(finding, "\n", 1);
+        add_text(finding, "\n", 1);
 }
 
 /* Open the last line again, if it is of the same section as a key. Returns the rest of the key. */
@@ -120,7 +120,7 @@ static const char *join_section(domi_finding *finding, const char *key)
         line[section] != ':' || line[length - 1] != '}')
         return NULL;
     line[length - 1] = '\0';
-    add(finding, ", ", 2);
+    add_text(finding, ", ", 2);
     return key + section + 1;
 }
 
@@ -142,20 +142,20 @@ void domi_finding_set(domi_finding *finding, const char *key, const char *format
     }
     for (; key[strcspn(key, ".")] != '\0'; depth++) {
         size_t length = strcspn(key, ".");
-        add(finding, key, length);
-        add(finding, ": {", 3);
+        add_text(finding, key, length);
+        add_text(finding, ": {", 3);
         key += length + 1;
     }
-    add(finding, key, strlen(key));
-    add(finding, ": ", 2);
-    add(finding, value, strlen(value));
+    add_text(finding, key, strlen(key));
+    add_text(finding, ": ", 2);
+    add_text(finding, value, strlen(value));
     for (; depth > 0; depth--)
-        add(finding, "}", 1);
+        add_text(finding, "}", 1);
 }
 
 void domi_finding_advise(domi_finding *finding, const char *sentence)
 {
     begin_line(finding);
-    add(finding, "# ", 2);
-    add(finding, sentence, strlen(sentence));
+    add_text(finding, "# ", 2);
+    add_text(finding, sentence, strlen(sentence));
 }

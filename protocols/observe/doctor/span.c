@@ -9,7 +9,7 @@
 #define STARTS_APART 1e7  /* ns: of a look, in which its figures are read one after the other */
 
 /* Subtract groups of `size` bytes, field by field. */
-static void subtract(const void *after, const void *before, void *ret_group, size_t size)
+static void subtract_groups(const void *after, const void *before, void *ret_group, size_t size)
 {
     const uint64_t *a = after, *b = before;
     uint64_t *to = ret_group;
@@ -21,7 +21,7 @@ static void subtract(const void *after, const void *before, void *ret_group, siz
 static void subtract_counters(const domi_look_counters *after, const domi_look_counters *before,
                               domi_look_counters *ret_counters)
 {
-    subtract(after, before, ret_counters, sizeof *ret_counters);
+    subtract_groups(after, before, ret_counters, sizeof *ret_counters);
     ret_counters->queued_bytes =
         after->queued_bytes < before->queued_bytes ? after->queued_bytes : before->queued_bytes;
 }
@@ -36,7 +36,7 @@ static void add_counters(const domi_look_counters *counters, domi_look_counters 
 }
 
 /* A share of 0..1. Two clocks that were read one after the other may give a little more. */
-static double share(uint64_t part, uint64_t whole)
+static double share_of_whole(uint64_t part, uint64_t whole)
 {
     double ratio = domi_span_ratio(part, whole);
 
@@ -51,30 +51,31 @@ static void take_phases(const domi_look_thread *after, const domi_look_thread *b
     uint64_t wall_ns = to->counters.wall_ns;
     domi_look_phases spent = {0};
 
-    subtract(&after->phases, &before->phases, &spent, sizeof spent);
-    to->submit = share(spent.submit, wall_ns);
-    to->sleep = share(spent.sleep, wall_ns);
-    to->completions = share(spent.completions, wall_ns);
-    to->channels = share(spent.channels, wall_ns);
-    to->events = share(spent.events, wall_ns);
-    to->state = share(spent.state, wall_ns);
-    to->other = share(spent.other, wall_ns);
+    subtract_groups(&after->phases, &before->phases, &spent, sizeof spent);
+    to->submit = share_of_whole(spent.submit, wall_ns);
+    to->sleep = share_of_whole(spent.sleep, wall_ns);
+    to->completions = share_of_whole(spent.completions, wall_ns);
+    to->channels = share_of_whole(spent.channels, wall_ns);
+    to->events = share_of_whole(spent.events, wall_ns);
+    to->state = share_of_whole(spent.state, wall_ns);
+    to->other = share_of_whole(spent.other, wall_ns);
     to->ready = domi_span_ratio(to->counters.ready_ns, spent.state);
 }
 
 static void take_times(const domi_look_thread *after, const domi_look_thread *before,
                        uint64_t span_ns, domi_span_thread *to)
 {
-    to->asleep = share(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
+    to->asleep = share_of_whole(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
-    to->open = 1 - share(to->counters.wall_ns, span_ns);
+    to->open = 1 - share_of_whole(to->counters.wall_ns, span_ns);
     to->had_cpu = 1;
     to->cpu = -1;
     if (after->times.cpu_ns == 0 || before->times.cpu_ns == 0)
         return;
-    to->cpu = share(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
+    to->cpu = share_of_whole(domi_span_less(after->times.cpu_ns, before->times.cpu_ns), span_ns);
     to->tells_denied = after->times.waiting_ns != 0;
-    to->denied = share(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
+    to->denied =
+        share_of_whole(domi_span_less(after->times.waiting_ns, before->times.waiting_ns), span_ns);
     if (to->cpu > 0)
         to->had_cpu = to->cpu / (to->cpu + to->denied);
 }
@@ -135,8 +136,8 @@ static void find_place(const domi_look *before, const domi_look_actors *one, uin
 
 /* Find what a behaviour had at the same place before. Within a place its list may be in another
  * order. */
-static const domi_look_behaviour *find_before(const domi_look *before, const domi_look_actors *one,
-                                              uint32_t *block)
+static const domi_look_behaviour *
+find_behaviour_before(const domi_look *before, const domi_look_actors *one, uint32_t *block)
 {
     static const domi_look_behaviour none;
 
@@ -156,7 +157,7 @@ static void add_actors(domi_span_actors *to, const domi_look_actors *one,
 {
     domi_look_behaviour counts = {0};
 
-    subtract(&one->counts, before, &counts, sizeof counts);
+    subtract_groups(&one->counts, before, &counts, sizeof counts);
     to->alive += one->counts.alive;
     to->runs += counts.runs;
     to->messages += counts.messages;
@@ -180,7 +181,7 @@ static void take_actors(domi_span *span)
             continue; /* a thread that there is not */
         domi_span_actors *to = find_actors(span, one);
         if (to != NULL)
-            add_actors(to, one, find_before(span->before, one, &block));
+            add_actors(to, one, find_behaviour_before(span->before, one, &block));
     }
 }
 
@@ -212,7 +213,7 @@ static bool has_restarted(const domi_look *before, const domi_look *after)
 }
 
 /* Returns NULL; why two looks make no span. */
-static const char *compare(const domi_look *before, const domi_look *after)
+static const char *reason_for_no_span(const domi_look *before, const domi_look *after)
 {
     double seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
 
@@ -239,7 +240,7 @@ static const char *compare(const domi_look *before, const domi_look *after)
 
 const char *domi_span_init(const domi_look *before, const domi_look *after, domi_span *ret_span)
 {
-    const char *error = compare(before, after);
+    const char *error = reason_for_no_span(before, after);
     domi_span span = {.before = before, .after = after, .thread_count = after->thread_count};
 
     if (error != NULL)
@@ -257,7 +258,7 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
     domi_look_counters outside;
     subtract_counters(&after->outside, &before->outside, &outside);
     add_counters(&outside, &span.all);
-    subtract(&after->machine, &before->machine, &span.machine, sizeof span.machine);
+    subtract_groups(&after->machine, &before->machine, &span.machine, sizeof span.machine);
     span.steals =
         domi_span_less(span.all.steals, domi_span_less(after->stand_ins, before->stand_ins));
     span.cpus_used = (double)span.machine.cpu_ns / SECOND_NS / span.seconds;
