@@ -48,7 +48,8 @@ struct visit {
 };
 
 /* Print the value that came, and whether it was the right one. */
-static void compare(struct visit *visit, const char *what, const domus_answer *answer, int expected)
+static void compare_answer(struct visit *visit, const char *what, const domus_answer *answer,
+                           int expected)
 {
     int got = answer->error == 0 ? *(const int *)answer->payload : answer->error;
 
@@ -56,7 +57,8 @@ static void compare(struct visit *visit, const char *what, const domus_answer *a
     visit->error |= got != expected;
 }
 
-static void send(domus_stack *stack, struct visit *visit, const domus_type *type, int payload)
+static void send_message(domus_stack *stack, struct visit *visit, const domus_type *type,
+                         int payload)
 {
     visit->error |= domus_notice(stack, visit->counter, type, &payload);
 }
@@ -66,27 +68,28 @@ DOMUS_SEQUENCE(visit_counter, struct visit)
     DOMUS_BEGIN;
     frame->error = domus_spawn(stack, &counter, NULL, &frame->counter);
     for (int i = 0; i < 3; i++)
-        send(stack, frame, &incr_type, 0);
-    send(stack, frame, &value_type, 0);
+        send_message(stack, frame, &incr_type, 0);
+    send_message(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare(frame, "after three times incr", answer, 3);
-    send(stack, frame, &lock_type, 0);
+    compare_answer(frame, "after three times incr", answer, 3);
+    send_message(stack, frame, &lock_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare(frame, "locked at", answer, 3);
-    send(stack, frame, &incr_type, 0); /* this notice and the next one wait for the unlock */
-    send(stack, frame, &value_type, 0);
+    compare_answer(frame, "locked at", answer, 3);
+    send_message(stack, frame, &incr_type,
+                 0); /* this notice and the next one wait for the unlock */
+    send_message(stack, frame, &value_type, 0);
     DOMUS_RECEIVE_WITHIN(&number, 20000000);
-    compare(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);
-    send(stack, frame, &unlock_type, 10);
+    compare_answer(frame, "asked while it is locked (an errno)", answer, -ETIMEDOUT);
+    send_message(stack, frame, &unlock_type, 10);
     DOMUS_RECEIVE_WITHIN(&number, 1000000000);
-    compare(frame, "unlocked with 10, and the incr that waited", answer, 11);
+    compare_answer(frame, "unlocked with 10, and the incr that waited", answer, 11);
     domus_main_quit(frame->error != 0);
     DOMUS_END;
 }
 
 static const domus_behaviour visitor = {.name = "visitor", DOMUS_ON_MOUNT(visit_counter)};
 
-static int start(domus_system *system, void *argument)
+static int start_visit(domus_system *system, void *argument)
 {
     domus_address address;
     (void)argument;
@@ -95,5 +98,5 @@ static int start(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &(domus_program){.name = "counter", .start = start});
+    return domus_main(argc, argv, &(domus_program){.name = "counter", .start = start_visit});
 }

@@ -24,13 +24,13 @@ static const domus_behaviour echo = {
     .on_read = {echo_read, 0},
 };
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     (void)argument;
     return domus_main_serve(system, "echo", &echo, NULL);
 }
 
-static const domus_program program = {.name = "echo", .start = start};
+static const domus_program program = {.name = "echo", .start = start_service};
 
 int main(int argc, char **argv)
 {

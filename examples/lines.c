@@ -81,7 +81,7 @@ static const domus_behaviour lines = {
     .on_peer =
         (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_line}, {.type = NULL}}};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
     int error = domus_outside_spawn_many(system, &shard, NULL, SHARDS, &by_line, NULL, &shards);
@@ -91,6 +91,7 @@ static int start(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    static const domus_program program = {.name = "lines", .start = start, .argument = "lines"};
+    static const domus_program program = {
+        .name = "lines", .start = start_service, .argument = "lines"};
     return domus_main(argc, argv, &program);
 }

@@ -34,7 +34,7 @@ static const domus_behaviour pong = {
     .on = (const domus_on[]){{&ball_type, pong_ball, 0}, {&question_type, pong_question, 0}, {0}},
 };
 
-static void report(domus_stack *stack, const struct ping *ping, const char *what)
+static void report_rate(domus_stack *stack, const struct ping *ping, const char *what)
 {
     double seconds = (double)(domus_now_ns(stack) - ping->began_ns) / 1e9;
     printf("%u balls by %s: %.3f s, %.1f M messages/s\n", BALLS, what, seconds,
@@ -50,7 +50,7 @@ static int ask_returned(domus_stack *stack, void *self, const domus_answer *answ
     uint32_t left = *(const uint32_t *)answer->payload - 1;
     if (left != 0)
         return domus_ask(stack, ping->pong, &question_type, &left, ask_returned);
-    report(stack, ping, "ask");
+    report_rate(stack, ping, "ask");
     domus_main_quit(0);
     return 0;
 }
@@ -62,7 +62,7 @@ static int ping_ball(domus_stack *stack, void *self, const void *ball)
 
     if (left != 0)
         return domus_notice(stack, ping->pong, &ball_type, &left);
-    report(stack, ping, "notice");
+    report_rate(stack, ping, "notice");
     ping->began_ns = domus_now_ns(stack);
     return domus_ask(stack, ping->pong, &question_type, &(uint32_t){BALLS}, ask_returned);
 }
@@ -85,7 +85,7 @@ static const domus_behaviour ping = {
     .on = (const domus_on[]){{&serve_type, ping_serve, 0}, {&ball_type, ping_ball, 0}, {0}},
 };
 
-static int start(domus_system *system, void *argument)
+static int start_players(domus_system *system, void *argument)
 {
     domus_address address;
     (void)argument;
@@ -95,5 +95,5 @@ static int start(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &(domus_program){.name = "ping_pong", .start = start});
+    return domus_main(argc, argv, &(domus_program){.name = "ping_pong", .start = start_players});
 }

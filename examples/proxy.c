@@ -20,7 +20,7 @@ struct relay {
 };
 
 /* The data of each channel is the other one. */
-static int pass_on(domus_stack *stack, void *self, const void *payload)
+static int pass_data_on(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -69,7 +69,7 @@ static const domus_behaviour server = {
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .on_open = {server_opened, 0},
-    .on_read = {pass_on, 0},
+    .on_read = {pass_data_on, 0},
     .on_end = {pass_end, 0},
     .on_close = {pass_close, 0},
 };
@@ -96,13 +96,13 @@ static const domus_behaviour client = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct relay),
     .on_open = DOMUS_BY(client_opened),
-    .on_read = {pass_on, 0},
+    .on_read = {pass_data_on, 0},
     .on_end = {pass_end, 0},
     .on_close = {pass_close, 0},
 };
 static const domus_behaviour proxy = {.name = "proxy", .kind = DOMUS_CHANNELS, .channel = &client};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     return domus_main_serve(system, argument, &proxy, NULL);
 }
@@ -110,7 +110,7 @@ static int start(domus_system *system, void *argument)
 static const domus_config_key keys[] = {
     {DOMUS_KEY_TEXT("upstream", ADDRESS, struct settings, upstream, 1, "127.0.0.1:7000")}, {0}};
 static const domus_section section = {"proxy", keys, sizeof settings, NULL};
-static const domus_program program = {"proxy", start, "proxy", .section = &section,
+static const domus_program program = {"proxy", start_service, "proxy", .section = &section,
                                       .settings = &settings};
 
 int main(int argc, char **argv)

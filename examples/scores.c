@@ -19,7 +19,7 @@ static struct {
 } store[] = {{"ada", 10}, {"bob", 20}};
 
 /* Returns the place of a player; NULL if there is no such player. */
-static long *find(const char *name)
+static long *find_player(const char *name)
 {
     for (size_t i = 0; i < sizeof store / sizeof store[0]; i++) {
         if (strcmp(store[i].name, name) == 0)
@@ -30,9 +30,9 @@ static long *find(const char *name)
 
 /* --- a player --------------------------------------------------------------------------------- */
 
-static int load(void *context, const char *name, void *self)
+static int load_score(void *context, const char *name, void *self)
 {
-    const long *saved = find(name);
+    const long *saved = find_player(name);
     (void)context;
     if (saved == NULL)
         return -ENOENT; /* the answer to whoever has asked for this player */
@@ -40,12 +40,12 @@ static int load(void *context, const char *name, void *self)
     return 0;
 }
 
-static void save(domus_stack *stack, void *self)
+static void save_score(domus_stack *stack, void *self)
 {
-    *find(domus_grain_key(stack)) = *(const long *)self;
+    *find_player(domus_grain_key(stack)) = *(const long *)self;
 }
 
-static int add(domus_stack *stack, void *self, const void *payload)
+static int add_to_score(domus_stack *stack, void *self, const void *payload)
 {
     *(long *)self += *(const long *)payload;
     return domus_reply(stack, &points_type, self);
@@ -54,14 +54,14 @@ static int add(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(long),
-    .on = (const domus_on[]){{&points_type, add, 0}, {0}},
-    .on_stop = save,
+    .on = (const domus_on[]){{&points_type, add_to_score, 0}, {0}},
+    .on_stop = save_score,
 };
 
 static const domus_grain_kind players = {
     .name = "player",
     .behaviour = &player,
-    .make = load,
+    .make = load_score,
     .options = {.placement = DOMUS_SPREAD, .passivate_after_ns = 20000000},
     .living_max = 1000,
 };
@@ -97,7 +97,7 @@ DOMUS_SEQUENCE(play, struct visit)
 
 static const domus_behaviour visitor = {.name = "visitor", DOMUS_ON_MOUNT(play)};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     domus_address address;
     (void)argument;
@@ -106,5 +106,5 @@ static int start(domus_system *system, void *argument)
 
 int main(int argc, char **argv)
 {
-    return domus_main(argc, argv, &(domus_program){.name = "scores", .start = start});
+    return domus_main(argc, argv, &(domus_program){.name = "scores", .start = start_service});
 }

@@ -31,7 +31,7 @@ static int courier_returned(domus_stack *stack, void *self, const domus_answer *
                                           : answer->error;
 }
 
-static int courier_again(domus_stack *stack, void *self, const void *nothing)
+static int courier_sends_again(domus_stack *stack, void *self, const void *nothing)
 {
     struct courier *courier = self;
 
@@ -46,14 +46,15 @@ static int courier_letter(domus_stack *stack, void *self, const void *letter)
     courier->sender = domus_sender(stack);
     courier->attempts = 0;
     courier->letter = *(const uint32_t *)letter;
-    return courier_again(stack, self, NULL);
+    return courier_sends_again(stack, self, NULL);
 }
 
 static const domus_behaviour courier = {
     .name = "courier",
     .state_size = sizeof(struct courier),
-    .on =
-        (const domus_on[]){{&letter_type, courier_letter, 0}, {&again_type, courier_again, 0}, {0}},
+    .on = (const domus_on[]){{&letter_type, courier_letter, 0},
+                             {&again_type, courier_sends_again, 0},
+                             {0}},
 };
 
 /* Play an office that fails twice, then answers. Returns whether the courier acts as it should. */
@@ -73,7 +74,7 @@ static bool office_opens_late(domus_testkit *kit, domus_probe *sender, domus_pro
            domus_probe_expect(sender, &stamp_type, 0, NULL) == 0;
 }
 
-static int test(uint64_t seed, void *context)
+static int run_test(uint64_t seed, void *context)
 {
     domus_testkit *kit;
     domus_probe *sender, *office;
@@ -92,7 +93,7 @@ static int test(uint64_t seed, void *context)
 
 int main(void)
 {
-    if (domus_testkit_sweep(1, 200, test, NULL, NULL) != 0)
+    if (domus_testkit_sweep(1, 200, run_test, NULL, NULL) != 0)
         return 1;
     printf("the courier tries again, whatever the order\n");
     return 0;

@@ -52,7 +52,7 @@ static int take_change(domus_stack *stack, void *self_, const void *payload)
     return take_beat(stack, self, NULL);
 }
 
-static int take_next(domus_stack *stack, void *self_, const void *payload)
+static int take_next_request(domus_stack *stack, void *self_, const void *payload)
 {
     const struct listener *page = payload;
     struct board *self = self_;
@@ -61,7 +61,7 @@ static int take_next(domus_stack *stack, void *self_, const void *payload)
                                            : domus_waiters_keep(stack, &self->pages, page->client);
 }
 
-static int mount(domus_stack *stack, void *self_)
+static int mount_events(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
 
@@ -73,9 +73,9 @@ static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on_mount = mount,
+    .on_mount = mount_events,
     .on = (const domus_on[]){{&change_type, take_change, 0},
-                             {&next_type, take_next, 0},
+                             {&next_type, take_next_request, 0},
                              {&beat_type, take_beat, 0},
                              {0}},
 };

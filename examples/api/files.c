@@ -71,7 +71,7 @@ struct upload {
 };
 
 /* Take from an upload what the row gets. Returns whether it has a file. */
-static bool describe(struct upload *frame)
+static bool describe_upload(struct upload *frame)
 {
     const domus_http_upload_part *part = domus_http_upload_find(frame->upload, "file", 0);
     domus_http_session_id chance;
@@ -110,7 +110,7 @@ DOMUS_SEQUENCE(receive, struct upload)
         DOMUS_AWAIT(DOMUS_PARKED);
     if ((frame->error = domus_http_upload_error(frame->upload)) != 0)
         return end_upload(frame, frame->error);
-    if (!describe(frame))
+    if (!describe_upload(frame))
         return end_upload(frame,
                           domus_http_refuse(stack, 422, "a field \"file\" with a file is wanted"));
     DOMUS_TRY_AWAIT(domus_sql_query(

@@ -152,7 +152,7 @@ int api_change_issue(domus_stack *stack, void *self, const domus_http_request *r
         DOMUS_SQL_VALUES(domus_sql_int(id), domus_sql_text(states[change.state])), answer_issue);
 }
 
-static int listed(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_issues(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *rows;
     struct page page;
@@ -180,5 +180,6 @@ int api_list_issues(domus_stack *stack, void *self, const domus_http_request *re
         return result;
     return domus_sql_query(
         stack, api_database, &list,
-        DOMUS_SQL_VALUES(domus_sql_int(query.before), domus_sql_int(query.limit)), listed);
+        DOMUS_SQL_VALUES(domus_sql_int(query.before), domus_sql_int(query.limit)),
+        reply_with_issues);
 }

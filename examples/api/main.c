@@ -32,7 +32,7 @@ static int open_database(domus_system *system)
     return error;
 }
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     static int (*const parts[])(domus_system *) = {open_database, api_files_begin, api_events_begin,
                                                    api_site_begin};
@@ -44,7 +44,7 @@ static int start(domus_system *system, void *argument)
     return error != 0 ? error : domus_main_serve(system, "api", &api_site, NULL);
 }
 
-static void end(domus_system *system, void *argument)
+static void end_service(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     api_files_end();
@@ -72,9 +72,9 @@ int main(int argc, char **argv)
 {
     static const domus_section section = {"api", section_keys, sizeof api_settings, NULL};
     static const domus_program program = {.name = "api",
-                                          .start = start,
+                                          .start = start_service,
                                           .stop = api_events_end,
-                                          .end = end,
+                                          .end = end_service,
                                           .section = &section,
                                           .settings = &api_settings,
                                           .front = &domus_tls_front,

@@ -33,7 +33,7 @@ struct counter {
 
 /* --- a life begins ---------------------------------------------------------------------------- */
 
-static int begin(domus_stack *stack, void *self_, const domus_answer *answer)
+static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     const domus_nats_kv_entry *entry = answer->payload;
     struct counter *self = self_;
@@ -57,7 +57,7 @@ static int begin(domus_stack *stack, void *self_, const domus_answer *answer)
     return 0;
 }
 
-static int load(domus_stack *stack, void *self_)
+static int load_count(domus_stack *stack, void *self_)
 {
     const char *name = domus_grain_key(stack);
     struct counter *self = self_;
@@ -69,12 +69,12 @@ static int load(domus_stack *stack, void *self_)
         error = domus_barrier(stack); /* asks wait until the value is there */
     if (error != 0)
         return error;
-    return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin);
+    return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin_with_stored_count);
 }
 
 /* --- it is asked ------------------------------------------------------------------------------ */
 
-static int stored(domus_stack *stack, void *self_, const domus_answer *answer)
+static int answer_after_store(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct counter_count count = {.node = ""};
     struct counter *self = self_;
@@ -92,7 +92,7 @@ static int stored(domus_stack *stack, void *self_, const domus_answer *answer)
     return domus_reply(stack, &counter_count_type, &count);
 }
 
-static int add(domus_stack *stack, void *self_, const void *payload)
+static int add_to_counter(domus_stack *stack, void *self_, const void *payload)
 {
     struct counter *self = self_;
     char text[64];
@@ -104,11 +104,11 @@ static int add(domus_stack *stack, void *self_, const void *payload)
     int size = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64, self->value + 1,
                         domus_grain_fence(stack));
     return domus_nats_kv_update(stack, self->store, self->key, text, (size_t)size, self->revision,
-                                2 * SECOND, stored);
+                                2 * SECOND, answer_after_store);
 }
 
 const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
-    .on_mount = load,
-    .on = (const domus_on[]){{&counter_add_type, add, 0}, {NULL, NULL, 0}}};
+    .on_mount = load_count,
+    .on = (const domus_on[]){{&counter_add_type, add_to_counter, 0}, {NULL, NULL, 0}}};

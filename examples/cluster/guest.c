@@ -37,7 +37,7 @@ static int answer_line(domus_stack *stack, const char *text)
 
 /* --- rooms ------------------------------------------------------------------------------------ */
 
-static int enter(domus_stack *stack, struct guest *guest, const char *name)
+static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
 {
     domus_group room;
     size_t i = 0;
@@ -55,20 +55,20 @@ static int enter(domus_stack *stack, struct guest *guest, const char *name)
     return domus_group_join(stack, room);
 }
 
-static int come(domus_stack *stack, void *self, const void *payload)
+static int enter_first_room(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return enter(stack, self, rooms[0]);
+    return enter_room(stack, self, rooms[0]);
 }
 
-static int join(domus_stack *stack, struct guest *guest, const char *name)
+static int join_room(domus_stack *stack, struct guest *guest, const char *name)
 {
-    int error = enter(stack, guest, name);
+    int error = enter_room(stack, guest, name);
 
     return error != 0 ? error : answer_line(stack, guest->room_name);
 }
 
-static int say(domus_stack *stack, struct guest *guest, const char *text)
+static int say_to_room(domus_stack *stack, struct guest *guest, const char *text)
 {
     struct guest_said said = {.text = ""};
     domus_node_info here;
@@ -98,7 +98,7 @@ static int somebody_said(domus_stack *stack, void *self, const void *payload)
 
 /* --- counters and nodes ----------------------------------------------------------------------- */
 
-static int added(domus_stack *stack, void *self, const domus_answer *answer)
+static int print_new_count(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct counter_count *count = answer->payload;
     char text[32 + sizeof count->node];
@@ -110,11 +110,11 @@ static int added(domus_stack *stack, void *self, const domus_answer *answer)
     return answer_line(stack, text);
 }
 
-static int add(domus_stack *stack, struct guest *guest, const char *name)
+static int add_to_counter(domus_stack *stack, struct guest *guest, const char *name)
 {
     (void)guest;
     return domus_grain_ask_within(stack, node_counters, name, &counter_add_type, NULL, 5 * SECOND,
-                                  added);
+                                  print_new_count);
 }
 
 static int list_nodes(domus_stack *stack, struct guest *guest, const char *rest)
@@ -132,7 +132,7 @@ static int list_nodes(domus_stack *stack, struct guest *guest, const char *rest)
     return answer_line(stack, text);
 }
 
-static int help(domus_stack *stack, struct guest *guest, const char *rest)
+static int print_help(domus_stack *stack, struct guest *guest, const char *rest)
 {
     (void)guest, (void)rest;
     return answer_line(stack, "join ROOM (lobby, garden, kitchen); say TEXT; add NAME; nodes");
@@ -145,8 +145,11 @@ static int take_line(domus_stack *stack, void *self, const void *payload)
     static const struct verb {
         const char *word;
         int (*handle)(domus_stack *stack, struct guest *guest, const char *rest);
-    } verbs[] = {
-        {"join ", join}, {"say ", say}, {"add ", add}, {"nodes", list_nodes}, {"help", help}};
+    } verbs[] = {{"join ", join_room},
+                 {"say ", say_to_room},
+                 {"add ", add_to_counter},
+                 {"nodes", list_nodes},
+                 {"help", print_help}};
     domus_slice line = ((const domus_packet *)payload)->bytes;
     char text[GUEST_LINE_MAX + 1];
 
@@ -168,7 +171,7 @@ static const domus_behaviour guest = {
     .name = "guest",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
-    .on_open = {come, 0},
+    .on_open = {enter_first_room, 0},
     .on = (const domus_on[]){{&guest_said_type, somebody_said, 0}, {NULL, NULL, 0}},
     .pipeline = &by_lines,
     .on_peer =

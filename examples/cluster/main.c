@@ -25,7 +25,7 @@ static const domus_grain_kind kinds[] = {
     {.name = "counter", .behaviour = &counter, .options = {.passivate_after_ns = 60 * SECOND}},
     {.name = NULL}};
 
-static int start(domus_system *system, void *argument)
+static int start_node(domus_system *system, void *argument)
 {
     const struct store begin = {.servers = domus_system_config(system)->cluster.servers};
     domus_address address; /* counters find it by its name */
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     static const domus_cluster_options part = {.picklers = picklers, .grains = kinds};
     static const domus_cluster_member member = {&domus_cluster_front, &part, &node_cluster};
     static const domus_program program = {.name = "cluster",
-                                          .start = start,
+                                          .start = start_node,
                                           .argument = "guests",
                                           .observe = &domus_observe_front,
                                           .cluster = &member};

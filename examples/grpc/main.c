@@ -10,12 +10,12 @@
 #include <domus/main.h>
 #include <domus/tls.h>
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     return domus_main_serve(system, argument, &notes_behaviour, NULL);
 }
 
-static const domus_program program = {"grpc", start, "grpc", .front = &domus_tls_front};
+static const domus_program program = {"grpc", start_service, "grpc", .front = &domus_tls_front};
 
 int main(int argc, char **argv)
 {

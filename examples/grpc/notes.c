@@ -31,7 +31,7 @@ static int make_number(uint64_t number, domus_slice *ret_number)
 /* --- methods ---------------------------------------------------------------------------------- */
 
 /* Answer with the note, and with the metadata "x-echo" of the call before and behind it. */
-static int say_again(domus_stack *stack)
+static int repeat_note(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
     domus_grpc_answer end = {.status = DOMUS_GRPC_OK};
@@ -73,7 +73,7 @@ DOMUS_SEQUENCE(say, char)
         if (answer->error != 0) /* the client has gone */
             return answer->error;
     }
-    return say_again(stack);
+    return repeat_note(stack);
     DOMUS_END;
 }
 
@@ -167,7 +167,7 @@ static const domus_grpc_service service = {
     .pack_least = 1024,
 };
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_call(domus_stack *stack, void *self, const void *payload)
 {
     return domus_grpc_serve(stack, self, payload, &service);
 }
@@ -182,7 +182,7 @@ const domus_behaviour notes_behaviour = {
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = serve,
+                                        .handle = serve_call,
                                         .peer_frame_size = DOMUS_GRPC_FRAME},
                                        {.type = NULL}},
     .on = (const domus_on[]){{&domus_grpc_call_type, domus_grpc_dispatch,

@@ -33,7 +33,7 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour echo = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_read, 0}};
 
-static int start(domus_system *system, void *argument)
+static int start_actors(domus_system *system, void *argument)
 {
     uint32_t threads = ill_settings.kind == ILL_NEAR ? 1 : domus_system_threads(system);
     domus_address address;
@@ -50,7 +50,7 @@ static int start(domus_system *system, void *argument)
 }
 
 static const domus_program program = {.name = "ill",
-                                      .start = start,
+                                      .start = start_actors,
                                       .argument = "echo",
                                       .section = &section,
                                       .settings = &ill_settings,

@@ -29,7 +29,7 @@ static void use_cpu(uint64_t time_ns)
     } while (true);
 }
 
-static int work(domus_stack *stack, void *self, const void *payload)
+static int do_work(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     use_cpu(*(const uint64_t *)payload);
@@ -51,7 +51,7 @@ static int end_report(domus_stack *stack, void *self, const domus_answer *answer
 }
 
 /* Write a report, or what else takes its time in a program and is not left to a helper thread. */
-static int report(domus_stack *stack, void *self, const void *payload)
+static int write_long_report(domus_stack *stack, void *self, const void *payload)
 {
     static uint64_t report_ns = REPORT_NS;
 
@@ -61,7 +61,8 @@ static int report(domus_stack *stack, void *self, const void *payload)
     return write_report(&report_ns);
 }
 
-static const domus_on rows[] = {{&work_type, work, 0}, {&report_type, report, 0}, {NULL, NULL, 0}};
+static const domus_on rows[] = {
+    {&work_type, do_work, 0}, {&report_type, write_long_report, 0}, {NULL, NULL, 0}};
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour ledger = {.name = "ledger", .on = rows};
 
@@ -77,7 +78,7 @@ static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64
 }
 
 /* Runs each 2 ms. */
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct ill_dispatcher *to = self;
     bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
@@ -95,7 +96,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     return send_work(stack, to, is_near ? 110 * US : 10 * US + share_ns);
 }
 
-static int begin(domus_stack *stack, void *self)
+static int spawn_workers(domus_stack *stack, void *self)
 {
     bool is_spread = ill_settings.kind == ILL_NEAR && ill_settings.mended;
     const domus_spawn_options place = {.placement = is_spread ? DOMUS_SPREAD : DOMUS_NEAR};
@@ -112,5 +113,5 @@ static int begin(domus_stack *stack, void *self)
 const domus_behaviour ill_dispatcher = {
     .name = "dispatcher",
     .state_size = sizeof(struct ill_dispatcher),
-    .on_mount = begin,
-    .on = (const domus_on[]){{&tick_type, tick, 0}, {NULL, NULL, 0}}};
+    .on_mount = spawn_workers,
+    .on = (const domus_on[]){{&tick_type, count_tick, 0}, {NULL, NULL, 0}}};

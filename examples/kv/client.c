@@ -102,7 +102,7 @@ static bool read_type(domus_slice word, enum kv_client_type *ret_type)
 }
 
 /* Refuse a word by a text that repeats it. */
-static int refuse(domus_stack *stack, const char *what, domus_slice word)
+static int refuse_word(domus_stack *stack, const char *what, domus_slice word)
 {
     domus_resp_error error = domus_resp_error_text(
         "ERR %s '%.*s'", what, (int)(word.size < 64 ? word.size : 64), domus_slice_data(word));
@@ -111,7 +111,7 @@ static int refuse(domus_stack *stack, const char *what, domus_slice word)
 }
 
 /* CLIENT LIST, also with TYPE or ID. */
-static int list(domus_stack *stack, const domus_resp_command *command)
+static int list_clients(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_LIST_THEM};
@@ -121,7 +121,7 @@ static int list(domus_stack *stack, const domus_resp_command *command)
     frame->command = command;
     if (command->count == 4 && domus_resp_is(word, "TYPE")) {
         if (!read_type(domus_resp_argument(command, 3), &search.type))
-            return refuse(stack, "Unknown client type", domus_resp_argument(command, 3));
+            return refuse_word(stack, "Unknown client type", domus_resp_argument(command, 3));
     } else if (command->count > 3 && domus_resp_is(word, "ID")) {
         if (command->count - 3 > KV_IDS_MOST)
             return kv_error(stack, "ERR too many client IDs");
@@ -182,9 +182,9 @@ static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
     else if (domus_resp_is(word, "ID"))
         wrong = read_id(value, "ERR client-id should be greater than 0", &search->ids[0]);
     else if (domus_resp_is(word, "TYPE") && !read_type(value, &search->type))
-        return refuse(stack, "Unknown client type", value);
+        return refuse_word(stack, "Unknown client type", value);
     else if (domus_resp_is(word, "USER") && !domus_slice_equals(value, "default", 7))
-        return refuse(stack, "No such user", value);
+        return refuse_word(stack, "No such user", value);
     else if (!domus_resp_is(word, "TYPE") && !domus_resp_is(word, "USER"))
         wrong = KV_SYNTAX;
     if (domus_resp_is(word, "SKIPME") && !*ret_skips && !domus_resp_is(value, "NO"))
@@ -250,7 +250,7 @@ static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers
     return kv_integer(stack, 0);
 }
 
-static int unblock(domus_stack *stack, const domus_resp_command *command)
+static int unblock_client(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
     struct kv_search search = {.kind = KV_FIND_THEM, .id_count = 1};
@@ -309,10 +309,10 @@ static int serve_others(domus_stack *stack, struct kv_session *session, const ch
     if (kv_is_gathering()) /* a transaction does not wait */
         return kv_error(stack, "ERR Command not allowed inside a transaction");
     if (strcmp(name, "list") == 0)
-        return list(stack, command);
+        return list_clients(stack, command);
     if (strcmp(name, "kill") == 0)
         return end_clients(stack, session, command);
-    return unblock(stack, command);
+    return unblock_client(stack, command);
 }
 
 int kv_serve_client(domus_stack *stack, void *self, const void *payload)

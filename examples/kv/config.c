@@ -96,7 +96,7 @@ static const char *value_of(const struct parameter *parameter, char text[TEXT_BY
 }
 
 /* Write a word in small letters. Returns its bytes; one that is too long is cut. */
-static size_t lower(domus_slice word, char text[NAME_MAX_BYTES])
+static size_t copy_in_lower_case(domus_slice word, char text[NAME_MAX_BYTES])
 {
     size_t size = word.size < NAME_MAX_BYTES - 1 ? word.size : NAME_MAX_BYTES - 1;
 
@@ -106,19 +106,19 @@ static size_t lower(domus_slice word, char text[NAME_MAX_BYTES])
     return size;
 }
 
-static bool is_asked_for(const domus_resp_command *command, const char *name)
+static bool is_key_asked_for(const domus_resp_command *command, const char *name)
 {
     char pattern[NAME_MAX_BYTES];
 
     for (uint32_t i = 2; i < command->count; i++) {
-        size_t size = lower(domus_resp_argument(command, i), pattern);
+        size_t size = copy_in_lower_case(domus_resp_argument(command, i), pattern);
         if (kv_glob(pattern, size, name, strlen(name)))
             return true;
     }
     return false;
 }
 
-static int get(domus_stack *stack, const domus_resp_command *command)
+static int get_settings(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct parameter *end = parameters + PARAMETERS;
@@ -126,10 +126,10 @@ static int get(domus_stack *stack, const domus_resp_command *command)
     char text[TEXT_BYTES];
 
     for (const struct parameter *each = parameters; each != end; each++)
-        count += is_asked_for(command, each->name);
+        count += is_key_asked_for(command, each->name);
     (void)domus_resp_add_map(&builder, count);
     for (const struct parameter *each = parameters; each != end; each++) {
-        if (!is_asked_for(command, each->name))
+        if (!is_key_asked_for(command, each->name))
             continue;
         const char *value = value_of(each, text);
         (void)domus_resp_add_bulk(&builder, each->name, strlen(each->name));
@@ -140,11 +140,11 @@ static int get(domus_stack *stack, const domus_resp_command *command)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-static const struct parameter *find(domus_slice word)
+static const struct parameter *find_setting(domus_slice word)
 {
     char name[NAME_MAX_BYTES];
 
-    (void)lower(word, name);
+    (void)copy_in_lower_case(word, name);
     for (size_t i = 0; i < PARAMETERS; i++) {
         if (strcmp(parameters[i].name, name) == 0)
             return &parameters[i];
@@ -162,7 +162,7 @@ bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes)
     char text[NAME_MAX_BYTES];
     char *end;
 
-    if (lower(word, text) == 0 || !isdigit((unsigned char)text[0]))
+    if (copy_in_lower_case(word, text) == 0 || !isdigit((unsigned char)text[0]))
         return false;
     *ret_bytes = strtoull(text, &end, 10);
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
@@ -212,7 +212,7 @@ static bool read_value(const struct parameter *parameter, domus_slice value, int
     return errno == 0 && bytes <= INT64_MAX && *ret_value >= least && *ret_value <= most;
 }
 
-static int refuse(domus_stack *stack, const char *name, const char *why)
+static int refuse_setting(domus_stack *stack, const char *name, const char *why)
 {
     domus_resp_builder builder = {.version = 2};
 
@@ -243,7 +243,7 @@ static int answer_changed(domus_stack *stack, void *self, const domus_answer *an
 
 /* Tell all shards. A transaction does not wait until they have heard it: what it sends to them
  * later comes behind. */
-static int tell_all(domus_stack *stack, const struct kv_question *question)
+static int tell_all_shards(domus_stack *stack, const struct kv_question *question)
 {
     if (!kv_is_gathering())
         return kv_ask_all(stack, question, answer_changed);
@@ -252,7 +252,7 @@ static int tell_all(domus_stack *stack, const struct kv_question *question)
 }
 
 /* Take all pairs, or none of them. */
-static int set(domus_stack *stack, const domus_resp_command *command)
+static int set_settings(domus_stack *stack, const domus_resp_command *command)
 {
     int64_t values[PARAMETERS];
     bool is_set[PARAMETERS] = {false};
@@ -261,15 +261,15 @@ static int set(domus_stack *stack, const domus_resp_command *command)
     if (command->count % 2 != 0)
         return kv_error(stack, KV_SYNTAX);
     for (uint32_t i = 2; i < command->count; i += 2) {
-        const struct parameter *parameter = find(domus_resp_argument(command, i));
+        const struct parameter *parameter = find_setting(domus_resp_argument(command, i));
         if (parameter == NULL)
             return refuse_name(stack, domus_resp_argument(command, i));
         size_t at = (size_t)(parameter - parameters);
         if (is_set[at])
-            return refuse(stack, parameter->name, "duplicate parameter");
+            return refuse_setting(stack, parameter->name, "duplicate parameter");
         is_set[at] = true;
         if (!read_value(parameter, domus_resp_argument(command, i + 1), &values[at], &why))
-            return refuse(stack, parameter->name, why.text);
+            return refuse_setting(stack, parameter->name, why.text);
     }
     bool is_memory = false;
     for (size_t i = 0; i < PARAMETERS; i++) {
@@ -281,7 +281,7 @@ static int set(domus_stack *stack, const domus_resp_command *command)
     if (!is_memory)
         return kv_ok(stack);
     struct kv_question question = {KV_LIMIT_MEMORY, kv_memory_max_of_shard()};
-    return tell_all(stack, &question);
+    return tell_all_shards(stack, &question);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -307,10 +307,10 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
         return result;
     session->seat.word = row->name;
     if (strcmp(row->name, "get") == 0)
-        return get(stack, command);
+        return get_settings(stack, command);
     if (strcmp(row->name, "set") == 0)
-        return set(stack, command);
+        return set_settings(stack, command);
     if (strcmp(row->name, "resetstat") == 0)
-        return tell_all(stack, &reset);
+        return tell_all_shards(stack, &reset);
     return kv_error(stack, "ERR The server is running without a config file");
 }

@@ -38,7 +38,7 @@ bool kv_may_debug(const struct kv_session *session)
 
 /* --- SLEEP ------------------------------------------------------------------------------------ */
 
-static int wake(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return answer->error != 0 ? answer->error : kv_ok(stack);
@@ -60,13 +60,13 @@ static uint64_t read_ns(domus_slice text)
 
 /* In Redis the whole server sleeps. Here this connection alone does, whose later commands wait; or,
  * with a key, its shard. */
-static int sleep_for(domus_stack *stack, const domus_resp_command *command)
+static int sleep_for_seconds(domus_stack *stack, const domus_resp_command *command)
 {
     uint64_t ns = read_ns(domus_resp_argument(command, 2));
 
     if (command->count == 4)
         return domus_forward(stack, kv_shards[kv_shard_of(domus_resp_argument(command, 3))]);
-    return ns != 0 ? domus_sleep(stack, ns, wake) : kv_ok(stack);
+    return ns != 0 ? domus_sleep(stack, ns, end_sleep) : kv_ok(stack);
 }
 
 /* The shard sleeps: all its commands wait behind a barrier. */
@@ -79,7 +79,7 @@ int kv_run_debug(struct kv_call *call)
     if (kv_is_gathering())
         return kv_error(call->stack, "ERR a shard cannot sleep in a transaction");
     int error = domus_barrier(call->stack);
-    return error != 0 ? error : domus_sleep(call->stack, ns, wake);
+    return error != 0 ? error : domus_sleep(call->stack, ns, end_sleep);
 }
 
 /* --- PROTOCOL --------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ int kv_serve_debug(domus_stack *stack, void *self, const void *payload)
                                "run it from a local connection, otherwise you need to set this "
                                "key in the configuration file, and then restart the server.");
     if (domus_resp_is(word, "SLEEP") && (command->count == 3 || command->count == 4))
-        return sleep_for(stack, command);
+        return sleep_for_seconds(stack, command);
     if (domus_resp_is(word, "PROTOCOL") && command->count == 3)
         return answer_sample(stack, command);
     if (domus_resp_is(word, "SET-ACTIVE-EXPIRE") && command->count == 3)

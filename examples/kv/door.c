@@ -19,7 +19,7 @@
     "ERR the command is larger than 500 KiB, and its keys are on another node of the cluster"
 #define KV_UNLIKE "ERR kv.shards and kv.hashKey are not the same on all nodes of the cluster"
 
-static void shut(domus_stack *stack, struct kv_door *door)
+static void shut_door(domus_stack *stack, struct kv_door *door)
 {
     if (door->is_open)
         (void)domus_unwatch(stack, door->down);
@@ -27,7 +27,7 @@ static void shut(domus_stack *stack, struct kv_door *door)
 }
 
 /* The shard has told where it is. */
-static int open_to(domus_stack *stack, struct kv_door *door, domus_address to)
+static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address to)
 {
     int error = domus_watch_actor(stack, to, &door->down);
 
@@ -40,7 +40,7 @@ static int open_to(domus_stack *stack, struct kv_door *door, domus_address to)
     return 0;
 }
 
-static int found(domus_stack *stack, void *self, const domus_answer *answer)
+static int note_found_shard(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_door *door = self;
     int error = answer->error;
@@ -48,7 +48,7 @@ static int found(domus_stack *stack, void *self, const domus_answer *answer)
     if (error == 0 && answer->type != &kv_here_type)
         return kv_error(stack, KV_UNLIKE);
     if (error == 0)
-        error = open_to(stack, door, ((const struct kv_here *)answer->payload)->shard);
+        error = open_door_to(stack, door, ((const struct kv_here *)answer->payload)->shard);
     if (error == 0)
         return domus_forward(stack, door->to);
     door->error = error;
@@ -65,12 +65,12 @@ static int found_to_leave(domus_stack *stack, void *self, const domus_answer *an
         return answer->error != 0 ? answer->error : -EPROTO;
     domus_address shard = ((const struct kv_here *)answer->payload)->shard;
     if (!door->is_open)
-        (void)open_to(stack, door, shard);
+        (void)open_door_to(stack, door, shard);
     return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
 }
 
 /* Look for the shard, and go on with the message that is handled. All others wait. */
-static int search(domus_stack *stack, struct kv_door *door, domus_resumed *then)
+static int search_shard(domus_stack *stack, struct kv_door *door, domus_resumed *then)
 {
     struct kv_lookup lookup;
     char key[16];
@@ -86,7 +86,7 @@ static int search(domus_stack *stack, struct kv_door *door, domus_resumed *then)
                                   then);
 }
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int pass_command_to_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
@@ -95,18 +95,18 @@ static int pass(domus_stack *stack, void *self, const void *payload)
         int error = domus_forward(stack, door->to);
         if (error != -ESTALE && error != -EHOSTDOWN)
             return error;
-        shut(stack, door);
+        shut_door(stack, door);
     }
-    return search(stack, door, found);
+    return search_shard(stack, door, note_found_shard);
 }
 
-static int evacuate(domus_stack *stack, void *self, const void *payload)
+static int evacuate_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
     (void)payload;
     if (!door->is_open)
-        return search(stack, door, found_to_leave);
+        return search_shard(stack, door, found_to_leave);
     return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
 }
 
@@ -116,10 +116,10 @@ static int pass_command(domus_stack *stack, void *self, const void *payload)
 
     if (door->is_remote && ((const domus_resp_command *)payload)->bytes.size > KV_TRAVEL_MAX)
         return kv_error(stack, KV_TOO_FAR);
-    return pass(stack, self, payload);
+    return pass_command_to_shard(stack, self, payload);
 }
 
-static int hear_down(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_door *door = self;
 
@@ -133,13 +133,13 @@ const domus_behaviour kv_door = {
     .name = "door",
     .state_size = sizeof(struct kv_door),
     .on = (const domus_on[]){{&domus_resp_command_type, pass_command, 0},
-                             {&kv_question_type, pass, 0},
-                             {&kv_exec_type, pass, 0},
-                             {&kv_unwatch_type, pass, 0},
-                             {&kv_unblock_type, pass, 0},
-                             {&kv_leave_type, pass, 0},
-                             {&kv_gift_type, pass, 0},
-                             {&kv_evacuate_type, evacuate, 0},
-                             {&domus_down_type, hear_down, 0},
+                             {&kv_question_type, pass_command_to_shard, 0},
+                             {&kv_exec_type, pass_command_to_shard, 0},
+                             {&kv_unwatch_type, pass_command_to_shard, 0},
+                             {&kv_unblock_type, pass_command_to_shard, 0},
+                             {&kv_leave_type, pass_command_to_shard, 0},
+                             {&kv_gift_type, pass_command_to_shard, 0},
+                             {&kv_evacuate_type, evacuate_shard, 0},
+                             {&domus_down_type, handle_ended_shard, 0},
                              {NULL, NULL, 0}},
 };

@@ -38,7 +38,7 @@ static const domus_type look_type = {.name = "look"};
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static struct peer *find(struct exchange *exchange, uint64_t id)
+static struct peer *find_node(struct exchange *exchange, uint64_t id)
 {
     for (uint32_t i = 0; i < exchange->count; i++) {
         if (exchange->peers[i].node.id == id)
@@ -58,7 +58,7 @@ static void note_nodes(struct exchange *exchange)
     for (uint32_t i = 0; i < count && i < PEERS_MAX + 1; i++) {
         if (nodes[i].is_here || nodes[i].state == DOMUS_NODE_ENDED)
             continue;
-        const struct peer *known = find(&old, nodes[i].node.id);
+        const struct peer *known = find_node(&old, nodes[i].node.id);
         struct peer *peer = &exchange->peers[exchange->count++];
         *peer = known != NULL ? *known : (struct peer){.node = nodes[i].node};
         peer->is_up = nodes[i].state == DOMUS_NODE_UP;
@@ -68,7 +68,7 @@ static void note_nodes(struct exchange *exchange)
 static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct exchange *exchange = self;
-    struct peer *peer = find(exchange, exchange->spawns_at);
+    struct peer *peer = find_node(exchange, exchange->spawns_at);
 
     exchange->spawns = false;
     if (answer->error != 0 || peer == NULL)
@@ -79,7 +79,7 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
 }
 
 /* Look for new nodes. An envoy is spawned for one of them at a time. */
-static int look(domus_stack *stack, void *self, const void *payload)
+static int look_for_new_nodes(domus_stack *stack, void *self, const void *payload)
 {
     struct exchange *exchange = self;
 
@@ -102,8 +102,8 @@ static int look(domus_stack *stack, void *self, const void *payload)
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static int ask(domus_stack *stack, domus_address to, const domus_resp_command *command,
-               uint64_t tag)
+static int ask_node(domus_stack *stack, domus_address to, const domus_resp_command *command,
+                    uint64_t tag)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
@@ -117,8 +117,8 @@ static int ask(domus_stack *stack, domus_address to, const domus_resp_command *c
 }
 
 /* Add up the receivers. Nodes that do not answer have none. */
-static int add_up(struct exchange *exchange, const domus_answer *answers,
-                  struct kv_published *ret_sum)
+static int add_up_receivers(struct exchange *exchange, const domus_answer *answers,
+                            struct kv_published *ret_sum)
 {
     *ret_sum = (struct kv_published){0};
     for (; answers != NULL; answers = answers->next) {
@@ -129,7 +129,7 @@ static int add_up(struct exchange *exchange, const domus_answer *answers,
                 ret_sum->number = published->number;
             continue;
         }
-        struct peer *peer = find(exchange, answers->tag);
+        struct peer *peer = find_node(exchange, answers->tag);
         if (peer != NULL && answers->error == -ESTALE)
             peer->envoy = (domus_address){NULL, 0};
         if (answers->tag == OWN)
@@ -141,7 +141,7 @@ static int add_up(struct exchange *exchange, const domus_answer *answers,
 static int answer_command(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_published sum;
-    int error = add_up(self, answers, &sum);
+    int error = add_up_receivers(self, answers, &sum);
 
     return error != 0 ? error : kv_integer(stack, sum.receivers);
 }
@@ -149,13 +149,13 @@ static int answer_command(domus_stack *stack, void *self, const domus_answer *an
 static int answer_publish(domus_stack *stack, void *self, const domus_answer *answers)
 {
     struct kv_published sum;
-    int error = add_up(self, answers, &sum);
+    int error = add_up_receivers(self, answers, &sum);
 
     return error != 0 ? error : domus_reply(stack, &kv_published_type, &sum);
 }
 
-static int publish(domus_stack *stack, struct exchange *exchange, const domus_resp_command *command,
-                   domus_resumed *then)
+static int publish_to_nodes(domus_stack *stack, struct exchange *exchange,
+                            const domus_resp_command *command, domus_resumed *then)
 {
     uint32_t asked = 0;
 
@@ -165,25 +165,25 @@ static int publish(domus_stack *stack, struct exchange *exchange, const domus_re
             continue;
         if (command->bytes.size > KV_TRAVEL_MAX)
             return -EMSGSIZE;
-        asked += ask(stack, peer->envoy, command, peer->node.id) == 0;
+        asked += ask_node(stack, peer->envoy, command, peer->node.id) == 0;
     }
     if (asked == 0)
         return domus_forward(stack, kv_switchboard);
-    int error = ask(stack, kv_switchboard, command, OWN);
+    int error = ask_node(stack, kv_switchboard, command, OWN);
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
 static int take_command(domus_stack *stack, void *self, const void *payload)
 {
-    return publish(stack, self, payload, answer_command);
+    return publish_to_nodes(stack, self, payload, answer_command);
 }
 
 static int take_publish(domus_stack *stack, void *self, const void *payload)
 {
-    return publish(stack, self, payload, answer_publish);
+    return publish_to_nodes(stack, self, payload, answer_publish);
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_exchange(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
@@ -194,9 +194,9 @@ const domus_behaviour kv_exchange_behaviour = {
     .state_size = sizeof(struct exchange),
     .on = (const domus_on[]){{&domus_resp_command_type, take_command, 0},
                              {&kv_publish_type, take_publish, 0},
-                             {&look_type, look, 0},
+                             {&look_type, look_for_new_nodes, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
+    .on_mount = mount_exchange,
 };
 
 /* --- envoys ----------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ struct envoy {
     bool watches; /* the exchange that it works for */
 };
 
-static int greet(domus_stack *stack, void *self, const void *payload)
+static int greet_envoy(domus_stack *stack, void *self, const void *payload)
 {
     struct envoy *envoy = self;
 
@@ -216,13 +216,13 @@ static int greet(domus_stack *stack, void *self, const void *payload)
 }
 
 /* The greeting may be lost. */
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int pass_publication_on(domus_stack *stack, void *self, const void *payload)
 {
-    (void)greet(stack, self, payload);
+    (void)greet_envoy(stack, self, payload);
     return domus_forward(stack, kv_switchboard);
 }
 
-static int hear_down(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_exchange(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_stop(stack, domus_self(stack));
@@ -231,8 +231,8 @@ static int hear_down(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour kv_envoy = {
     .name = "envoy",
     .state_size = sizeof(struct envoy),
-    .on = (const domus_on[]){{&kv_publish_type, pass, 0},
-                             {&kv_greeting_type, greet, 0},
-                             {&domus_down_type, hear_down, 0},
+    .on = (const domus_on[]){{&kv_publish_type, pass_publication_on, 0},
+                             {&kv_greeting_type, greet_envoy, 0},
+                             {&domus_down_type, handle_ended_exchange, 0},
                              {NULL, NULL, 0}},
 };

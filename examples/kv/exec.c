@@ -43,8 +43,8 @@ const domus_type kv_executed_type = {
     .name = "executed", .size = sizeof(struct kv_transaction *), .release = release_exec};
 
 /* Run the commands, and make an array of their answers. */
-static int run_all(domus_stack *stack, struct kv_store *store,
-                   const struct kv_transaction *transaction, domus_resp_reply *ret_array)
+static int run_commands(domus_stack *stack, struct kv_store *store,
+                        const struct kv_transaction *transaction, domus_resp_reply *ret_array)
 {
     domus_resp_builder array = {.version = transaction->version, .bytes.size_max = kv_answer_max()};
 
@@ -78,7 +78,7 @@ int kv_exec(domus_stack *stack, void *self, const void *payload)
         kv_wait_serve(stack, store); /* keys may have expired */
         return domus_reply(stack, &domus_resp_null_array_type, NULL);
     }
-    int error = run_all(stack, store, transaction, &transaction->array);
+    int error = run_commands(stack, store, transaction, &transaction->array);
     if (error == 0) {
         (void)domus_take(stack);
         error = domus_reply(stack, &kv_executed_type, &transaction);

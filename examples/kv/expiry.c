@@ -94,7 +94,7 @@ static bool conditions_hold(struct conditions conditions, uint64_t before, uint6
     return !conditions.if_sooner || before == 0 || after < before;
 }
 
-static int expire(struct kv_call *call, enum kv_time time, const char *invalid)
+static int set_expiry(struct kv_call *call, enum kv_time time, const char *invalid)
 {
     struct conditions conditions = {0};
     uint64_t expires_ms = 0;
@@ -117,27 +117,27 @@ static int expire(struct kv_call *call, enum kv_time time, const char *invalid)
 
 int kv_run_expire(struct kv_call *call)
 {
-    return expire(call, KV_SECONDS, "ERR invalid expire time in 'expire' command");
+    return set_expiry(call, KV_SECONDS, "ERR invalid expire time in 'expire' command");
 }
 
 int kv_run_pexpire(struct kv_call *call)
 {
-    return expire(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
+    return set_expiry(call, KV_MS, "ERR invalid expire time in 'pexpire' command");
 }
 
 int kv_run_expireat(struct kv_call *call)
 {
-    return expire(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
+    return set_expiry(call, KV_SECONDS_AT, "ERR invalid expire time in 'expireat' command");
 }
 
 int kv_run_pexpireat(struct kv_call *call)
 {
-    return expire(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
+    return set_expiry(call, KV_MS_AT, "ERR invalid expire time in 'pexpireat' command");
 }
 
 /* --- the time that is left -------------------------------------------------------------------- */
 
-static int ttl(struct kv_call *call, uint64_t unit_ms)
+static int answer_time_left(struct kv_call *call, uint64_t unit_ms)
 {
     struct kv_item **link = kv_find(call);
 
@@ -149,12 +149,12 @@ static int ttl(struct kv_call *call, uint64_t unit_ms)
 
 int kv_run_ttl(struct kv_call *call)
 {
-    return ttl(call, 1000);
+    return answer_time_left(call, 1000);
 }
 
 int kv_run_pttl(struct kv_call *call)
 {
-    return ttl(call, 1);
+    return answer_time_left(call, 1);
 }
 
 static int expiry_date(struct kv_call *call, int64_t unit_ms)

@@ -33,7 +33,7 @@ static int add_built(const domus_resp_reply *reply)
     return error;
 }
 
-static int add(const domus_type *type, const void *payload)
+static int add_answer(const domus_type *type, const void *payload)
 {
     if (type == &domus_resp_ok_type)
         return domus_resp_add_simple(gathered, "OK");
@@ -61,7 +61,7 @@ static int add(const domus_type *type, const void *payload)
 static int answer_gathered(const domus_type *type, const void *payload)
 {
     /* The builder keeps its first error, and the answer as a whole fails with it. */
-    (void)add(type, payload);
+    (void)add_answer(type, payload);
     return 0;
 }
 

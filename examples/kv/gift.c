@@ -10,7 +10,7 @@
 static _Atomic(struct kv_gift *) returned[KV_SHARDS_MAX];
 static _Atomic uint32_t given[KV_SHARDS_MAX]; /* gifts that were made and are not free */
 
-static void give_back(void *payload)
+static void give_gift_back(void *payload)
 {
     struct kv_gift *gift = *(struct kv_gift **)payload;
 
@@ -29,7 +29,7 @@ static void give_back(void *payload)
 }
 
 const domus_type kv_gift_type = {
-    .name = "gift", .size = sizeof(struct kv_gift *), .release = give_back};
+    .name = "gift", .size = sizeof(struct kv_gift *), .release = give_gift_back};
 
 struct kv_gift *kv_gift_new(uint32_t shard, enum kv_end end, domus_slice key, domus_slice elements,
                             uint32_t count)

@@ -39,7 +39,7 @@ static void read_class(struct class *class, char byte)
 }
 
 /* Returns where the pattern goes on if its next part fits the byte; NULL if it does not. */
-static const char *fit(const char *at, const char *end, char byte)
+static const char *match_part_of_pattern(const char *at, const char *end, char byte)
 {
     if (*at == '?')
         return at + 1;
@@ -67,7 +67,7 @@ bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t 
             continue;
         }
         if (at < end)
-            next = fit(at, end, text[i]);
+            next = match_part_of_pattern(at, end, text[i]);
         if (next != NULL) {
             at = next;
             i++;

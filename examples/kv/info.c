@@ -137,7 +137,7 @@ static const struct {
     {"Keyspace", "KEYSPACE", add_keyspace, true},
 };
 
-static bool is_asked_for(const domus_resp_command *command, const char *name)
+static bool is_section_asked_for(const domus_resp_command *command, const char *name)
 {
     for (uint32_t i = 1; i < command->count; i++) {
         domus_slice word = domus_resp_argument(command, i);
@@ -161,7 +161,7 @@ static int answer_info(domus_stack *stack, void *self, const domus_answer *answe
     if (error != 0)
         return error;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (!is_asked_for(frame->command, sections[i].name))
+        if (!is_section_asked_for(frame->command, sections[i].name))
             continue;
         (void)domus_append_text(&text, "%s# %s\r\n", text.size != 0 ? "\r\n" : "",
                                 sections[i].title);
@@ -183,8 +183,8 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
     frame->command = payload;
     bool has_figures = false;
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
-        has_figures =
-            has_figures || (sections[i].has_figures && is_asked_for(payload, sections[i].name));
+        has_figures = has_figures ||
+                      (sections[i].has_figures && is_section_asked_for(payload, sections[i].name));
     if (!has_figures) /* a node is asked whether it is up before its shards are anywhere */
         return answer_info(stack, self, NULL);
     return kv_ask_all(stack, &question, answer_info);

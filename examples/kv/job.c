@@ -11,7 +11,7 @@
 #define MOMENT_NS             UINT64_C(1000000)
 #define PIECES_OF_TRANSACTION 64u
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int continue_job(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int run_piece(struct kv_call *call, struct kv_job *job)
 {
@@ -20,7 +20,7 @@ static int run_piece(struct kv_call *call, struct kv_job *job)
 }
 
 /* A job that was parked is over. */
-static int end(struct kv_call *call, struct kv_job *job, int error)
+static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
 {
     struct kv_store *store = call->store;
 
@@ -35,7 +35,7 @@ static int end(struct kv_call *call, struct kv_job *job, int error)
     return result;
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_job(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_job *job = store->job;
@@ -49,12 +49,12 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     if (result == 0)
         result = run_piece(&call, job);
     if (result > 0)
-        result = domus_sleep(stack, MOMENT_NS, go_on);
-    return result == DOMUS_PARKED ? result : end(&call, job, result);
+        result = domus_sleep(stack, MOMENT_NS, continue_job);
+    return result == DOMUS_PARKED ? result : end_parked_job(&call, job, result);
 }
 
 /* Go on later with a copy of the job. */
-static int park(struct kv_call *call, const struct kv_job *begun)
+static int park_job(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job *job = malloc(sizeof *job);
     int error = job != NULL ? kv_command_keep(call->command, &job->command) : -ENOMEM;
@@ -75,8 +75,8 @@ static int park(struct kv_call *call, const struct kv_job *begun)
     later.key = job->key;
     int result = domus_barrier(call->stack);
     if (result == 0)
-        result = domus_sleep(call->stack, MOMENT_NS, go_on);
-    return result == DOMUS_PARKED ? result : end(&later, job, result);
+        result = domus_sleep(call->stack, MOMENT_NS, continue_job);
+    return result == DOMUS_PARKED ? result : end_parked_job(&later, job, result);
 }
 
 int kv_job_run(struct kv_call *call, const struct kv_job *begun)
@@ -86,5 +86,5 @@ int kv_job_run(struct kv_call *call, const struct kv_job *begun)
 
     for (uint32_t i = 0; result > 0 && kv_is_gathering(); i++)
         result = i < PIECES_OF_TRANSACTION ? run_piece(call, &job) : -EMSGSIZE;
-    return result > 0 ? park(call, &job) : job.finish(call, &job, result);
+    return result > 0 ? park_job(call, &job) : job.finish(call, &job, result);
 }

@@ -117,7 +117,7 @@ static void free_old(uint32_t shard, uint64_t now_ns)
     kv_legacy_set_down(shard);
 }
 
-static void wake(domus_stack *stack, uint32_t shard, uint64_t now_ns)
+static void wake_shard(domus_stack *stack, uint32_t shard, uint64_t now_ns)
 {
     const struct kv_question question = {.kind = KV_ASK_FIGURES};
 
@@ -139,6 +139,6 @@ void kv_legacy_look(domus_stack *stack)
         if (is_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))
             free_old(i, now_ns);
         else
-            wake(stack, i, now_ns);
+            wake_shard(stack, i, now_ns);
     }
 }

@@ -53,7 +53,7 @@ static void begin_command(domus_resp_builder *builder, uint32_t count, const cha
     (void)domus_resp_add_bulk(builder, item->bytes, item->key_size);
 }
 
-static bool is_full(const domus_resp_builder *builder)
+static bool is_piece_full(const domus_resp_builder *builder)
 {
     return builder->bytes.size >= KV_LEGACY_PIECE || builder->bytes.error != 0;
 }
@@ -73,7 +73,7 @@ static bool add_elements(struct porter *porter, domus_resp_builder *builder)
         porter->left = list->count;
         porter->place = kv_list_seek(list, 0);
     }
-    for (; porter->left != 0 && !is_full(builder); porter->left--) {
+    for (; porter->left != 0 && !is_piece_full(builder); porter->left--) {
         begin_command(builder, 3, "RPUSH", porter->item);
         add_bytes(builder, kv_list_at(porter->place));
         porter->place = kv_list_next(porter->place);
@@ -88,7 +88,8 @@ static bool add_fields(struct porter *porter, domus_resp_builder *builder)
 
     if (!porter->is_within)
         porter->field_at = 0;
-    for (; porter->field_at < kv_table_buckets(fields) && !is_full(builder); porter->field_at++) {
+    for (; porter->field_at < kv_table_buckets(fields) && !is_piece_full(builder);
+         porter->field_at++) {
         for (const struct kv_item *field = kv_table_bucket(fields, porter->field_at); field != NULL;
              field = field->next) {
             begin_command(builder, 4, "HSET", porter->item);
@@ -139,7 +140,7 @@ static int make_commands(struct porter *porter, uint64_t now_ms)
     domus_resp_builder builder = {.version = 0};
     domus_resp_reply reply = {.values = 0};
 
-    while (!is_full(&builder) && find_item(porter)) {
+    while (!is_piece_full(&builder) && find_item(porter)) {
         const struct kv_item *item = porter->item;
         bool is_over = item->expires_ms != 0 && item->expires_ms <= now_ms;
         bool has_begun = porter->is_within;
@@ -161,7 +162,7 @@ static int make_commands(struct porter *porter, uint64_t now_ms)
 /* --- the actor ---------------------------------------------------------------------------------
  */
 
-static int look(domus_stack *stack, struct porter *porter, const struct kv_fetch *fetch)
+static int look_for_legacy(domus_stack *stack, struct porter *porter, const struct kv_fetch *fetch)
 {
     struct kv_piece_of_legacy piece = {.ends_commands = true};
 
@@ -178,14 +179,14 @@ static int look(domus_stack *stack, struct porter *porter, const struct kv_fetch
     return domus_reply(stack, &kv_legacy_piece_type, &piece);
 }
 
-static int bring(domus_stack *stack, void *self, const void *payload)
+static int bring_piece(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_fetch *fetch = payload;
     struct porter *porter = self;
     int error = 0;
 
     if (fetch->looks)
-        return look(stack, porter, fetch);
+        return look_for_legacy(stack, porter, fetch);
     if (porter->legacy == NULL)
         return -ENOENT;
     if (porter->sent == porter->commands.size) {
@@ -214,7 +215,7 @@ static int bring(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static int drop(domus_stack *stack, void *self, const void *payload)
+static int drop_legacy(domus_stack *stack, void *self, const void *payload)
 {
     struct porter *porter = self;
 
@@ -227,13 +228,13 @@ static int drop(domus_stack *stack, void *self, const void *payload)
 }
 
 /* The shard that has fetched is gone before it had all: another life may fetch it. */
-static int hear_down(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_stop(stack, domus_self(stack));
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_porter(domus_stack *stack, void *self)
 {
     struct porter *porter = self;
 
@@ -247,9 +248,9 @@ static void stop(domus_stack *stack, void *self)
 const domus_behaviour kv_porter = {
     .name = "porter",
     .state_size = sizeof(struct porter),
-    .on = (const domus_on[]){{&kv_fetch_type, bring, 0},
-                             {&kv_drop_type, drop, 0},
-                             {&domus_down_type, hear_down, 0},
+    .on = (const domus_on[]){{&kv_fetch_type, bring_piece, 0},
+                             {&kv_drop_type, drop_legacy, 0},
+                             {&domus_down_type, handle_ended_shard, 0},
                              {NULL, NULL, 0}},
-    .on_stop = stop,
+    .on_stop = stop_porter,
 };

@@ -26,13 +26,13 @@ struct kv_fetching {
 };
 
 static int ask_next_node(domus_stack *stack, struct kv_store *store);
-static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int look_into_slot_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- commands --------------------------------------------------------------------------------- */
 
 /* Run one command, whose answer is thrown away. */
-static int run(domus_stack *stack, struct kv_store *store, const domus_resp_bytes *arguments,
-               uint32_t count)
+static int run_command(domus_stack *stack, struct kv_store *store,
+                       const domus_resp_bytes *arguments, uint32_t count)
 {
     domus_resp_builder answer = {.version = 0};
     domus_resp_command command;
@@ -54,7 +54,7 @@ static int run(domus_stack *stack, struct kv_store *store, const domus_resp_byte
 }
 
 /* Run all commands in the bytes. */
-static int run_all(domus_stack *stack, struct kv_store *store, domus_slice bytes)
+static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice bytes)
 {
     domus_resp_reader reader = {bytes, 0};
     domus_resp_bytes arguments[FEW];
@@ -71,7 +71,7 @@ static int run_all(domus_stack *stack, struct kv_store *store, domus_slice bytes
                 return -EPROTO;
             arguments[i] = (domus_resp_bytes){domus_slice_data(value.text), value.text.size};
         }
-        error = run(stack, store, arguments, count);
+        error = run_command(stack, store, arguments, count);
     }
     return error;
 }
@@ -89,7 +89,7 @@ static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fenc
 }
 
 /* The shard begins with what it has; or (-ECANCELED) it stops, and the next life fetches again. */
-static int end(domus_stack *stack, struct kv_store *store, int error)
+static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_fetching *fetching = store->fetching;
 
@@ -119,7 +119,7 @@ static int run_fetched(domus_stack *stack, struct kv_store *store)
     if (error != 0)
         return error;
     kv_store_begin(stack, store);
-    error = run_all(stack, store, commands);
+    error = run_commands(stack, store, commands);
     domus_slice_free(commands);
     return error;
 }
@@ -128,14 +128,14 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
 
 /* Wait a moment: a porter of a life that has ended brings something back, or there is no room on
  * the way. */
-static int pause(domus_stack *stack, struct kv_store *store, domus_resumed *then)
+static int pause_fetch(domus_stack *stack, struct kv_store *store, domus_resumed *then)
 {
     int error = domus_sleep(stack, PAUSE_NS, then);
 
-    return error == DOMUS_PARKED ? error : end(stack, store, error);
+    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
 
-static bool may_try_again(struct kv_fetching *fetching, int error)
+static bool may_fetch_again(struct kv_fetching *fetching, int error)
 {
     return error == -ENOBUFS && fetching->tries++ < TRIES_MAX;
 }
@@ -149,14 +149,14 @@ static int ask_for_piece(domus_stack *stack, struct kv_store *store)
     int error =
         domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
 
-    if (may_try_again(store->fetching, error))
-        return pause(stack, store, ask_for_piece_again);
-    return error == DOMUS_PARKED ? error : end(stack, store, error);
+    if (may_fetch_again(store->fetching, error))
+        return pause_fetch(stack, store, ask_for_piece_again);
+    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
 
 static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end(stack, self, answer->error) : ask_for_piece(stack, self);
+    return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_for_piece(stack, self);
 }
 
 static int take_piece(domus_stack *stack, void *self, const domus_answer *answer)
@@ -166,8 +166,8 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
     const struct kv_piece_of_legacy *piece = answer->payload;
     int error = answer->error;
 
-    if (may_try_again(fetching, error))
-        return pause(stack, store, ask_for_piece_again);
+    if (may_fetch_again(fetching, error))
+        return pause_fetch(stack, store, ask_for_piece_again);
     fetching->tries = 0;
     if (error == 0 && answer->type != &kv_legacy_piece_type)
         error = -EPROTO;
@@ -176,7 +176,8 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
             domus_append(&fetching->commands, domus_slice_data(piece->bytes), piece->bytes.size);
     if (error == 0 && piece->ends_commands)
         error = run_fetched(stack, store);
-    return error == 0 && !piece->ends_all ? ask_for_piece(stack, store) : end(stack, store, error);
+    return error == 0 && !piece->ends_all ? ask_for_piece(stack, store)
+                                          : end_fetch(stack, store, error);
 }
 
 /* All nodes have been asked. */
@@ -194,15 +195,15 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
         free(own);
         fetching->own = NULL;
         kv_store_begin(stack, store);
-        return end(stack, store, 0);
+        return end_fetch(stack, store, 0);
     }
     kv_legacy_free(own);
     fetching->own = NULL;
-    return fetching->best_fence == 0 ? end(stack, store, 0) : ask_for_piece(stack, store);
+    return fetching->best_fence == 0 ? end_fetch(stack, store, 0) : ask_for_piece(stack, store);
 }
 
 static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
-static int ask_again(domus_stack *stack, void *self, const domus_answer *answer);
+static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int ask_porter(domus_stack *stack, struct kv_store *store)
 {
@@ -212,16 +213,16 @@ static int ask_porter(domus_stack *stack, struct kv_store *store)
 
     if (error == DOMUS_PARKED)
         return error;
-    if (may_try_again(store->fetching, error))
-        return pause(stack, store, ask_again);
+    if (may_fetch_again(store->fetching, error))
+        return pause_fetch(stack, store, ask_porter_again);
     store->fetching->tries = 0;
     (void)domus_stop(stack, store->fetching->porter);
-    return error == -ECANCELED ? end(stack, store, error) : ask_next_node(stack, store);
+    return error == -ECANCELED ? end_fetch(stack, store, error) : ask_next_node(stack, store);
 }
 
-static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end(stack, self, answer->error) : ask_porter(stack, self);
+    return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_porter(stack, self);
 }
 
 static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer)
@@ -230,12 +231,12 @@ static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer
     struct kv_fetching *fetching = store->fetching;
     const struct kv_piece_of_legacy *piece = answer->payload;
 
-    if (may_try_again(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
-        return pause(stack, store, ask_again);
+    if (may_fetch_again(fetching, answer->error == -EAGAIN ? -ENOBUFS : answer->error))
+        return pause_fetch(stack, store, ask_porter_again);
     fetching->tries = 0;
     if (answer->error == -ECANCELED) {
         (void)domus_stop(stack, fetching->porter);
-        return end(stack, store, answer->error);
+        return end_fetch(stack, store, answer->error);
     }
     if (answer->error != 0 || answer->type != &kv_legacy_piece_type || piece->fence == 0) {
         (void)domus_stop(stack, fetching->porter);
@@ -256,7 +257,7 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     struct kv_fetching *fetching = store->fetching;
 
     if (answer->error == -ECANCELED)
-        return end(stack, store, answer->error);
+        return end_fetch(stack, store, answer->error);
     if (answer->error != 0)
         return ask_next_node(stack, store);
     fetching->porter = ((const domus_cluster_spawned *)answer->payload)->address;
@@ -273,28 +274,28 @@ static int ask_next_node(domus_stack *stack, struct kv_store *store)
         if (error == DOMUS_PARKED)
             return error;
         if (error == -ECANCELED)
-            return end(stack, store, error);
+            return end_fetch(stack, store, error);
     }
     return fetch_best(stack, store);
 }
 
 /* Look into the slot of this node. A porter that has its legacy for a life that has ended brings it
  * back in a moment. */
-static int look_here(domus_stack *stack, struct kv_store *store)
+static int look_into_slot(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
 
     fetching->own = kv_legacy_take(store->index);
     if (fetching->own == NULL && kv_legacy_is_carried(store->index) &&
         fetching->tries++ < TRIES_MAX)
-        return pause(stack, store, look_here_again);
+        return pause_fetch(stack, store, look_into_slot_again);
     fetching->tries = 0;
     return ask_next_node(stack, store);
 }
 
-static int look_here_again(domus_stack *stack, void *self, const domus_answer *answer)
+static int look_into_slot_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return answer->error != 0 ? end(stack, self, answer->error) : look_here(stack, self);
+    return answer->error != 0 ? end_fetch(stack, self, answer->error) : look_into_slot(stack, self);
 }
 
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
@@ -319,7 +320,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     }
     store->fetching = fetching;
     store->is_partial = true;
-    return look_here(stack, store);
+    return look_into_slot(stack, store);
 }
 
 /* --- keepers ---------------------------------------------------------------------------------- */
@@ -336,10 +337,10 @@ static int begin_keeping(domus_stack *stack, void *self, const domus_answer *ans
     if (error == 0 &&
         (answer->type != &kv_legacy_piece_type || piece->fence != store->fetching->best_fence))
         error = -ENOENT;
-    return error != 0 ? end(stack, store, error) : fetch_best(stack, store);
+    return error != 0 ? end_fetch(stack, store, error) : fetch_best(stack, store);
 }
 
-static int keep(domus_stack *stack, void *self, const void *payload)
+static int begin_fetch(domus_stack *stack, void *self, const void *payload)
 {
     const struct kv_keep *what = payload;
     const struct kv_fetch look = {.shard = what->shard, .looks = true};
@@ -359,10 +360,10 @@ static int keep(domus_stack *stack, void *self, const void *payload)
     store->fetching->best = what->porter;
     store->fetching->best_fence = what->fence;
     int error = domus_ask_within(stack, what->porter, &kv_fetch_type, &look, ASK_NS, begin_keeping);
-    return error == DOMUS_PARKED ? error : end(stack, store, error);
+    return error == DOMUS_PARKED ? error : end_fetch(stack, store, error);
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_shard(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
@@ -372,7 +373,7 @@ static void stop(domus_stack *stack, void *self)
         ;
 }
 
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int ignore_tick(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     return 0;
@@ -381,6 +382,8 @@ static int tick(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour kv_keeper = {
     .name = "keeper",
     .state_size = sizeof(struct kv_store),
-    .on = (const domus_on[]){{&kv_keep_type, keep, 0}, {&kv_expire_type, tick, 0}, {NULL, NULL, 0}},
-    .on_stop = stop,
+    .on = (const domus_on[]){{&kv_keep_type, begin_fetch, 0},
+                             {&kv_expire_type, ignore_tick, 0},
+                             {NULL, NULL, 0}},
+    .on_stop = stop_shard,
 };

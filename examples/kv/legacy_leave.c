@@ -87,7 +87,7 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
 /* --- the node ----------------------------------------------------------------------------------
  */
 
-static int answer_all(domus_stack *stack, void *self, const domus_answer *answers)
+static int answer_waiting_commands(domus_stack *stack, void *self, const domus_answer *answers)
 {
     (void)self, (void)answers;
     return kv_ok(stack);
@@ -101,5 +101,5 @@ int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++)
         error = domus_ask_add(stack, kv_shards[i], &kv_evacuate_type, NULL, 0, i);
-    return error != 0 ? error : domus_wait_all(stack, answer_all);
+    return error != 0 ? error : domus_wait_all(stack, answer_waiting_commands);
 }

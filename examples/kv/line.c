@@ -39,7 +39,7 @@ static void print_flags(const struct kv_session *session, char flags[5])
     flags[size] = '\0';
 }
 
-static uint64_t subscriptions(const struct kv_session *session, enum kv_named kind)
+static uint64_t count_subscriptions(const struct kv_session *session, enum kv_named kind)
 {
     return session->subscriber != NULL ? session->subscriber->names[kind].count : 0;
 }
@@ -65,7 +65,7 @@ void kv_describe(const domus_stack *stack, const struct kv_session *session,
         " tot-mem=%" PRIu64 " events=r cmd=%s user=default redir=-1 resp=%u\n",
         session->id, session->seat.peer, session->seat.local, session->name,
         (now_ns - session->seat.begun_ns) / NS_OF_S, idle_ns / NS_OF_S, flags,
-        subscriptions(session, KV_CHANNEL), subscriptions(session, KV_PATTERN),
+        count_subscriptions(session, KV_CHANNEL), count_subscriptions(session, KV_PATTERN),
         transaction != NULL ? (int64_t)transaction->count : -1,
         transaction != NULL ? transaction->bytes : 0, counts.queued_bytes,
         sizeof *session + counts.queued_bytes, command, session->version);

@@ -43,8 +43,8 @@ static void unlink_node(struct kv_memory *memory, struct kv_list *list, struct k
 }
 
 /* Make an empty node behind another one. */
-static struct kv_node *add_behind(struct kv_memory *memory, struct kv_list *list,
-                                  struct kv_node *node, uint32_t least)
+static struct kv_node *add_node_behind(struct kv_memory *memory, struct kv_list *list,
+                                       struct kv_node *node, uint32_t least)
 {
     uint32_t room = least > KV_NODE_BYTES ? least : KV_NODE_BYTES;
     struct kv_node *behind = node->next[KV_TAIL];
@@ -62,11 +62,11 @@ static struct kv_node *add_behind(struct kv_memory *memory, struct kv_list *list
 }
 
 /* Move the elements from `at` on to a node of their own. */
-static struct kv_node *split(struct kv_memory *memory, struct kv_list *list, struct kv_node *node,
-                             uint32_t at)
+static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list,
+                                  struct kv_node *node, uint32_t at)
 {
     uint32_t bytes = node->end - at;
-    struct kv_node *behind = add_behind(memory, list, node, bytes);
+    struct kv_node *behind = add_node_behind(memory, list, node, bytes);
 
     if (behind == NULL)
         return NULL;
@@ -128,10 +128,10 @@ int kv_list_insert(struct kv_memory *memory, struct kv_list *list, struct kv_pla
         }
         if (at == node->begin)
             node = before;
-        else if (split(memory, list, node, at) == NULL)
+        else if (split_node(memory, list, node, at) == NULL)
             return -ENOMEM;
         if (node->room - node->end < whole &&
-            (node = add_behind(memory, list, node, whole)) == NULL)
+            (node = add_node_behind(memory, list, node, whole)) == NULL)
             return -ENOMEM;
         at = node->end;
         node->end += whole;

@@ -75,7 +75,7 @@ static int list_fields(struct kv_store *store, struct kv_walk *walk)
     return full;
 }
 
-static int get_all(struct kv_call *call, unsigned parts)
+static int answer_all_fields(struct kv_call *call, unsigned parts)
 {
     struct kv_walk walk = {.piece = list_fields, .parts = parts};
     struct kv_table none = {0};
@@ -94,17 +94,17 @@ static int get_all(struct kv_call *call, unsigned parts)
 
 int kv_run_hgetall(struct kv_call *call)
 {
-    return get_all(call, FIELDS | VALUES);
+    return answer_all_fields(call, FIELDS | VALUES);
 }
 
 int kv_run_hkeys(struct kv_call *call)
 {
-    return get_all(call, FIELDS);
+    return answer_all_fields(call, FIELDS);
 }
 
 int kv_run_hvals(struct kv_call *call)
 {
-    return get_all(call, VALUES);
+    return answer_all_fields(call, VALUES);
 }
 
 /* --- elements --------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ struct kv_item **kv_add_list(struct kv_call *call)
     return link;
 }
 
-static int push(struct kv_call *call, enum kv_end end, bool makes)
+static int push_elements(struct kv_call *call, enum kv_end end, bool makes)
 {
     struct kv_item **link;
     int there = kv_find_list(call, &link);
@@ -53,22 +53,22 @@ static int push(struct kv_call *call, enum kv_end end, bool makes)
 
 int kv_run_lpush(struct kv_call *call)
 {
-    return push(call, KV_HEAD, true);
+    return push_elements(call, KV_HEAD, true);
 }
 
 int kv_run_rpush(struct kv_call *call)
 {
-    return push(call, KV_TAIL, true);
+    return push_elements(call, KV_TAIL, true);
 }
 
 int kv_run_lpushx(struct kv_call *call)
 {
-    return push(call, KV_HEAD, false);
+    return push_elements(call, KV_HEAD, false);
 }
 
 int kv_run_rpushx(struct kv_call *call)
 {
-    return push(call, KV_TAIL, false);
+    return push_elements(call, KV_TAIL, false);
 }
 
 /* Remove up to `count` elements, and answer with an array of them. They are removed when the answer
@@ -95,7 +95,7 @@ static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link
     return kv_reply(call->stack, &builder);
 }
 
-static int pop(struct kv_call *call, enum kv_end end)
+static int pop_elements(struct kv_call *call, enum kv_end end)
 {
     bool many = call->command->count > 2;
     int64_t count = 1;
@@ -126,12 +126,12 @@ static int pop(struct kv_call *call, enum kv_end end)
 
 int kv_run_lpop(struct kv_call *call)
 {
-    return pop(call, KV_HEAD);
+    return pop_elements(call, KV_HEAD);
 }
 
 int kv_run_rpop(struct kv_call *call)
 {
-    return pop(call, KV_TAIL);
+    return pop_elements(call, KV_TAIL);
 }
 
 int kv_run_llen(struct kv_call *call)

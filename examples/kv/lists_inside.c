@@ -84,7 +84,7 @@ static int look_for_pivot(struct kv_call *call, struct kv_job *job)
 }
 
 /* Insert at the pivot that was found. */
-static int insert(struct kv_call *call, struct kv_job *job, int error)
+static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
 {
     domus_slice value = domus_resp_argument(call->command, 4);
     struct kv_memory *memory = &call->store->memory;
@@ -107,7 +107,7 @@ static int insert(struct kv_call *call, struct kv_job *job, int error)
 int kv_run_linsert(struct kv_call *call)
 {
     domus_slice where = domus_resp_argument(call->command, 2);
-    struct kv_job job = {.piece = look_for_pivot, .finish = insert};
+    struct kv_job job = {.piece = look_for_pivot, .finish = insert_at_pivot};
 
     job.is_set = domus_resp_is(where, "AFTER");
     if (!job.is_set && !domus_resp_is(where, "BEFORE"))

@@ -63,14 +63,14 @@ static const domus_cluster_member member = {&joiner, &options, &kv_cluster};
 /* --- the program -------------------------------------------------------------------------------
  */
 
-static int start(domus_system *system, void *argument)
+static int start_server(domus_system *system, void *argument)
 {
     int error = kv_start(system);
 
     return error != 0 ? error : domus_main_serve(system, argument, &kv_sessions, NULL);
 }
 
-static void stop(domus_system *system, void *argument)
+static void stop_server(domus_system *system, void *argument)
 {
     (void)argument;
     kv_stop(system);
@@ -78,9 +78,9 @@ static void stop(domus_system *system, void *argument)
 
 static const domus_section section = {"kv", kv_keys, sizeof kv_settings, NULL};
 static const domus_program program = {"kv",
-                                      start,
+                                      start_server,
                                       "kv",
-                                      .stop = stop,
+                                      .stop = stop_server,
                                       .section = &section,
                                       .settings = &kv_settings,
                                       .front = &domus_tls_front,

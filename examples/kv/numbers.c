@@ -5,7 +5,7 @@
 
 #define DIGITS_MAX 20u
 
-static int add(struct kv_call *call, int64_t by)
+static int add_to_value(struct kv_call *call, int64_t by)
 {
     struct kv_item **link = kv_find(call);
     int64_t value = 0;
@@ -29,19 +29,20 @@ static int add(struct kv_call *call, int64_t by)
 
 int kv_run_incr(struct kv_call *call)
 {
-    return add(call, 1);
+    return add_to_value(call, 1);
 }
 
 int kv_run_decr(struct kv_call *call)
 {
-    return add(call, -1);
+    return add_to_value(call, -1);
 }
 
 int kv_run_incrby(struct kv_call *call)
 {
     int64_t by;
 
-    return kv_argument_integer(call, 2, &by) ? add(call, by) : kv_error(call->stack, KV_NO_INTEGER);
+    return kv_argument_integer(call, 2, &by) ? add_to_value(call, by)
+                                             : kv_error(call->stack, KV_NO_INTEGER);
 }
 
 int kv_run_decrby(struct kv_call *call)
@@ -50,7 +51,8 @@ int kv_run_decrby(struct kv_call *call)
 
     if (!kv_argument_integer(call, 2, &by))
         return kv_error(call->stack, KV_NO_INTEGER);
-    return by == INT64_MIN ? kv_error(call->stack, "ERR decrement would overflow") : add(call, -by);
+    return by == INT64_MIN ? kv_error(call->stack, "ERR decrement would overflow")
+                           : add_to_value(call, -by);
 }
 
 int kv_run_strlen(struct kv_call *call)

@@ -80,7 +80,7 @@ static uint64_t weigh_item(const struct kv_item *item)
 }
 
 /* Bytes of all `count` things, of which `seen` ones take `bytes`. */
-static uint64_t scale(uint64_t bytes, uint64_t seen, uint64_t count)
+static uint64_t scale_to_all(uint64_t bytes, uint64_t seen, uint64_t count)
 {
     return seen != 0 ? (uint64_t)((double)bytes / (double)seen * (double)count) : 0;
 }
@@ -94,7 +94,7 @@ static uint64_t weigh_list(const struct kv_list *list, int64_t samples)
         bytes += sizeof *node + node->room;
         seen += node->count;
     }
-    return sizeof *list + scale(bytes, seen, list->count);
+    return sizeof *list + scale_to_all(bytes, seen, list->count);
 }
 
 static uint64_t weigh_fields(const struct kv_table *fields, int64_t samples)
@@ -107,7 +107,8 @@ static uint64_t weigh_fields(const struct kv_table *fields, int64_t samples)
              item = item->next, seen++)
             bytes += weigh_item(item);
     }
-    return sizeof *fields + buckets * sizeof(struct kv_item *) + scale(bytes, seen, fields->count);
+    return sizeof *fields + buckets * sizeof(struct kv_item *) +
+           scale_to_all(bytes, seen, fields->count);
 }
 
 static const struct kv_subcommand of_memory[] = {

@@ -20,8 +20,8 @@ static void *pointer_of(const struct kv_item *item)
 }
 
 /* Put a pointer under a name that is not in the table. Returns 0; -ENOMEM. */
-static int put(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
-               domus_slice name, void *pointer)
+static int put_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
+                       domus_slice name, void *pointer)
 {
     struct kv_memory *memory = &observed->memory;
 
@@ -31,20 +31,20 @@ static int put(struct kv_observed *observed, struct kv_table *table, uint64_t ha
     return kv_item_set(memory, link, (const char *)&pointer, sizeof pointer);
 }
 
-static void *get(struct kv_table *table, uint64_t hash, domus_slice name)
+static void *get_pointer(struct kv_table *table, uint64_t hash, domus_slice name)
 {
     struct kv_item **link = kv_table_find(table, hash, name);
 
     return link != NULL ? pointer_of(*link) : NULL;
 }
 
-static void drop(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
-                 domus_slice name)
+static void drop_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
+                         domus_slice name)
 {
     kv_table_remove(table, &observed->memory, kv_table_find(table, hash, name));
 }
 
-static struct kv_observed *begin(struct kv_store *store)
+static struct kv_observed *begin_observing(struct kv_store *store)
 {
     if (store->observed != NULL)
         return store->observed;
@@ -79,14 +79,15 @@ struct kv_client *kv_client_find(struct kv_store *store, domus_address address)
     struct name name;
     domus_slice bytes = name_of(address, &name);
 
-    return store->observed != NULL ? get(&store->observed->clients, name.hash, bytes) : NULL;
+    return store->observed != NULL ? get_pointer(&store->observed->clients, name.hash, bytes)
+                                   : NULL;
 }
 
 int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
                           struct kv_client **ret_client)
 {
     struct kv_client *client = kv_client_find(store, address);
-    struct kv_observed *observed = begin(store);
+    struct kv_observed *observed = begin_observing(store);
     struct name name;
 
     if (observed == NULL)
@@ -97,11 +98,11 @@ int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_addr
         if (client == NULL)
             return -ENOMEM;
         *client = (struct kv_client){.address = address};
-        int error = put(observed, &observed->clients, name.hash, bytes, client);
+        int error = put_pointer(observed, &observed->clients, name.hash, bytes, client);
         if (error == 0) {
             error = domus_watch_actor(stack, address, &client->down);
             if (error != 0)
-                drop(observed, &observed->clients, name.hash, bytes);
+                drop_pointer(observed, &observed->clients, name.hash, bytes);
         }
         if (error != 0) {
             kv_free(&observed->memory, client);
@@ -120,7 +121,7 @@ void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_clie
     if (client->marks[KV_WATCHES] != NULL || client->waiter != NULL)
         return;
     domus_slice bytes = name_of(client->address, &name);
-    drop(observed, &observed->clients, name.hash, bytes);
+    drop_pointer(observed, &observed->clients, name.hash, bytes);
     (void)domus_unwatch(stack, client->down);
     kv_free(&observed->memory, client);
 }
@@ -144,7 +145,7 @@ static struct kv_chain *add_chain(struct kv_observed *observed, enum kv_observin
         return NULL;
     *chain = (struct kv_chain){.hash = hash, .key_size = key.size, .page = {chain->key}};
     memcpy(chain->key, domus_slice_data(key), key.size);
-    if (put(observed, &observed->chains[what], hash, kv_chain_key(chain), chain) != 0) {
+    if (put_pointer(observed, &observed->chains[what], hash, kv_chain_key(chain), chain) != 0) {
         kv_free(&observed->memory, chain);
         return NULL;
     }
@@ -153,7 +154,7 @@ static struct kv_chain *add_chain(struct kv_observed *observed, enum kv_observin
 
 static void free_chain(struct kv_observed *observed, enum kv_observing what, struct kv_chain *chain)
 {
-    drop(observed, &observed->chains[what], chain->hash, kv_chain_key(chain));
+    drop_pointer(observed, &observed->chains[what], chain->hash, kv_chain_key(chain));
     kv_free(&observed->memory, chain);
 }
 
@@ -162,7 +163,7 @@ int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observ
 {
     struct kv_observed *observed = store->observed;
     struct kv_memory *memory = &observed->memory;
-    struct kv_chain *chain = get(&observed->chains[what], hash, key);
+    struct kv_chain *chain = get_pointer(&observed->chains[what], hash, key);
 
     if (memory->used_bytes + 2 * (uint64_t)key.size + sizeof *chain > memory->bytes_max)
         return -ENOMEM;
@@ -207,8 +208,8 @@ void kv_marks_remove(struct kv_store *store, struct kv_client *client, enum kv_o
 void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key)
 {
     struct kv_observed *observed = store->observed;
-    const struct kv_chain *watched = get(&observed->chains[KV_WATCHES], hash, key);
-    struct kv_chain *awaited = get(&observed->chains[KV_WAITS], hash, key);
+    const struct kv_chain *watched = get_pointer(&observed->chains[KV_WATCHES], hash, key);
+    struct kv_chain *awaited = get_pointer(&observed->chains[KV_WAITS], hash, key);
 
     for (struct kv_mark *mark = watched != NULL ? watched->first : NULL; mark != NULL;
          mark = mark->next)

@@ -84,7 +84,7 @@ static int copy_part(struct kv_call *call, struct kv_job *job)
 }
 
 /* Give the item its new string. Returns 0; an error. */
-static int take_over(struct kv_call *call, struct kv_job *job)
+static int replace_string(struct kv_call *call, struct kv_job *job)
 {
     domus_slice slice;
 
@@ -101,7 +101,7 @@ static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
         domus_append_drop(&job->bytes);
         return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
     }
-    error = take_over(call, job);
+    error = replace_string(call, job);
     if (error != 0)
         return error;
     return kv_integer(call->stack, job->argument != 0 ? (int64_t)job->end : job->found);
@@ -120,7 +120,8 @@ static int put_bytes(struct kv_call *call, struct kv_job *job, uint32_t size)
     return kv_job_run(call, job);
 }
 
-static int overwrite(struct kv_call *call, struct kv_item **link, size_t at, uint32_t argument)
+static int overwrite_range(struct kv_call *call, struct kv_item **link, size_t at,
+                           uint32_t argument)
 {
     struct kv_job job = {.link = link, .at = at, .argument = argument};
 
@@ -153,7 +154,7 @@ int kv_run_setrange(struct kv_call *call)
     if (!kv_has_room(call->store, (uint64_t)at + more.size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
     int error = find_string(call, &link);
-    return error != 0 ? error : overwrite(call, link, (size_t)at, 3);
+    return error != 0 ? error : overwrite_range(call, link, (size_t)at, 3);
 }
 
 int kv_run_append(struct kv_call *call)
@@ -166,7 +167,7 @@ int kv_run_append(struct kv_call *call)
     if (link != NULL && (int64_t)kv_item_string(*link).size + more.size > kv_limit(KV_VALUE))
         return kv_error(call->stack, too_long);
     int error = find_string(call, &link);
-    return error != 0 ? error : overwrite(call, link, kv_item_string(*link).size, 2);
+    return error != 0 ? error : overwrite_range(call, link, kv_item_string(*link).size, 2);
 }
 
 /* --- bits ------------------------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ static bool read_place(const struct kv_call *call, int64_t *ret_byte, unsigned *
 static const char bad_place[] = "ERR bit offset is not an integer or out of range";
 
 /* The byte `at` of the string of an item; 0 behind its end, and of no item. */
-static unsigned byte_at(struct kv_item *const *link, int64_t at)
+static unsigned byte_of_string_at(struct kv_item *const *link, int64_t at)
 {
     if (link == NULL)
         return 0;
@@ -204,7 +205,7 @@ int kv_run_getbit(struct kv_call *call)
         return kv_error(call->stack, bad_place);
     if (link != NULL && !kv_is_string(*link))
         return kv_error(call->stack, KV_WRONG_TYPE);
-    return kv_integer(call->stack, byte_at(link, at) >> shift & 1);
+    return kv_integer(call->stack, byte_of_string_at(link, at) >> shift & 1);
 }
 
 int kv_run_setbit(struct kv_call *call)
@@ -221,7 +222,7 @@ int kv_run_setbit(struct kv_call *call)
         return kv_error(call->stack, KV_WRONG_TYPE);
     if (!kv_has_room(call->store, (uint64_t)at + 1))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
-    unsigned old = byte_at(link, at);
+    unsigned old = byte_of_string_at(link, at);
     struct kv_job job = {.at = (uint64_t)at,
                          .byte = (char)((old & ~(1u << shift)) | (unsigned)bit << shift),
                          .found = old >> shift & 1};

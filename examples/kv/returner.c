@@ -11,7 +11,7 @@
 
 static const domus_type look_type = {.name = "look"};
 
-static int look(domus_stack *stack, void *self, const void *payload)
+static int return_gifts(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     for (uint32_t i = 0; i < kv_shard_count; i++) {
@@ -27,7 +27,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_returner(domus_stack *stack, void *self)
 {
     (void)self;
     return domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
@@ -35,10 +35,10 @@ static int mount(domus_stack *stack, void *self)
 
 const domus_behaviour kv_returner = {
     .name = "returner",
-    .on = (const domus_on[]){{&look_type, look, 0},
+    .on = (const domus_on[]){{&look_type, return_gifts, 0},
                              {&kv_evacuate_type, kv_evacuate_all, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
+    .on_mount = mount_returner,
 };
 
 int kv_take_back(domus_stack *stack, void *self, const void *payload)

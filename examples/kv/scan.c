@@ -67,7 +67,7 @@ static const char *read_options(const struct kv_call *call, uint32_t first, stru
     return scan->pattern.size > KV_PATTERN_MAX ? KV_LONG_PATTERN : NULL;
 }
 
-static void visit(struct scan *scan, const struct kv_item *item)
+static void visit_item(struct scan *scan, const struct kv_item *item)
 {
     domus_resp_bytes value;
 
@@ -90,10 +90,10 @@ static void visit(struct scan *scan, const struct kv_item *item)
 static void visit_bucket(struct scan *scan, const struct kv_item *item)
 {
     for (; item != NULL; item = item->next)
-        visit(scan, item);
+        visit_item(scan, item);
 }
 
-static uint64_t reverse(uint64_t bits)
+static uint64_t reverse_bits(uint64_t bits)
 {
     bits = __builtin_bswap64(bits);
     bits = (bits >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (bits & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
@@ -103,11 +103,11 @@ static uint64_t reverse(uint64_t bits)
 
 static uint64_t next_of(uint64_t cursor, uint64_t mask)
 {
-    return reverse(reverse(cursor | ~mask) + 1);
+    return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
 
 /* Visit the bucket of the cursor, and those of the other table that have the same items. */
-static void step(struct scan *scan, const struct kv_table *table)
+static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
 {
     if (table->old == NULL) {
         visit_bucket(scan, table->buckets[scan->cursor & table->mask]);
@@ -158,7 +158,7 @@ static void scan_table(struct scan *scan, const struct kv_table *table)
         scan->cursor = 0;
     else
         do
-            step(scan, table);
+            visit_next_bucket(scan, table);
         while (scan->cursor != 0 && --most > 0 && scan->elements < scan->count);
 }
 

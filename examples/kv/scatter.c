@@ -34,8 +34,8 @@ int kv_pass_on(domus_stack *stack, const domus_answer *answer)
 
 /* Read the first value of an answer. Returns false if it has none, or an error: one that could not
  * travel has become an error (travel.c). */
-static bool read_first(const domus_answer *answer, domus_resp_reader *ret_reader,
-                       domus_resp_value *ret_value)
+static bool read_first_value(const domus_answer *answer, domus_resp_reader *ret_reader,
+                             domus_resp_value *ret_value)
 {
     *ret_reader = (domus_resp_reader){((const domus_resp_reply *)answer->payload)->bytes, 0};
     return domus_resp_read(ret_reader, ret_value) == 1 && ret_value->kind != DOMUS_RESP_ERROR;
@@ -43,7 +43,8 @@ static bool read_first(const domus_answer *answer, domus_resp_reader *ret_reader
 
 /* Reply with the elements for the keys, in the order of the keys. Each element comes from the shard
  * of its key. */
-static int gather(domus_stack *stack, const domus_resp_command *command, const domus_answer *answer)
+static int reply_with_gathered(domus_stack *stack, const domus_resp_command *command,
+                               const domus_answer *answer)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
     domus_resp_reader readers[KV_SHARDS_MAX];
@@ -51,7 +52,7 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
 
     for (; answer != NULL; answer = answer->next) {
         if (answer->type != &domus_resp_reply_type ||
-            !read_first(answer, &readers[answer->tag], &value)) /* the head of the array */
+            !read_first_value(answer, &readers[answer->tag], &value)) /* the head of the array */
             return kv_pass_on(stack, answer);
     }
     (void)domus_resp_add_array(&builder, command->count - 1);
@@ -66,7 +67,8 @@ static int gather(domus_stack *stack, const domus_resp_command *command, const d
 }
 
 /* Reply with one array that has the elements of all answers. */
-static int join(domus_stack *stack, const domus_resp_command *command, const domus_answer *answers)
+static int reply_with_joined(domus_stack *stack, const domus_resp_command *command,
+                             const domus_answer *answers)
 {
     domus_resp_builder builder = {.version = command->version, .bytes.size_max = kv_answer_max()};
     domus_resp_reader reader;
@@ -74,7 +76,8 @@ static int join(domus_stack *stack, const domus_resp_command *command, const dom
     uint32_t count = 0;
 
     for (const domus_answer *each = answers; each != NULL; each = each->next) {
-        bool is_list = each->type == &domus_resp_reply_type && read_first(each, &reader, &value);
+        bool is_list =
+            each->type == &domus_resp_reply_type && read_first_value(each, &reader, &value);
         if (is_list)
             count += ((const domus_resp_reply *)each->payload)->values;
         else if (each->type != &domus_resp_null_type) /* an error */
@@ -89,7 +92,7 @@ static int join(domus_stack *stack, const domus_resp_command *command, const dom
 }
 
 /* One of the answers that are not null. */
-static int choose(domus_stack *stack, const domus_answer *answers)
+static int choose_answer(domus_stack *stack, const domus_answer *answers)
 {
     const domus_answer *chosen = answers;
     uint64_t count = 0;
@@ -115,11 +118,11 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
         sum += integer_of(each);
     }
     if (scatter->row->where == KV_GATHER)
-        return gather(stack, scatter->command, answer);
+        return reply_with_gathered(stack, scatter->command, answer);
     if (scatter->row->where == KV_JOIN)
-        return join(stack, scatter->command, answer);
+        return reply_with_joined(stack, scatter->command, answer);
     if (scatter->row->where == KV_ANY)
-        return choose(stack, answer);
+        return choose_answer(stack, answer);
     if (is_integer)
         return kv_integer(stack, sum);
     while (answer->type == &domus_resp_integer_type)
@@ -129,8 +132,8 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
 
 /* --- the questions ---------------------------------------------------------------------------- */
 
-static int ask(domus_stack *stack, uint32_t shard, const domus_resp_bytes *arguments,
-               uint32_t count)
+static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_bytes *arguments,
+                     uint32_t count)
 {
     domus_resp_command part;
     int error = domus_resp_command_make(arguments, count, &part);
@@ -174,7 +177,7 @@ static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
     for (uint32_t i = 0; i < kv_shard_count && error == 0; i++) {
         uint32_t count = ends[i] - begins[i];
         if (count > 1)
-            error = ask(stack, i, &sorted[begins[i]], count);
+            error = ask_shard(stack, i, &sorted[begins[i]], count);
     }
     free(sorted);
     return error;
@@ -194,6 +197,6 @@ int kv_scatter(domus_stack *stack, const domus_resp_command *command, const stru
     if (row->where < KV_EVERYWHERE)
         error = ask_for_keys(stack, command);
     for (uint32_t i = 0; row->where >= KV_EVERYWHERE && i < kv_shard_count && error == 0; i++)
-        error = ask(stack, i, arguments, count);
+        error = ask_shard(stack, i, arguments, count);
     return error != 0 ? error : domus_wait_all(stack, take_answers);
 }

@@ -7,8 +7,8 @@
 #include <errno.h>
 
 /* Ask a shard with the command at hand. */
-static int ask(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
-               domus_resumed *then)
+static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
+                     domus_resumed *then)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
@@ -93,7 +93,7 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return error;
     session->waiting_shard = shard;
-    error = ask(stack, shard, command, take_element);
+    error = ask_shard(stack, shard, command, take_element);
     if (error != DOMUS_PARKED) {
         session->waiting_shard = KV_NO_SHARD;
         (void)domus_become(stack, NULL); /* nothing waits */
@@ -137,7 +137,7 @@ int kv_serve_watch(domus_stack *stack, void *self, const void *payload)
         (session->watched_shard != KV_NO_SHARD && session->watched_shard != shard))
         return kv_error(stack, KV_CROSS_SLOT);
     session->watched_shard = shard;
-    return ask(stack, shard, command, take_watched);
+    return ask_shard(stack, shard, command, take_watched);
 }
 
 void kv_watch_leave(domus_stack *stack, struct kv_session *session)

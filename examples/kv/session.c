@@ -126,8 +126,8 @@ int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_c
 }
 
 /* A command is refused before it is looked at further. */
-static int refuse(domus_stack *stack, struct kv_session *session, const domus_resp_command *command,
-                  const struct kv_command *row)
+static int refuse_command(domus_stack *stack, struct kv_session *session,
+                          const domus_resp_command *command, const struct kv_command *row)
 {
     if (row != NULL && row->serve == kv_serve_exec) {
         kv_transaction_free(session->transaction);
@@ -192,7 +192,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
     session->seat.row = row;
     if (row == NULL || !kv_arity_holds(row, command->count) ||
         (row->step == 2 && command->count % 2 == 0))
-        return refuse(stack, session, command, row);
+        return refuse_command(stack, session, command, row);
     if (__builtin_expect(!session->plain, false) &&
         take_special(stack, session, command, row, &result))
         return result;

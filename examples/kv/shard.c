@@ -82,7 +82,7 @@ void kv_store_begin(domus_stack *stack, struct kv_store *store)
         store->ticks = domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
 }
 
-static inline int run(struct kv_call *call, const struct kv_command *row)
+static inline int run_if_room(struct kv_call *call, const struct kv_command *row)
 {
     const struct kv_memory *memory = &call->store->memory;
     uint32_t size = call->command->bytes.size;
@@ -108,7 +108,7 @@ static int run_observed(struct kv_call *call, const struct kv_command *row)
         return error;
     call->command = &kept;
     store->noted = store->memory.changes;
-    int result = run(call, row);
+    int result = run_if_room(call, row);
     if (store->observed != NULL)
         kv_observed_note(store, call->hash, call->key);
     domus_resp_command_type.release(&kept);
@@ -120,7 +120,7 @@ int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_comm
 {
     struct kv_call call = {.stack = stack, .store = store, .command = command};
 
-    return store->observed != NULL ? run_observed(&call, row) : run(&call, row);
+    return store->observed != NULL ? run_observed(&call, row) : run_if_room(&call, row);
 }
 
 static int run_command(domus_stack *stack, void *self, const void *payload)
@@ -132,14 +132,14 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
 
     kv_store_begin(stack, store);
     if (__builtin_expect(store->observed == NULL, true))
-        return run(&call, row);
+        return run_if_room(&call, row);
     int result = run_observed(&call, row);
     kv_wait_serve(stack, store);
     return result;
 }
 
 /* Expiry, elements that came back, and trash are looked after between commands. */
-static void look_after(domus_stack *stack, struct kv_store *store)
+static void maintain_store(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
     if (kv_expires_actively())
@@ -152,14 +152,14 @@ static void look_after(domus_stack *stack, struct kv_store *store)
 
 /* A store that nobody uses, and in which nothing can expire or come back, does not tick: its next
  * command lets it begin again. */
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int tick_store(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
     bool is_held = store->walk != NULL || store->job != NULL; /* nothing changes meanwhile */
 
     (void)payload;
     if (!is_held)
-        look_after(stack, store);
+        maintain_store(stack, store);
     store->ticks = (is_held || store->expiring != 0 || store->memory.trash != NULL ||
                     kv_gifts_given(store->index)) &&
                    domus_after(stack, EXPIRE_NS, &kv_expire_type, NULL, NULL) == 0;
@@ -176,7 +176,7 @@ static int free_trash(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_shard(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
@@ -185,7 +185,7 @@ static int mount(domus_stack *stack, void *self)
     return kv_legacy_fetch(stack, store);
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_shard(domus_stack *stack, void *self)
 {
     struct kv_store *store = self;
 
@@ -217,23 +217,23 @@ const domus_behaviour kv_shard = {
                              {&kv_lookup_type, kv_answer_lookup, 0},
                              {&kv_gift_type, kv_take_back, 0},
                              {&kv_evacuate_type, kv_evacuate, 0},
-                             {&kv_expire_type, tick, 0},
+                             {&kv_expire_type, tick_store, 0},
                              {&trash_type, free_trash, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = mount_shard,
+    .on_stop = stop_shard,
 };
 
 /* --- a shard whose keys have gone to another node ----------------------------------------------
  */
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int refuse_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     return -ESTALE;
 }
 
-static int pass_over(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     return 0;
@@ -242,19 +242,19 @@ static int pass_over(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour kv_shard_without_keys = {
     .name = "shard without keys",
     .state_size = sizeof(struct kv_store),
-    .on = (const domus_on[]){{&domus_resp_command_type, refuse, 0},
-                             {&kv_question_type, refuse, 0},
-                             {&kv_exec_type, refuse, 0},
-                             {&kv_unwatch_type, refuse, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, refuse_message, 0},
+                             {&kv_question_type, refuse_message, 0},
+                             {&kv_exec_type, refuse_message, 0},
+                             {&kv_unwatch_type, refuse_message, 0},
                              {&kv_unblock_type, kv_unblock, 0},
                              {&kv_leave_type, kv_leave, 0},
                              {&kv_lookup_type, kv_answer_lookup, 0},
-                             {&kv_gift_type, refuse, 0},
-                             {&kv_evacuate_type, refuse, 0},
+                             {&kv_gift_type, refuse_message, 0},
+                             {&kv_evacuate_type, refuse_message, 0},
                              {&kv_wait_over_type, kv_wait_over, 0},
                              {&domus_down_type, kv_client_down, 0},
-                             {&kv_expire_type, pass_over, 0},
-                             {&trash_type, pass_over, 0},
+                             {&kv_expire_type, ignore_message, 0},
+                             {&trash_type, ignore_message, 0},
                              {NULL, NULL, 0}},
-    .on_stop = stop,
+    .on_stop = stop_shard,
 };

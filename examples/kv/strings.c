@@ -93,7 +93,8 @@ static const char *read_option(struct kv_call *call, uint32_t *i, struct options
 
 /* Set the key of a call, whose item is behind `link` if there is one. Returns -EEXIST and -ENOENT
  * when the options do not let it. */
-static int set_by(struct kv_call *call, struct kv_item *const *link, const struct options *options)
+static int set_by_options(struct kv_call *call, struct kv_item *const *link,
+                          const struct options *options)
 {
     if (options->if_new && link != NULL)
         return -EEXIST;
@@ -107,7 +108,7 @@ static int set_by(struct kv_call *call, struct kv_item *const *link, const struc
 
 /* Set the key, and answer with the string that it had. An answer frees the command, so it is the
  * last thing, and the old string is kept until then. */
-static int exchange(struct kv_call *call, const struct options *options)
+static int exchange_string(struct kv_call *call, const struct options *options)
 {
     struct kv_item **link = kv_find(call);
     domus_slice old = {NULL, 0, 0};
@@ -118,7 +119,7 @@ static int exchange(struct kv_call *call, const struct options *options)
     int error = there ? kv_item_slice(*link, &old) : 0;
     if (error != 0)
         return error;
-    error = set_by(call, link, options);
+    error = set_by_options(call, link, options);
     if (error == 0 || error == -EEXIST || error == -ENOENT)
         error = there ? kv_answer(call->stack, &domus_slice_type, &old) : kv_null(call->stack);
     if (error != 0)
@@ -138,8 +139,9 @@ int kv_run_set(struct kv_call *call)
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
     if (options.gets)
-        return exchange(call, &options);
-    int error = set_by(call, options.if_new || options.if_there ? kv_find(call) : NULL, &options);
+        return exchange_string(call, &options);
+    int error =
+        set_by_options(call, options.if_new || options.if_there ? kv_find(call) : NULL, &options);
     if (error == -EEXIST || error == -ENOENT)
         return kv_null(call->stack);
     return error != 0 ? error : kv_ok(call->stack);
@@ -147,18 +149,18 @@ int kv_run_set(struct kv_call *call)
 
 int kv_run_getset(struct kv_call *call)
 {
-    return exchange(call, &(struct options){0});
+    return exchange_string(call, &(struct options){0});
 }
 
 int kv_run_setnx(struct kv_call *call)
 {
-    int error = set_by(call, kv_find(call), &(struct options){.if_new = true});
+    int error = set_by_options(call, kv_find(call), &(struct options){.if_new = true});
 
     return error != 0 && error != -EEXIST ? error : kv_integer(call->stack, error == 0);
 }
 
 /* SETEX and PSETEX. */
-static int set_for(struct kv_call *call, enum kv_time time, const char *invalid)
+static int set_with_expiry(struct kv_call *call, enum kv_time time, const char *invalid)
 {
     struct options options = {0};
     int64_t value = 1;
@@ -179,12 +181,12 @@ static int set_for(struct kv_call *call, enum kv_time time, const char *invalid)
 
 int kv_run_setex(struct kv_call *call)
 {
-    return set_for(call, KV_SECONDS, "ERR invalid expire time in 'setex' command");
+    return set_with_expiry(call, KV_SECONDS, "ERR invalid expire time in 'setex' command");
 }
 
 int kv_run_psetex(struct kv_call *call)
 {
-    return set_for(call, KV_MS, "ERR invalid expire time in 'psetex' command");
+    return set_with_expiry(call, KV_MS, "ERR invalid expire time in 'psetex' command");
 }
 
 int kv_run_mset(struct kv_call *call)

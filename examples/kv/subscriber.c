@@ -17,8 +17,8 @@ static uint64_t hash_of(domus_slice name)
     return kv_hash(domus_slice_data(name), name.size);
 }
 
-static int ask(domus_stack *stack, domus_address to, const domus_type *type,
-               const domus_resp_command *command, domus_resumed *then)
+static int ask_switchboard(domus_stack *stack, domus_address to, const domus_type *type,
+                           const domus_resp_command *command, domus_resumed *then)
 {
     domus_resp_command kept;
     int error = kv_command_keep(command, &kept);
@@ -43,7 +43,7 @@ struct confirming {
     domus_resp_reply push;
 };
 
-static int send_before(struct confirming *confirming)
+static int send_confirmations(struct confirming *confirming)
 {
     domus_channel *channel = domus_channel_running(confirming->stack);
 
@@ -54,10 +54,10 @@ static int send_before(struct confirming *confirming)
 }
 
 /* Confirm one name; NULL: there was none. */
-static int confirm(struct confirming *confirming, const domus_slice *name)
+static int confirm_name(struct confirming *confirming, const domus_slice *name)
 {
     domus_resp_builder builder = {.version = confirming->session->version};
-    int error = send_before(confirming);
+    int error = send_confirmations(confirming);
 
     (void)domus_resp_add_push(&builder, 3);
     (void)domus_resp_add_bulk(&builder, confirming->word, strlen(confirming->word));
@@ -100,7 +100,7 @@ void kv_subscriber_free(struct kv_session *session)
 }
 
 /* Without a name the connection is not a subscriber any more. */
-static void settle(domus_stack *stack, struct kv_session *session)
+static void end_subscriber(domus_stack *stack, struct kv_session *session)
 {
     if (session->subscriber != NULL && kv_subscriptions(session->subscriber) == 0) {
         (void)domus_group_leave(stack, kv_subscribers);
@@ -125,7 +125,7 @@ static int take_subscribed(domus_stack *stack, void *self, const domus_answer *a
         return error;
     }
     if (answer->type != &domus_resp_ok_type) {
-        settle(stack, session);
+        end_subscriber(stack, session);
         return domus_reply(stack, answer->type, answer->payload);
     }
     for (uint32_t i = 1; i < command->count && error == 0; i++) {
@@ -136,9 +136,9 @@ static int take_subscribed(domus_stack *stack, void *self, const domus_answer *a
             error = -ENOMEM;
         confirming.count = kv_subscriptions(subscriber);
         if (error == 0)
-            error = confirm(&confirming, &name);
+            error = confirm_name(&confirming, &name);
     }
-    settle(stack, session);
+    end_subscriber(stack, session);
     return end_confirming(&confirming, error);
 }
 
@@ -155,18 +155,18 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
     }
     if (kv_subscriptions(session->subscriber) + command->count - 1 >
         kv_settings.subscriptions_max) {
-        settle(stack, session);
+        end_subscriber(stack, session);
         return kv_error(stack, "ERR too many subscriptions");
     }
     /* The switchboard hears of the connection when this is a member: so no later
      * message is missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
-        settle(stack, session);
+        end_subscriber(stack, session);
         return error == -ENOSPC ? kv_error(stack, "ERR too many subscribers") : error;
     }
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask(stack, kv_switchboard, &kv_subscribe_type, command, take_subscribed);
+    return ask_switchboard(stack, kv_switchboard, &kv_subscribe_type, command, take_subscribed);
 }
 
 /* --- unsubscribing ---------------------------------------------------------------------------- */
@@ -184,21 +184,21 @@ static int confirm_removal(struct confirming *confirming, struct kv_subscriber *
     if (link != NULL)
         kv_table_remove(&subscriber->names[kind], &subscriber->memory, link);
     confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
-    error = confirm(confirming, &copy);
+    error = confirm_name(confirming, &copy);
     domus_slice_free(copy);
     return error;
 }
 
 /* Remove all names of a kind, each with its confirmation. */
-static int confirm_all(struct confirming *confirming, struct kv_subscriber *subscriber,
-                       enum kv_named kind)
+static int confirm_removal_of_names(struct confirming *confirming, struct kv_subscriber *subscriber,
+                                    enum kv_named kind)
 {
     struct kv_table *table = subscriber != NULL ? &subscriber->names[kind] : NULL;
     int error = 0;
 
     if (table == NULL || table->count == 0) {
         confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
-        return confirm(confirming, NULL);
+        return confirm_name(confirming, NULL);
     }
     while (table->count != 0 && error == 0) { /* a removal may move all others */
         struct kv_item *item = NULL;
@@ -221,8 +221,8 @@ static int end_unsubscribe(domus_stack *stack, struct kv_session *session,
         error = confirm_removal(&confirming, session->subscriber, kind,
                                 domus_resp_argument(command, i));
     if (command->count == 1)
-        error = confirm_all(&confirming, session->subscriber, kind);
-    settle(stack, session);
+        error = confirm_removal_of_names(&confirming, session->subscriber, kind);
+    end_subscriber(stack, session);
     return end_confirming(&confirming, error);
 }
 
@@ -242,7 +242,7 @@ int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
     if (session->subscriber == NULL)
         return end_unsubscribe(stack, session, command);
     memcpy(domus_frame(stack), &command, sizeof command);
-    return ask(stack, kv_switchboard, &kv_unsubscribe_type, command, take_unsubscribed);
+    return ask_switchboard(stack, kv_switchboard, &kv_unsubscribe_type, command, take_unsubscribed);
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -328,7 +328,7 @@ int kv_serve_publish(domus_stack *stack, void *self, const void *payload)
 
     if (session->subscriber == NULL)
         return domus_forward(stack, kv_publisher());
-    return ask(stack, kv_publisher(), &kv_publish_type, payload, take_published);
+    return ask_switchboard(stack, kv_publisher(), &kv_publish_type, payload, take_published);
 }
 
 int kv_serve_pubsub(domus_stack *stack, void *self, const void *payload)
@@ -351,7 +351,7 @@ int kv_pong(domus_stack *stack, const domus_resp_command *command)
 /* --- RESET ------------------------------------------------------------------------------------ */
 
 /* Let the switchboard forget all names of a kind. Nobody waits for its answer. */
-static void leave(domus_stack *stack, const char *word)
+static void forget_names(domus_stack *stack, const char *word)
 {
     const domus_resp_bytes name = {word, strlen(word)};
     domus_resp_command command;
@@ -368,8 +368,8 @@ int kv_serve_reset(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (session->subscriber != NULL) {
-        leave(stack, "unsubscribe");
-        leave(stack, "punsubscribe");
+        forget_names(stack, "unsubscribe");
+        forget_names(stack, "punsubscribe");
         (void)domus_group_leave(stack, kv_subscribers);
         kv_subscriber_free(session);
     }

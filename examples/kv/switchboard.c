@@ -64,7 +64,7 @@ static int64_t count_of(const struct kv_item *item)
 }
 
 /* Returns the number of subscribers of a name. */
-static int64_t count_at(struct kv_table *table, domus_slice name)
+static int64_t subscribers_of_name(struct kv_table *table, domus_slice name)
 {
     struct kv_item **link = kv_table_find(table, hash_of(name), name);
 
@@ -72,11 +72,12 @@ static int64_t count_at(struct kv_table *table, domus_slice name)
 }
 
 /* Let a name have one subscriber more (or less, by -1). Returns 0; -ENOMEM. */
-static int count(struct switchboard *board, enum kv_named kind, domus_slice name, int64_t by)
+static int change_subscriber_count(struct switchboard *board, enum kv_named kind, domus_slice name,
+                                   int64_t by)
 {
     struct kv_table *table = &board->counts[kind];
     uint64_t hash = hash_of(name);
-    int64_t value = count_at(table, name) + by;
+    int64_t value = subscribers_of_name(table, name) + by;
 
     if (value == by && kv_table_add(table, &board->memory, hash, name, sizeof value) == NULL)
         return -ENOMEM;
@@ -143,32 +144,32 @@ static struct record *add_record(domus_stack *stack, struct switchboard *board,
 }
 
 /* Forget one name of a record. */
-static void forget(struct switchboard *board, struct record *record, enum kv_named kind,
-                   domus_slice name)
+static void forget_name(struct switchboard *board, struct record *record, enum kv_named kind,
+                        domus_slice name)
 {
     struct kv_item **link = kv_table_find(&record->names[kind], hash_of(name), name);
 
     if (link == NULL)
         return;
-    (void)count(board, kind, name, -1);
+    (void)change_subscriber_count(board, kind, name, -1);
     kv_table_remove(&record->names[kind], &board->memory, link);
 }
 
 /* Forget all names of a kind. */
-static void forget_all(struct switchboard *board, struct record *record, enum kv_named kind)
+static void forget_names(struct switchboard *board, struct record *record, enum kv_named kind)
 {
     struct kv_table *table = &record->names[kind];
 
     for (uint64_t at = 0; at < kv_table_buckets(table); at++) {
         for (struct kv_item *item = kv_table_bucket(table, at); item != NULL; item = item->next)
-            (void)count(board, kind, (domus_slice){&(domus_page){item->bytes}, 0, item->key_size},
-                        -1);
+            (void)change_subscriber_count(
+                board, kind, (domus_slice){&(domus_page){item->bytes}, 0, item->key_size}, -1);
     }
     kv_table_clear(table, &board->memory);
 }
 
 /* End a record that has no name any more. */
-static void settle(domus_stack *stack, struct switchboard *board, struct record *record)
+static void end_empty_record(domus_stack *stack, struct switchboard *board, struct record *record)
 {
     struct address_name name;
     domus_slice bytes = name_of(record->address, &name);
@@ -192,11 +193,11 @@ static int add_name(struct switchboard *board, struct record *record, enum kv_na
 
     if (kv_table_find(table, hash_of(name), name) != NULL)
         return 0;
-    if (count(board, kind, name, 1) != 0)
+    if (change_subscriber_count(board, kind, name, 1) != 0)
         return -ENOMEM;
     if (kv_table_add(table, &board->memory, hash_of(name), name, 0) != NULL)
         return 0;
-    (void)count(board, kind, name, -1);
+    (void)change_subscriber_count(board, kind, name, -1);
     return -ENOMEM;
 }
 
@@ -210,7 +211,7 @@ static bool has_room(const struct switchboard *board, const domus_resp_command *
 }
 
 /* Without memory for all names the connection ends, and with it those that are there. */
-static int subscribe(domus_stack *stack, void *self, const void *payload)
+static int subscribe_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     struct switchboard *board = self;
@@ -223,11 +224,11 @@ static int subscribe(domus_stack *stack, void *self, const void *payload)
         return -ENOMEM;
     for (uint32_t i = 1; i < command->count && error == 0; i++)
         error = add_name(board, record, kv_kind_of(command), domus_resp_argument(command, i));
-    settle(stack, board, record);
+    end_empty_record(stack, board, record);
     return error != 0 ? error : kv_ok(stack);
 }
 
-static int unsubscribe(domus_stack *stack, void *self, const void *payload)
+static int unsubscribe_connection(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     enum kv_named kind = kv_kind_of(command);
@@ -237,31 +238,31 @@ static int unsubscribe(domus_stack *stack, void *self, const void *payload)
     if (record == NULL)
         return kv_ok(stack);
     for (uint32_t i = 1; i < command->count; i++)
-        forget(board, record, kind, domus_resp_argument(command, i));
+        forget_name(board, record, kind, domus_resp_argument(command, i));
     if (command->count == 1)
-        forget_all(board, record, kind);
-    settle(stack, board, record);
+        forget_names(board, record, kind);
+    end_empty_record(stack, board, record);
     return kv_ok(stack);
 }
 
-static int take_down(domus_stack *stack, void *self, const void *payload)
+static int forget_ended_connection(domus_stack *stack, void *self, const void *payload)
 {
     struct switchboard *board = self;
     struct record *record = find_record(board, ((const domus_down *)payload)->who);
 
     if (record == NULL)
         return 0;
-    forget_all(board, record, KV_CHANNEL);
-    forget_all(board, record, KV_PATTERN);
-    settle(stack, board, record);
+    forget_names(board, record, KV_CHANNEL);
+    forget_names(board, record, KV_PATTERN);
+    end_empty_record(stack, board, record);
     return 0;
 }
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
 /* Publish to the subscribers of a channel, or of a pattern that the channel fits. */
-static void publish_to(domus_stack *stack, struct switchboard *board,
-                       const domus_resp_command *command, const struct kv_item *pattern)
+static void publish_to_pattern(domus_stack *stack, struct switchboard *board,
+                               const domus_resp_command *command, const struct kv_item *pattern)
 {
     domus_slice channel = domus_resp_argument(command, 1);
     domus_slice text = domus_resp_argument(command, 2);
@@ -289,31 +290,31 @@ static void publish_to(domus_stack *stack, struct switchboard *board,
 
 /* Returns the number of receivers: of those that have subscribed to the channel, and of those with
  * a pattern that it fits, once for each. */
-static int64_t publish(domus_stack *stack, struct switchboard *board,
-                       const domus_resp_command *command)
+static int64_t publish_message(domus_stack *stack, struct switchboard *board,
+                               const domus_resp_command *command)
 {
     domus_slice channel = domus_resp_argument(command, 1);
     struct kv_table *patterns = &board->counts[KV_PATTERN];
-    int64_t receivers = count_at(&board->counts[KV_CHANNEL], channel);
+    int64_t receivers = subscribers_of_name(&board->counts[KV_CHANNEL], channel);
 
     if (receivers != 0)
-        publish_to(stack, board, command, NULL);
+        publish_to_pattern(stack, board, command, NULL);
     for (uint64_t at = 0; at < kv_table_buckets(patterns); at++) {
         for (struct kv_item *item = kv_table_bucket(patterns, at); item != NULL;
              item = item->next) {
             if (!kv_glob(item->bytes, item->key_size, domus_slice_data(channel), channel.size))
                 continue;
             receivers += count_of(item);
-            publish_to(stack, board, command, item);
+            publish_to_pattern(stack, board, command, item);
         }
     }
     return receivers;
 }
 
-static int publish_for(domus_stack *stack, void *self, const void *payload)
+static int publish_for_node(domus_stack *stack, void *self, const void *payload)
 {
     struct switchboard *board = self;
-    struct kv_published published = {.receivers = publish(stack, board, payload)};
+    struct kv_published published = {.receivers = publish_message(stack, board, payload)};
 
     if (published.receivers != 0)
         published.number = board->number;
@@ -363,7 +364,8 @@ static int count_subscribers(domus_stack *stack, struct switchboard *board,
     for (uint32_t i = 2; i < command->count; i++) {
         domus_slice name = domus_resp_argument(command, i);
         (void)domus_resp_add_bulk(&builder, domus_slice_data(name), name.size);
-        (void)domus_resp_add_integer(&builder, count_at(&board->counts[KV_CHANNEL], name));
+        (void)domus_resp_add_integer(&builder,
+                                     subscribers_of_name(&board->counts[KV_CHANNEL], name));
     }
     return kv_reply(stack, &builder);
 }
@@ -398,18 +400,18 @@ static int answer_pubsub(domus_stack *stack, struct switchboard *board,
 }
 
 /* A command that a connection has forwarded: PUBLISH or PUBSUB. */
-static int run(domus_stack *stack, void *self, const void *payload)
+static int run_forwarded_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
 
     if (domus_resp_is(domus_resp_argument(command, 0), "PUBLISH"))
-        return kv_integer(stack, publish(stack, self, command));
+        return kv_integer(stack, publish_message(stack, self, command));
     return answer_pubsub(stack, self, command);
 }
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-static int mount(domus_stack *stack, void *self)
+static int mount_switchboard(domus_stack *stack, void *self)
 {
     struct switchboard *board = self;
 
@@ -418,7 +420,7 @@ static int mount(domus_stack *stack, void *self)
     return 0;
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_switchboard(domus_stack *stack, void *self)
 {
     struct switchboard *board = self;
 
@@ -440,12 +442,12 @@ static void stop(domus_stack *stack, void *self)
 const domus_behaviour kv_switchboard_behaviour = {
     .name = "switchboard",
     .state_size = sizeof(struct switchboard),
-    .on = (const domus_on[]){{&domus_resp_command_type, run, 0},
-                             {&kv_publish_type, publish_for, 0},
-                             {&kv_subscribe_type, subscribe, 0},
-                             {&kv_unsubscribe_type, unsubscribe, 0},
-                             {&domus_down_type, take_down, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, run_forwarded_command, 0},
+                             {&kv_publish_type, publish_for_node, 0},
+                             {&kv_subscribe_type, subscribe_connection, 0},
+                             {&kv_unsubscribe_type, unsubscribe_connection, 0},
+                             {&domus_down_type, forget_ended_connection, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = mount_switchboard,
+    .on_stop = stop_switchboard,
 };

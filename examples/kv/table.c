@@ -50,7 +50,7 @@ void kv_hash_seed_by(const char *text)
 
 /* One product tells apart what differs in a few bits of one byte (f1, f2 ...) by eight bits of the
  * seed alone: with one seed in a hundred a dozen such keys share a bucket. So there are two. */
-static inline uint64_t mix_last(uint64_t hash)
+static inline uint64_t mix_hash(uint64_t hash)
 {
     return kv_fold_product(kv_fold_product(hash, 0xe7037ed1a0b428dbu ^ seed), 0x8ebc6af09c88c6e3u);
 }
@@ -63,7 +63,7 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
     if (size < sizeof word) {
         for (uint32_t i = 0; i < size; i++)
             word |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
-        return mix_last(hash ^ word);
+        return mix_hash(hash ^ word);
     }
     const char *last = bytes + size - sizeof word; /* may overlap the word before */
     for (; bytes < last; bytes += sizeof word) {
@@ -71,7 +71,7 @@ uint64_t kv_hash(const char *bytes, uint32_t size)
         hash = kv_fold_product(hash ^ word, 0xa0761d6478bd642fu);
     }
     memcpy(&word, last, sizeof word);
-    return mix_last(hash ^ word);
+    return mix_hash(hash ^ word);
 }
 
 /* --- growing and shrinking -------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ static void link_item(struct kv_table *table, struct kv_item *item)
 }
 
 /* Move some items to the new buckets. */
-static void step(struct kv_table *table, struct kv_memory *memory)
+static void move_items(struct kv_table *table, struct kv_memory *memory)
 {
     for (uint32_t i = 0; i < MOVED_AT_ONCE && table->old != NULL; i++) {
         struct kv_item *item = table->old[table->moved];
@@ -103,7 +103,7 @@ static void step(struct kv_table *table, struct kv_memory *memory)
 }
 
 /* Begin to move all items to `size` buckets. Without memory the table stays as it is. */
-static void resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
+static void begin_resize(struct kv_table *table, struct kv_memory *memory, uint64_t size)
 {
     struct kv_item **buckets =
         calloc((size_t)size, sizeof *buckets); /* large ones come as zero pages */
@@ -118,21 +118,21 @@ static void resize(struct kv_table *table, struct kv_memory *memory, uint64_t si
     table->mask = size - 1;
 }
 
-static void fit(struct kv_table *table, struct kv_memory *memory)
+static void resize_if_needed(struct kv_table *table, struct kv_memory *memory)
 {
     if (table->old != NULL)
-        step(table, memory);
+        move_items(table, memory);
     else if (table->buckets == NULL)
-        resize(table, memory, BUCKETS_LEAST);
+        begin_resize(table, memory, BUCKETS_LEAST);
     else if (table->count > table->mask)
-        resize(table, memory, (table->mask + 1) * 2);
+        begin_resize(table, memory, (table->mask + 1) * 2);
     else if (table->mask >= BUCKETS_LEAST && table->count < (table->mask + 1) / SHRINK_SHARE)
-        resize(table, memory, (table->mask + 1) / 4);
+        begin_resize(table, memory, (table->mask + 1) / 4);
 }
 
 /* --- items ------------------------------------------------------------------------------------ */
 
-static struct kv_item **find_in(struct kv_item **link, uint64_t hash, domus_slice key)
+static struct kv_item **find_in_chain(struct kv_item **link, uint64_t hash, domus_slice key)
 {
     for (; *link != NULL; link = &(*link)->next) {
         struct kv_item *item = *link;
@@ -148,9 +148,9 @@ struct kv_item **kv_table_find(struct kv_table *table, uint64_t hash, domus_slic
     struct kv_item **link = NULL;
 
     if (table->buckets != NULL)
-        link = find_in(&table->buckets[hash & table->mask], hash, key);
+        link = find_in_chain(&table->buckets[hash & table->mask], hash, key);
     if (link == NULL && table->old != NULL)
-        link = find_in(&table->old[hash & table->old_mask], hash, key);
+        link = find_in_chain(&table->old[hash & table->old_mask], hash, key);
     return link;
 }
 
@@ -159,7 +159,7 @@ struct kv_item *kv_table_add(struct kv_table *table, struct kv_memory *memory, u
 {
     size_t size = sizeof(struct kv_item) + key.size + room;
 
-    fit(table, memory);
+    resize_if_needed(table, memory);
     if (table->buckets == NULL)
         return NULL;
     struct kv_item *item = kv_allocate(memory, size);
@@ -201,7 +201,7 @@ void kv_table_remove(struct kv_table *table, struct kv_memory *memory, struct kv
     kv_free(memory, item);
     table->count--;
     memory->changes++;
-    fit(table, memory);
+    resize_if_needed(table, memory);
 }
 
 void kv_table_pop(struct kv_table *table, struct kv_memory *memory, uint64_t at)

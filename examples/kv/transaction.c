@@ -37,13 +37,13 @@ void kv_transaction_spoil(struct kv_session *session)
         session->transaction->is_wrong = true;
 }
 
-static int refuse(domus_stack *stack, struct kv_session *session, const char *text)
+static int refuse_transaction(domus_stack *stack, struct kv_session *session, const char *text)
 {
     kv_transaction_spoil(session);
     return kv_error(stack, text);
 }
 
-static int grow(struct kv_transaction *transaction)
+static int grow_transaction(struct kv_transaction *transaction)
 {
     uint32_t room = transaction->room == 0 ? ROOM_LEAST : 2 * transaction->room;
     struct kv_queued *queue = realloc(transaction->queue, room * sizeof *queue);
@@ -60,7 +60,7 @@ int kv_transaction_put(struct kv_transaction *transaction, const domus_resp_comm
 {
     struct kv_queued queued = {.row = row};
 
-    if (transaction->count == transaction->room && grow(transaction) != 0)
+    if (transaction->count == transaction->room && grow_transaction(transaction) != 0)
         return -ENOMEM;
     int error = kv_command_keep(command, &queued.command);
     if (error != 0)
@@ -81,21 +81,22 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
 
     /* Some forms of CLIENT ask other actors, and a command of a transaction may not wait. */
     if (row->run == NULL && ((row->flags & KV_QUEUES) == 0 || row->serve == kv_serve_client))
-        return refuse(stack, session, "ERR Command not allowed inside a transaction");
+        return refuse_transaction(stack, session, "ERR Command not allowed inside a transaction");
     if (row->run != NULL &&
         ((row->first == 0 && (row->flags & KV_COUNTED) == 0 && kv_shard_count > 1) ||
          !kv_find_shard(command, row, &shard) ||
          (transaction->shard != KV_NO_SHARD && transaction->shard != shard)))
-        return refuse(stack, session, KV_CROSS_SLOT);
+        return refuse_transaction(stack, session, KV_CROSS_SLOT);
     if (!kv_had_room(shard, command->bytes.size)) /* also of those that do not grow, as Redis */
-        return refuse(stack, session, KV_OUT_OF_MEMORY);
+        return refuse_transaction(stack, session, KV_OUT_OF_MEMORY);
     if (transaction->count >= kv_settings.transaction_commands ||
         transaction->bytes + bytes > kv_settings.transaction_bytes)
-        return refuse(stack, session, "ERR the transaction is too large");
+        return refuse_transaction(stack, session, "ERR the transaction is too large");
     if (transaction->is_wrong) /* it will not run, so nothing is kept */
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
     if (!kv_transaction_charge(transaction, bytes))
-        return refuse(stack, session, "ERR the transactions of all clients are too large");
+        return refuse_transaction(stack, session,
+                                  "ERR the transactions of all clients are too large");
     int error = kv_transaction_put(transaction, command, row);
     if (error != 0) {
         transaction->is_wrong = true;
@@ -154,8 +155,8 @@ static int add_answer(domus_stack *stack, struct kv_session *session, domus_resp
 }
 
 /* Run the commands of the channel, and put all answers together. */
-static int assemble(domus_stack *stack, struct kv_session *session,
-                    const struct kv_transaction *transaction)
+static int assemble_answers(domus_stack *stack, struct kv_session *session,
+                            const struct kv_transaction *transaction)
 {
     domus_resp_builder builder = {.version = transaction->version,
                                   .bytes.size_max = kv_answer_max()};
@@ -192,13 +193,13 @@ static int take_receivers(domus_stack *stack, void *self, const domus_answer *an
             answer->error != 0 ? answer->error
                                : ((const domus_resp_integer *)answer->payload)->value;
     }
-    int error = answer != NULL ? answer->error : assemble(stack, self, transaction);
+    int error = answer != NULL ? answer->error : assemble_answers(stack, self, transaction);
     kv_transaction_free(transaction);
     return error;
 }
 
 /* Ask the switchboard with all PUBLISH of a transaction, in their order. */
-static int publish(domus_stack *stack, struct kv_transaction *transaction)
+static int publish_messages(domus_stack *stack, struct kv_transaction *transaction)
 {
     for (uint32_t i = 0; i < transaction->count; i++) {
         struct kv_queued *queued = &transaction->queue[i];
@@ -221,13 +222,13 @@ static int publish(domus_stack *stack, struct kv_transaction *transaction)
 /* --- EXEC ------------------------------------------------------------------------------------- */
 
 /* The shard has run its commands. The transaction is consumed. */
-static int finish(domus_stack *stack, struct kv_session *session,
-                  struct kv_transaction *transaction)
+static int finish_transaction(domus_stack *stack, struct kv_session *session,
+                              struct kv_transaction *transaction)
 {
     int error;
 
     if (transaction->publishes != 0) {
-        error = publish(stack, transaction);
+        error = publish_messages(stack, transaction);
         if (error == DOMUS_PARKED)
             return error;
     } else if (transaction->keyed == transaction->count && transaction->count != 0) {
@@ -235,7 +236,7 @@ static int finish(domus_stack *stack, struct kv_session *session,
         if (error == 0)
             transaction->array.bytes = (domus_slice){NULL, 0, 0};
     } else {
-        error = assemble(stack, session, transaction);
+        error = assemble_answers(stack, session, transaction);
     }
     kv_transaction_free(transaction);
     return error;
@@ -248,7 +249,7 @@ static int take_executed(domus_stack *stack, void *self, const domus_answer *ans
     if (answer->type != &kv_executed_type) /* nothing has run: what it watched has changed */
         return kv_pass_on(stack, answer);
     (void)domus_take(stack);
-    return finish(stack, self, *(struct kv_transaction *const *)answer->payload);
+    return finish_transaction(stack, self, *(struct kv_transaction *const *)answer->payload);
 }
 
 int kv_serve_exec(domus_stack *stack, void *self, const void *payload)
@@ -268,7 +269,7 @@ int kv_serve_exec(domus_stack *stack, void *self, const void *payload)
     }
     session->watched_shard = KV_NO_SHARD; /* the shard ends the watch */
     if (transaction->shard == KV_NO_SHARD)
-        return finish(stack, session, transaction);
+        return finish_transaction(stack, session, transaction);
     int error =
         domus_ask(stack, kv_shards[transaction->shard], &kv_exec_type, &transaction, take_executed);
     if (error != DOMUS_PARKED)

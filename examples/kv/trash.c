@@ -12,7 +12,7 @@ struct kv_trash {
     uint64_t at;            /* buckets of the table that are empty */
 };
 
-static bool put(struct kv_memory *memory, struct kv_trash what)
+static bool put_into_trash(struct kv_memory *memory, struct kv_trash what)
 {
     struct kv_trash *trash = kv_allocate(memory, sizeof *trash);
 
@@ -26,12 +26,12 @@ static bool put(struct kv_memory *memory, struct kv_trash what)
 
 bool kv_trash_list(struct kv_memory *memory, struct kv_list *list)
 {
-    return list->count >= LEAST && put(memory, (struct kv_trash){.list = list});
+    return list->count >= LEAST && put_into_trash(memory, (struct kv_trash){.list = list});
 }
 
 bool kv_trash_table(struct kv_memory *memory, struct kv_table *table)
 {
-    return table->count >= LEAST && put(memory, (struct kv_trash){.table = table});
+    return table->count >= LEAST && put_into_trash(memory, (struct kv_trash){.table = table});
 }
 
 /* Free up to `count` items of a table. Returns true when the table is gone. */

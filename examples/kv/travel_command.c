@@ -43,8 +43,8 @@ static int get_spans(domus_pickle_reader *reader, struct span *spans, uint32_t c
 
 /* Make a command of the arguments that lie in `bytes`, one beside the other: it gets a copy of
  * each. */
-static int make(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
-                domus_slice bytes, domus_resp_command *ret_command)
+static int make_command(domus_pickle_reader *reader, const struct span *spans, uint32_t count,
+                        domus_slice bytes, domus_resp_command *ret_command)
 {
     domus_resp_bytes few[FEW];
     domus_resp_bytes *arguments = count <= FEW ? few : calloc(count, sizeof *arguments);
@@ -91,7 +91,7 @@ int kv_get_command(domus_pickle_reader *reader, domus_resp_command *ret_command)
     if (error == 0)
         error = domus_pickle_get_slice(reader, DOMUS_SLICE_MAX, &bytes);
     if (error == 0)
-        error = make(reader, spans, numbers / 2, bytes, &command);
+        error = make_command(reader, spans, numbers / 2, bytes, &command);
     if (spans != few)
         free(spans);
     domus_slice_free(bytes);

@@ -77,7 +77,7 @@ void kv_waiter_free(struct kv_store *store, struct kv_client *client)
 }
 
 /* The command of a client is over. */
-static void end(domus_stack *stack, struct kv_store *store, struct kv_client *client)
+static void end_wait(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
     if (client->waiter->has_timer)
         (void)domus_timer_cancel(stack, client->waiter->timer);
@@ -103,8 +103,8 @@ static int mark_keys(struct kv_call *call, struct kv_client *client, struct keys
     return error;
 }
 
-static int keep(struct kv_call *call, struct kv_waiter *waiter, struct kv_client *client,
-                uint64_t timeout_ms)
+static int keep_waiting_command(struct kv_call *call, struct kv_waiter *waiter,
+                                struct kv_client *client, uint64_t timeout_ms)
 {
     const struct over over = {client};
     int error = 0;
@@ -118,8 +118,8 @@ static int keep(struct kv_call *call, struct kv_waiter *waiter, struct kv_client
 }
 
 /* Let the client of the command wait at its keys. */
-static int wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to, struct keys keys,
-                uint64_t timeout_ms)
+static int wait_at_keys(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+                        struct keys keys, uint64_t timeout_ms)
 {
     struct kv_store *store = call->store;
     struct kv_client *client;
@@ -138,10 +138,10 @@ static int wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to
         if (error == 0)
             error = mark_keys(call, client, keys);
         if (error == 0)
-            error = keep(call, waiter, client, timeout_ms);
+            error = keep_waiting_command(call, waiter, client, timeout_ms);
         if (error == 0)
             return 0;
-        end(call->stack, store, client);
+        end_wait(call->stack, store, client);
     } else {
         kv_client_settle(call->stack, store, client);
         error = -ENOMEM;
@@ -152,8 +152,8 @@ static int wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to
 
 /* Run a command that pops from the first of its keys that has an element, or waits as long as
  * argument `at` says. */
-static int run(struct kv_call *call, const struct kv_wish *wish, domus_slice to, struct keys keys,
-               uint32_t at)
+static int run_or_wait(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
+                       struct keys keys, uint32_t at)
 {
     uint64_t timeout_ms = 0;
     const char *wrong = read_timeout(domus_resp_argument(call->command, at), &timeout_ms);
@@ -169,7 +169,7 @@ static int run(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
     if (kv_is_gathering())
         return kv_answer(call->stack,
                          wish->moves ? &domus_resp_null_type : &domus_resp_null_array_type, NULL);
-    return wait(call, wish, to, keys, timeout_ms);
+    return wait_at_keys(call, wish, to, keys, timeout_ms);
 }
 
 /* --- the commands ----------------------------------------------------------------------------- */
@@ -178,8 +178,8 @@ static int pop_from_any(struct kv_call *call, enum kv_end end)
 {
     uint32_t last = call->command->count - 1;
 
-    return run(call, &(struct kv_wish){.from = end}, (domus_slice){0}, (struct keys){1, last - 1},
-               last);
+    return run_or_wait(call, &(struct kv_wish){.from = end}, (domus_slice){0},
+                       (struct keys){1, last - 1}, last);
 }
 
 int kv_run_blpop(struct kv_call *call)
@@ -192,15 +192,15 @@ int kv_run_brpop(struct kv_call *call)
     return pop_from_any(call, KV_TAIL);
 }
 
-static int move_first(struct kv_call *call, const struct kv_wish *wish)
+static int move_or_wait(struct kv_call *call, const struct kv_wish *wish)
 {
-    return run(call, wish, domus_resp_argument(call->command, 2), (struct keys){1, 1},
-               call->command->count - 1);
+    return run_or_wait(call, wish, domus_resp_argument(call->command, 2), (struct keys){1, 1},
+                       call->command->count - 1);
 }
 
 int kv_run_brpoplpush(struct kv_call *call)
 {
-    return move_first(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
+    return move_or_wait(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
 }
 
 /* Read what stands behind the number of keys, argument `at`: the keys, an end, and a count. Returns
@@ -253,7 +253,7 @@ int kv_run_blmpop(struct kv_call *call)
 
     if (wrong != NULL)
         return kv_error(call->stack, wrong);
-    return run(call, &wish, (domus_slice){0}, keys, 1);
+    return run_or_wait(call, &wish, (domus_slice){0}, keys, 1);
 }
 
 /* Read the ends of an LMOVE. */
@@ -269,10 +269,10 @@ int kv_run_blmove(struct kv_call *call)
 
     if (!read_ends(call, &wish))
         return kv_error(call->stack, KV_SYNTAX);
-    return move_first(call, &wish);
+    return move_or_wait(call, &wish);
 }
 
-static int move_now(struct kv_call *call, const struct kv_wish *wish)
+static int move_without_wait(struct kv_call *call, const struct kv_wish *wish)
 {
     int result = kv_fulfil(call, wish, domus_resp_argument(call->command, 2), NULL);
 
@@ -283,12 +283,14 @@ int kv_run_lmove(struct kv_call *call)
 {
     struct kv_wish wish = {.moves = true};
 
-    return read_ends(call, &wish) ? move_now(call, &wish) : kv_error(call->stack, KV_SYNTAX);
+    return read_ends(call, &wish) ? move_without_wait(call, &wish)
+                                  : kv_error(call->stack, KV_SYNTAX);
 }
 
 int kv_run_rpoplpush(struct kv_call *call)
 {
-    return move_now(call, &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
+    return move_without_wait(call,
+                             &(struct kv_wish){.from = KV_TAIL, .to = KV_HEAD, .moves = true});
 }
 
 /* --- serving ---------------------------------------------------------------------------------- */
@@ -307,7 +309,7 @@ static void serve_chain(domus_stack *stack, struct kv_store *store, struct kv_ch
             return;
         if (result != 0 && result != -ENOENT)
             (void)domus_kept_fail(stack, waiter->kept, result);
-        end(stack, store, client);
+        end_wait(stack, store, client);
     }
 }
 
@@ -335,7 +337,7 @@ int kv_wait_over(domus_stack *stack, void *self, const void *payload)
 
     (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
     client->waiter->has_timer = false;
-    end(stack, store, client);
+    end_wait(stack, store, client);
     kv_observed_settle(store);
     return 0;
 }
@@ -356,7 +358,7 @@ int kv_unblock(domus_stack *stack, void *self, const void *payload)
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_error_type, &error);
     else
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
-    end(stack, store, client);
+    end_wait(stack, store, client);
     kv_observed_settle(store);
     return kv_integer(stack, 1);
 }
@@ -371,7 +373,7 @@ int kv_leave(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     if (client != NULL && client->waiter != NULL) {
         (void)domus_kept_reply(stack, client->waiter->kept, &domus_resp_null_array_type, NULL);
-        end(stack, store, client);
+        end_wait(stack, store, client);
         kv_observed_settle(store);
     }
     return kv_ok(stack);
@@ -387,14 +389,14 @@ int kv_client_down(domus_stack *stack, void *self, const void *payload)
         return 0;
     kv_marks_remove(store, client, KV_WATCHES);
     if (client->waiter != NULL)
-        end(stack, store, client);
+        end_wait(stack, store, client);
     else
         kv_client_settle(stack, store, client);
     kv_observed_settle(store);
     return 0;
 }
 
-static void refuse(domus_stack *stack, struct kv_store *store, struct kv_client *client)
+static void end_refused_wait(domus_stack *stack, struct kv_store *store, struct kv_client *client)
 {
     domus_resp_error error = domus_resp_error_text("%s", KV_UNBLOCKED);
 
@@ -412,7 +414,8 @@ int kv_wait_end(domus_stack *stack, void *self, const void *payload)
     (void)payload;
     store->is_ending = true;
     if (store->observed != NULL)
-        kv_clients_visit(store, stack, refuse); /* the clients are forgotten as they end */
+        kv_clients_visit(store, stack,
+                         end_refused_wait); /* the clients are forgotten as they end */
     return 0;
 }
 

@@ -14,9 +14,9 @@
 
 static const char gap[HEAD_GAP];
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int continue_walk(domus_stack *stack, void *self, const domus_answer *answer);
 
-static void drop(struct kv_walk *walk)
+static void free_walk(struct kv_walk *walk)
 {
     domus_resp_drop(&walk->builder);
     domus_slice_free(walk->pattern);
@@ -59,7 +59,7 @@ static int answer_walk(domus_stack *stack, struct kv_walk *walk, int error)
 {
     if (error == 0)
         error = walk->counts ? answer_counted(stack, walk) : kv_reply(stack, &walk->builder);
-    drop(walk);
+    free_walk(walk);
     return error == -EMSGSIZE ? kv_error(stack, KV_TOO_LONG) : error;
 }
 
@@ -72,7 +72,7 @@ static int run_piece(struct kv_store *store, struct kv_walk *walk)
 }
 
 /* The walk is over. */
-static int end(domus_stack *stack, struct kv_store *store, int error)
+static int end_walk(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_walk *walk = store->walk;
 
@@ -82,7 +82,7 @@ static int end(domus_stack *stack, struct kv_store *store, int error)
     return error;
 }
 
-static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_walk(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     int result = answer->error;
@@ -90,14 +90,14 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     if (result == 0)
         result = run_piece(store, store->walk);
     if (result > 0)
-        result = domus_sleep(stack, MOMENT_NS, go_on);
-    return result == DOMUS_PARKED ? result : end(stack, store, result);
+        result = domus_sleep(stack, MOMENT_NS, continue_walk);
+    return result == DOMUS_PARKED ? result : end_walk(stack, store, result);
 }
 
 /* Make room for the whole answer, which is no longer than all that the store has and the heads of
  * its elements: to move what is there to more room would take the longer the more it is. Memory
  * that is not written to costs nothing. */
-static void reserve(const struct kv_store *store, struct kv_walk *walk)
+static void reserve_answer_room(const struct kv_store *store, struct kv_walk *walk)
 {
     uint64_t most = store->memory.used_bytes * 2;
     uint64_t free = walk->builder.bytes.size_max - walk->builder.bytes.size;
@@ -121,13 +121,13 @@ int kv_walk(struct kv_call *call, const struct kv_walk *begun)
         return answer_walk(call->stack, &walk, result);
     store->walk = malloc(sizeof walk);
     if (store->walk == NULL) {
-        drop(&walk);
+        free_walk(&walk);
         return -ENOMEM;
     }
-    reserve(store, &walk);
+    reserve_answer_room(store, &walk);
     *store->walk = walk;
     result = domus_barrier(call->stack);
     if (result == 0)
-        result = domus_sleep(call->stack, MOMENT_NS, go_on);
-    return result == DOMUS_PARKED ? result : end(call->stack, store, result);
+        result = domus_sleep(call->stack, MOMENT_NS, continue_walk);
+    return result == DOMUS_PARKED ? result : end_walk(call->stack, store, result);
 }

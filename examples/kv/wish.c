@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static void pop_at(struct kv_store *store, struct kv_item **link, enum kv_end end)
+static void pop_element(struct kv_store *store, struct kv_item **link, enum kv_end end)
 {
     struct kv_list *list = (*link)->list;
 
@@ -17,7 +17,7 @@ static void pop_at(struct kv_store *store, struct kv_item **link, enum kv_end en
 }
 
 /* Returns 0; -EINVAL when the key has another kind of value; -ENOMEM. */
-static int push(struct kv_call *call, enum kv_end end, domus_slice element)
+static int push_element(struct kv_call *call, enum kv_end end, domus_slice element)
 {
     struct kv_item **link;
     int there = kv_find_list(call, &link);
@@ -34,7 +34,7 @@ static int push(struct kv_call *call, enum kv_end end, domus_slice element)
     return error;
 }
 
-static void turn_to(struct kv_call *call, domus_slice key)
+static void select_key(struct kv_call *call, domus_slice key)
 {
     if (call->store->observed != NULL)
         kv_observed_note(call->store, call->hash, call->key);
@@ -43,7 +43,7 @@ static void turn_to(struct kv_call *call, domus_slice key)
 }
 
 /* Push elements that were popped one after the other, the last one first. */
-static void push_again(struct kv_call *call, const struct kv_gift *gift)
+static void push_elements_again(struct kv_call *call, const struct kv_gift *gift)
 {
     domus_resp_reader reader = {gift->elements, 0};
     domus_resp_value value;
@@ -55,31 +55,31 @@ static void push_again(struct kv_call *call, const struct kv_gift *gift)
     for (uint32_t i = 0; i < gift->count && domus_resp_read(&reader, &value) == 1; i++)
         elements[i] = value.text;
     for (uint32_t i = gift->count; i > 0; i--)
-        (void)push(call, gift->end, elements[i - 1]);
+        (void)push_element(call, gift->end, elements[i - 1]);
     free(elements);
 }
 
 void kv_put_back(struct kv_call *call, const struct kv_gift *gift)
 {
-    turn_to(call, gift->key);
+    select_key(call, gift->key);
     if (gift->count != 0)
-        push_again(call, gift);
+        push_elements_again(call, gift);
     else
-        (void)push(call, gift->end, gift->elements);
+        (void)push_element(call, gift->end, gift->elements);
 }
 
 /* Answer the command that waited (`kept`), or (NULL) the one that runs. The answer owns what its
  * payload owns, unless this fails. */
-static int answer(struct kv_call *call, const domus_kept *kept, const domus_type *type,
-                  const void *payload)
+static int answer_command(struct kv_call *call, const domus_kept *kept, const domus_type *type,
+                          const void *payload)
 {
     return kept != NULL ? domus_kept_reply(call->stack, *kept, type, payload)
                         : kv_answer(call->stack, type, payload);
 }
 
 /* Build an array of `count` elements from an end of a list. */
-static int show(const struct kv_list *list, enum kv_end end, uint64_t count,
-                domus_resp_reply *ret_array)
+static int build_array(const struct kv_list *list, enum kv_end end, uint64_t count,
+                       domus_resp_reply *ret_array)
 {
     domus_resp_builder builder = {.bytes.size_max = kv_answer_max()};
     struct kv_place place = end == KV_HEAD ? kv_list_seek(list, 0) : kv_list_last(list);
@@ -94,7 +94,7 @@ static int show(const struct kv_list *list, enum kv_end end, uint64_t count,
 }
 
 /* Answer with the key of the call and `elements`. */
-static int answer_now(struct kv_call *call, const domus_resp_reply *elements)
+static int answer_with_elements(struct kv_call *call, const domus_resp_reply *elements)
 {
     domus_resp_builder builder = {.version = call->command->version,
                                   .bytes.size_max = kv_answer_max()};
@@ -107,7 +107,8 @@ static int answer_now(struct kv_call *call, const domus_resp_reply *elements)
 }
 
 /* The first element from an end, as an answer of its own. */
-static int show_one(const struct kv_list *list, enum kv_end end, domus_resp_reply *ret_element)
+static int build_first_element(const struct kv_list *list, enum kv_end end,
+                               domus_resp_reply *ret_element)
 {
     domus_resp_builder builder = {.version = 0};
     domus_resp_bytes element = kv_list_end(list, end);
@@ -125,7 +126,7 @@ static int answer_gift(struct kv_call *call, const struct kv_wish *wish, domus_s
     if (gift == NULL)
         return -ENOMEM;
     gift->was_waited_for = kept != NULL;
-    int error = answer(call, kept, &kv_gift_type, &gift);
+    int error = answer_command(call, kept, &kv_gift_type, &gift);
 
     if (error != 0)
         kv_gift_free(gift);
@@ -133,8 +134,8 @@ static int answer_gift(struct kv_call *call, const struct kv_wish *wish, domus_s
 }
 
 /* Answer with the key of the call and elements of its list. */
-static int give(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
-                const domus_kept *kept)
+static int give_elements(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
+                         const domus_kept *kept)
 {
     struct kv_list *list = (*link)->list;
     uint64_t count = wish->count < list->count ? wish->count : list->count;
@@ -142,16 +143,16 @@ static int give(struct kv_call *call, struct kv_item **link, const struct kv_wis
     int error;
 
     if (count != 0)
-        error = show(list, wish->from, count, &shown);
+        error = build_array(list, wish->from, count, &shown);
     else if (kv_is_gathering())
-        error = show_one(list, wish->from, &shown);
+        error = build_first_element(list, wish->from, &shown);
     else
         error = domus_slice_copy(kv_list_end(list, wish->from).data,
                                  (uint32_t)kv_list_end(list, wish->from).size, &shown.bytes);
     if (error != 0)
         return error;
     error = kv_is_gathering() || wish->is_direct
-                ? answer_now(call, &shown)
+                ? answer_with_elements(call, &shown)
                 : answer_gift(call, wish, shown.bytes, (uint32_t)count, kept);
     if (error != 0)
         return error;
@@ -162,8 +163,8 @@ static int give(struct kv_call *call, struct kv_item **link, const struct kv_wis
 }
 
 /* Move an element from the list of the call's key to the key `to`, and answer with it. */
-static int move(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
-                domus_slice to, const domus_kept *kept)
+static int move_element(struct kv_call *call, struct kv_item **link, const struct kv_wish *wish,
+                        domus_slice to, const domus_kept *kept)
 {
     domus_resp_bytes bytes = kv_list_end((*link)->list, wish->from);
     domus_slice from = call->key;
@@ -172,23 +173,23 @@ static int move(struct kv_call *call, struct kv_item **link, const struct kv_wis
     int error = domus_slice_copy(bytes.data, bytes.size, &element);
     if (error != 0)
         return error;
-    turn_to(call, to);
-    error = push(call, wish->to, element);
+    select_key(call, to);
+    error = push_element(call, wish->to, element);
     if (error != 0) {
         domus_resp_error text = domus_resp_error_text("%s", KV_WRONG_TYPE);
         domus_slice_free(element);
-        return error == -EINVAL ? answer(call, kept, &domus_resp_error_type, &text) : error;
+        return error == -EINVAL ? answer_command(call, kept, &domus_resp_error_type, &text) : error;
     }
-    turn_to(call, from);
-    pop_at(call->store, kv_find(call), wish->from);
-    turn_to(call, to); /* what was changed is noted before the answer frees the command */
-    error = answer(call, kept, &domus_slice_type, &element);
+    select_key(call, from);
+    pop_element(call->store, kv_find(call), wish->from);
+    select_key(call, to); /* what was changed is noted before the answer frees the command */
+    error = answer_command(call, kept, &domus_slice_type, &element);
     if (error == 0)
         return 0;
-    turn_to(call, from);
-    (void)push(call, wish->from, element);
-    turn_to(call, to);
-    pop_at(call->store, kv_find(call), wish->to);
+    select_key(call, from);
+    (void)push_element(call, wish->from, element);
+    select_key(call, to);
+    pop_element(call->store, kv_find(call), wish->to);
     domus_slice_free(element);
     return error;
 }
@@ -203,5 +204,6 @@ int kv_fulfil(struct kv_call *call, const struct kv_wish *wish, domus_slice to,
         return 1;
     if (there < 0)
         return kv_error(call->stack, KV_WRONG_TYPE);
-    return wish->moves ? move(call, link, wish, to, kept) : give(call, link, wish, kept);
+    return wish->moves ? move_element(call, link, wish, to, kept)
+                       : give_elements(call, link, wish, kept);
 }

@@ -8,14 +8,14 @@
 #include <domus/main.h>
 #include <domus/tls.h>
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     return domus_main_serve(system, argument, &rooms_behaviour, NULL);
 }
 
 static const domus_section section = {"rooms", rooms_keys, sizeof rooms_settings, NULL};
 static const domus_program program = {"rooms",
-                                      start,
+                                      start_service,
                                       "rooms",
                                       .section = &section,
                                       .settings = &rooms_settings,

@@ -27,7 +27,7 @@ int rooms_find(domus_stack *stack, const char *name, domus_group *ret_room)
 }
 
 /* Go to the room of this name. */
-static int enter(domus_stack *stack, struct guest *guest, const char *name)
+static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
 {
     domus_group room;
     int error = rooms_find(stack, name, &room);
@@ -44,7 +44,7 @@ static int enter(domus_stack *stack, struct guest *guest, const char *name)
 static int guest_came(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return enter(stack, self, rooms_settings.rooms[0]);
+    return enter_room(stack, self, rooms_settings.rooms[0]);
 }
 
 static int handle_line(domus_stack *stack, struct guest *guest)
@@ -54,7 +54,7 @@ static int handle_line(domus_stack *stack, struct guest *guest)
     guest->line.size = 0;
     if (strncmp(line.bytes, "/join ", 6) == 0) {
         line.bytes[line.size - 1] = '\0';
-        return enter(stack, guest, line.bytes + 6);
+        return enter_room(stack, guest, line.bytes + 6);
     }
     (void)domus_publish(stack, guest->room, &rooms_said_type, &line); /* a full thread misses it */
     return 0;

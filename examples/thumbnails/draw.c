@@ -4,7 +4,7 @@
 enum { SHRINK = 12, TURNS_MAX = 256 };
 
 /* How long a point takes to leave the Julia set of this number. */
-static int brightness(double x, double y, long number)
+static int brightness_of_point(double x, double y, long number)
 {
     int turns = 0;
 
@@ -25,8 +25,8 @@ int thumbnail_draw(void *thumbnail)
         for (int column = 0; column < THUMBNAIL_WIDTH; column++) {
             long sum = 0;
             for (int i = 0; i < SHRINK * SHRINK; i++)
-                sum += brightness((column * SHRINK + i % SHRINK) / 96.0 - 2,
-                                  (row * SHRINK + i / SHRINK) / 96.0 - 1, made->number);
+                sum += brightness_of_point((column * SHRINK + i % SHRINK) / 96.0 - 2,
+                                           (row * SHRINK + i / SHRINK) / 96.0 - 1, made->number);
             made->letters[row * (THUMBNAIL_WIDTH + 1) + column] =
                 " .:-=+*%@#"[sum * 9 / (SHRINK * SHRINK * TURNS_MAX)];
         }

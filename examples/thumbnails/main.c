@@ -95,7 +95,7 @@ static const domus_behaviour channel = {
 static const domus_behaviour service = {
     .name = "service", .kind = DOMUS_CHANNELS, .channel = &channel};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};
     int error = 0;
@@ -108,8 +108,8 @@ static int start(domus_system *system, void *argument)
 static const domus_config_key keys[] = {
     {DOMUS_KEY_WORD("where", struct settings, where, places, POOL)}, {0}};
 static const domus_section section = {"thumbnails", keys, sizeof settings, NULL};
-static const domus_program program = {"thumbnails", start, "thumbnails", .section = &section,
-                                      .settings = &settings};
+static const domus_program program = {"thumbnails", start_service, "thumbnails",
+                                      .section = &section, .settings = &settings};
 
 int main(int argc, char **argv)
 {

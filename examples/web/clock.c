@@ -157,7 +157,7 @@ static int end_events(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static void stop(domus_stack *stack, void *self)
+static void stop_clock(domus_stack *stack, void *self)
 {
     struct clock *clock = self;
 
@@ -166,7 +166,7 @@ static void stop(domus_stack *stack, void *self)
     free(clock->waiting);
 }
 
-static int mount(domus_stack *stack, void *self)
+static int mount_clock(domus_stack *stack, void *self)
 {
     struct clock *clock = self;
 
@@ -182,6 +182,6 @@ const domus_behaviour web_clock_behaviour = {
                              {&tick_type, take_tick, 0},
                              {&web_end_type, end_events, 0},
                              {NULL, NULL, 0}},
-    .on_mount = mount,
-    .on_stop = stop,
+    .on_mount = mount_clock,
+    .on_stop = stop_clock,
 };

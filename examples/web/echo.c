@@ -74,7 +74,7 @@ DOMUS_SEQUENCE(echo, struct echo)
 
 const domus_call web_serve_echo = DOMUS_BY(echo);
 
-static int send_back(domus_stack *stack, void *self, const void *payload)
+static int send_body_back(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_packet_type, payload);
@@ -88,8 +88,8 @@ static const domus_behaviour echo_channel = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
     .pipeline = &bytes,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_back}, {.type = NULL}},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = send_body_back},
+                                       {.type = NULL}},
 };
 
 const domus_behaviour web_echo_port = {

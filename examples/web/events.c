@@ -13,7 +13,7 @@
 static _Atomic uint32_t pages;
 
 /* Count the page of a visitor, which gives its place back when its connection ends. */
-static bool enter(struct web_visitor *visitor)
+static bool count_visitor(struct web_visitor *visitor)
 {
     if (visitor->gets_events)
         return false; /* its other requests wait behind the first stream */
@@ -87,7 +87,7 @@ DOMUS_SEQUENCE(events, struct events)
     int error;
 
     DOMUS_BEGIN;
-    if (!enter(self))
+    if (!count_visitor(self))
         return web_say(stack, 503, "too many pages get events\n");
     DOMUS_AWAIT(begin_stream(stack, then));
     if (answer->error != 0)

@@ -22,7 +22,7 @@ void web_files_end(void)
     files.root = NULL;
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_file(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_http_serve(stack, &files, domus_http_path(payload));
@@ -34,4 +34,4 @@ static int serve_static(domus_stack *stack, void *self, const void *payload)
     return domus_http_serve(stack, &files, web_path_value(payload, "path"));
 }
 
-const domus_call web_serve_page = {serve, 0}, web_serve_static = {serve_static, 0};
+const domus_call web_serve_page = {serve_file, 0}, web_serve_static = {serve_static, 0};

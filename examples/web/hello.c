@@ -8,7 +8,7 @@
 
 #define NAME_MAX_BYTES 64u
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_hello(domus_stack *stack, void *self, const void *payload)
 {
     char name[NAME_MAX_BYTES];
     domus_appender page = {0};
@@ -25,4 +25,4 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : web_answer(stack, "text/html; charset=utf-8", body);
 }
 
-const domus_call web_serve_hello = {serve, 0};
+const domus_call web_serve_hello = {serve_hello, 0};

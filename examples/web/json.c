@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_json(domus_stack *stack, void *self, const void *payload)
 {
     domus_appender text = {0};
     domus_slice body;
@@ -16,4 +16,4 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : web_answer(stack, WEB_JSON, body);
 }
 
-const domus_call web_serve_json = {serve, 0};
+const domus_call web_serve_json = {serve_json, 0};

@@ -142,8 +142,8 @@ static int read_piece(domus_stack *stack, struct visit *visit, domus_resumed *th
 }
 
 /* Begin with a request. Returns false if it was answered, with `*ret_result`. */
-static bool begin(domus_stack *stack, struct visit *visit, const domus_http_request *request,
-                  int *ret_result)
+static bool begin_visit(domus_stack *stack, struct visit *visit, const domus_http_request *request,
+                        int *ret_result)
 {
     visit->request = request;
     visit->value.size_max = (uint32_t)web_settings.value_max_bytes;
@@ -163,7 +163,7 @@ DOMUS_SEQUENCE(visit, struct visit)
     int result = 0;
 
     DOMUS_BEGIN;
-    if (!begin(stack, frame, message, &result))
+    if (!begin_visit(stack, frame, message, &result))
         return result;
     while (!frame->is_whole) {
         DOMUS_AWAIT(read_piece(stack, frame, then));

@@ -19,7 +19,7 @@ domus_system *web_system;
 domus_address web_clock;
 
 /* Serve a listener, if the configuration has it. */
-static int serve(domus_system *system, const char *name, const domus_behaviour *behaviour)
+static int serve_listener(domus_system *system, const char *name, const domus_behaviour *behaviour)
 {
     const domus_config *config = domus_system_config(system);
 
@@ -30,7 +30,7 @@ static int serve(domus_system *system, const char *name, const domus_behaviour *
     return 0;
 }
 
-static int start(domus_system *system, void *argument)
+static int start_services(domus_system *system, void *argument)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
 
@@ -48,19 +48,19 @@ static int start(domus_system *system, void *argument)
     if (error == 0)
         error = web_site_begin();
     if (error == 0)
-        error = serve(system, "web", &web_site);
+        error = serve_listener(system, "web", &web_site);
     if (error == 0)
-        error = serve(system, "kv", &kv_sessions);
+        error = serve_listener(system, "kv", &kv_sessions);
     if (error == 0)
-        error = serve(system, "rooms", &rooms_behaviour);
+        error = serve_listener(system, "rooms", &rooms_behaviour);
     if (error == 0)
-        error = serve(system, "echo", &web_echo_port);
+        error = serve_listener(system, "echo", &web_echo_port);
     return error;
 }
 
 /* Events have no end of their own, and would hold up the drain. If there is no memory to tell the
  * clock, it ends itself, and they with it. */
-static void stop(domus_system *system, void *argument)
+static void stop_services(domus_system *system, void *argument)
 {
     (void)argument;
     if (domus_outside_notice(system, web_clock, &web_end_type, NULL) != 0)
@@ -68,7 +68,7 @@ static void stop(domus_system *system, void *argument)
     kv_stop(system);
 }
 
-static void end(domus_system *system, void *argument)
+static void end_services(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     web_files_end();
@@ -116,9 +116,9 @@ int main(int argc, char **argv)
 {
     static const domus_section section = {"web", keys, sizeof web_settings, NULL};
     static const domus_program program = {.name = "web",
-                                          .start = start,
-                                          .stop = stop,
-                                          .end = end,
+                                          .start = start_services,
+                                          .stop = stop_services,
+                                          .end = end_services,
                                           .section = &section,
                                           .settings = &web_settings,
                                           .front = &domus_tls_front,

@@ -32,7 +32,7 @@ int web_proxy_begin(domus_system *system)
     return error;
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_tls_info info;
 
@@ -53,4 +53,4 @@ uint32_t web_proxy_marks(const void *payload)
     return is_ours ? DOMUS_HTTP_PROXY_MARKS : 0;
 }
 
-const domus_call web_serve_proxy = {serve, DOMUS_HTTP_PROXY_FRAME};
+const domus_call web_serve_proxy = {serve_request, DOMUS_HTTP_PROXY_FRAME};

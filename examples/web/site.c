@@ -61,7 +61,7 @@ int web_answer(domus_stack *stack, const char *media, domus_slice body)
 }
 
 /* Answer a request that no route takes. */
-static int refuse(domus_stack *stack, const domus_http_match *match)
+static int refuse_unrouted(domus_stack *stack, const domus_http_match *match)
 {
     domus_http_response response;
     int error = domus_http_unrouted(match, &response);
@@ -82,7 +82,7 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     if (!web_is_own_host(domus_channel_running(stack), payload))
         return web_say(stack, 421, "this site has another name\n");
     if (match.route == NULL)
-        return refuse(stack, &match);
+        return refuse_unrouted(stack, &match);
     return functions[match.route->id]->handle(stack, self, payload);
 }
 

@@ -73,7 +73,7 @@ static int read_query(domus_stack *stack, domus_slice query, struct web_guest *g
     return rooms_find(stack, room, &guest->room);
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_upgrade(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     struct web_visitor *visitor = self;
@@ -102,7 +102,7 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     return error == -ENOSPC ? -EBUSY : error; /* 503: the room is full */
 }
 
-const domus_call web_serve_socket = {serve, 0};
+const domus_call web_serve_socket = {serve_upgrade, 0};
 
 void web_guest_leave(struct web_visitor *visitor)
 {
