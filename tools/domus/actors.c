@@ -31,7 +31,7 @@ static bool is_wanted(const search *wanted, const actor *one)
 }
 
 /* Keep an actor. Returns whether there was memory. */
-static bool keep(search *found, const actor *one)
+static bool keep_actor(search *found, const actor *one)
 {
     if (found->count == found->room) {
         size_t room = found->room * 2 + 64;
@@ -62,7 +62,7 @@ static long take_page(search *found, const char *page)
         }
         if (found->is_full)
             say_text(stdout, text, size);
-        if (!keep(found, &one))
+        if (!keep_actor(found, &one))
             return -1;
     }
     return count;
@@ -119,7 +119,7 @@ static int search_pages(port *at, search *found)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static int compare(const void *one_, const void *other_)
+static int compare_actors(const void *one_, const void *other_)
 {
     const actor *one = one_, *other = other_;
     int order = strcmp(one->behaviour, other->behaviour);
@@ -172,14 +172,14 @@ static void print_counts(const search *found)
     }
 }
 
-static int look(port *at, search *found, bool is_counted)
+static int search_actors(port *at, search *found, bool is_counted)
 {
     int status = search_pages(at, found);
 
     if (status != STATUS_OK)
         return status;
     if (found->count > 0)
-        qsort(found->each, found->count, sizeof *found->each, compare);
+        qsort(found->each, found->count, sizeof *found->each, compare_actors);
     if (is_counted)
         print_counts(found);
     else if (!found->is_full)
@@ -203,7 +203,7 @@ static bool is_state(const char *text)
     return false;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_actors(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"behaviour", required_argument, NULL, 'b'}, {"state", required_argument, NULL, 'S'},
@@ -236,7 +236,7 @@ static int run(const command *self, int argc, char **argv)
         return options_wrong(&all, "--count and --full are two forms of the same");
     found.limit = (size_t)limit;
     if (options_open(&all, &at))
-        status = look(&at, &found, is_counted);
+        status = search_actors(&at, &found, is_counted);
     port_close(&at);
     free(found.each);
     return status;
@@ -258,5 +258,5 @@ const command command_actors = {
         "  -c, --count              only how many of each behaviour are in each state\n"
         "  -f, --full               all that the program says of each, as it is\n"
         "  -n, --limit N            how many are looked at (1000; at most 100000)\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_actors,
 };

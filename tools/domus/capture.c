@@ -30,7 +30,7 @@ static bool write_piece(void *file_, const char *bytes, size_t size)
 }
 
 /* Get a path into a file. */
-static int capture(const options *all, const char *path, long ms, const char *name)
+static int save_path_to_file(const options *all, const char *path, long ms, const char *name)
 {
     filling file = {.is_too_long = false};
     int status = STATUS_FAILED;
@@ -90,7 +90,7 @@ static int run_trace(const command *self, int argc, char **argv)
     if (ms % 1000 != 0)
         return options_wrong(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/trace?seconds=%ld", ms / 1000);
-    return capture(&all, path, ms, name != NULL ? name : "-");
+    return save_path_to_file(&all, path, ms, name != NULL ? name : "-");
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -127,7 +127,7 @@ static int run_flame(const command *self, int argc, char **argv)
         return options_wrong(&all, "the port counts whole seconds");
     snprintf(path, sizeof path, "/profile?cpu=%lds&hz=%ld&format=%s", ms / 1000, hertz,
              ends_with(name, ".svg") ? "svg" : "folded");
-    return capture(&all, path, ms, name);
+    return save_path_to_file(&all, path, ms, name);
 }
 
 const command command_trace = {

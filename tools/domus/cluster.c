@@ -166,7 +166,7 @@ static bool print_table(const json_t *from, size_t most)
 /* --- the command -------------------------------------------------------------------------------
  */
 
-static int print(const json_t *all, bool as_json, size_t most)
+static int print_nodes(const json_t *all, bool as_json, size_t most)
 {
     const json_t *tables = json_object_get(all, "tables");
     bool is_done = true;
@@ -186,7 +186,7 @@ static int print(const json_t *all, bool as_json, size_t most)
     return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
-static int look(port *at, bool as_json, long most)
+static int look_at_cluster(port *at, bool as_json, long most)
 {
     json_error_t error;
     port_text answer;
@@ -205,14 +205,14 @@ static int look(port *at, bool as_json, long most)
     free(answer.at);
     int status = STATUS_FAILED;
     if (json_is_array(json_object_get(all, "tables")))
-        status = print(all, as_json, (size_t)most);
+        status = print_nodes(all, as_json, (size_t)most);
     else
         say_error("%s: what it says of its cluster is not to be read", endpoint);
     json_decref(all);
     return status;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_cluster(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {
         {"json", no_argument, NULL, 'j'}, {"limit", required_argument, NULL, 'n'}, OPTIONS_LONG};
@@ -232,7 +232,7 @@ static int run(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
     if (options_open(&all, &at))
-        status = look(&at, as_json, most);
+        status = look_at_cluster(&at, as_json, most);
     port_close(&at);
     return status;
 }
@@ -248,5 +248,5 @@ const command command_cluster = {
             "\n"
             "  -j, --json               as one line of JSON\n"
             "  -n, --limit N            rows of each table (1000; at most 10000)\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_cluster,
 };

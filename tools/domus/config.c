@@ -24,7 +24,7 @@ static const struct verb {
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
-static const struct verb *find(const char *name)
+static const struct verb *find_subcommand(const char *name)
 {
     for (size_t i = 0; i < VERBS; i++) {
         if (strcmp(verbs[i].name, name) == 0)
@@ -85,7 +85,7 @@ static const struct verb *read_words(int argc, char **argv, config_words *given)
     }
     if (option == OPTIONS_STOP)
         return NULL;
-    const struct verb *verb = optind < argc ? find(argv[optind]) : NULL;
+    const struct verb *verb = optind < argc ? find_subcommand(argv[optind]) : NULL;
     if (verb == NULL)
         given->all.status =
             options_wrong(&given->all, "the first word is check, show, diff, explain or schema");
@@ -94,7 +94,7 @@ static const struct verb *read_words(int argc, char **argv, config_words *given)
     return verb;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_config(const command *self, int argc, char **argv)
 {
     config_words given = {.all = {.self = self}, .sets = calloc((size_t)argc, sizeof *given.sets)};
 
@@ -127,5 +127,5 @@ const command command_config = {
             "      --set KEY=VALUE      set a key over the files, as the program's own --set\n"
             "  -c, --changed            show: only keys that are not at their defaults\n"
             "  -j, --json               show, diff, explain: print JSON\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_config,
 };

@@ -93,7 +93,8 @@ static const char **make_arguments(const config_question *question, const char *
 
 /* Become the program, in a process group of its own, so that all that it starts can be ended with
  * it. Its input is empty, so that it cannot wait for one. The path is no name that is looked up. */
-static void become(const char *path, const char **arguments, const int ends[ENDS], pid_t parent)
+static void become_program(const char *path, const char **arguments, const int ends[ENDS],
+                           pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY);
 
@@ -115,7 +116,7 @@ static void close_pair(const int pair[2])
 }
 
 /* Start the child. Returns whether that was possible. */
-static bool start(child *one, const char **arguments)
+static bool start_child(child *one, const char **arguments)
 {
     pid_t parent = getpid();
     int out[2], err[2];
@@ -128,7 +129,7 @@ static bool start(child *one, const char **arguments)
     }
     one->pid = fork();
     if (one->pid == 0)
-        become(one->path, arguments, (const int[ENDS]){out[1], err[1]}, parent);
+        become_program(one->path, arguments, (const int[ENDS]){out[1], err[1]}, parent);
     if (one->pid < 0) {
         close_pair(out);
         close_pair(err);
@@ -143,7 +144,7 @@ static bool start(child *one, const char **arguments)
 }
 
 /* Add bytes to an output. Returns why that is not possible, or NULL. */
-static const char *append(ask_output *output, const char *bytes, size_t size)
+static const char *append_output(ask_output *output, const char *bytes, size_t size)
 {
     if (output->size + size > OUTPUT_MAX)
         return "it says too much";
@@ -164,13 +165,13 @@ static void end_output(ask_output *output)
 }
 
 /* Take what has come of an output. */
-static void take(child *one, ask_output *output)
+static void read_output(child *one, ask_output *output)
 {
     char bytes[65536];
     ssize_t size = read(output->fd, bytes, sizeof bytes);
 
     if (size > 0)
-        one->trouble = append(output, bytes, (size_t)size);
+        one->trouble = append_output(output, bytes, (size_t)size);
     else if (size == 0 || errno != EINTR)
         end_output(output);
 }
@@ -204,14 +205,14 @@ static void read_outputs(child *one, int64_t end_ms)
             continue;
         for (int i = 0; i < ENDS && one->trouble == NULL; i++) {
             if (ready[i].revents != 0)
-                take(one, &outputs[i]);
+                read_output(one, &outputs[i]);
         }
     }
 }
 
 /* Wait until the child has ended. One that goes on without outputs is ended. Its group is
  * ended in any case; the child is waited for behind that, as its number is the group's. */
-static void wait_for(child *one, int64_t end_ms)
+static void wait_for_child(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
     siginfo_t ended = {.si_pid = 0};
@@ -239,12 +240,12 @@ static void run_child(child *one, const char **arguments)
     say_note_signals(); /* Ctrl-C does not reach the child, so it is ended here */
     for (int i = 0; i < ENDS; i++)
         one->outputs[i].fd = -1;
-    if (!start(one, arguments)) {
+    if (!start_child(one, arguments)) {
         one->trouble = strerror(errno);
         return;
     }
     read_outputs(one, end_ms);
-    wait_for(one, end_ms);
+    wait_for_child(one, end_ms);
     for (int i = 0; i < ENDS; i++) {
         if (one->outputs[i].fd >= 0)
             end_output(&one->outputs[i]);
@@ -254,7 +255,7 @@ static void run_child(child *one, const char **arguments)
 /* --- its answer ------------------------------------------------------------------------------- */
 
 /* Say why there is no answer: the reason, or the first line of what the program says. */
-static void complain(const child *one)
+static void report_failure(const child *one)
 {
     const ask_output *said = &one->outputs[ERR];
     const char *line = said->text != NULL ? said->text : "it says nothing";
@@ -295,7 +296,7 @@ static json_t *read_answer(const child *one, const config_question *question)
     const json_t *right = json_object_get(answer, "right");
 
     if (tell == NULL || strcmp(tell, question->tell) != 0) {
-        complain(one);
+        report_failure(one);
     } else if (json_is_false(right)) {
         print_faults(one, question->exec != NULL);
     } else {

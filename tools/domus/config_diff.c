@@ -72,7 +72,7 @@ static bool is_made_of(const comparing *all, const config_value *before, const c
            strcmp(now->value, special) == 0;
 }
 
-static void compare(const comparing *all, const char *key)
+static void compare_key(const comparing *all, const char *key)
 {
     config_value before = find_value(all->before, key), now = find_value(all->now, key);
 
@@ -84,16 +84,16 @@ static void compare(const comparing *all, const char *key)
                              now.origin, "change", change_of(all, key, &before, &now)));
 }
 
-static void compare_all(const comparing *all)
+static void compare_keys(const comparing *all)
 {
     config_value other;
 
     for (size_t i = 0; i < json_array_size(all->before); i++)
-        compare(all, config_values_get(all->before, i).key);
+        compare_key(all, config_values_get(all->before, i).key);
     for (size_t i = 0; i < json_array_size(all->now); i++) {
         const char *key = config_values_get(all->now, i).key;
         if (!config_values_find(all->before, key, &other))
-            compare(all, key);
+            compare_key(all, key);
     }
 }
 
@@ -156,7 +156,7 @@ static bool needs_restart(const json_t *rows)
 }
 
 /* Print what differs. Returns the exit status. */
-static int print(const comparing *all, bool is_json)
+static int print_differences(const comparing *all, bool is_json)
 {
     size_t count = json_array_size(all->rows);
     int printed = 0;
@@ -195,8 +195,8 @@ int config_diff(const config_words *given)
                                .now = now,
                                .is_running = is_running,
                                .rows = json_array()};
-        compare_all(&all);
-        status = print(&all, given->is_json);
+        compare_keys(&all);
+        status = print_differences(&all, given->is_json);
         json_decref(all.rows);
     }
     json_decref(keys);

@@ -72,7 +72,7 @@ static bool is_number(const json_t *key)
 }
 
 /* Add to a text that has room for TEXT_SIZE bytes. */
-static void add(char text[TEXT_SIZE], const char *before, const char *more)
+static void add_text(char text[TEXT_SIZE], const char *before, const char *more)
 {
     size_t used = strlen(text);
 
@@ -87,7 +87,7 @@ static void add_range(const json_t *key, char text[TEXT_SIZE])
         const json_t *words = json_object_get(key, "words");
         for (size_t i = 0; i < json_array_size(words); i++) {
             const char *word = json_string_value(json_array_get(words, i));
-            add(text, ", ", word != NULL ? word : "");
+            add_text(text, ", ", word != NULL ? word : "");
         }
         return;
     }
@@ -96,22 +96,22 @@ static void add_range(const json_t *key, char text[TEXT_SIZE])
         bool is_open = strcmp(least, "0") == 0;
         snprintf(part, sizeof part, "%s%s%s bytes", is_open ? "up to " : least, is_open ? "" : "..",
                  config_key_text(key, "maximum"));
-        add(text, " or ", part);
+        add_text(text, " or ", part);
         return;
     }
     if (config_key_has(key, "zero") && strcmp(config_key_text(key, "minimum"), "0") != 0)
-        add(text, " or ", "0");
+        add_text(text, " or ", "0");
     snprintf(part, sizeof part, "%s..%s%s", config_key_text(key, "least"),
              config_key_text(key, "most"),
              config_key_has(key, "power_of_two") ? ", a power of two" : "");
-    add(text, " or ", part);
+    add_text(text, " or ", part);
 }
 
 /* Write the values that a key takes; `second` is its other row, or NULL. */
 static void write_range(const json_t *key, const json_t *second, char text[TEXT_SIZE])
 {
     text[0] = '\0';
-    add(text, "", config_key_text(key, "special"));
+    add_text(text, "", config_key_text(key, "special"));
     add_range(key, text);
     if (second != NULL)
         add_range(second, text);
@@ -171,7 +171,7 @@ static void print_rules(const json_t *key)
     const char *rule;
 
     for (size_t at = 0; (rule = key_rules_next(config_key_text(key, "key"), &at)) != NULL;)
-        add(text, ", ", rule);
+        add_text(text, ", ", rule);
     if (text[0] != '\0')
         print_fact("doctor", text);
 }
@@ -283,7 +283,7 @@ static size_t for_each(const json_t *keys, const char *word, wanted *is_wanted,
     return count;
 }
 
-static void keep(void *kept, const found *one)
+static void keep_found_key(void *kept, const found *one)
 {
     *(found *)kept = *one;
 }
@@ -294,7 +294,7 @@ static void name_near(void *names_, const found *one)
 
     write_name(one, name);
     if (strlen(names) + strlen(name) < TEXT_SIZE - 8)
-        add(names, ", ", name);
+        add_text(names, ", ", name);
 }
 
 static void print_near(const json_t *keys, const char *word)
@@ -329,13 +329,13 @@ static void print_one_of_many(void *printing_, const found *one)
 
 /* Find the one key that a word means. Returns whether there is one. If listeners have the key, too,
  * that of the section is meant. */
-static bool find_one(const json_t *keys, const char *word, found *ret_found)
+static bool find_key_of_word(const json_t *keys, const char *word, found *ret_found)
 {
     const json_t *key = config_keys_find(keys, word);
 
     if (key == NULL)
-        return for_each(keys, word, is_end_of_section, keep, ret_found) == 1 ||
-               for_each(keys, word, is_end, keep, ret_found) == 1;
+        return for_each(keys, word, is_end_of_section, keep_found_key, ret_found) == 1 ||
+               for_each(keys, word, is_end, keep_found_key, ret_found) == 1;
     *ret_found = (found){key, 0};
     for (size_t table = 1; table < TABLES; table++) {
         if (strncmp(word, tables[table], strlen(tables[table])) == 0)
@@ -345,11 +345,11 @@ static bool find_one(const json_t *keys, const char *word, found *ret_found)
 }
 
 /* Explain a key, or list those of a section; "": all. Returns whether there are any. */
-static bool explain(const json_t *keys, printing *to, const char *word)
+static bool explain_key(const json_t *keys, printing *to, const char *word)
 {
     found one;
 
-    if (word[0] == '\0' || !find_one(keys, word, &one)) {
+    if (word[0] == '\0' || !find_key_of_word(keys, word, &one)) {
         if (for_each(keys, word, is_below, print_one_of_many, to) > 0)
             return true;
         print_near(keys, word);
@@ -370,11 +370,11 @@ int config_explain(const config_words *given)
     bool is_right = texts != NULL;
 
     if (texts != NULL && given->count == 0)
-        is_right = explain(keys, &to, "");
+        is_right = explain_key(keys, &to, "");
     for (size_t i = 0; texts != NULL && i < given->count; i++) {
         if (i > 0 && to.list == NULL)
             (void)putchar('\n');
-        is_right = explain(keys, &to, given->words[i]) && is_right;
+        is_right = explain_key(keys, &to, given->words[i]) && is_right;
     }
     if (to.list != NULL && texts != NULL) {
         is_right = json_dumpf(to.list, stdout, JSON_INDENT(1)) == 0 && is_right;

@@ -32,7 +32,7 @@ bool config_key_has(const json_t *key, const char *name)
     return json_is_true(json_object_get(key, name));
 }
 
-static const json_t *find_in(const json_t *keys, const char *table, const char *path)
+static const json_t *find_in_table(const json_t *keys, const char *table, const char *path)
 {
     const json_t *rows = json_object_get(keys, table);
 
@@ -71,15 +71,15 @@ const json_t *config_keys_of_row(const json_t *keys, const char *path)
     const char *list = find_list(path, &rest);
 
     if (list == NULL)
-        return find_in(keys, "keys", path);
-    return find_in(keys, list, behind_dot(rest + 1));
+        return find_in_table(keys, "keys", path);
+    return find_in_table(keys, list, behind_dot(rest + 1));
 }
 
 const json_t *config_keys_find(const json_t *keys, const char *path)
 {
     const char *rest;
     const char *list = find_list(path, &rest);
-    const json_t *key = list != NULL ? find_in(keys, list, behind_dot(rest)) : NULL;
+    const json_t *key = list != NULL ? find_in_table(keys, list, behind_dot(rest)) : NULL;
 
     return key != NULL ? key : config_keys_of_row(keys, path);
 }

@@ -16,7 +16,7 @@ typedef struct cuts {
     size_t count;
 } cuts;
 
-static int compare(const void *one_, const void *other_)
+static int compare_words(const void *one_, const void *other_)
 {
     const uint64_t *one = one_, *other = other_;
 
@@ -24,7 +24,7 @@ static int compare(const void *one_, const void *other_)
 }
 
 /* Cut behind `low` where it has nines from the right on, and before `high` where it has zeros. */
-static void cut(cuts *all, uint64_t low, uint64_t high)
+static void cut_range(cuts *all, uint64_t low, uint64_t high)
 {
     for (uint64_t ten = 10;; ten *= 10) {
         uint64_t begin = low / ten * ten;
@@ -37,7 +37,7 @@ static void cut(cuts *all, uint64_t low, uint64_t high)
             break;
     }
     all->last[all->count++] = high;
-    qsort(all->last, all->count, sizeof all->last[0], compare);
+    qsort(all->last, all->count, sizeof all->last[0], compare_words);
 }
 
 /* Write the pattern of a piece, whose two ends have as many digits. */
@@ -87,7 +87,7 @@ void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high)
 
     if (high == UINT64_MAX) /* no key has that */
         high--;
-    cut(&all, low, high);
+    cut_range(&all, low, high);
     for (size_t i = 0; i < all.count && low <= high; i++) {
         if (all.last[i] < low)
             continue;

@@ -34,8 +34,8 @@ static json_t *new_section(const char *text)
 }
 
 /* Returns the section `name` within a section, which is made if it is not there. */
-static json_t *enter(const making *all, json_t *section, const char *list, const char *path,
-                     size_t length)
+static json_t *enter_section(const making *all, json_t *section, const char *list, const char *path,
+                             size_t length)
 {
     char whole[PATH_SIZE];
     json_t *properties = json_object_get(section, "properties");
@@ -50,7 +50,7 @@ static json_t *enter(const making *all, json_t *section, const char *list, const
 }
 
 /* Let a section have a key that may not be left out. */
-static void demand(json_t *section, const char *name)
+static void require_key(json_t *section, const char *name)
 {
     json_t *all = json_object_get(section, "required");
 
@@ -70,7 +70,7 @@ static bool is_demanded(const json_t *key)
 }
 
 /* Describe a key: what it does, and when a new value of it counts. */
-static void describe(const making *all, const char *list, const json_t *key, json_t *schema)
+static void describe_key(const making *all, const char *list, const json_t *key, json_t *schema)
 {
     const char *text = config_texts_of(all->texts, list, config_key_text(key, "key"));
     json_t *preset = config_kinds_default(key);
@@ -90,17 +90,17 @@ static void add_key(const making *all, json_t *section, const char *list, const 
     json_t *schema = config_kinds_schema(key, config_keys_second(all->keys, key));
 
     for (; (dot = strchr(name, '.')) != NULL; name = dot + 1) {
-        json_t *within = enter(all, section, list, path, (size_t)(dot - path));
+        json_t *within = enter_section(all, section, list, path, (size_t)(dot - path));
         if (is_demanded(key)) {
             char part[PATH_SIZE];
             snprintf(part, sizeof part, "%.*s", (int)(dot - name), name);
-            demand(section, part);
+            require_key(section, part);
         }
         section = within;
     }
     if (is_demanded(key))
-        demand(section, name);
-    describe(all, list, key, schema);
+        require_key(section, name);
+    describe_key(all, list, key, schema);
     /* the second row of a key comes after the first, which has both */
     if (json_object_get(json_object_get(section, "properties"), name) == NULL)
         (void)json_object_set(json_object_get(section, "properties"), name, schema);
@@ -129,7 +129,7 @@ static void add_list(const making *all, const char *list, const char *most)
 }
 
 /* Make the schema of all keys. An empty file is right if no key has to be given. */
-static void make(making *all)
+static void make_schema(making *all)
 {
     const char *program = config_key_text(all->keys, "program");
 
@@ -155,7 +155,7 @@ int config_schema(const config_words *given)
         return STATUS_FAILED;
     all.texts = config_texts_read((const char *)config_yaml);
     if (all.texts != NULL) {
-        make(&all);
+        make_schema(&all);
         status = json_dumpf(all.root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) == 0
                      ? STATUS_OK
                      : STATUS_FAILED;

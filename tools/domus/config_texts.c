@@ -59,7 +59,7 @@ static void add_piece(char text[TEXT_SIZE], const char *piece)
 }
 
 /* Returns the comment behind a value, if it is more than the mark of a live key; else "". */
-static const char *comment_behind(const char *value)
+static const char *comment_behind_value(const char *value)
 {
     const char *comment = strstr(value, " # ");
 
@@ -70,7 +70,7 @@ static const char *comment_behind(const char *value)
 
 /* Move to the path of a key that is indented so far. The keys of an element are indented once more
  * than those of a section. */
-static void move_to(reading *at, size_t indent, const char *name, size_t length)
+static void move_to_path(reading *at, size_t indent, const char *name, size_t length)
 {
     size_t depth = indent / 2 - (indent >= 4 && at->is_list ? 1 : 0);
 
@@ -89,10 +89,10 @@ static void move_to(reading *at, size_t indent, const char *name, size_t length)
 static void take_key(reading *at, size_t indent, const char *name, size_t length)
 {
     const char *value = name + length + 1;
-    const char *behind = comment_behind(value);
+    const char *behind = comment_behind_value(value);
     bool is_section = value[0] == '\0';
 
-    move_to(at, indent, name, length);
+    move_to_path(at, indent, name, length);
     if (behind[0] != '\0')
         add_piece(at->pending, behind);
     if (at->pending[0] != '\0')

@@ -22,14 +22,14 @@ enum { STATUS_FOUND = 3 }; /* there are findings */
 static domi_finding findings[DOMI_RULES_MAX];
 
 /* This is a domi_report_sink. Findings are printable ASCII already. */
-static void print(void *out, const char *text, size_t size)
+static void print_report_text(void *out, const char *text, size_t size)
 {
     (void)fwrite(text, 1, size, out);
 }
 
 static const domi_report *to_stdout(void)
 {
-    static domi_report report = {.sink = print};
+    static domi_report report = {.sink = print_report_text};
 
     report.context = stdout;
     return &report;
@@ -45,7 +45,7 @@ static bool sleep_ms(long ms)
 
 /* --- two looks -------------------------------------------------------------------------------- */
 
-static int report(const domi_look *before, const domi_look *after, bool as_json)
+static int report_findings(const domi_look *before, const domi_look *after, bool as_json)
 {
     domi_span span;
     const char *why = domi_span_init(before, after, &span);
@@ -69,7 +69,7 @@ static int report_files(char *const names[], bool as_json)
     int status = STATUS_FAILED;
 
     if (look_load(names[0], &before) && look_load(names[1], &after))
-        status = report(&before, &after, as_json);
+        status = report_findings(&before, &after, as_json);
     domi_look_fini(&before);
     domi_look_fini(&after);
     return status;
@@ -81,7 +81,7 @@ static int report_port(port *at, long ms, bool as_json)
     int status = STATUS_FAILED;
 
     if (look_take(at, ANSWER_MS, &before) && sleep_ms(ms) && look_take(at, ANSWER_MS, &after))
-        status = report(&before, &after, as_json);
+        status = report_findings(&before, &after, as_json);
     else if (say_noted_signal() == 0)
         say_error("%s", at->error);
     domi_look_fini(&before);
@@ -108,7 +108,7 @@ static void print_time(time_t when)
     (void)printf("%s ", text);
 }
 
-static const domi_finding *find(const domi_rule *rule, uint32_t count)
+static const domi_finding *find_rule(const domi_rule *rule, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (findings[i].rule == rule)
@@ -140,7 +140,7 @@ static void note_rules(struct watch *watch, uint32_t count)
     const domi_rule *rule;
 
     for (uint32_t i = 0; (rule = domi_rule_at(i)) != NULL && i < DOMI_RULES_MAX; i++) {
-        const domi_finding *finding = find(rule, count);
+        const domi_finding *finding = find_rule(rule, count);
         domi_lasting_change change = domi_lasting_note(&watch->lasting[i], finding != NULL);
         if (change == DOMI_LASTING_BEGUN) {
             watch->begun[i] = time(NULL);
@@ -162,7 +162,7 @@ static void say_lost(struct watch *watch, const char *why)
     watch->is_lost = true;
 }
 
-static void judge(struct watch *watch, const domi_look *after)
+static void judge_span(struct watch *watch, const domi_look *after)
 {
     domi_span span;
     const char *why = domi_span_init(&watch->before, after, &span);
@@ -176,7 +176,7 @@ static void judge(struct watch *watch, const domi_look *after)
     domi_span_fini(&span);
 }
 
-static void look_once(port *at, struct watch *watch)
+static void judge_next_look(port *at, struct watch *watch)
 {
     domi_look now;
 
@@ -186,7 +186,7 @@ static void look_once(port *at, struct watch *watch)
         return;
     }
     if (watch->has_before)
-        judge(watch, &now);
+        judge_span(watch, &now);
     domi_look_fini(&watch->before);
     watch->before = now;
     watch->has_before = true;
@@ -209,14 +209,14 @@ static int keep_looking(port *at, long ms)
     (void)printf("looks at %s (pid %" PRIu64 ")\n", watch.before.program, watch.before.pid);
     (void)fflush(stdout);
     while (sleep_ms(ms))
-        look_once(at, &watch);
+        judge_next_look(at, &watch);
     domi_look_fini(&watch.before);
     return STATUS_OK;
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
 
-static int run(const command *self, int argc, char **argv)
+static int run_doctor(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"seconds", required_argument, NULL, 'n'},
                                           {"watch", no_argument, NULL, 'w'},
@@ -263,5 +263,5 @@ const command command_doctor = {
         "  -w, --watch              go on until Ctrl-C, and print what begins and what ends\n"
         "  -j, --json               as one line of JSON\n" OPTIONS_HELP "\n"
         "Exit status: 0 if nothing is wrong, 3 if something is, 1 and 2 as always.\n",
-    .run = run,
+    .run = run_doctor,
 };

@@ -17,12 +17,12 @@ static part line_of(const char *text)
     return (part){text, strcspn(text, "\n")};
 }
 
-static const char *behind(part line)
+static const char *text_behind(part line)
 {
     return line.at + line.size + (line.at[line.size] == '\n');
 }
 
-static bool begins(part line, const char *with)
+static bool begins_with(part line, const char *with)
 {
     size_t size = strlen(with);
 
@@ -30,12 +30,12 @@ static bool begins(part line, const char *with)
 }
 
 /* Find a text in a line. Returns where it begins; NULL. */
-static const char *find(part line, const char *text)
+static const char *find_text(part line, const char *text)
 {
     return memmem(line.at, line.size, text, strlen(text));
 }
 
-static void copy(const char *from, const char *end, char *ret_text, size_t size)
+static void copy_text(const char *from, const char *end, char *ret_text, size_t size)
 {
     say_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
@@ -50,26 +50,26 @@ static void read_head(part line, actor *to)
     for (const char *p = id; (p = memmem(p, (size_t)(end - p), ": ", 2)) != NULL; p++)
         colon = p;
     if (space == NULL || colon == NULL || colon < space) {
-        copy(id, end, to->id, sizeof to->id);
+        copy_text(id, end, to->id, sizeof to->id);
         return;
     }
     part named = {space + 1, (size_t)(colon - space - 1)};
-    const char *name = find(named, " \"");
-    if (name == NULL && find(named, " of the grains ") != NULL)
-        name = find(named, " (");
-    copy(id, space, to->id, sizeof to->id);
-    copy(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
+    const char *name = find_text(named, " \"");
+    if (name == NULL && find_text(named, " of the grains ") != NULL)
+        name = find_text(named, " (");
+    copy_text(id, space, to->id, sizeof to->id);
+    copy_text(space + 1, name != NULL ? name : colon, to->behaviour, sizeof to->behaviour);
     if (name != NULL)
-        copy(name + 1, colon, to->name, sizeof to->name);
+        copy_text(name + 1, colon, to->name, sizeof to->name);
     part rest = {colon + 2, (size_t)(end - colon - 2)};
-    const char *comma = find(rest, ", ");
-    copy(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
+    const char *comma = find_text(rest, ", ");
+    copy_text(rest.at, comma != NULL ? comma : end, to->state, sizeof to->state);
     if (comma != NULL)
-        copy(comma + 2, end, to->marks, sizeof to->marks);
+        copy_text(comma + 2, end, to->marks, sizeof to->marks);
 }
 
 /* Add up all numbers of a line. */
-static uint64_t sum(part line)
+static uint64_t sum_numbers(part line)
 {
     uint64_t all = 0, number = 0;
 
@@ -84,7 +84,7 @@ static uint64_t sum(part line)
 /* Read a line that says what the actor waits for, since when. */
 static void read_wait(part line, actor *to)
 {
-    const char *since = find(line, ", since ");
+    const char *since = find_text(line, ", since ");
     size_t indent = 0;
 
     if (since == NULL)
@@ -95,15 +95,15 @@ static void read_wait(part line, actor *to)
     while (indent < line.size && line.at[indent] == ' ')
         indent++;
     to->since_ms = ms;
-    copy(line.at + indent, since, to->waits_for, sizeof to->waits_for);
+    copy_text(line.at + indent, since, to->waits_for, sizeof to->waits_for);
 }
 
 bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size)
 {
     part line = line_of(*at);
 
-    while (*line.at != '\0' && !begins(line, "actor "))
-        line = line_of(behind(line));
+    while (*line.at != '\0' && !begins_with(line, "actor "))
+        line = line_of(text_behind(line));
     if (*line.at == '\0') {
         *at = line.at;
         return false;
@@ -111,10 +111,11 @@ bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t 
     memset(ret_actor, 0, sizeof *ret_actor);
     *ret_text = line.at;
     read_head(line, ret_actor);
-    for (line = line_of(behind(line)); begins(line, "  "); line = line_of(behind(line))) {
-        if (begins(line, "  mail:"))
-            ret_actor->mail = sum(line);
-        else if (!begins(line, "   ") && find(line, " conversations:") != NULL)
+    for (line = line_of(text_behind(line)); begins_with(line, "  ");
+         line = line_of(text_behind(line))) {
+        if (begins_with(line, "  mail:"))
+            ret_actor->mail = sum_numbers(line);
+        else if (!begins_with(line, "   ") && find_text(line, " conversations:") != NULL)
             ret_actor->conversations = strtoull(line.at, NULL, 10);
         else
             read_wait(line, ret_actor);
@@ -126,12 +127,12 @@ bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t 
 
 const char *dump_next_stuck(const char **at, size_t *ret_size)
 {
-    for (part line = line_of(*at); *line.at != '\0'; line = line_of(behind(line))) {
-        if (!begins(line, "actor ") && !begins(line, " ") &&
-            (find(line, ": stuck: ") != NULL || find(line, ": no answer: ") != NULL ||
-             find(line, "not described") != NULL)) {
+    for (part line = line_of(*at); *line.at != '\0'; line = line_of(text_behind(line))) {
+        if (!begins_with(line, "actor ") && !begins_with(line, " ") &&
+            (find_text(line, ": stuck: ") != NULL || find_text(line, ": no answer: ") != NULL ||
+             find_text(line, "not described") != NULL)) {
             *ret_size = line.size;
-            *at = behind(line);
+            *at = text_behind(line);
             return line.at;
         }
     }
@@ -140,8 +141,9 @@ const char *dump_next_stuck(const char **at, size_t *ret_size)
 
 bool dump_is_cut(const char *text)
 {
-    for (part line = line_of(text); *line.at != '\0'; line = line_of(behind(line))) {
-        if (!begins(line, "actor ") && !begins(line, " ") && find(line, "were left out") != NULL)
+    for (part line = line_of(text); *line.at != '\0'; line = line_of(text_behind(line))) {
+        if (!begins_with(line, "actor ") && !begins_with(line, " ") &&
+            find_text(line, "were left out") != NULL)
             return true;
     }
     return false;

@@ -42,7 +42,7 @@ static int set_level(port *at, const char *level)
     return STATUS_OK;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_level(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {OPTIONS_LONG};
     static const char *const levels[] = {"off", "counters", "histograms", "spans"};
@@ -74,5 +74,5 @@ const command command_level = {
             "Prints profile.level of a program, or changes it to LEVEL until the program ends or\n"
             "reads its configuration again: off, counters, histograms or spans.\n"
             "\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_level,
 };

@@ -9,7 +9,7 @@
 
 #define ENDPOINT_WIDTH 512
 
-static int run(const command *self, int argc, char **argv)
+static int run_list(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     options all = {.self = self};
@@ -44,5 +44,5 @@ const command command_list = {
             "has one (the key observe.listen); for root, of all users.\n"
             "\n"
             "  -h, --help  this text\n",
-    .run = run,
+    .run = run_list,
 };

@@ -22,7 +22,7 @@ static void print_line(line *part)
 }
 
 /* Print whole lines, so that a character whose bytes come apart is whole. */
-static bool take(void *line_, const char *bytes, size_t size)
+static bool print_whole_lines(void *line_, const char *bytes, size_t size)
 {
     line *part = line_;
 
@@ -48,7 +48,7 @@ static int print_log(port *at, const char *level, bool is_followed)
              : level == NULL ? "?follow=1"
                              : "&follow=1");
     say_note_signals();
-    bool is_answered = port_stream(at, path, is_followed ? 0 : ANSWER_MS, take, &part);
+    bool is_answered = port_stream(at, path, is_followed ? 0 : ANSWER_MS, print_whole_lines, &part);
     print_line(&part);
     if (is_answered || say_noted_signal() != 0)
         return STATUS_OK;
@@ -72,7 +72,7 @@ static int set_level(port *at, const char *level)
     return STATUS_OK;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_log(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"level", required_argument, NULL, 'l'},
                                           {"follow", no_argument, NULL, 'f'},
@@ -117,5 +117,5 @@ const command command_log = {
         "  -l, --level LEVEL        only lines of this level and above, such as warning\n"
         "  -f, --follow             go on with lines as they come, until Ctrl-C\n"
         "      --set-level LEVEL    print nothing, but change what the program logs\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_log,
 };

@@ -99,7 +99,7 @@ static uint64_t count_stand_ins(const json_t *pairs)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void read_rest(const json_t *all, domi_look *to)
+static void read_other_members(const json_t *all, domi_look *to)
 {
     const json_t *machine = json_object_get(all, "machine");
 
@@ -123,7 +123,7 @@ static size_t count_of(const json_t *all, const char *name)
     return json_array_size(json_object_get(all, name));
 }
 
-static const char *read_all(const json_t *all, domi_look *ret_look)
+static const char *read_look(const json_t *all, domi_look *ret_look)
 {
     if (!json_is_array(json_object_get(all, "threads")))
         return "this is not the JSON of /profile?machine=1";
@@ -135,7 +135,7 @@ static const char *read_all(const json_t *all, domi_look *ret_look)
         return error == -E2BIG ? "no program has that many threads, runners or behaviours"
                                : "there is no memory";
     read_lists(all, ret_look);
-    read_rest(all, ret_look);
+    read_other_members(all, ret_look);
     return NULL;
 }
 
@@ -143,7 +143,7 @@ const char *look_read(const char *text, size_t size, domi_look *ret_look)
 {
     json_error_t error;
     json_t *all = json_loadb(text, size, 0, &error);
-    const char *why = read_all(all, ret_look);
+    const char *why = read_look(all, ret_look);
 
     json_decref(all);
     return why;

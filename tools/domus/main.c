@@ -18,7 +18,7 @@ static const command *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-static void help(FILE *out)
+static void print_help(FILE *out)
 {
     (void)fputs("usage: domus COMMAND [OPTIONS]\n"
                 "\n"
@@ -41,7 +41,7 @@ static void help(FILE *out)
 }
 
 /* Find a command. Returns it; NULL. */
-static const command *find(const char *name)
+static const command *find_command(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(commands[i]->name, name) == 0)
@@ -51,7 +51,7 @@ static const command *find(const char *name)
 }
 
 /* Returns the status, or STATUS_FAILED if what was printed could not be written. */
-static int end(int status)
+static int status_after_output(int status)
 {
     curl_global_cleanup();
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -66,23 +66,23 @@ int main(int argc, char **argv)
 
     (void)setlocale(LC_CTYPE, "");
     if (argc < 2) {
-        help(stderr);
+        print_help(stderr);
         return STATUS_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
-        const command *asked = argc > 2 ? find(argv[2]) : NULL;
+        const command *asked = argc > 2 ? find_command(argv[2]) : NULL;
         if (asked != NULL)
             (void)fputs(asked->help, stdout);
         else
-            help(stdout);
-        return end(STATUS_OK);
+            print_help(stdout);
+        return status_after_output(STATUS_OK);
     }
     if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         (void)puts("domus " DOMUS_TOOL_VERSION);
-        return end(STATUS_OK);
+        return status_after_output(STATUS_OK);
     }
-    const command *chosen = find(argv[1]);
+    const command *chosen = find_command(argv[1]);
     if (chosen == NULL) {
         say_name(argv[1], strlen(argv[1]), shown, sizeof shown);
         say_error("there is no command '%s' (domus --help)", shown);
@@ -92,5 +92,5 @@ int main(int argc, char **argv)
         say_error("libcurl does not start");
         return STATUS_FAILED;
     }
-    return end(chosen->run(chosen, argc - 1, argv + 1));
+    return status_after_output(chosen->run(chosen, argc - 1, argv + 1));
 }

@@ -119,7 +119,7 @@ static void say_several(const program *each, size_t count, const char *wanted)
 }
 
 /* Returns the one program that is meant; NULL: why there is none has been said. */
-static const program *choose(const program *each, size_t count, const char *wanted)
+static const program *choose_program(const program *each, size_t count, const char *wanted)
 {
     const program *chosen = NULL;
     char shown[128];
@@ -157,7 +157,7 @@ bool options_open(const options *all, port *ret_port)
     }
     if (endpoint == NULL) {
         size_t count = registry_read(&each);
-        const program *chosen = choose(each, count, all->program);
+        const program *chosen = choose_program(each, count, all->program);
         endpoint = chosen != NULL ? chosen->endpoint : NULL;
     }
     bool is_open = endpoint != NULL && port_open(ret_port, endpoint);

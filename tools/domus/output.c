@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void complain(const char *name)
+static void report_output_error(const char *name)
 {
     int error = errno;
     char shown[512];
@@ -40,7 +40,7 @@ bool output_begin(output *to, const char *name)
         errno = ENAMETOOLONG;
     }
     if (to->file == NULL)
-        complain(name);
+        report_output_error(name);
     return to->file != NULL;
 }
 
@@ -70,7 +70,7 @@ bool output_end(output *to, bool is_whole)
     is_written = fclose(to->file) == 0 && is_written;
     bool is_there = is_whole && is_written && (to->other[0] == '\0' || give_name(to));
     if (is_whole && !is_there)
-        complain(to->name);
+        report_output_error(to->name);
     if (!is_there && to->other[0] != '\0')
         (void)unlink(to->other);
     return is_there;

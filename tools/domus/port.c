@@ -24,7 +24,7 @@ typedef struct request {
     char refusal[REFUSAL_MAX];
 } request;
 
-static void fail(port *to, const char *why)
+static void fail_request(port *to, const char *why)
 {
     char shown[sizeof to->error / 2];
 
@@ -63,7 +63,7 @@ static bool set_endpoint(port *to, const char *endpoint)
 }
 
 /* Called some times a second; another result than 0 ends the request. */
-static int look(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;
     return say_noted_signal();
@@ -75,11 +75,11 @@ bool port_open(port *to, const char *endpoint)
     snprintf(to->endpoint, sizeof to->endpoint, "%s", endpoint);
     to->curl = curl_easy_init();
     if (to->curl == NULL) {
-        fail(to, "no memory");
+        fail_request(to, "no memory");
         return false;
     }
     if (!set_endpoint(to, endpoint)) {
-        fail(to, "must be unix:PATH or HOST:PORT");
+        fail_request(to, "must be unix:PATH or HOST:PORT");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_PROTOCOLS_STR, "http");
@@ -90,7 +90,7 @@ bool port_open(port *to, const char *endpoint)
     (void)curl_easy_setopt(to->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(to->curl, CURLOPT_USERAGENT, "domus");
     (void)curl_easy_setopt(to->curl, CURLOPT_NOPROGRESS, 0L);
-    (void)curl_easy_setopt(to->curl, CURLOPT_XFERINFOFUNCTION, look);
+    (void)curl_easy_setopt(to->curl, CURLOPT_XFERINFOFUNCTION, should_end_request);
     return true;
 }
 
@@ -103,7 +103,7 @@ void port_close(port *to)
 
 /* --- a request -------------------------------------------------------------------------------- */
 
-static size_t take(char *bytes, size_t one, size_t count, void *request_)
+static size_t take_bytes(char *bytes, size_t one, size_t count, void *request_)
 {
     request *asked = request_;
     size_t size = one * count;
@@ -130,10 +130,11 @@ static void fail_refused(port *to, const request *asked)
     snprintf(why, sizeof why, "it answered %ld%s%s", to->status, line[0] != '\0' ? ": " : "", line);
     if (to->status == 404)
         snprintf(why, sizeof why, "this program's port does not have that (404)");
-    fail(to, why);
+    fail_request(to, why);
 }
 
-static bool ask(port *to, const char *path, long ms, bool is_post, port_sink *sink, void *context)
+static bool request_path(port *to, const char *path, long ms, bool is_post, port_sink *sink,
+                         void *context)
 {
     char url[2048], reason[CURL_ERROR_SIZE] = "";
     request asked = {.to = to, .sink = sink, .context = context};
@@ -143,13 +144,13 @@ static bool ask(port *to, const char *path, long ms, bool is_post, port_sink *si
     to->error[0] = '\0';
     if (snprintf(url, sizeof url, "http://%s%s", is_unix ? "localhost" : to->endpoint, path) >=
         (int)sizeof url) {
-        fail(to, "the request is too long");
+        fail_request(to, "the request is too long");
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_URL, url);
     (void)curl_easy_setopt(to->curl, CURLOPT_TIMEOUT_MS, ms);
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, reason);
-    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, take);
+    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, take_bytes);
     (void)curl_easy_setopt(to->curl, CURLOPT_WRITEDATA, &asked);
     if (is_post)
         (void)curl_easy_setopt(to->curl, CURLOPT_POSTFIELDS, "");
@@ -164,7 +165,7 @@ static bool ask(port *to, const char *path, long ms, bool is_post, port_sink *si
     }
     if (result == CURLE_OK || asked.is_ended)
         return true;
-    fail(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
+    fail_request(to, reason[0] != '\0' ? reason : curl_easy_strerror(result));
     return false;
 }
 
@@ -176,7 +177,7 @@ typedef struct whole {
 } whole;
 
 /* Add bytes to an answer. Returns whether there is room for them. */
-static bool append(void *whole_, const char *bytes, size_t size)
+static bool append_to_answer(void *whole_, const char *bytes, size_t size)
 {
     whole *all = whole_;
     size_t wanted = all->read.size + size + 1;
@@ -202,12 +203,12 @@ static bool append(void *whole_, const char *bytes, size_t size)
 static bool ask_whole(port *to, const char *path, long ms, bool is_post, port_text *ret_text)
 {
     whole all = {0};
-    bool is_answered = ask(to, path, ms, is_post, append, &all);
+    bool is_answered = request_path(to, path, ms, is_post, append_to_answer, &all);
 
     if (is_answered && all.trouble == NULL && all.read.at == NULL)
-        (void)append(&all, "", 0); /* an empty answer is a text, too */
+        (void)append_to_answer(&all, "", 0); /* an empty answer is a text, too */
     if (is_answered && all.trouble != NULL) {
-        fail(to, all.trouble);
+        fail_request(to, all.trouble);
         is_answered = false;
     }
     if (is_answered)
@@ -224,7 +225,7 @@ bool port_get(port *to, const char *path, long ms, port_text *ret_text)
 
 bool port_stream(port *to, const char *path, long ms, port_sink *sink, void *context)
 {
-    return ask(to, path, ms, false, sink, context);
+    return request_path(to, path, ms, false, sink, context);
 }
 
 bool port_post(port *to, const char *path, port_text *ret_text)

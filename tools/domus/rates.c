@@ -6,7 +6,7 @@
 
 #define SECOND_NS 1e9
 
-static uint64_t more(uint64_t now, uint64_t before)
+static uint64_t increase_of(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
 }
@@ -23,7 +23,7 @@ double rates_seconds(const sample *before, const sample *now)
     uint64_t ns = 0;
 
     if (before != NULL)
-        ns = more(now->taken_ns, before->taken_ns);
+        ns = increase_of(now->taken_ns, before->taken_ns);
     else if (now->uptime_ns > 0)
         ns = now->uptime_ns;
     else if (now->thread_count > 0)
@@ -35,7 +35,7 @@ static void set_rates(const uint64_t *before, const uint64_t *now, double second
                       uint64_t *ret_counts, double *ret_rates)
 {
     for (int i = 0; i < COUNTERS; i++) {
-        ret_counts[i] = more(now[i], before[i]);
+        ret_counts[i] = increase_of(now[i], before[i]);
         ret_rates[i] = (double)ret_counts[i] / seconds;
     }
 }
@@ -51,7 +51,7 @@ void rates_of_thread(const sample *before, const sample *now, uint32_t thread,
 
     memset(ret_rates, 0, sizeof *ret_rates);
     for (int i = 0; i < PHASES; i++) {
-        ret_rates->shares[i] = (double)more(to->phase_ns[i], from->phase_ns[i]);
+        ret_rates->shares[i] = (double)increase_of(to->phase_ns[i], from->phase_ns[i]);
         sum += ret_rates->shares[i];
     }
     for (int i = 0; i < PHASES && sum > 0; i++)
@@ -93,9 +93,9 @@ void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
     const runner_sample *to = &now->runners[runner], *from = same_runner(before, now, runner);
 
     memset(ret_rates, 0, sizeof *ret_rates);
-    ret_rates->run = (double)more(to->run_ns, from->run_ns);
-    ret_rates->search = (double)more(to->search_ns, from->search_ns);
-    ret_rates->park = (double)more(to->park_ns, from->park_ns);
+    ret_rates->run = (double)increase_of(to->run_ns, from->run_ns);
+    ret_rates->search = (double)increase_of(to->search_ns, from->search_ns);
+    ret_rates->park = (double)increase_of(to->park_ns, from->park_ns);
     double sum = ret_rates->run + ret_rates->search + ret_rates->park;
     if (sum > 0) {
         ret_rates->run /= sum;
@@ -133,14 +133,14 @@ void rates_of_behaviour(const sample *before, const sample *now, uint32_t behavi
 {
     const behaviour_sample *to = &now->behaviours[behaviour], *from = same_behaviour(before, to);
     double seconds = rates_seconds(before, now);
-    uint64_t waits = more(to->waits, from->waits);
+    uint64_t waits = increase_of(to->waits, from->waits);
 
     *ret_rates = (behaviour_rates){
-        .share = (double)more(to->run_ns, from->run_ns) / SECOND_NS / seconds,
-        .runs = (double)more(to->runs, from->runs) / seconds,
-        .messages = (double)more(to->messages, from->messages) / seconds,
-        .failures = (double)more(to->failures, from->failures) / seconds,
-        .wait_ns = waits > 0 ? (double)more(to->wait_ns, from->wait_ns) / (double)waits : 0,
+        .share = (double)increase_of(to->run_ns, from->run_ns) / SECOND_NS / seconds,
+        .runs = (double)increase_of(to->runs, from->runs) / seconds,
+        .messages = (double)increase_of(to->messages, from->messages) / seconds,
+        .failures = (double)increase_of(to->failures, from->failures) / seconds,
+        .wait_ns = waits > 0 ? (double)increase_of(to->wait_ns, from->wait_ns) / (double)waits : 0,
         .alive = to->alive,
         .bytes = to->bytes,
         .failed = to->failures,

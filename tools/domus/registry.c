@@ -37,7 +37,7 @@ static int digit_of(char c)
 }
 
 /* Undo the escapes of a text. Returns its length; -1 if it does not fit, or holds a zero. */
-static int unescape(const char *text, size_t length, char *ret_text, size_t size)
+static int unescape_text(const char *text, size_t length, char *ret_text, size_t size)
 {
     size_t used = 0;
 
@@ -74,7 +74,7 @@ static int read_text(const char *text, const char *word, char *ret_text, size_t 
 {
     const char *at = find_line(text, word);
 
-    return at != NULL ? unescape(at, strcspn(at, "\n"), ret_text, size) : -1;
+    return at != NULL ? unescape_text(at, strcspn(at, "\n"), ret_text, size) : -1;
 }
 
 /* Read a file in a directory as text. Returns whether that is possible. */
@@ -214,7 +214,7 @@ static void take_others(found *all, const char *pattern, size_t digits)
     globfree(&paths);
 }
 
-static int compare(const void *one_, const void *other_)
+static int compare_entries(const void *one_, const void *other_)
 {
     const program *one = one_, *other = other_;
 
@@ -251,6 +251,6 @@ size_t registry_read(program **ret_programs)
         take_directory(&all, named, geteuid());
     else
         take_usual(&all);
-    qsort(all.each, all.count, sizeof *all.each, compare);
+    qsort(all.each, all.count, sizeof *all.each, compare_entries);
     return all.count;
 }

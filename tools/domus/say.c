@@ -86,14 +86,14 @@ void say_text(FILE *out, const char *text, size_t size)
     }
 }
 
-static void note(int number)
+static void note_signal(int number)
 {
     noted = number;
 }
 
 void say_note_signals(void)
 {
-    struct sigaction action = {.sa_handler = note};
+    struct sigaction action = {.sa_handler = note_signal};
 
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);

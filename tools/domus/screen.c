@@ -69,7 +69,7 @@ static void print_letters(const char *text)
 }
 
 /* Print a line, cut at the width of the window. */
-static void print_at(int y, int x, int width, attr_t attributes, const char *text)
+static void print_line_at(int y, int x, int width, attr_t attributes, const char *text)
 {
     if (width <= 0)
         return;
@@ -148,8 +148,8 @@ static void draw_columns(const view *shown, int y, int width)
         const char *name = view_column((column)i, &wide);
         bool is_last = i + 1 == COLUMNS_;
         snprintf(text, sizeof text, "%*s", wide, name);
-        print_at(y, is_last ? x + 2 : x, width - x - (is_last ? 2 : 0),
-                 (column)i == shown->sort ? A_REVERSE | A_BOLD : A_REVERSE, text);
+        print_line_at(y, is_last ? x + 2 : x, width - x - (is_last ? 2 : 0),
+                      (column)i == shown->sort ? A_REVERSE | A_BOLD : A_REVERSE, text);
         x += wide;
     }
 }
@@ -167,11 +167,12 @@ static void draw_rows(screen *on, int y, int height, int width)
     if (on->page > 0 && on->selected >= on->first + (uint32_t)on->page)
         on->first = on->selected - (uint32_t)on->page + 1;
     if (shown->now.behaviour_count == 0 && on->page > 0)
-        print_at(y, 0, width, A_DIM, "this program does not count by behaviours");
+        print_line_at(y, 0, width, A_DIM, "this program does not count by behaviours");
     for (int i = 0; i < on->page && on->first + (uint32_t)i < shown->row_count; i++) {
         uint32_t which = on->first + (uint32_t)i;
         view_row(&shown->rows[which], line, sizeof line);
-        print_at(y + i, 0, width, which == on->selected ? A_BOLD | A_UNDERLINE : A_NORMAL, line);
+        print_line_at(y + i, 0, width, which == on->selected ? A_BOLD | A_UNDERLINE : A_NORMAL,
+                      line);
     }
 }
 
@@ -196,7 +197,7 @@ static void draw_help(int height, int width)
     };
 
     for (int i = 0; i < (int)(sizeof lines / sizeof lines[0]) && i < height; i++)
-        print_at(i, 0, width, i == 0 ? A_BOLD : A_NORMAL, lines[i]);
+        print_line_at(i, 0, width, i == 0 ? A_BOLD : A_NORMAL, lines[i]);
 }
 
 static void draw_foot(const screen *on, int y, int width)
@@ -207,10 +208,10 @@ static void draw_foot(const screen *on, int y, int width)
         snprintf(line, sizeof line, "/%s%s", on->shown->filter, on->is_typing ? "_" : "");
     else
         snprintf(line, sizeof line, "h help  space freeze  F6 sort  / filter  q quit");
-    print_at(y, 0, width, A_REVERSE, line);
+    print_line_at(y, 0, width, A_REVERSE, line);
 }
 
-static void draw(screen *on)
+static void draw_screen(screen *on)
 {
     int height, width, y = 0;
     char line[LINE_SIZE];
@@ -218,20 +219,21 @@ static void draw(screen *on)
     getmaxyx(stdscr, height, width);
     (void)erase();
     if (height < HEIGHT_MIN || width < WIDTH_MIN) {
-        print_at(0, 0, width, A_NORMAL, "too small");
+        print_line_at(0, 0, width, A_NORMAL, "too small");
     } else if (on->is_help) {
         draw_help(height, width);
     } else {
         view_head(on->shown, line, sizeof line);
-        print_at(y++, 0, width, A_BOLD, line);
+        print_line_at(y++, 0, width, A_BOLD, line);
         if (on->shown->trouble[0] != '\0') {
             snprintf(line, sizeof line, "GONE: %.480s", on->shown->trouble);
-            print_at(y++, 0, width, A_REVERSE, line);
+            print_line_at(y++, 0, width, A_REVERSE, line);
         } else {
             view_totals(on->shown, line, sizeof line);
             if (on->is_frozen)
-                print_at(y, 0, width, A_REVERSE, "FROZEN");
-            print_at(y++, on->is_frozen ? 7 : 0, width - (on->is_frozen ? 7 : 0), A_NORMAL, line);
+                print_line_at(y, 0, width, A_REVERSE, "FROZEN");
+            print_line_at(y++, on->is_frozen ? 7 : 0, width - (on->is_frozen ? 7 : 0), A_NORMAL,
+                          line);
         }
         if (height > 8 && on->meters == METERS_ALL)
             print_legend(y++, width);
@@ -246,7 +248,7 @@ static void draw(screen *on)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void type(screen *on, int key)
+static void type_into_filter(screen *on, int key)
 {
     char *filter = on->shown->filter;
     size_t length = strlen(filter);
@@ -266,14 +268,14 @@ static void type(screen *on, int key)
     view_arrange(on->shown);
 }
 
-static void sort(screen *on, int which)
+static void sort_by_column(screen *on, int which)
 {
     on->shown->sort = (column)((which + COLUMNS_) % COLUMNS_);
     view_arrange(on->shown);
 }
 
 /* Move the selection, within the rows. */
-static void move_by(screen *on, long rows)
+static void move_selection_by(screen *on, long rows)
 {
     long to = (long)on->selected + rows, last = (long)on->shown->row_count - 1;
 
@@ -283,20 +285,20 @@ static void move_by(screen *on, long rows)
 static void move_selection(screen *on, int key)
 {
     if (key == KEY_UP)
-        move_by(on, -1);
+        move_selection_by(on, -1);
     else if (key == KEY_DOWN)
-        move_by(on, 1);
+        move_selection_by(on, 1);
     else if (key == KEY_PPAGE)
-        move_by(on, -on->page);
+        move_selection_by(on, -on->page);
     else if (key == KEY_NPAGE)
-        move_by(on, on->page);
+        move_selection_by(on, on->page);
     else if (key == KEY_HOME)
         on->selected = 0;
     else if (key == KEY_END)
-        move_by(on, (long)on->shown->row_count);
+        move_selection_by(on, (long)on->shown->row_count);
 }
 
-static void press(screen *on, int key)
+static void handle_key(screen *on, int key)
 {
     static const struct {
         int key;
@@ -307,23 +309,23 @@ static void press(screen *on, int key)
 
     for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
         if (key == sorts[i].key)
-            sort(on, (int)sorts[i].by);
+            sort_by_column(on, (int)sorts[i].by);
     }
     if (key == 'q' || key == KEY_F(10)) {
         on->is_ended = true;
     } else if (key == ' ') {
         on->is_frozen = !on->is_frozen;
     } else if (key == '>' || key == KEY_F(6)) {
-        sort(on, (int)on->shown->sort + 1);
+        sort_by_column(on, (int)on->shown->sort + 1);
     } else if (key == '<') {
-        sort(on, (int)on->shown->sort - 1);
+        sort_by_column(on, (int)on->shown->sort - 1);
     } else if (key == 'I') {
         on->shown->is_reversed = !on->shown->is_reversed;
         view_arrange(on->shown);
     } else if (key == '/' || key == KEY_F(4)) {
         on->is_typing = true;
     } else if (key == 27) {
-        type(on, key);
+        type_into_filter(on, key);
     } else if (key == 't') {
         on->meters = (on->meters + 1) % METERS_WAYS;
     } else if (key == 'h' || key == '?' || key == KEY_F(1)) {
@@ -342,16 +344,16 @@ static void take_keys(screen *on)
         if (on->is_help)
             on->is_help = false;
         else if (on->is_typing)
-            type(on, key);
+            type_into_filter(on, key);
         else
-            press(on, key);
+            handle_key(on, key);
     }
 }
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
 /* Wait for a key, a resize or a signal, up to `until_ns`. Returns whether the terminal is there. */
-static bool await(uint64_t until_ns)
+static bool await_event(uint64_t until_ns)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     uint64_t now_ns = sample_now_ns();
@@ -362,7 +364,7 @@ static bool await(uint64_t until_ns)
     return (keys.revents & (POLLHUP | POLLERR | POLLNVAL)) == 0;
 }
 
-static void loop(screen *on, port *from, long interval_ms, long count)
+static void run_screen(screen *on, port *from, long interval_ms, long count)
 {
     uint64_t next_ns = sample_now_ns();
     long taken = 0;
@@ -378,10 +380,10 @@ static void loop(screen *on, port *from, long interval_ms, long count)
             next_ns =
                 now_ns + (uint64_t)(taken == 1 && interval_ms > 250 ? 250 : interval_ms) * NS_OF_MS;
         }
-        draw(on);
+        draw_screen(on);
         if (count > 0 && taken > count)
             break;
-        on->is_ended = !await(next_ns);
+        on->is_ended = !await_event(next_ns);
         take_keys(on);
     }
 }
@@ -408,7 +410,7 @@ int screen_run(view *shown, port *from, long interval_ms, long count)
     (void)nodelay(stdscr, TRUE);
     (void)curs_set(0);
     start_colors();
-    loop(&on, from, interval_ms, count);
+    run_screen(&on, from, interval_ms, count);
     (void)endwin();
     delscreen(terminal);
     return STATUS_OK;

@@ -83,7 +83,7 @@ static void print_table(const sample *before, const sample *now)
 /* --- JSON ------------------------------------------------------------------------------------- */
 
 /* Round such that a line stays short. */
-static json_t *real(double value)
+static json_t *make_short_real(double value)
 {
     return json_real(round(value * 1e6) / 1e6);
 }
@@ -94,7 +94,7 @@ static void add_rates(json_t *to, const double *rates, const uint64_t *counts)
 
     for (size_t i = 0; i < SHOWN; i++) {
         snprintf(name, sizeof name, "%s_per_second", counter_names[shown[i]]);
-        (void)json_object_set_new(to, name, real(rates[shown[i]]));
+        (void)json_object_set_new(to, name, make_short_real(rates[shown[i]]));
     }
     (void)json_object_set_new(to, "stalls", json_integer((json_int_t)counts[COUNTER_STALLS]));
 }
@@ -109,7 +109,8 @@ static json_t *json_threads(const sample *before, const sample *now)
         rates_of_thread(before, now, i, &one);
         (void)json_object_set_new(thread, "thread", json_integer(i));
         for (int phase = 0; phase < PHASES; phase++)
-            (void)json_object_set_new(shares, phase_names[phase], real(one.shares[phase]));
+            (void)json_object_set_new(shares, phase_names[phase],
+                                      make_short_real(one.shares[phase]));
         (void)json_object_set_new(thread, "shares", shares);
         add_rates(thread, one.rates, one.counts);
         (void)json_array_append_new(list, thread);
@@ -126,8 +127,8 @@ static json_t *json_runners(const sample *before, const sample *now)
         rates_of_runner(before, now, i, &one);
         json_t *runner =
             json_pack("{s:s, s:I, s:{s:o, s:o, s:o}}", "pool", now->runners[i].pool, "runner",
-                      (json_int_t)now->runners[i].runner, "shares", "run", real(one.run), "search",
-                      real(one.search), "park", real(one.park));
+                      (json_int_t)now->runners[i].runner, "shares", "run", make_short_real(one.run),
+                      "search", make_short_real(one.search), "park", make_short_real(one.park));
         add_rates(runner, one.rates, one.counts);
         (void)json_array_append_new(list, runner);
     }
@@ -137,9 +138,10 @@ static json_t *json_runners(const sample *before, const sample *now)
 /* Returns whether there was memory for the line. */
 static bool print_json(const sample *before, const sample *now)
 {
-    json_t *line = json_pack("{s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)now->pid, "program",
-                             now->program, "seconds", real(rates_seconds(before, now)), "threads",
-                             json_threads(before, now), "runners", json_runners(before, now));
+    json_t *line =
+        json_pack("{s:I, s:s, s:o, s:o, s:o}", "pid", (json_int_t)now->pid, "program", now->program,
+                  "seconds", make_short_real(rates_seconds(before, now)), "threads",
+                  json_threads(before, now), "runners", json_runners(before, now));
     bool is_printed =
         line != NULL && json_dumpf(line, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0;
 
@@ -157,7 +159,7 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-static bool print(const sample *before, const sample *now, bool is_json)
+static bool print_interval(const sample *before, const sample *now, bool is_json)
 {
     bool is_printed = true;
 
@@ -169,7 +171,7 @@ static bool print(const sample *before, const sample *now, bool is_json)
 }
 
 /* Print `count` times (0: without an end) what happened in an interval. */
-static int watch(port *at, long interval_ms, long count, bool is_json)
+static int print_intervals(port *at, long interval_ms, long count, bool is_json)
 {
     sample before, now;
     int status = STATUS_OK;
@@ -187,7 +189,7 @@ static int watch(port *at, long interval_ms, long count, bool is_json)
         }
         if (i > 0 && !is_json)
             (void)putchar('\n');
-        if (!print(rates_go_on(&before, &now) ? &before : NULL, &now, is_json))
+        if (!print_interval(rates_go_on(&before, &now) ? &before : NULL, &now, is_json))
             status = STATUS_FAILED;
         sample_free(&before);
         before = now;
@@ -196,7 +198,7 @@ static int watch(port *at, long interval_ms, long count, bool is_json)
     return status;
 }
 
-static int print_once(port *at, bool is_json)
+static int print_totals(port *at, bool is_json)
 {
     sample now;
 
@@ -204,12 +206,12 @@ static int print_once(port *at, bool is_json)
         say_error("%s", at->error);
         return STATUS_FAILED;
     }
-    bool is_printed = print(NULL, &now, is_json);
+    bool is_printed = print_interval(NULL, &now, is_json);
     sample_free(&now);
     return is_printed ? STATUS_OK : STATUS_FAILED;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_stat(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"json", no_argument, NULL, 'j'}, OPTIONS_LONG};
     options all = {.self = self};
@@ -229,8 +231,8 @@ static int run(const command *self, int argc, char **argv)
     if (argc - optind > 1 && !options_number(&all, argv[optind + 1], 1, COUNT_MAX, &count))
         return STATUS_USAGE;
     if (options_open(&all, &at))
-        status =
-            interval_ms > 0 ? watch(&at, interval_ms, count, is_json) : print_once(&at, is_json);
+        status = interval_ms > 0 ? print_intervals(&at, interval_ms, count, is_json)
+                                 : print_totals(&at, is_json);
     port_close(&at);
     return status;
 }
@@ -247,5 +249,5 @@ const command command_stat = {
             "\n"
             "  -j, --json               a line of JSON for each interval; shares are "
             "0..1\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_stat,
 };

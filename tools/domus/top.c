@@ -57,7 +57,7 @@ static void sleep_ms(long ms)
 }
 
 /* Print what happens in each interval. */
-static int print_all(view *shown, port *from, long interval_ms, long count)
+static int print_intervals(view *shown, port *from, long interval_ms, long count)
 {
     if (!view_update(shown, from, ANSWER_MS)) {
         say_error("%s", shown->trouble);
@@ -97,7 +97,7 @@ static bool read_column(const char *text, column *ret_column)
     return false;
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_top(const command *self, int argc, char **argv)
 {
     static const struct option longs[] = {{"batch", no_argument, NULL, 'b'},
                                           {"delay", required_argument, NULL, 'd'},
@@ -128,7 +128,7 @@ static int run(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
     if (options_open(&all, &at))
-        status = is_plain ? print_all(&shown, &at, interval_ms, count)
+        status = is_plain ? print_intervals(&shown, &at, interval_ms, count)
                           : screen_run(&shown, &at, interval_ms, count);
     view_fini(&shown);
     port_close(&at);
@@ -152,5 +152,5 @@ const command command_top = {
             "  -o, --sort COLUMN        sort by time, runs, messages, wait, failures, alive,\n"
             "                           bytes or name\n"
             "      --filter TEXT        only behaviours whose name has this part\n" OPTIONS_HELP,
-    .run = run,
+    .run = run_top,
 };

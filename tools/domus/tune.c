@@ -167,7 +167,7 @@ static int say_stopped(tuning *all)
 
 /* Run today's configuration once, to see that both commands work. Its figures are not counted:
  * nothing was warm. */
-static bool check(tuning *all)
+static bool check_commands(tuning *all)
 {
     tune_point today = {{0}};
 
@@ -179,7 +179,7 @@ static bool check(tuning *all)
 }
 
 /* Do all runs. Returns whether none was stopped. */
-static bool run_all(tuning *all)
+static bool do_all_runs(tuning *all)
 {
     tune_point point;
 
@@ -269,7 +269,7 @@ static void drop_files(tuning *all)
 }
 
 /* Print the report. Returns the status of the command. */
-static int report(tuning *all)
+static int print_report(tuning *all)
 {
     char **words = words_of(all->request);
     tune_verdict verdict = all->search.verdict;
@@ -286,13 +286,13 @@ static int report(tuning *all)
                                                                              : STATUS_FAILED;
 }
 
-static int tune(tuning *all)
+static int tune_service(tuning *all)
 {
     tune_search_begin(&all->search, &all->request->plan);
     int status = STATUS_FAILED;
-    if (!check(all))
+    if (!check_commands(all))
         return status;
-    status = run_all(all) ? report(all) : say_stopped(all);
+    status = do_all_runs(all) ? print_report(all) : say_stopped(all);
     if (!write_file(all, &all->json, tune_report_json))
         status = STATUS_FAILED;
     return status;
@@ -318,7 +318,7 @@ static void print_plan(const tune_request *request)
                  (double)(plan->runs_max + 1) * longest / 3600);
 }
 
-static int run(const command *self, int argc, char **argv)
+static int run_tune(const command *self, int argc, char **argv)
 {
     static tune_request request;
     tuning *all = calloc(1, sizeof *all);
@@ -345,7 +345,7 @@ static int run(const command *self, int argc, char **argv)
     say_note_signals();
     tune_process_prepare();
     tune_progress_begin(&all->progress);
-    status = begin_files(all) ? tune(all) : STATUS_FAILED;
+    status = begin_files(all) ? tune_service(all) : STATUS_FAILED;
     drop_files(all);
 
 free_records:
@@ -391,5 +391,5 @@ const command command_tune = {
         "      --json FILE          write all runs as JSON\n"
         "      --dry-run            only print what would be tried\n"
         "  -h, --help               this text\n",
-    .run = run,
+    .run = run_tune,
 };

@@ -118,7 +118,7 @@ static double value_of(const row *one, column which)
 static column sort_by;
 static bool sort_reversed;
 
-static int compare(const void *one_, const void *other_)
+static int compare_rows(const void *one_, const void *other_)
 {
     const row *one = one_, *other = other_;
     double a = value_of(one, sort_by), b = value_of(other, sort_by);
@@ -151,13 +151,13 @@ void view_arrange(view *shown)
     }
     sort_by = shown->sort;
     sort_reversed = shown->is_reversed;
-    qsort(rows, shown->row_count, sizeof *rows, compare);
+    qsort(rows, shown->row_count, sizeof *rows, compare_rows);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
 /* Write a number such that it is short: 999, 12.3k, 4.5M. */
-static void shorten(double value, char *ret_text, size_t size)
+static void write_short_number(double value, char *ret_text, size_t size)
 {
     static const char units[] = " kMGTPE";
     int unit = 0;
@@ -196,7 +196,7 @@ void view_head(const view *shown, char *ret_line, size_t size)
         snprintf(pid, sizeof pid, " (pid %lld)", (long long)now->pid);
     if (now->uptime_ns != 0)
         snprintf(up, sizeof up, ", up %llu:%02llu:%02llu", s / 3600, s / 60 % 60, s % 60);
-    shorten((double)now->used_bytes, memory, sizeof memory);
+    write_short_number((double)now->used_bytes, memory, sizeof memory);
     snprintf(ret_line, size, "domus top: %s%s%s, %u threads, %sB of memory%s%s",
              now->program[0] != '\0' ? now->program : "a program", pid, up, now->thread_count,
              memory, now->level[0] != '\0' ? ", level " : "", now->level);
@@ -208,12 +208,12 @@ void view_totals(const view *shown, char *ret_line, size_t size)
     thread_rates all;
 
     rates_of_all(before_of(shown), &shown->now, &all);
-    shorten(all.rates[COUNTER_RUNS], runs, sizeof runs);
-    shorten(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
-    shorten(all.rates[COUNTER_READS], reads, sizeof reads);
-    shorten(all.rates[COUNTER_RECEIVED], in, sizeof in);
-    shorten(all.rates[COUNTER_SENT], out, sizeof out);
-    shorten(all.rates[COUNTER_FAILURES], fails, sizeof fails);
+    write_short_number(all.rates[COUNTER_RUNS], runs, sizeof runs);
+    write_short_number(all.rates[COUNTER_MESSAGES], messages, sizeof messages);
+    write_short_number(all.rates[COUNTER_READS], reads, sizeof reads);
+    write_short_number(all.rates[COUNTER_RECEIVED], in, sizeof in);
+    write_short_number(all.rates[COUNTER_SENT], out, sizeof out);
+    write_short_number(all.rates[COUNTER_FAILURES], fails, sizeof fails);
     double busy = shown->now.thread_count > 0 ? 1 - all.shares[PHASE_SLEEP] : 0;
     snprintf(
         ret_line, size,
@@ -227,10 +227,10 @@ void view_rates(const meter *one, char *ret_line, size_t size)
 {
     char runs[16], messages[16], steals[16], parks[16];
 
-    shorten(one->rates[COUNTER_RUNS], runs, sizeof runs);
-    shorten(one->rates[COUNTER_MESSAGES], messages, sizeof messages);
-    shorten(one->rates[COUNTER_STEALS], steals, sizeof steals);
-    shorten(one->rates[COUNTER_PARKS], parks, sizeof parks);
+    write_short_number(one->rates[COUNTER_RUNS], runs, sizeof runs);
+    write_short_number(one->rates[COUNTER_MESSAGES], messages, sizeof messages);
+    write_short_number(one->rates[COUNTER_STEALS], steals, sizeof steals);
+    write_short_number(one->rates[COUNTER_PARKS], parks, sizeof parks);
     snprintf(ret_line, size, "%5.1f%% %5s runs %5s msgs %5s steals %5s parks %3llu stalls",
              one->busy * 100, runs, messages, steals, parks, (unsigned long long)one->stalls);
 }
@@ -256,12 +256,12 @@ void view_row(const row *one, char *ret_line, size_t size)
     char runs[16], messages[16], wait[16], fails[16], alive[16], bytes[16];
     const char *pool = one->who->pool;
 
-    shorten(one->rates.runs, runs, sizeof runs);
-    shorten(one->rates.messages, messages, sizeof messages);
+    write_short_number(one->rates.runs, runs, sizeof runs);
+    write_short_number(one->rates.messages, messages, sizeof messages);
     shorten_time(one->rates.wait_ns, wait, sizeof wait);
-    shorten((double)one->rates.failed, fails, sizeof fails);
-    shorten((double)one->rates.alive, alive, sizeof alive);
-    shorten((double)one->rates.bytes, bytes, sizeof bytes);
+    write_short_number((double)one->rates.failed, fails, sizeof fails);
+    write_short_number((double)one->rates.alive, alive, sizeof alive);
+    write_short_number((double)one->rates.bytes, bytes, sizeof bytes);
     snprintf(ret_line, size, "%7.1f %7s %7s %7s %7s %7s %7s  %s%s%s%s", one->rates.share * 100,
              runs, messages, wait, fails, alive, bytes, one->who->name, pool[0] != '\0' ? " (" : "",
              pool, pool[0] != '\0' ? ")" : "");

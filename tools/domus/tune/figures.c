@@ -90,7 +90,7 @@ void tune_value_show(const char *name, double value, char *ret_text, size_t size
 
 /* --- the set of figures ----------------------------------------------------------------------- */
 
-static tune_figure *find(tune_figures *figures, const char *name)
+static tune_figure *find_figure(tune_figures *figures, const char *name)
 {
     for (size_t i = 0; i < figures->count; i++) {
         if (strcmp(figures->each[i].name, name) == 0)
@@ -101,12 +101,12 @@ static tune_figure *find(tune_figures *figures, const char *name)
 
 const tune_figure *tune_figures_find(const tune_figures *figures, const char *name)
 {
-    return find((tune_figures *)(uintptr_t)figures, name);
+    return find_figure((tune_figures *)(uintptr_t)figures, name);
 }
 
 bool tune_figures_set(tune_figures *figures, const char *name, double value)
 {
-    tune_figure *figure = find(figures, name);
+    tune_figure *figure = find_figure(figures, name);
 
     if (figure == NULL) {
         if (figures->count == TUNE_FIGURES_MAX)
@@ -124,7 +124,7 @@ static void set_known(tune_figures *figures, const char *name, double value)
 {
     bool adds_up = name[0] == '+' || strcmp(name, "errors") == 0;
     name += name[0] == '+';
-    const tune_figure *before = find(figures, name);
+    const tune_figure *before = find_figure(figures, name);
 
     if (adds_up && before != NULL)
         value += before->value;
@@ -185,7 +185,7 @@ static bool read_time(const char **at, double *ret_seconds)
 }
 
 /* Returns whether a line has the form of a pattern. `ret_values` gets its values. */
-static bool matches(const char *line, const char *text, double *ret_values)
+static bool matches_pattern(const char *line, const char *text, double *ret_values)
 {
     size_t count = 0;
 
@@ -215,7 +215,7 @@ static bool take_known(tune_figures *figures, const char *line)
 
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
         char names[64], *rest = names, *name;
-        if (!matches(line, patterns[i].text, values))
+        if (!matches_pattern(line, patterns[i].text, values))
             continue;
         snprintf(names, sizeof names, "%s", patterns[i].names);
         for (size_t j = 0; (name = strsep(&rest, " ")) != NULL; j++) {
@@ -285,7 +285,7 @@ static void take_row(tune_figures *figures, table *to, char *const *columns, siz
         if (to->place[i] < 0 || (size_t)to->place[i] >= count ||
             !tune_value_read(columns[to->place[i]], &value))
             continue;
-        const tune_figure *before = find(figures, known[i].name);
+        const tune_figure *before = find_figure(figures, known[i].name);
         if (i == 0) {
             to->seconds += value > 0 ? 1 / value : INFINITY;
             value = (double)++to->rows / to->seconds;
@@ -340,7 +340,7 @@ static bool take_own(tune_figures *figures, const char *line)
         return true; /* more than three words */
     double factor = factor_of(at, strlen(at));
     snprintf(name, sizeof name, "%.*s", (int)length, line);
-    if (find(figures, name) != NULL) {
+    if (find_figure(figures, name) != NULL) {
         snprintf(figures->error, sizeof figures->error, "'%s' stands in its output twice", name);
         return false;
     }

@@ -31,7 +31,7 @@ static const struct row {
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-static bool refuse(tune_keys *keys, const char *what, const char *name)
+static bool refuse_key(tune_keys *keys, const char *what, const char *name)
 {
     snprintf(keys->error, sizeof keys->error, "'%.120s' %s", name, what);
     return false;
@@ -129,9 +129,9 @@ static bool add_values(tune_keys *keys, tune_key *key, const char *values)
     for (const char *at = values;; at++) {
         size_t length = strcspn(at, ",");
         if (!is_value(at, length) || has_value(key, at, length))
-            return refuse(keys, "has a value that is empty, too long or there twice", values);
+            return refuse_key(keys, "has a value that is empty, too long or there twice", values);
         if (key->count == TUNE_VALUES_MAX)
-            return refuse(keys, "has more than 16 values", key->path);
+            return refuse_key(keys, "has more than 16 values", key->path);
         snprintf(key->values[key->count++], TUNE_VALUE_SIZE, "%.*s", (int)length, at);
         at += length;
         if (*at == '\0')
@@ -144,7 +144,7 @@ static bool add_key(tune_keys *keys, const char *path, const char *values)
     tune_key *key = make_key(keys, path);
 
     return key != NULL ? add_values(keys, key, values)
-                       : refuse(keys, "is one key more than 16", path);
+                       : refuse_key(keys, "is one key more than 16", path);
 }
 
 /* --- the functions of the header -------------------------------------------------------------- */
@@ -155,15 +155,15 @@ static bool add_name(tune_keys *keys, const char *name)
     const struct row *row = find_row(name, &found);
 
     if (!is_path(name))
-        return refuse(keys, "is no key", name);
+        return refuse_key(keys, "is no key", name);
     if (row == NULL)
-        return refuse(keys,
-                      found == 0 ? "is no key with values of its own: name them by --values"
-                                 : "is the end of several keys",
-                      name);
+        return refuse_key(keys,
+                          found == 0 ? "is no key with values of its own: name them by --values"
+                                     : "is the end of several keys",
+                          name);
     const char *path = strchr(row->path, '*') != NULL ? name : row->path;
     if (find_key(keys, path) != NULL)
-        return refuse(keys, "is there twice", path);
+        return refuse_key(keys, "is there twice", path);
     return add_key(keys, path, row->values);
 }
 
@@ -175,7 +175,7 @@ bool tune_keys_add(tune_keys *keys, const char *names)
         size_t length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         if (length >= sizeof name)
-            return refuse(keys, "is no key", name);
+            return refuse_key(keys, "is no key", name);
         if (!add_name(keys, name))
             return false;
         at += length;
@@ -191,10 +191,10 @@ bool tune_keys_set(tune_keys *keys, const char *text)
 
     snprintf(name, sizeof name, "%.*s", (int)length, text);
     if (text[length] == '\0' || length >= sizeof name || !is_path(name))
-        return refuse(keys, "is not KEY=VALUE,VALUE", text);
+        return refuse_key(keys, "is not KEY=VALUE,VALUE", text);
     const struct row *row = find_row(name, &found);
     if (found > 1)
-        return refuse(keys, "is the end of several keys", name);
+        return refuse_key(keys, "is the end of several keys", name);
     const char *path = row != NULL && strchr(row->path, '*') == NULL ? row->path : name;
     return add_key(keys, path, text + length + 1);
 }
@@ -231,7 +231,7 @@ void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_te
 /* --- YAML ------------------------------------------------------------------------------------- */
 
 /* Take a path apart. Returns its parts. */
-static size_t split(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
+static size_t split_path(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
 {
     size_t count = 0;
     char *rest = ret_copy;
@@ -294,7 +294,7 @@ static void print_group(const tune_keys *keys, const tune_point *point, size_t f
 
     /* The next key is the one that has most parts in common with the last one. */
     for (size_t next = first, same = 0; next < keys->count; now = 1 - now) {
-        counts[now] = split(keys->each[next].path, copies[now], parts[now]);
+        counts[now] = split_path(keys->each[next].path, copies[now], parts[now]);
         print_key(parts[now], counts[now], same, keys->each[next].values[point->choice[next] - 1],
                   out);
         *done |= 1u << next;
@@ -303,7 +303,7 @@ static void print_group(const tune_keys *keys, const tune_point *point, size_t f
             if (!is_in_yaml(keys, point, i) || (*done & 1u << i) != 0)
                 continue;
             size_t alike = 0;
-            counts[1 - now] = split(keys->each[i].path, copies[1 - now], parts[1 - now]);
+            counts[1 - now] = split_path(keys->each[i].path, copies[1 - now], parts[1 - now]);
             while (alike < counts[now] && alike < counts[1 - now] &&
                    strcmp(parts[now][alike], parts[1 - now][alike]) == 0)
                 alike++;

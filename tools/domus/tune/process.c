@@ -116,7 +116,7 @@ void tune_process_prepare(void)
 /* --- its beginning ---------------------------------------------------------------------------- */
 
 /* The part of tune_process_begin() in the new process. */
-static _Noreturn void become(const char *script, char *const *words, const int *pipes)
+static _Noreturn void become_command(const char *script, char *const *words, const int *pipes)
 {
     char *all[WORDS_MAX + 5] = {(char *)(uintptr_t)shell, (char[]){"-c"}, (char *)(uintptr_t)script,
                                 (char[]){"sh"}};
@@ -138,7 +138,7 @@ static _Noreturn void become(const char *script, char *const *words, const int *
     _exit(127);
 }
 
-static void close_all(const int *fds, size_t count)
+static void close_descriptors(const int *fds, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (fds[i] >= 0)
@@ -162,13 +162,13 @@ int tune_process_begin(tune_process *process, const char *command, char *const *
     (void)fflush(NULL);
     process->pid = fork();
     if (process->pid == 0)
-        become(script, words, pipes);
+        become_command(script, words, pipes);
     error = process->pid < 0 ? -errno : 0;
     free(script);
     if (error != 0)
         goto close_pipes;
     (void)setpgid(process->pid, process->pid); /* the child does so, too: either may be first */
-    close_all((int[]){pipes[1], pipes[3]}, 2);
+    close_descriptors((int[]){pipes[1], pipes[3]}, 2);
     (void)fcntl(pipes[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(pipes[2], F_SETFL, O_NONBLOCK);
     process->out.fd = pipes[0];
@@ -177,7 +177,7 @@ int tune_process_begin(tune_process *process, const char *command, char *const *
 
 close_pipes:
     process->pid = 0;
-    close_all(pipes, 4);
+    close_descriptors(pipes, 4);
     return error;
 }
 
@@ -275,7 +275,7 @@ bool tune_process_end(tune_process *process, long ms)
         (void)kill(-process->pid, SIGKILL);
         (void)wait_for_group(process, KILLED_MS);
     }
-    close_all((int[]){process->out.fd, process->err.fd}, 2);
+    close_descriptors((int[]){process->out.fd, process->err.fd}, 2);
     process->out.fd = process->err.fd = -1;
     process->pid = 0;
     return has_ended;
@@ -348,7 +348,7 @@ void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
 }
 
 /* Returns the number of a process in a look; its count: it is not there. */
-static size_t find_in(const tune_cpu *look, pid_t pid)
+static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
 {
     size_t i = 0;
 
@@ -364,13 +364,13 @@ double tune_cpu_between(const tune_cpu *before, const tune_cpu *after)
     double own = 0, of_children = 0;
 
     for (size_t i = 0; i < after->count; i++) {
-        size_t j = find_in(before, after->pids[i]);
+        size_t j = find_process_in_look(before, after->pids[i]);
         bool was_there = j < before->count;
         own += after->seconds[i] - (was_there ? before->seconds[j] : 0);
         of_children += after->of_children[i] - (was_there ? before->of_children[j] : 0);
     }
     for (size_t j = 0; j < before->count; j++) {
-        if (find_in(after, before->pids[j]) == after->count)
+        if (find_process_in_look(after, before->pids[j]) == after->count)
             of_children -= before->seconds[j] + before->of_children[j];
     }
     return own + (of_children > 0 ? of_children : 0);

@@ -16,7 +16,7 @@ void tune_progress_begin(tune_progress *progress)
 }
 
 /* Returns the columns of the terminal. */
-static int columns(void)
+static int columns_of_terminal(void)
 {
     struct winsize size;
 
@@ -84,7 +84,7 @@ void tune_progress_show(tune_progress *progress, const tune_records *records)
     show_best(records, best, sizeof best);
     snprintf(line, sizeof line, "[%-*.*s] %s, run %zu/%zu, %s left; %s", (int)strlen(BAR), full,
              BAR, place, search->runs + 1, search->plan.runs_max, left, best);
-    (void)fprintf(stderr, "\r\033[K%.*s", columns() - 1, line);
+    (void)fprintf(stderr, "\r\033[K%.*s", columns_of_terminal() - 1, line);
     (void)fflush(stderr);
     progress->has_line = true;
 }

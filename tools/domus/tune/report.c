@@ -11,7 +11,7 @@
 #define SHOWN_SIZE 512
 #define ROWS_MAX   20 /* of the table of the front, besides the chosen and today's values */
 
-static double percent(double ratio)
+static double percent_of(double ratio)
 {
     return (ratio - 1) * 100;
 }
@@ -36,8 +36,8 @@ static void print_ratio(const tune_records *records, FILE *out)
 
     if (tune_records_effect(records, records->goal, &ratio))
         (void)fprintf(out, "# %s: %+.1f %% (%+.1f .. %+.1f %%) against today's values\n",
-                      records->goal, percent(ratio.middle), percent(ratio.low),
-                      percent(ratio.high));
+                      records->goal, percent_of(ratio.middle), percent_of(ratio.low),
+                      percent_of(ratio.high));
 }
 
 /* Print why the best of the stages has lost the duel, with its values. */
@@ -59,7 +59,7 @@ static void print_verdict(const tune_records *records, FILE *out)
     case TUNE_SAME:
         if (noise_of(search) >= 0)
             (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
-                          percent(exp(noise_of(search))));
+                          percent_of(exp(noise_of(search))));
         else
             (void)fputs("# No candidate was better, or they broke the bounds or failed: ", out);
         (void)fputs("today's values stay.\n", out);
@@ -96,7 +96,7 @@ static void print_elsewhere(const tune_records *records, FILE *out)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(names[i], records->goal) != 0 && tune_records_effect(records, names[i], &ratio))
             (void)fprintf(out, "#   %s %+.1f %% (%+.1f .. %+.1f %%)\n", names[i],
-                          percent(ratio.middle), percent(ratio.low), percent(ratio.high));
+                          percent_of(ratio.middle), percent_of(ratio.low), percent_of(ratio.high));
     }
 }
 

@@ -163,7 +163,7 @@ static void take_text(int option, tune_request *request)
 }
 
 /* Returns whether the option is right. */
-static bool take(const options *all, int option, tune_request *request)
+static bool take_option(const options *all, int option, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
@@ -207,7 +207,7 @@ static uint64_t choose_seed(void)
 }
 
 /* Fill in what was not named. Returns whether the search is possible. */
-static bool complete(const options *all, tune_request *request)
+static bool complete_request(const options *all, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
@@ -255,7 +255,7 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
     };
     *ret_status = STATUS_USAGE;
     while ((option = options_next(&all, argc, argv, ":h", longs)) >= 0) {
-        if (!take(&all, option, ret_request))
+        if (!take_option(&all, option, ret_request))
             return false;
     }
     if (option == OPTIONS_STOP) {
@@ -266,5 +266,5 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
         (void)options_wrong(&all, "takes no '%s'", argv[optind]);
         return false;
     }
-    return complete(&all, ret_request);
+    return complete_request(&all, ret_request);
 }

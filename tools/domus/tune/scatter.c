@@ -15,7 +15,7 @@
 
 /* --- the scale -------------------------------------------------------------------------------- */
 
-static size_t count_with(const tune_spot *spots, size_t count, int axis)
+static size_t count_spots_with_axis(const tune_spot *spots, size_t count, int axis)
 {
     size_t with = 0;
 
@@ -26,9 +26,9 @@ static size_t count_with(const tune_spot *spots, size_t count, int axis)
 
 bool tune_scale_make(const tune_spot *spots, size_t count, tune_scale *ret_scale)
 {
-    int axis = count_with(spots, count, 1) >= 2 ? 1 : 2;
+    int axis = count_spots_with_axis(spots, count, 1) >= 2 ? 1 : 2;
 
-    if (count_with(spots, count, axis) < 2)
+    if (count_spots_with_axis(spots, count, axis) < 2)
         return false;
     *ret_scale = (tune_scale){axis, {INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
     for (size_t i = 0; i < count; i++) {

@@ -18,7 +18,7 @@ bool tune_point_is_today(const tune_point *point)
 /* --- the plan --------------------------------------------------------------------------------- */
 
 /* Returns the runs of one round in each stage. */
-static size_t round_of_all(const tune_plan *plan)
+static size_t count_runs_of_round(const tune_plan *plan)
 {
     size_t runs = 0;
 
@@ -29,12 +29,12 @@ static size_t round_of_all(const tune_plan *plan)
 
 size_t tune_plan_least_runs(const tune_plan *plan)
 {
-    return round_of_all(plan) + 2 * plan->pairs;
+    return count_runs_of_round(plan) + 2 * plan->pairs;
 }
 
 size_t tune_plan_usual_runs(const tune_plan *plan)
 {
-    return 4 * round_of_all(plan) + 2 * plan->pairs;
+    return 4 * count_runs_of_round(plan) + 2 * plan->pairs;
 }
 
 double tune_plan_sweep_runs(const tune_plan *plan)
@@ -54,7 +54,7 @@ static void begin_duel(tune_search *search)
     search->is_today_first = (tune_chance(&search->chance) & 1) != 0;
 }
 
-static void end(tune_search *search, tune_verdict verdict)
+static void end_search(tune_search *search, tune_verdict verdict)
 {
     search->state = TUNE_DONE;
     search->verdict = verdict;
@@ -68,13 +68,13 @@ static void end_duel(tune_search *search)
 
     search->interval = tune_interval_of(search->pair_logs, search->pairs);
     if (best > 0) {
-        end(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
+        end_search(search, today > 0 ? TUNE_BROKEN : TUNE_BREAKS);
     } else if (today > 0) {
-        end(search, TUNE_KEEPS);
+        end_search(search, TUNE_KEEPS);
     } else {
-        end(search, search->interval.low > 0    ? TUNE_BETTER
-                    : search->interval.high < 0 ? TUNE_WORSE
-                                                : TUNE_SAME);
+        end_search(search, search->interval.low > 0    ? TUNE_BETTER
+                           : search->interval.high < 0 ? TUNE_WORSE
+                                                       : TUNE_SAME);
     }
 }
 
@@ -96,7 +96,7 @@ static void take_in_duel(tune_search *search, const tune_outcome *outcome)
     bool is_today = search->has_first != search->is_today_first;
 
     if (outcome->has_failed) {
-        end(search, is_today ? TUNE_BASE_LOST : TUNE_FAILS);
+        end_search(search, is_today ? TUNE_BASE_LOST : TUNE_FAILS);
         return;
     }
     if (!search->has_first) {
@@ -119,13 +119,13 @@ static void leave_stage(tune_search *search)
     bool is_broken = tune_stage_end(search);
 
     if (search->verdict != TUNE_OPEN)
-        end(search, search->verdict);
+        end_search(search, search->verdict);
     else if (++search->key < search->plan.keys)
         tune_stage_begin(search);
     else if (!tune_point_is_today(&search->best))
         begin_duel(search);
     else
-        end(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
+        end_search(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
 }
 
 /* Returns whether another round and the duel are within the runs that are allowed. */

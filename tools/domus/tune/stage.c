@@ -11,7 +11,7 @@
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
-static void shuffle(tune_search *search)
+static void shuffle_runs(tune_search *search)
 {
     for (size_t i = search->order_count; i > 1; i--) {
         size_t other = (size_t)(tune_chance(&search->chance) % i), kept = search->order[i - 1];
@@ -28,7 +28,7 @@ static void begin_round(tune_search *search)
         if (!search->rivals[i].has_left)
             search->order[search->order_count++] = i;
     }
-    shuffle(search);
+    shuffle_runs(search);
 }
 
 void tune_stage_begin(tune_search *search)
@@ -44,7 +44,7 @@ void tune_stage_begin(tune_search *search)
 
 /* Returns the standard deviation of a ratio; INFINITY: it is not known. The median of the
  * deviations tells it, so a few wild runs do not count: half of all lie within 0.6745 of it. */
-static double deviation(const tune_search *search)
+static double deviation_of_ratio(const tune_search *search)
 {
     double kept[TUNE_OFFS_MAX];
     size_t count = search->offs_count < TUNE_OFFS_MAX ? search->offs_count : TUNE_OFFS_MAX;
@@ -58,7 +58,8 @@ static double deviation(const tune_search *search)
 /* Returns the standard error of a rival's figure behind the rounds so far; INFINITY as above. */
 static double error_of_ratio(const tune_search *search)
 {
-    return search->rounds == 0 ? INFINITY : deviation(search) / sqrt((double)search->rounds);
+    return search->rounds == 0 ? INFINITY
+                               : deviation_of_ratio(search) / sqrt((double)search->rounds);
 }
 
 double tune_stage_noise(const tune_search *search)
@@ -187,7 +188,7 @@ static bool has_promise(const tune_search *search, double limit)
 }
 
 /* Returns whether more rounds could tell something that matters. */
-static bool goes_on(const tune_search *search)
+static bool is_stage_undecided(const tune_search *search)
 {
     const tune_rival *base = &search->rivals[0], *best = tune_stage_best(search);
     double noise = tune_stage_noise(search);
@@ -222,7 +223,7 @@ bool tune_stage_end_round(tune_search *search)
     }
     let_leave(search);
     begin_round(search);
-    return goes_on(search);
+    return is_stage_undecided(search);
 }
 
 /* Returns whether the best is to be chosen rather than the base. One standard error is enough, as

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *one_, const void *other_)
+static int compare_values(const void *one_, const void *other_)
 {
     double one = *(const double *)one_, other = *(const double *)other_;
 
@@ -14,14 +14,14 @@ static int compare(const void *one_, const void *other_)
 
 double tune_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare);
+    qsort(values, count, sizeof *values, compare_values);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
 /* How many values are left out at each end, so that at most 2.5 of 100 cases are lost there: each
  * value lies on either side of the middle by the toss of a coin, so `below` is the chance that so
  * few or fewer lie on one side. */
-static size_t left_out(size_t count)
+static size_t count_left_out(size_t count)
 {
     double way = pow(0.5, (double)count), below = way;
     size_t out = 0;
@@ -38,7 +38,7 @@ static size_t left_out(size_t count)
 tune_interval tune_interval_of(const double *values, size_t count)
 {
     double sorted[TUNE_PAIRS_MAX];
-    size_t out = left_out(count);
+    size_t out = count_left_out(count);
 
     memcpy(sorted, values, count * sizeof *values);
     double middle = tune_median(sorted, count); /* sorts them */

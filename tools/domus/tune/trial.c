@@ -13,11 +13,11 @@
 #define QUIET_MAX 10   /* moments, for a service that never ceases to print */
 #define PROBE_MS  2000 /* of one call of the command that says whether the service is ready */
 
-static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
+static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Note why the run is none. Returns false. */
-static bool fail(tune_trial *trial, tune_result result, const char *format, ...)
+static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
 {
     va_list arguments;
 
@@ -46,8 +46,8 @@ static bool fail_by_end(tune_trial *trial, tune_result result, const char *when)
     char shown[32];
 
     trial->status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return fail(trial, result, "the service has ended %s (%s)", when,
-                show_status(status, shown, sizeof shown));
+    return fail_trial(trial, result, "the service has ended %s (%s)", when,
+                      show_status(status, shown, sizeof shown));
 }
 
 /* Returns whether a whole line of the service begins with the word. */
@@ -78,7 +78,7 @@ static bool is_listening(tune_trial *trial)
 }
 
 /* Returns whether the user's command says that the service is ready. */
-static bool answers(const tune_setup *setup, tune_trial *trial)
+static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
 {
     tune_process *probe = &trial->load;
     int64_t end = tune_now_ms() + PROBE_MS;
@@ -97,20 +97,21 @@ static bool wait_until_ready(const tune_setup *setup, tune_trial *trial)
     int64_t end = tune_now_ms() + setup->start_ms;
 
     for (;;) {
-        bool is_ready = setup->ready != NULL ? answers(setup, trial) : is_listening(trial);
+        bool is_ready = setup->ready != NULL ? is_service_ready(setup, trial) : is_listening(trial);
         if (tune_process_has_ended(&trial->service))
             return fail_by_end(trial, TUNE_REFUSED, "before it was ready");
         if (is_ready)
             return true;
         if (say_noted_signal() != 0)
-            return fail(trial, TUNE_STOPPED, "it was stopped");
+            return fail_trial(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
-            return fail(trial, TUNE_FAILED,
-                        setup->ready != NULL
-                            ? "the command of --ready did not succeed within %ld ms"
-                            : "the service printed no line 'listening ...' within %ld ms (--ready "
-                              "names another sign)",
-                        setup->start_ms);
+            return fail_trial(
+                trial, TUNE_FAILED,
+                setup->ready != NULL
+                    ? "the command of --ready did not succeed within %ld ms"
+                    : "the service printed no line 'listening ...' within %ld ms (--ready "
+                      "names another sign)",
+                setup->start_ms);
         tune_process_wait(&trial->service, NULL, STEP_MS);
     }
 }
@@ -126,17 +127,17 @@ static bool wait_for_load(const tune_setup *setup, tune_trial *trial)
         if (tune_process_has_ended(&trial->service))
             return fail_by_end(trial, TUNE_FAILED, "while the load ran");
         if (say_noted_signal() != 0)
-            return fail(trial, TUNE_STOPPED, "it was stopped");
+            return fail_trial(trial, TUNE_STOPPED, "it was stopped");
         if (tune_now_ms() >= end)
-            return fail(trial, TUNE_FAILED, "the load has not ended within %ld ms (--limit)",
-                        setup->load_ms);
+            return fail_trial(trial, TUNE_FAILED, "the load has not ended within %ld ms (--limit)",
+                              setup->load_ms);
         tune_process_wait(&trial->load, &trial->service, STEP_MS);
     }
     int status = trial->load.status;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    return fail(trial, TUNE_FAILED, "the load has failed (%s)",
-                show_status(status, shown, sizeof shown));
+    return fail_trial(trial, TUNE_FAILED, "the load has failed (%s)",
+                      show_status(status, shown, sizeof shown));
 }
 
 /* Returns how many requests there were; 0: that is not known. */
@@ -154,16 +155,18 @@ static double count_of(const tune_figures *figures, double seconds)
 static bool read_figures(tune_trial *trial, double seconds)
 {
     if (!tune_figures_read(trial->load.out.text, trial->load.out.size, &trial->figures))
-        return fail(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
+        return fail_trial(trial, TUNE_FAILED, "the load: %s", trial->figures.error);
     if (trial->figures.count == 0)
-        return fail(trial, TUNE_FAILED, "the load has printed no figures (domus tune --help)");
+        return fail_trial(trial, TUNE_FAILED,
+                          "the load has printed no figures (domus tune --help)");
     const tune_figure *errors = tune_figures_find(&trial->figures, "errors");
     if (errors != NULL && errors->value > 0)
-        return fail(trial, TUNE_FAILED, "the load had errors: %.0f", errors->value);
+        return fail_trial(trial, TUNE_FAILED, "the load had errors: %.0f", errors->value);
     if (tune_figures_find(&trial->figures, "cpu") != NULL)
-        return fail(trial, TUNE_FAILED,
-                    "the load has printed a figure cpu, which is measured of the service: give it "
-                    "another name");
+        return fail_trial(
+            trial, TUNE_FAILED,
+            "the load has printed a figure cpu, which is measured of the service: give it "
+            "another name");
     double count = count_of(&trial->figures, seconds);
     (void)tune_figures_set(&trial->figures, "cpu", trial->cpu / (count > 0 ? count : 1));
     return true;
@@ -177,7 +180,7 @@ static bool run_load(const tune_setup *setup, tune_trial *trial)
     tune_process_cpu(&trial->service, &before);
     int error = tune_process_begin(&trial->load, setup->load, NULL);
     if (error != 0)
-        return fail(trial, TUNE_FAILED, "the load does not begin: %s", strerror(-error));
+        return fail_trial(trial, TUNE_FAILED, "the load does not begin: %s", strerror(-error));
     bool has_ended = wait_for_load(setup, trial);
     double seconds = (double)(tune_now_ms() - begin) / 1e3;
     if (has_ended) {
@@ -201,13 +204,13 @@ void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret
     trial->load.out.size = trial->load.err.size = 0;
     int error = tune_process_begin(&trial->service, setup->service, words);
     if (error != 0)
-        (void)fail(trial, TUNE_FAILED, "the service does not begin: %s", strerror(-error));
+        (void)fail_trial(trial, TUNE_FAILED, "the service does not begin: %s", strerror(-error));
     else if (wait_until_ready(setup, trial) && run_load(setup, trial) &&
              tune_process_has_ended(&trial->service))
         (void)fail_by_end(trial, TUNE_FAILED, "while the load ran");
     if (!tune_process_end(&trial->service, setup->stop_ms) && trial->result == TUNE_RAN)
-        (void)fail(trial, TUNE_FAILED, "the service has not ended within %ld ms of SIGTERM",
-                   setup->stop_ms);
+        (void)fail_trial(trial, TUNE_FAILED, "the service has not ended within %ld ms of SIGTERM",
+                         setup->stop_ms);
     tune_process_end_adopted(setup->stop_ms);
     trial->seconds = (double)(tune_now_ms() - begin) / 1e3;
 }
