@@ -98,7 +98,7 @@ static const struct {
 static double outcomes[ENTRIES][FIGURES][ROUNDS_MAX];
 
 /* Whether the contender's program, and its broker, are there. */
-static bool is_there(size_t who)
+static bool is_contender_available(size_t who)
 {
     const struct entry *entry = &entries[who];
     char *path = paths[who];
@@ -124,7 +124,8 @@ static bool is_there(size_t who)
     return true;
 }
 
-static void keep(size_t who, uint32_t round, double count, const struct cluster_result *result)
+static void keep_result(size_t who, uint32_t round, double count,
+                        const struct cluster_result *result)
 {
     double requester = (double)result->requester_cpu_ns / count;
     double responder = (double)result->responder_cpu_ns / count;
@@ -171,7 +172,7 @@ static bool run_one(const struct row *row, uint64_t count, size_t who, uint32_t 
             " ns, responder cpu %" PRIu64 " ns, broker cpu %" PRIu64 " ns, others %.0f %%, ok\n",
             row->name, entries[who].name, count, result.took_ns, result.requester_cpu_ns,
             result.responder_cpu_ns, result.broker_cpu_ns, result.others * 100);
-    keep(who, round, (double)count, &result);
+    keep_result(who, round, (double)count, &result);
     return true;
 }
 
@@ -247,7 +248,7 @@ static bool run_row(const struct row *row, uint64_t count)
 }
 
 /* Returns false if the text is not a number from 1 to `max`. */
-static bool parse(const char *text, uint64_t max, uint64_t *ret_number)
+static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     char *end;
     uint64_t number = strtoull(text, &end, 10);
@@ -271,13 +272,13 @@ static bool take_options(int argc, char **argv)
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         bool well = true;
         if (option == 'r')
-            well = parse(optarg, ROUNDS_MAX, &number);
+            well = parse_number(optarg, ROUNDS_MAX, &number);
         else if (option == 'a')
-            well = parse(optarg, INT32_MAX, &counts[0]);
+            well = parse_number(optarg, INT32_MAX, &counts[0]);
         else if (option == 'n')
-            well = parse(optarg, INT32_MAX, &counts[1]);
+            well = parse_number(optarg, INT32_MAX, &counts[1]);
         else if (option == 'p')
-            well = parse(optarg, PATIENCE_MAX, &patience);
+            well = parse_number(optarg, PATIENCE_MAX, &patience);
         else if (option == 'o')
             only_row = optarg;
         else
@@ -299,8 +300,8 @@ int main(int argc, char **argv)
         return 2;
     }
     for (size_t who = 0; who < ENTRIES; who++)
-        is_out[who] =
-            !options_wanted(argc - optind, argv + optind, entries[who].name) || !is_there(who);
+        is_out[who] = !options_wanted(argc - optind, argv + optind, entries[who].name) ||
+                      !is_contender_available(who);
     for (size_t i = 0; i < LENGTH(rows); i++) {
         if ((only_row == NULL || strcmp(only_row, rows[i].name) == 0) &&
             !run_row(&rows[i], counts[i]))

@@ -41,7 +41,7 @@ struct pair {
     struct dialog requester;
 };
 
-static const char *first_there(const char *const *paths, size_t count)
+static const char *first_existing_path(const char *const *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (access(paths[i], X_OK) == 0)
@@ -54,8 +54,8 @@ static const char *first_there(const char *const *paths, size_t count)
 static const char *broker_path(enum cluster_broker broker)
 {
     if (broker == CLUSTER_NATS)
-        return first_there(nats_paths, sizeof nats_paths / sizeof nats_paths[0]);
-    return first_there(epmd_paths, sizeof epmd_paths / sizeof epmd_paths[0]);
+        return first_existing_path(nats_paths, sizeof nats_paths / sizeof nats_paths[0]);
+    return first_existing_path(epmd_paths, sizeof epmd_paths / sizeof epmd_paths[0]);
 }
 
 bool cluster_broker_is_there(enum cluster_broker broker)
@@ -63,7 +63,7 @@ bool cluster_broker_is_there(enum cluster_broker broker)
     return broker == CLUSTER_NO_BROKER || broker_path(broker) != NULL;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
 {
     (void)status;
     (void)kind;
@@ -115,7 +115,7 @@ struct words {
     char texts[ARGUMENTS_MAX][PATH_MAX];
 };
 
-static void add(struct words *words, const char *text)
+static void add_word(struct words *words, const char *text)
 {
     if (words->count == ARGUMENTS_MAX - 1)
         return; /* the argument is left out, and the program will complain */
@@ -142,10 +142,10 @@ static void add_erl(struct words *words, const struct pair *pair, const char *si
 
     snprintf(name, sizeof name, "%s@127.0.0.1", side);
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++)
-        add(words, before[i]);
-    add(words, name);
+        add_word(words, before[i]);
+    add_word(words, name);
     for (size_t i = 0; i < sizeof after / sizeof after[0]; i++)
-        add(words, after[i]);
+        add_word(words, after[i]);
 }
 
 /* Start a side and wait until it is ready. */
@@ -159,15 +159,15 @@ static int start_side(const struct pair *pair, const struct cluster_work *work, 
     if (pair->contender->is_erlang)
         add_erl(&words, pair, side);
     else
-        add(&words, pair->contender->program);
+        add_word(&words, pair->contender->program);
     snprintf(count, sizeof count, "%" PRIu64, work->count);
     snprintf(port, sizeof port, "%u", pair->port);
-    add(&words, side);
-    add(&words, work->row);
-    add(&words, count);
-    add(&words, port);
+    add_word(&words, side);
+    add_word(&words, work->row);
+    add_word(&words, count);
+    add_word(&words, port);
     if (pair->contender->style != NULL)
-        add(&words, pair->contender->style);
+        add_word(&words, pair->contender->style);
     words.arguments[words.count] = NULL;
     int error = dialog_start(dialog, words.arguments);
     if (error == 0)
@@ -222,7 +222,7 @@ static int do_work(struct pair *pair, const struct cluster_work *work,
     return 0;
 }
 
-static int prepare(struct pair *pair)
+static int prepare_pair(struct pair *pair)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     char port[8];
@@ -241,7 +241,7 @@ static int prepare(struct pair *pair)
     return setenv("ERL_EPMD_PORT", port, 1) == 0 ? 0 : -errno;
 }
 
-static void end_all(struct pair *pair)
+static void end_servers(struct pair *pair)
 {
     struct server_usage unused;
 
@@ -250,14 +250,14 @@ static void end_all(struct pair *pair)
     if (pair->has_broker) /* both brokers end with a status that is not 0: that is no failure */
         (void)server_stop(&pair->broker, &unused);
     if (pair->folder[0] != '\0')
-        (void)nftw(pair->folder, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
+        (void)nftw(pair->folder, remove_entry, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);
 }
 
 int cluster_pair_run(const struct cluster_contender *contender, const struct cluster_work *work,
                      struct cluster_result *ret_result, const char **ret_who)
 {
     struct pair pair = {.contender = contender, .requester.pid = -1, .responder.pid = -1};
-    int error = prepare(&pair);
+    int error = prepare_pair(&pair);
 
     *ret_who = "broker";
     if (error == 0)
@@ -272,6 +272,6 @@ int cluster_pair_run(const struct cluster_contender *contender, const struct clu
     }
     if (error == 0)
         error = do_work(&pair, work, ret_result);
-    end_all(&pair);
+    end_servers(&pair);
     return error;
 }

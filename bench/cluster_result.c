@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Skip `text`. Returns false if the line does not go on with it. */
-static bool skip(const char **line, const char *text)
+static bool skip_text(const char **line, const char *text)
 {
     size_t length = strlen(text);
 
@@ -38,8 +38,8 @@ int cluster_result_read(const char *line, const char *row, uint64_t count, uint6
     uint64_t counted;
     uint64_t took_ns;
 
-    if (!skip(&line, row) || !skip(&line, ": ") || !read_number(&line, &counted) ||
-        !skip(&line, " in ") || !read_number(&line, &took_ns) || !skip(&line, " ns, "))
+    if (!skip_text(&line, row) || !skip_text(&line, ": ") || !read_number(&line, &counted) ||
+        !skip_text(&line, " in ") || !read_number(&line, &took_ns) || !skip_text(&line, " ns, "))
         return -EPROTO;
     if (strncmp(line, "wrong", strlen("wrong")) == 0)
         return -EBADMSG;

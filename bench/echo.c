@@ -86,7 +86,7 @@ static _Noreturn void usage(const char *why)
     exit(2);
 }
 
-static double number(const char *text, double min, double max, const char *why)
+static double parse_number(const char *text, double min, double max, const char *why)
 {
     char *end;
     double value = strtod(text, &end);
@@ -96,7 +96,7 @@ static double number(const char *text, double min, double max, const char *why)
     return value;
 }
 
-static void leave_out(struct bench *bench, const char *name)
+static void leave_row_out(struct bench *bench, const char *name)
 {
     int which = echo_server_find(name);
 
@@ -131,14 +131,14 @@ static void read_options(struct bench *bench, int argc, char **argv)
         if (option == CONFIG)
             bench->config = optarg;
         else if (option == ROUNDS)
-            bench->rounds = (uint32_t)number(optarg, 1, ROUNDS_MAX, "rounds: 1 to 200");
+            bench->rounds = (uint32_t)parse_number(optarg, 1, ROUNDS_MAX, "rounds: 1 to 200");
         else if (option == SECONDS)
             bench->duration_ns =
-                (uint64_t)(number(optarg, 0.01, SECONDS_MAX, "seconds: 0.01 to 600") * 1e9);
+                (uint64_t)(parse_number(optarg, 0.01, SECONDS_MAX, "seconds: 0.01 to 600") * 1e9);
         else if (option == ROW)
             choose_row(bench, optarg);
         else if (option == WITHOUT)
-            leave_out(bench, optarg);
+            leave_row_out(bench, optarg);
         else
             usage("unknown option");
         any = any || option == ROW;
@@ -206,7 +206,7 @@ static struct load_options load_of(const struct bench *bench, size_t row)
 }
 
 /* Find the rate that the paced mode of a row offers. */
-static int calibrate(struct bench *bench, size_t row)
+static int find_paced_rate(struct bench *bench, size_t row)
 {
     double slowest = 0;
 
@@ -259,7 +259,7 @@ static int run_rounds(struct bench *bench)
     int error = 0;
 
     for (size_t row = 0; row < ROWS && error == 0; row++)
-        error = bench->chosen[row] ? calibrate(bench, row) : 0;
+        error = bench->chosen[row] ? find_paced_rate(bench, row) : 0;
     for (uint32_t round = 0; round < bench->rounds; round++) {
         for (size_t i = 0; i < ROWS * MODES * ECHO_SERVERS && error == 0; i++) {
             size_t row = i / (MODES * ECHO_SERVERS);

@@ -48,13 +48,13 @@ static uint64_t round_began_ns, round_ended_ns;
 /* The number of times that the actor which always has work has worked; written by its thread. */
 static _Atomic uint64_t worked;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "fairness: %s\n", what);
     exit(1);
 }
 
-static void must(int error, const char *what)
+static void require_success(int error, const char *what)
 {
     if (error != 0) {
         fprintf(stderr, "fairness: %s: %s\n", what, strerror(-error));
@@ -62,7 +62,7 @@ static void must(int error, const char *what)
     }
 }
 
-static void work(void)
+static void use_cpu(void)
 {
     static volatile uint32_t sink;
 
@@ -79,7 +79,7 @@ static void work(void)
 static int flooded_work(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
-    work();
+    use_cpu();
     return 0;
 }
 
@@ -88,7 +88,7 @@ static const domus_behaviour flooded = {
     .on = (const domus_on[]){{&work_type, flooded_work, 0}, {NULL, NULL, 0}},
 };
 
-static int flood(domus_stack *stack, void *self, const void *nothing)
+static int flood_self(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     for (uint32_t i = 0; i < 128; i++)
@@ -99,7 +99,7 @@ static int flood(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&go_type, flood, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, flood_self, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the leaves: always busy, and asked too --------------------------------------------------- */
@@ -107,11 +107,11 @@ static const domus_behaviour flooder = {
 static int leaf_work(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    work();
+    use_cpu();
     return domus_notice(stack, domus_self(stack), &work_type, NULL);
 }
 
-static int answer(domus_stack *stack, void *self, const void *nothing)
+static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     return domus_reply(stack, &question_type, NULL);
@@ -119,29 +119,29 @@ static int answer(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour leaf = {
     .name = "leaf",
-    .on = (const domus_on[]){{&question_type, answer, 0},
+    .on = (const domus_on[]){{&question_type, answer_ask, 0},
                              {&work_type, leaf_work, 0},
                              {NULL, NULL, 0}},
 };
 
 /* --- middlemen -------------------------------------------------------------------------------- */
 
-static int passed_on(domus_stack *stack, void *self, const domus_answer *reply)
+static int pass_reply_back(domus_stack *stack, void *self, const domus_answer *reply)
 {
     (void)self;
     return reply->error != 0 ? reply->error : domus_reply(stack, &question_type, NULL);
 }
 
-static int pass_on(domus_stack *stack, void *self, const void *nothing)
+static int pass_ask_on(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
-    return domus_ask(stack, *(domus_address *)self, &question_type, NULL, passed_on);
+    return domus_ask(stack, *(domus_address *)self, &question_type, NULL, pass_reply_back);
 }
 
 static const domus_behaviour middleman = {
     .name = "middleman",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{&question_type, pass_on, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&question_type, pass_ask_on, 0}, {NULL, NULL, 0}},
 };
 
 /* --- the asker, which measures ---------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void client_ask(domus_stack *stack, struct client *client, uint64_t which
     domus_address to = client->targets[client->next++ % client->targets_count];
 
     client->asked_ns[which] = measure_now_ns();
-    must(domus_ask_add(stack, to, &question_type, NULL, 0, which), "ask");
+    require_success(domus_ask_add(stack, to, &question_type, NULL, 0, which), "ask");
 }
 
 static int client_answered(domus_stack *stack, void *self, const domus_answer *reply)
@@ -169,7 +169,7 @@ static int client_answered(domus_stack *stack, void *self, const domus_answer *r
     struct client *client = self;
     uint64_t now_ns = measure_now_ns();
 
-    must(reply->error, "an answer");
+    require_success(reply->error, "an answer");
     histogram_add(&latencies, now_ns - client->asked_ns[reply->tag]);
     if (now_ns - round_began_ns < ROUND_NS) {
         client_ask(stack, client, reply->tag);
@@ -213,32 +213,32 @@ static domus_system *system_of(uint32_t threads)
     config.scheduler.steal.enabled = false;
     config.scheduler.idle.spin_ns = threads == 1 ? 0 : SPIN_NS;
     if (domus_system_new(&config, error, sizeof error, &system) != 0)
-        fail(error);
-    must(domus_system_start(system), domus_system_error(system));
+        exit_with_error(error);
+    require_success(domus_system_start(system), domus_system_error(system));
     return system;
 }
 
-static domus_address spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
-                           const void *state)
+static domus_address spawn_on_thread(domus_system *system, uint32_t thread,
+                                     const domus_behaviour *behaviour, const void *state)
 {
     domus_address address;
 
-    must(domus_outside_spawn_on(system, thread, behaviour, state, &address), "spawn");
+    require_success(domus_outside_spawn_on(system, thread, behaviour, state, &address), "spawn");
     return address;
 }
 
-static void print(const char *row, const char *what, double *values, const char *unit)
+static void print_row(const char *row, const char *what, double *values, const char *unit)
 {
     printf("fairness.%s.%s %.4g %s\n", row, what, measure_median(values, ROUNDS), unit);
 }
 
-static void rounds(const char *row, domus_system *system, domus_address who)
+static void measure_rounds(const char *row, domus_system *system, domus_address who)
 {
     double p50[ROUNDS], p99[ROUNDS], p999[ROUNDS], asks[ROUNDS], works[ROUNDS];
 
     for (int i = 0; i < ROUNDS; i++) {
         uint64_t before = atomic_load(&worked);
-        must(domus_outside_notice(system, who, &go_type, NULL), "go");
+        require_success(domus_outside_notice(system, who, &go_type, NULL), "go");
         while (sem_wait(&done) != 0)
             continue;
         double seconds = (double)(round_ended_ns - round_began_ns) / 1e9;
@@ -248,62 +248,62 @@ static void rounds(const char *row, domus_system *system, domus_address who)
         p99[i] = histogram_percentile(&latencies, 0.99) / 1e3;
         p999[i] = histogram_percentile(&latencies, 0.999) / 1e3;
     }
-    print(row, "p50", p50, "us");
-    print(row, "p99", p99, "us");
-    print(row, "p99.9", p999, "us");
-    print(row, "asks", asks, "asks/s");
-    print(row, "work", works, "messages/s");
+    print_row(row, "p50", p50, "us");
+    print_row(row, "p99", p99, "us");
+    print_row(row, "p99.9", p999, "us");
+    print_row(row, "asks", asks, "asks/s");
+    print_row(row, "work", works, "messages/s");
     fflush(stdout);
 }
 
-static void light(const char *row, uint32_t prober_thread)
+static void measure_light_load(const char *row, uint32_t prober_thread)
 {
     domus_system *system = system_of(prober_thread + 1);
-    domus_address sink = spawn(system, 0, &flooded, NULL);
-    domus_address target = spawn(system, 0, &leaf, NULL);
-    domus_address source = spawn(system, 0, &flooder, &sink);
+    domus_address sink = spawn_on_thread(system, 0, &flooded, NULL);
+    domus_address target = spawn_on_thread(system, 0, &leaf, NULL);
+    domus_address source = spawn_on_thread(system, 0, &flooder, &sink);
     struct client state = {.targets = &target, .targets_count = 1, .clients = 1};
 
-    must(domus_outside_notice(system, source, &go_type, NULL), "flood");
-    rounds(row, system, spawn(system, prober_thread, &client, &state));
+    require_success(domus_outside_notice(system, source, &go_type, NULL), "flood");
+    measure_rounds(row, system, spawn_on_thread(system, prober_thread, &client, &state));
     domus_system_free(system);
 }
 
 static void light_near(const char *row)
 {
-    light(row, 0);
+    measure_light_load(row, 0);
 }
 
 static void light_cross(const char *row)
 {
-    light(row, 1);
+    measure_light_load(row, 1);
 }
 
-static void middlemen_with(const char *row, bool busy)
+static void measure_middlemen_beside(const char *row, bool busy)
 {
     domus_system *system = system_of(1);
     static domus_address leaves[LEAVES], men[MIDDLEMEN];
     struct client state = {.targets = men, .targets_count = MIDDLEMEN, .clients = CLIENTS};
 
     for (uint32_t i = 0; i < LEAVES; i++) {
-        leaves[i] = spawn(system, 0, &leaf, NULL);
+        leaves[i] = spawn_on_thread(system, 0, &leaf, NULL);
         if (busy)
-            must(domus_outside_notice(system, leaves[i], &work_type, NULL), "work");
+            require_success(domus_outside_notice(system, leaves[i], &work_type, NULL), "work");
     }
     for (uint32_t i = 0; i < MIDDLEMEN; i++)
-        men[i] = spawn(system, 0, &middleman, &leaves[i % LEAVES]);
-    rounds(row, system, spawn(system, 0, &client, &state));
+        men[i] = spawn_on_thread(system, 0, &middleman, &leaves[i % LEAVES]);
+    measure_rounds(row, system, spawn_on_thread(system, 0, &client, &state));
     domus_system_free(system);
 }
 
-static void middlemen(const char *row)
+static void measure_middlemen(const char *row)
 {
-    middlemen_with(row, true);
+    measure_middlemen_beside(row, true);
 }
 
 static void middlemen_alone(const char *row)
 {
-    middlemen_with(row, false);
+    measure_middlemen_beside(row, false);
 }
 
 int main(int argc, char **argv)
@@ -314,12 +314,12 @@ int main(int argc, char **argv)
     } rows[] = {
         {"light_near", light_near},
         {"light_cross", light_cross},
-        {"middlemen", middlemen},
+        {"middlemen", measure_middlemen},
         {"middlemen_alone", middlemen_alone},
     };
 
     if (sem_init(&done, 0, 0) != 0)
-        fail("no semaphore");
+        exit_with_error("no semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (!options_wanted(argc - 1, argv + 1, rows[i].name))
             continue;

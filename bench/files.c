@@ -40,7 +40,7 @@ static uint64_t next_position(void)
     return position;
 }
 
-static void fail(const char *what)
+static void exit_with_error(const char *what)
 {
     fprintf(stderr, "files: %s\n", what);
     exit(1);
@@ -54,7 +54,7 @@ static void make_file(void)
     fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     memset(bytes, 'x', sizeof bytes);
     if (fd < 0 || write(fd, bytes, sizeof bytes) != (ssize_t)sizeof bytes)
-        fail("no file");
+        exit_with_error("no file");
 }
 
 /* --- bare ------------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static void read_bare(bool allocates)
         char *bytes = allocates ? calloc(1, READ_BYTES) : own;
         if (bytes == NULL ||
             pread(fd, bytes, READ_BYTES, (off_t)next_position()) != (ssize_t)READ_BYTES)
-            fail("pread");
+            exit_with_error("pread");
         if (allocates)
             free(bytes);
     }
@@ -84,7 +84,7 @@ typedef struct reader {
 
 static const domus_type go_type = {.name = "go"};
 
-static int read_on(domus_stack *stack, void *self, const domus_answer *answer);
+static int count_read_and_continue(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int pread_once(void *argument)
 {
@@ -94,29 +94,29 @@ static int pread_once(void *argument)
     return (int)pread(fd, bytes, READ_BYTES, (off_t)next_position());
 }
 
-static int go_on(domus_stack *stack, reader *self)
+static int read_next_block(domus_stack *stack, reader *self)
 {
     if (self->blocking)
-        return domus_blocking(stack, pread_once, NULL, read_on);
+        return domus_blocking(stack, pread_once, NULL, count_read_and_continue);
     for (; self->begun < reads && self->begun - self->done < self->depth; self->begun++)
         if (domus_file_read_add(stack, self->file, next_position(), READ_BYTES, 0) != 0)
-            fail("a read");
-    return domus_wait_first(stack, read_on);
+            exit_with_error("a read");
+    return domus_wait_first(stack, count_read_and_continue);
 }
 
-static int read_on(domus_stack *stack, void *self_, const domus_answer *answer)
+static int count_read_and_continue(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     reader *self = self_;
 
     if (answer->error != 0)
-        fail(strerror(-answer->error));
+        exit_with_error(strerror(-answer->error));
     if (++self->done == reads) {
         domus_file_close(self->file);
         atomic_store(&is_over, true);
         domus_quit(stack);
         return 0;
     }
-    return go_on(stack, self);
+    return read_next_block(stack, self);
 }
 
 static int has_opened(domus_stack *stack, void *self_, const domus_answer *answer)
@@ -124,13 +124,13 @@ static int has_opened(domus_stack *stack, void *self_, const domus_answer *answe
     reader *self = self_;
 
     if (answer->error != 0)
-        fail(strerror(-answer->error));
+        exit_with_error(strerror(-answer->error));
     self->file = *(domus_file *const *)answer->payload;
     (void)domus_take_answer(stack, answer);
-    return go_on(stack, self);
+    return read_next_block(stack, self);
 }
 
-static int go(domus_stack *stack, void *self, const void *payload)
+static int begin_reading(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_file_open(stack, NULL, path, DOMUS_FILE_READ, 0, has_opened);
@@ -139,7 +139,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour reader_behaviour = {
     .name = "reader",
     .state_size = sizeof(reader),
-    .on = (const domus_on[]){{&go_type, go, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, begin_reading, 0}, {NULL, NULL, 0}},
 };
 
 static void read_by_actor(uint32_t depth, bool blocking)
@@ -153,12 +153,12 @@ static void read_by_actor(uint32_t depth, bool blocking)
     domus_config_init(&config);
     config.system.threads = 1;
     if (domus_system_new(&config, error, sizeof error, &system) != 0)
-        fail(error);
+        exit_with_error(error);
     if (domus_system_start(system) != 0)
-        fail(domus_system_error(system));
+        exit_with_error(domus_system_error(system));
     if (domus_outside_spawn(system, &reader_behaviour, &state, &address) != 0 ||
         domus_outside_notice(system, address, &go_type, NULL) != 0)
-        fail("no actor");
+        exit_with_error("no actor");
     domus_system_wait(system);
     (void)domus_system_stop(system);
     domus_system_free(system);
@@ -182,7 +182,7 @@ static void run_row(const char *name)
     else if (strcmp(name, "blocking") == 0)
         read_by_actor(1, true);
     else
-        fail("no such row");
+        exit_with_error("no such row");
     printf("files.%s %.0f ns\n", name, (double)(measure_now_ns() - began_ns) / reads);
     printf("files.%s.cpu %.0f ns\n", name, (double)(measure_process_cpu_ns() - cpu_ns) / reads);
 }

@@ -36,7 +36,7 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t mounted(const domus_system *system)
+static uint64_t count_mounted_actors(const domus_system *system)
 {
     uint64_t sum = 0;
 
@@ -48,7 +48,7 @@ static uint64_t mounted(const domus_system *system)
     return sum;
 }
 
-static domus_system *start(void)
+static domus_system *start_system(void)
 {
     domus_config config;
     domus_system *system;
@@ -67,7 +67,7 @@ static domus_system *start(void)
     return system;
 }
 
-static void spawn_all(domus_system *system, uint64_t actors)
+static void spawn_all_actors(domus_system *system, uint64_t actors)
 {
     for (uint64_t i = 0; i < actors; i++) {
         struct idler state = {i, i * i};
@@ -78,7 +78,7 @@ static void spawn_all(domus_system *system, uint64_t actors)
             exit(1);
         }
     }
-    while (mounted(system) < actors)
+    while (count_mounted_actors(system) < actors)
         measure_nap(0.01);
 }
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
             return 2;
     }
 
-    domus_system *system = start();
+    domus_system *system = start_system();
     measure_nap(0.1);
     fprintf(stderr, "idle: %.0f s of nothing\n", seconds);
     uint64_t began_ns = measure_process_cpu_ns();
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "idle: %llu actors\n", (unsigned long long)actors);
     double before = resident_bytes();
     began_ns = measure_now_ns();
-    spawn_all(system, actors);
+    spawn_all_actors(system, actors);
     printf("idle.spawn %.4g actors/s\n",
            (double)actors / ((double)(measure_now_ns() - began_ns) / 1e9));
     printf("idle.actor %.1f bytes\n", (resident_bytes() - before) / (double)actors);

@@ -115,7 +115,7 @@ static struct order order; /* that is written */
 static char *array;        /* of FEED_ORDERS texts */
 static size_t array_size;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "json: %s\n", what);
     exit(1);
@@ -127,14 +127,14 @@ static void read_one(void)
     struct order got;
 
     if (domus_json_read(&order_table, NULL, text, sizeof text - 1, &got, &memory, NULL) != 0)
-        fail("the text is not read");
+        exit_with_error("the text is not read");
     domus_json_release(&memory);
 }
 
 static void check_one(void)
 {
     if (domus_json_check(NULL, text, sizeof text - 1, NULL) != 0)
-        fail("the text is no JSON");
+        exit_with_error("the text is no JSON");
 }
 
 static void bare_one(void)
@@ -143,7 +143,7 @@ static void bare_one(void)
 
     memcpy(copy, text, sizeof text);
     if (bench_json_bare(copy) == 0)
-        fail("RapidJSON does not take the text");
+        exit_with_error("RapidJSON does not take the text");
 }
 
 static void jansson_one(void)
@@ -151,7 +151,7 @@ static void jansson_one(void)
     json_t *made = json_loadb(text, sizeof text - 1, JSON_REJECT_DUPLICATES, NULL);
 
     if (made == NULL)
-        fail("jansson does not take the text");
+        exit_with_error("jansson does not take the text");
     json_decref(made);
 }
 
@@ -160,11 +160,11 @@ static void write_one(void)
     domus_appender appender = {0};
 
     if (domus_json_write(&order_table, &order, &appender, NULL) != 0)
-        fail("the struct is not written");
+        exit_with_error("the struct is not written");
     domus_append_drop(&appender);
 }
 
-static void feed_all(void)
+static void feed_whole_text(void)
 {
     domus_json_feed_options options = {.table = &order_table};
     domus_json_feed *feed;
@@ -172,16 +172,16 @@ static void feed_all(void)
     struct order got;
 
     if (domus_json_feed_new(&options, &feed) != 0)
-        fail("no memory");
+        exit_with_error("no memory");
     for (size_t at = 0; at < array_size; at += FEED_PIECE) {
         size_t left = array_size - at;
         if (domus_json_feed_put(feed, array + at, left < FEED_PIECE ? left : FEED_PIECE) != 0)
-            fail("the array is not taken");
+            exit_with_error("the array is not taken");
         while (domus_json_feed_next(feed, &got, &memory, NULL) == 1)
             domus_json_release(&memory);
     }
     if (domus_json_feed_end(feed, NULL) != 0 || domus_json_feed_count(feed) != FEED_ORDERS)
-        fail("the array is not read");
+        exit_with_error("the array is not read");
     domus_json_feed_free(feed);
 }
 
@@ -190,7 +190,7 @@ static void make_array(void)
     array_size = FEED_ORDERS * sizeof text + 1;
     array = malloc(array_size);
     if (array == NULL)
-        fail("no memory");
+        exit_with_error("no memory");
     for (size_t i = 0; i < FEED_ORDERS; i++) {
         array[i * sizeof text] = i == 0 ? '[' : ',';
         memcpy(array + i * sizeof text + 1, text, sizeof text - 1);
@@ -199,7 +199,7 @@ static void make_array(void)
 }
 
 /* `each`: texts that one call reads. */
-static void measure(const char *name, void (*one)(void), uint64_t calls, uint32_t each)
+static void measure_calls(const char *name, void (*one)(void), uint64_t calls, uint32_t each)
 {
     double rounds[ROUNDS];
 
@@ -220,19 +220,19 @@ int main(int argc, char **argv)
     char error[128];
 
     if (texts == 0)
-        fail("usage: bench_json [TEXTS]");
+        exit_with_error("usage: bench_json [TEXTS]");
     if (domus_json_check_table(&order_table, error, sizeof error) != 0)
-        fail(error);
+        exit_with_error(error);
     if (domus_json_read(&order_table, NULL, text, sizeof text - 1, &order, &memory, NULL) != 0)
-        fail("the text is not read");
+        exit_with_error("the text is not read");
     make_array();
     printf("order_bytes %zu bytes\n", sizeof text - 1);
-    measure("order_read", read_one, texts, 1);
-    measure("order_check", check_one, texts, 1);
-    measure("order_read_rapidjson", bare_one, texts, 1);
-    measure("order_read_jansson", jansson_one, texts / 10 + 1, 1);
-    measure("order_write", write_one, texts, 1);
-    measure("feed_read", feed_all, texts / FEED_ORDERS + 1, FEED_ORDERS);
+    measure_calls("order_read", read_one, texts, 1);
+    measure_calls("order_check", check_one, texts, 1);
+    measure_calls("order_read_rapidjson", bare_one, texts, 1);
+    measure_calls("order_read_jansson", jansson_one, texts / 10 + 1, 1);
+    measure_calls("order_write", write_one, texts, 1);
+    measure_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
     domus_json_release(&memory);
     free(array);
     return 0;

@@ -72,13 +72,13 @@ static int start_kv(char *file, uint32_t threads, uint32_t shards, struct server
     return server_start(server, threads > 1 ? SERVER_TWO_CPUS : VERSUS_SERVER_CPU, arguments);
 }
 
-static int start_over(uint32_t which, struct server *server)
+static int restart_server(uint32_t which, struct server *server)
 {
     return start_kv(which == TWO || which == ONE ? program : beside,
                     which == TWO || which == OTHER_TWO ? 2 : 1, 2, server);
 }
 
-static int start(uint32_t which, struct server *server)
+static int start_server(uint32_t which, struct server *server)
 {
     char port[8];
     uint16_t number = versus_free_port();
@@ -108,7 +108,7 @@ static struct versus versus = {
     .names = {"kv", "redis"},
     .servers = SERVERS,
     .contenders = 1,
-    .start = start,
+    .start = start_server,
     .rounds = 7,
     .duration_ns = UINT64_C(1000000000),
 };
@@ -119,7 +119,7 @@ static struct versus over = {
     .names = {[TWO] = "two", [ONE] = "one", [OTHER_TWO] = "other_two", [OTHER_ONE] = "other_one"},
     .servers = 2,
     .contenders = 1,
-    .start = start_over,
+    .start = restart_server,
     .only_paced = true,
 };
 

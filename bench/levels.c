@@ -42,7 +42,7 @@ static const domus_profile_level levels[LEVELS] = {DOMUS_PROFILE_OFF, DOMUS_PROF
 static domus_system *bench_system;
 static sem_t done;
 
-static void must(int error, const char *what)
+static void require_success(int error, const char *what)
 {
     if (error == 0)
         return;
@@ -55,7 +55,7 @@ static void must(int error, const char *what)
 static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
 static domus_address players[2];
 
-static int hit(domus_stack *stack, void *self, const void *payload)
+static int pass_ball_back(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t left = *(const uint64_t *)payload;
 
@@ -68,14 +68,15 @@ static int hit(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&ball_type, hit, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&ball_type, pass_ball_back, 0}, {NULL, NULL, 0}},
 };
 
 static void begin_pingpong(void)
 {
     for (uint64_t i = 0; i < 2; i++) {
         uint64_t other = 1 - i;
-        must(domus_outside_spawn_on(bench_system, 0, &player, &other, &players[i]), "spawn");
+        require_success(domus_outside_spawn_on(bench_system, 0, &player, &other, &players[i]),
+                        "spawn");
     }
 }
 
@@ -83,7 +84,7 @@ static uint64_t run_pingpong(void)
 {
     uint64_t left = MESSAGES;
 
-    must(domus_outside_notice(bench_system, players[0], &ball_type, &left), "notice");
+    require_success(domus_outside_notice(bench_system, players[0], &ball_type, &left), "notice");
     while (sem_wait(&done) != 0)
         continue;
     return MESSAGES;
@@ -109,14 +110,14 @@ static void begin_echo(void)
     struct sockaddr_in address = {.sin_family = AF_INET};
     uint16_t port;
 
-    must(domus_serve(bench_system, "echo", &echo, NULL, &port), "serve");
+    require_success(domus_serve(bench_system, "echo", &echo, NULL, &port), "serve");
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     for (int i = 0; i < ECHO_CONNECTIONS; i++) {
         connections[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        must(connections[i] < 0 ||
-                 connect(connections[i], (struct sockaddr *)&address, sizeof address) != 0,
-             "connect");
+        require_success(connections[i] < 0 || connect(connections[i], (struct sockaddr *)&address,
+                                                      sizeof address) != 0,
+                        "connect");
     }
 }
 
@@ -125,9 +126,10 @@ static void run_batch(void)
     char bytes[ECHO_BYTES] = "echo";
 
     for (int i = 0; i < ECHO_CONNECTIONS; i++)
-        must(write(connections[i], bytes, sizeof bytes) != sizeof bytes, "write");
+        require_success(write(connections[i], bytes, sizeof bytes) != sizeof bytes, "write");
     for (int i = 0; i < ECHO_CONNECTIONS; i++)
-        must(recv(connections[i], bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes, "read");
+        require_success(recv(connections[i], bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes,
+                        "read");
 }
 
 static uint64_t run_echo(void)
@@ -155,7 +157,7 @@ typedef struct row {
 /* Run one round. Returns the CPU time of all other threads for a message. */
 static double run_round(const row *which, domus_profile_level level)
 {
-    must(domus_system_set_profile_level(bench_system, level), "level");
+    require_success(domus_system_set_profile_level(bench_system, level), "level");
     (void)which->run(); /* the threads follow the level meanwhile */
     uint64_t before_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();
     uint64_t messages = which->run();
@@ -163,7 +165,7 @@ static double run_round(const row *which, domus_profile_level level)
     return (double)(after_ns - before_ns) / (double)messages;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
 
@@ -176,7 +178,7 @@ static void print_level(const char *row_name, int level, double rounds[LEVELS][R
 
     for (int i = 0; i < ROUNDS; i++)
         ratios[i] = rounds[level][i] / rounds[0][i];
-    qsort(ratios, ROUNDS, sizeof ratios[0], compare);
+    qsort(ratios, ROUNDS, sizeof ratios[0], compare_numbers);
     printf("%s.%s.message %.1f ns\n", row_name, names[level],
            measure_median(rounds[level], ROUNDS));
     if (level == 0)
@@ -200,7 +202,7 @@ static void run_rounds(const row *which)
         print_level(which->name, level, rounds);
 }
 
-static void start(domus_profile_level level)
+static void start_system(domus_profile_level level)
 {
     static domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:0", .backlog = 64};
@@ -216,18 +218,18 @@ static void start(domus_profile_level level)
         fprintf(stderr, "levels: %s\n", error);
         exit(1);
     }
-    must(domus_system_start(bench_system), "start");
+    require_success(domus_system_start(bench_system), "start");
 }
 
 static void run_row(const row *which, int once)
 {
-    start(once >= 0 ? levels[once] : DOMUS_PROFILE_OFF);
+    start_system(once >= 0 ? levels[once] : DOMUS_PROFILE_OFF);
     which->begin();
     if (once >= 0)
         (void)which->run();
     else
         run_rounds(which);
-    must(domus_system_stop(bench_system), "stop");
+    require_success(domus_system_stop(bench_system), "stop");
     domus_system_free(bench_system);
 }
 
@@ -243,7 +245,7 @@ int main(int argc, char **argv)
         argc -= 2;
         argv += 2;
     }
-    must(sem_init(&done, 0, 0), "semaphore");
+    require_success(sem_init(&done, 0, 0), "semaphore");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (options_wanted(argc - 1, argv + 1, rows[i].name))
             run_row(&rows[i], once);

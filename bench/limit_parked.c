@@ -33,45 +33,45 @@ struct side {
     pthread_t thread;
 };
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "limits: parked ping-pong: %s\n", what);
     exit(EXIT_FAILURE);
 }
 
-static void arm(struct side *side)
+static void arm_ring(struct side *side)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&side->ring);
 
     if (sqe == NULL)
-        fail("no submission entry");
+        exit_with_error("no submission entry");
     io_uring_prep_poll_multishot(sqe, side->wake_fd, POLLIN);
 }
 
-/* Asleep until the ball is at `turn`. acquire: pairs with pass(). */
-static void await(struct side *side, uint64_t turn)
+/* Asleep until the ball is at `turn`. acquire: pairs with pass_ball(). */
+static void await_turn(struct side *side, uint64_t turn)
 {
     struct io_uring_cqe *cqe;
 
     while (atomic_load_explicit(&side->ball, memory_order_acquire) != turn) {
         if (io_uring_submit_and_wait(&side->ring, 1) < 0)
-            fail("the ring does not wait");
+            exit_with_error("the ring does not wait");
         while (io_uring_peek_cqe(&side->ring, &cqe) == 0) {
             if ((cqe->flags & IORING_CQE_F_MORE) == 0)
-                arm(side);
+                arm_ring(side);
             io_uring_cqe_seen(&side->ring, cqe);
         }
     }
 }
 
-static void pass(struct side *side, uint64_t turn)
+static void pass_ball(struct side *side, uint64_t turn)
 {
     atomic_store_explicit(&side->other->ball, turn, memory_order_release);
     if (eventfd_write(side->other->wake_fd, 1) != 0)
-        fail("no wake-up");
+        exit_with_error("no wake-up");
 }
 
-static void *play(void *side_)
+static void *play_side(void *side_)
 {
     struct side *side = side_;
     struct io_uring_params params = {.flags = IORING_SETUP_SINGLE_ISSUER |
@@ -81,17 +81,17 @@ static void *play(void *side_)
 
     if (measure_pin(side->cpu) != 0 || io_uring_queue_init_params(16, &side->ring, &params) != 0 ||
         io_uring_register_ring_fd(&side->ring) != 1)
-        fail("no ring, or no such CPU");
-    arm(side);
+        exit_with_error("no ring, or no such CPU");
+    arm_ring(side);
     pthread_barrier_wait(side->start);
     for (uint64_t i = 0; i < side->rounds; i++) {
         if (i == UNTIMED_ROUNDS)
             began_ns = measure_now_ns();
         if (side->serves)
-            pass(side, 2 * i + 1);
-        await(side, side->serves ? 2 * i + 2 : 2 * i + 1);
+            pass_ball(side, 2 * i + 1);
+        await_turn(side, side->serves ? 2 * i + 2 : 2 * i + 1);
         if (!side->serves)
-            pass(side, 2 * i + 2);
+            pass_ball(side, 2 * i + 2);
     }
     side->elapsed_ns = measure_now_ns() - began_ns;
     io_uring_queue_exit(&side->ring);
@@ -105,7 +105,7 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
     pthread_barrier_t start;
 
     if (rounds == 0)
-        fail("of nothing");
+        exit_with_error("of nothing");
     pthread_barrier_init(&start, NULL, 2);
     for (int i = 0; i < 2; i++) {
         sides[i] = (struct side){.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
@@ -115,11 +115,11 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
                                  .rounds = rounds + UNTIMED_ROUNDS,
                                  .serves = i == 0};
         if (sides[i].wake_fd < 0)
-            fail("no eventfd");
+            exit_with_error("no eventfd");
     }
     for (int i = 0; i < 2; i++) {
-        if (pthread_create(&sides[i].thread, NULL, play, &sides[i]) != 0)
-            fail("no thread");
+        if (pthread_create(&sides[i].thread, NULL, play_side, &sides[i]) != 0)
+            exit_with_error("no thread");
     }
     for (int i = 0; i < 2; i++)
         pthread_join(sides[i].thread, NULL);
@@ -127,6 +127,6 @@ double limit_parked_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
         close(sides[i].wake_fd);
     pthread_barrier_destroy(&start);
     if (atomic_load_explicit(&sides[0].ball, memory_order_relaxed) != 2 * sides[0].rounds)
-        fail("wrong count");
+        exit_with_error("wrong count");
     return (double)sides[0].elapsed_ns / (double)rounds / 2;
 }

@@ -46,16 +46,16 @@ struct ring {
     pthread_barrier_t start;
 };
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "limits: ring: %s\n", what);
     exit(EXIT_FAILURE);
 }
 
-static void begin(struct ring *ring, int cpu)
+static void begin_on_cpu(struct ring *ring, int cpu)
 {
     if (measure_pin(cpu) != 0)
-        fail("no such CPU for this process");
+        exit_with_error("no such CPU for this process");
     pthread_barrier_wait(&ring->start);
 }
 
@@ -64,12 +64,12 @@ static inline struct slot *slot_of(const struct ring *ring, uint64_t number)
     return &ring->slots[number & ring->mask];
 }
 
-static void *send_all(void *ring_)
+static void *send_all_numbers(void *ring_)
 {
     struct ring *ring = ring_;
     uint64_t taken = 0;
 
-    begin(ring, ring->cpus[1]);
+    begin_on_cpu(ring, ring->cpus[1]);
     for (uint64_t number = 0; number < ring->messages; number++) {
         struct slot *slot = slot_of(ring, number);
 
@@ -86,7 +86,7 @@ static void *send_all(void *ring_)
     return NULL;
 }
 
-static inline bool has(const struct ring *ring, uint64_t number)
+static inline bool has_number(const struct ring *ring, uint64_t number)
 {
     /* acquire: pairs with the exchange, so that the words of the message are seen. */
     return atomic_load_explicit(&slot_of(ring, number)->sequence, memory_order_acquire) ==
@@ -111,7 +111,7 @@ static inline void wait_for_some(const struct ring *ring, uint64_t number)
 
     if (some > ring->messages - number)
         some = ring->messages - number;
-    for (uint32_t i = 0; some != 0 && i < WAITS && !has(ring, number + some - 1); i++)
+    for (uint32_t i = 0; some != 0 && i < WAITS && !has_number(ring, number + some - 1); i++)
         pause_briefly();
 }
 
@@ -120,18 +120,18 @@ static inline uint64_t take_some(struct ring *ring, uint64_t number)
 {
     uint64_t end = number + LOOK_MAX;
 
-    for (; number < end && has(ring, number); number++) {
+    for (; number < end && has_number(ring, number); number++) {
         const struct slot *slot = slot_of(ring, number);
         ring->sum += slot->word[0] + slot->word[1] + slot->word[2] + slot->word[3];
     }
     return number;
 }
 
-static void *receive_all(void *ring_)
+static void *receive_all_numbers(void *ring_)
 {
     struct ring *ring = ring_;
 
-    begin(ring, ring->cpus[0]);
+    begin_on_cpu(ring, ring->cpus[0]);
     uint64_t start_ns = measure_now_ns();
     for (uint64_t number = 0; number < ring->messages;) {
         wait_for_some(ring, number);
@@ -152,23 +152,23 @@ double limit_ring(uint64_t messages, uint64_t under_way, const int *cpus)
     pthread_t threads[2];
 
     if (messages == 0 || under_way == 0 || under_way > UINT32_MAX)
-        fail("messages out of range");
+        exit_with_error("messages out of range");
     while (slots < under_way)
         slots *= 2;
     ring.mask = slots - 1;
     ring.slots = aligned_alloc(128, (size_t)slots * sizeof *ring.slots);
     if (ring.slots == NULL)
-        fail("out of memory");
+        exit_with_error("out of memory");
     memset(ring.slots, 0, (size_t)slots * sizeof *ring.slots);
     pthread_barrier_init(&ring.start, NULL, 2);
-    if (pthread_create(&threads[0], NULL, receive_all, &ring) != 0 ||
-        pthread_create(&threads[1], NULL, send_all, &ring) != 0)
-        fail("cannot start a thread");
+    if (pthread_create(&threads[0], NULL, receive_all_numbers, &ring) != 0 ||
+        pthread_create(&threads[1], NULL, send_all_numbers, &ring) != 0)
+        exit_with_error("cannot start a thread");
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     pthread_barrier_destroy(&ring.start);
     free(ring.slots);
     if (ring.sum != messages * (messages - 1) / 2 + 6 * messages)
-        fail("wrong sum");
+        exit_with_error("wrong sum");
     return (double)messages * 1e9 / (double)ring.elapsed_ns;
 }

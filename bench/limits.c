@@ -48,7 +48,7 @@ static struct message *free_messages;
 static struct actor *first_ready;
 static struct actor *last_ready;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "limits: %s\n", what);
     exit(EXIT_FAILURE);
@@ -74,7 +74,7 @@ static inline struct message *message_get(void)
     }
     message = malloc(sizeof *message);
     if (message == NULL)
-        fail("out of memory");
+        exit_with_error("out of memory");
     return message;
 }
 
@@ -115,14 +115,14 @@ static inline void send_to(struct actor *actor, uint64_t value)
     last_ready = actor;
 }
 
-static void answer(struct actor *actor, struct message *message)
+static void answer_message(struct actor *actor, struct message *message)
 {
     actor->handled++;
     if (message->value > 0)
         send_to(actor->peer, message->value - 1);
 }
 
-static void run_all(void)
+static void run_all_limits(void)
 {
     while (first_ready != NULL) {
         struct actor *actor = first_ready;
@@ -149,41 +149,41 @@ static double per_second(uint64_t count, uint64_t elapsed_ns)
 
 double limit_ping_pong(uint64_t messages)
 {
-    struct actor ping = {.handle = answer};
-    struct actor pong = {.handle = answer, .peer = &ping};
+    struct actor ping = {.handle = answer_message};
+    struct actor pong = {.handle = answer_message, .peer = &ping};
 
     if (messages == 0)
-        fail("ping-pong of nothing");
+        exit_with_error("ping-pong of nothing");
     ping.peer = &pong;
 
     uint64_t start_ns = measure_now_ns();
     send_to(&ping, messages - 1);
-    run_all();
+    run_all_limits();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
     messages_free();
     if (ping.handled + pong.handled != messages || ping.handled - pong.handled != messages % 2)
-        fail("ping-pong: wrong count");
+        exit_with_error("ping-pong: wrong count");
     return per_second(messages, elapsed_ns);
 }
 
 double limit_count(uint64_t messages)
 {
-    struct actor counter = {.handle = answer};
+    struct actor counter = {.handle = answer_message};
 
     counter.peer = &counter; /* never used, because each message to it holds 0 */
     uint64_t start_ns = measure_now_ns();
     for (uint64_t i = 0; i < messages; i++) {
         send_to(&counter, 0);
         if (i % LIMIT_BATCH == LIMIT_BATCH - 1)
-            run_all();
+            run_all_limits();
     }
-    run_all();
+    run_all_limits();
     uint64_t elapsed_ns = measure_now_ns() - start_ns;
 
     messages_free();
     if (counter.handled != messages)
-        fail("count: wrong count");
+        exit_with_error("count: wrong count");
     return per_second(messages, elapsed_ns);
 }
 
@@ -201,13 +201,13 @@ static inline void pause_briefly(void)
 static void pin_or_fail(int cpu)
 {
     if (measure_pin(cpu) != 0)
-        fail("no such CPU for this process");
+        exit_with_error("no such CPU for this process");
 }
 
 static void thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     if (pthread_create(thread, NULL, run, argument) != 0)
-        fail("cannot start a thread");
+        exit_with_error("cannot start a thread");
 }
 
 struct hand_off {
@@ -266,7 +266,7 @@ double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
     pthread_t threads[2];
 
     if (rounds == 0)
-        fail("cross-thread ping-pong of nothing");
+        exit_with_error("cross-thread ping-pong of nothing");
     pthread_barrier_init(&hand_off.start, NULL, 2);
     thread_start(&threads[0], ping_thread, &hand_off);
     thread_start(&threads[1], pong_thread, &hand_off);
@@ -274,7 +274,7 @@ double limit_cross_ping_pong(uint64_t rounds, int cpu_a, int cpu_b)
     pthread_join(threads[1], NULL);
     pthread_barrier_destroy(&hand_off.start);
     if (atomic_load_explicit(&hand_off.turn, memory_order_relaxed) != 2 * hand_off.rounds)
-        fail("cross-thread ping-pong: wrong count");
+        exit_with_error("cross-thread ping-pong: wrong count");
     return (double)hand_off.elapsed_ns / (double)rounds / 2;
 }
 
@@ -358,7 +358,7 @@ static struct message *messages_make(uint64_t count)
     struct message *messages = aligned_alloc(CACHE_LINE, size);
 
     if (messages == NULL)
-        fail("out of memory");
+        exit_with_error("out of memory");
     for (uint64_t i = 0; i < count; i++) {
         atomic_init(&messages[i].next, NULL);
         messages[i].value = i;
@@ -374,7 +374,7 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
 
     if (senders < 1 || senders > LIMIT_SENDERS_MAX || messages < (uint64_t)senders ||
         messages > UINT32_MAX)
-        fail("N:1: senders or messages out of range");
+        exit_with_error("N:1: senders or messages out of range");
 
     uint64_t share = messages / (uint64_t)senders;
     struct message *made = messages_make(messages);
@@ -397,6 +397,6 @@ double limit_mpsc(uint64_t messages, int senders, const int *cpus)
     pthread_barrier_destroy(&funnel.start);
     free(made);
     if (funnel.messages != messages || funnel.sum != messages * (messages - 1) / 2)
-        fail("N:1: wrong count or sum");
+        exit_with_error("N:1: wrong count or sum");
     return per_second(messages, funnel.elapsed_ns);
 }

@@ -87,7 +87,7 @@ static void stream_fill(unsigned char *stream)
 
 /* Connect a blocking socket, so that a service which is still accepting is waited for. The socket's
  * time-outs are the stall time; on Linux SO_SNDTIMEO bounds connect, too. */
-static int connect_to(const struct load_options *options, int *ret_fd)
+static int connect_to_service(const struct load_options *options, int *ret_fd)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -170,7 +170,7 @@ static int load_connect(struct load *load)
         struct connection *connection = &load->connections[i];
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
 
-        int error = connect_to(load->options, &connection->fd);
+        int error = connect_to_service(load->options, &connection->fd);
         if (error != 0)
             return error;
         load->connected++;
@@ -275,7 +275,7 @@ static int connection_receive(struct load *load, struct connection *connection)
  *
  * A batch that had to wait for an idle connection was due earlier, and its latency counts from then
  * on. The wait for the tick is the load's own and does not count. */
-static int pace(struct load *load)
+static int send_due_messages(struct load *load)
 {
     const struct load_options *options = load->options;
     double batch_ns = 1e9 * options->depth / options->rate;
@@ -324,7 +324,7 @@ static int load_turn(struct load *load, int *ret_events)
             return error;
     }
     *ret_events = count;
-    return paced ? pace(load) : 0;
+    return paced ? send_due_messages(load) : 0;
 }
 
 static int load_start(struct load *load)
@@ -333,7 +333,7 @@ static int load_start(struct load *load)
     if (load->options->rate > 0) {
         for (uint32_t i = 0; i < load->options->connections; i++)
             idle_put(load, &load->connections[i]);
-        return pace(load);
+        return send_due_messages(load);
     }
     for (uint32_t i = 0; i < load->options->connections; i++) {
         struct connection *connection = &load->connections[i];

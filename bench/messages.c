@@ -47,7 +47,7 @@ static const domus_type ball_type = {.name = "ball", .size = sizeof(uint64_t)};
 static const domus_type peer_type = {.name = "peer", .size = sizeof(domus_address)};
 static const domus_type credit_type = {.name = "credit"};
 
-static _Noreturn void wrong(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "messages: wrong result: %s\n", what);
     exit(1);
@@ -114,7 +114,7 @@ static int asker_returned(domus_stack *stack, void *self, const domus_answer *an
     struct player *asker = self;
 
     if (answer->error != 0)
-        wrong("an ask failed");
+        exit_with_error("an ask failed");
     uint64_t left = *(const uint64_t *)answer->payload;
     asker->handled++;
     if (left == 0) {
@@ -164,7 +164,7 @@ static int producer_batch(domus_stack *stack, struct producer *producer, uint64_
     for (; producer->left != 0 && most != 0; most--) {
         producer->left--;
         if (domus_notice(stack, producer->counter, &ball_type, &producer->left) != 0)
-            wrong("a message was refused");
+            exit_with_error("a message was refused");
     }
     return 0;
 }
@@ -236,7 +236,7 @@ static const domus_behaviour counter = {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-static void must(int error, const char *what)
+static void require_success(int error, const char *what)
 {
     if (error == 0)
         return;
@@ -258,22 +258,23 @@ static domus_system *system_of(uint32_t threads, uint64_t spin_ns)
         fprintf(stderr, "messages: %s\n", error);
         exit(1);
     }
-    must(domus_system_start(system), domus_system_error(system));
+    require_success(domus_system_start(system), domus_system_error(system));
     return system;
 }
 
-static domus_address spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour)
+static domus_address spawn_on_thread(domus_system *system, uint32_t thread,
+                                     const domus_behaviour *behaviour)
 {
     domus_address address;
 
-    must(domus_outside_spawn_on(system, thread, behaviour, NULL, &address), "spawn");
+    require_success(domus_outside_spawn_on(system, thread, behaviour, NULL, &address), "spawn");
     return address;
 }
 
-static void tell(domus_system *system, domus_address to, const domus_type *type,
-                 const void *payload)
+static void send_notice(domus_system *system, domus_address to, const domus_type *type,
+                        const void *payload)
 {
-    must(domus_outside_notice(system, to, type, payload), "notice");
+    require_success(domus_outside_notice(system, to, type, payload), "notice");
 }
 
 /* Wait for the run that was just begun. Returns how many nanoseconds it took. */
@@ -282,7 +283,7 @@ static double wait_run(uint64_t expected, const char *what)
     while (sem_wait(&run.done) != 0)
         continue;
     if (run.handled != expected)
-        wrong(what);
+        exit_with_error(what);
     return (double)(run.ended_ns - run.began_ns);
 }
 
@@ -312,14 +313,14 @@ static void ping_pong(void)
 {
     static struct row row = {.name = "ping_pong", .unit = "messages/s"};
     domus_system *system = system_of(1, 0);
-    domus_address one = spawn(system, 0, &player);
-    domus_address two = spawn(system, 0, &player);
+    domus_address one = spawn_on_thread(system, 0, &player);
+    domus_address two = spawn_on_thread(system, 0, &player);
 
-    tell(system, one, &peer_type, &two);
-    tell(system, two, &peer_type, &one);
+    send_notice(system, one, &peer_type, &two);
+    send_notice(system, two, &peer_type, &one);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
-        tell(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
+        send_notice(system, one, &go_type, &(uint64_t){2 * PING_PONGS - 1});
         row.ours[i] = 2.0 * PING_PONGS / wait_run(PING_PONGS, "ping-pong") * 1e9;
     }
     domus_system_free(system);
@@ -328,35 +329,35 @@ static void ping_pong(void)
 
 /* There is no bare limit of an ask. The ratio is to the ping-pong limit, because an ask is a
  * message each way. */
-static void asks(void)
+static void measure_asks(void)
 {
     static struct row row = {.name = "ask", .unit = "messages/s"};
     domus_system *system = system_of(1, 0);
-    domus_address one = spawn(system, 0, &asker);
-    domus_address two = spawn(system, 0, &answerer);
+    domus_address one = spawn_on_thread(system, 0, &asker);
+    domus_address two = spawn_on_thread(system, 0, &answerer);
 
-    tell(system, one, &peer_type, &two);
+    send_notice(system, one, &peer_type, &two);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_ping_pong(PING_PONGS);
-        tell(system, one, &go_type, &(uint64_t){ASKS - 1});
+        send_notice(system, one, &go_type, &(uint64_t){ASKS - 1});
         row.ours[i] = 2.0 * ASKS / wait_run(ASKS, "asks") * 1e9;
     }
     domus_system_free(system);
     print_row(&row);
 }
 
-static void count(void)
+static void measure_counting(void)
 {
     static struct row row = {.name = "count", .unit = "messages/s"};
     domus_system *system = system_of(1, 0);
-    domus_address to = spawn(system, 0, &counter);
-    domus_address from = spawn(system, 0, &producer);
+    domus_address to = spawn_on_thread(system, 0, &counter);
+    domus_address from = spawn_on_thread(system, 0, &producer);
 
-    tell(system, from, &peer_type, &to);
+    send_notice(system, from, &peer_type, &to);
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_count(COUNTS);
-        tell(system, to, &go_type, &(uint64_t){COUNTS});
-        tell(system, from, &go_type, &(uint64_t){COUNTS});
+        send_notice(system, to, &go_type, &(uint64_t){COUNTS});
+        send_notice(system, from, &go_type, &(uint64_t){COUNTS});
         row.ours[i] = COUNTS / wait_run(COUNTS, "counting") * 1e9;
     }
     domus_system_free(system);
@@ -368,12 +369,12 @@ static void count(void)
 static double play_apart(uint64_t spin_ns, uint32_t rounds)
 {
     domus_system *system = system_of(2, spin_ns);
-    domus_address one = spawn(system, 0, &player);
-    domus_address two = spawn(system, 1, &player);
+    domus_address one = spawn_on_thread(system, 0, &player);
+    domus_address two = spawn_on_thread(system, 1, &player);
 
-    tell(system, one, &peer_type, &two);
-    tell(system, two, &peer_type, &one);
-    tell(system, one, &go_type, &(uint64_t){2 * rounds - 1});
+    send_notice(system, one, &peer_type, &two);
+    send_notice(system, two, &peer_type, &one);
+    send_notice(system, one, &go_type, &(uint64_t){2 * rounds - 1});
     double ns = wait_run(rounds, "cross ping-pong") / (2.0 * rounds);
     domus_system_free(system);
     return ns;
@@ -410,12 +411,12 @@ static void n_to_1(void)
     for (int i = 0; i < ROUNDS; i++) {
         row.limit[i] = limit_mpsc(N_TO_1, 1, cpus);
         domus_system *system = system_of(2, SPIN_NS);
-        domus_address to = spawn(system, 0, &counter);
-        tell(system, to, &go_type, &(uint64_t){N_TO_1});
+        domus_address to = spawn_on_thread(system, 0, &counter);
+        send_notice(system, to, &go_type, &(uint64_t){N_TO_1});
         for (uint32_t sender = 0; sender < SENDERS; sender++) {
-            domus_address from = spawn(system, 1, &producer);
-            tell(system, from, &peer_type, &to);
-            tell(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
+            domus_address from = spawn_on_thread(system, 1, &producer);
+            send_notice(system, from, &peer_type, &to);
+            send_notice(system, from, &go_type, &(uint64_t){N_TO_1 / SENDERS});
         }
         row.ours[i] = N_TO_1 / wait_run(N_TO_1, "N:1") * 1e9;
         domus_system_free(system);
@@ -432,8 +433,8 @@ int main(int argc, char **argv)
         bool pinned; /* the limit runs on the main thread, where domus runs in its turn */
     } rows[] = {
         {"ping_pong", ping_pong, true},
-        {"ask", asks, true},
-        {"count", count, true},
+        {"ask", measure_asks, true},
+        {"count", measure_counting, true},
         {"cross_ping_pong", cross_ping_pong, false},
         {"parked_ping_pong", parked_ping_pong, false},
         {"n_to_1", n_to_1, false},
@@ -441,15 +442,16 @@ int main(int argc, char **argv)
     cpu_set_t all;
 
     if (sem_init(&run.done, 0, 0) != 0 || sched_getaffinity(0, sizeof all, &all) != 0)
-        wrong("no semaphore, or no affinity");
+        exit_with_error("no semaphore, or no affinity");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (!options_wanted(argc - 1, argv + 1, rows[i].name))
             continue;
         fprintf(stderr, "messages: %s\n", rows[i].name);
         if (rows[i].pinned)
-            must(measure_pin(0), "pinning to CPU 0");
+            require_success(measure_pin(0), "pinning to CPU 0");
         else
-            must(sched_setaffinity(0, sizeof all, &all) != 0 ? -EPERM : 0, "pinning to all CPUs");
+            require_success(sched_setaffinity(0, sizeof all, &all) != 0 ? -EPERM : 0,
+                            "pinning to all CPUs");
         rows[i].run();
     }
     return 0;

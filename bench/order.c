@@ -32,7 +32,7 @@ static domi_random chance;
 static domus_address to; /* the actor that is measured */
 static uint64_t handled;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "order: %s\n", what);
     exit(1);
@@ -42,15 +42,15 @@ static _Noreturn void fail(const char *what)
 
 static const domus_type item = {.name = "item", .size = sizeof(uint64_t)};
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int take_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)self, (void)payload;
     handled++;
     return 0;
 }
 
-static int compare(const domus_type *one_type, const void *one, const domus_type *other_type,
-                   const void *other)
+static int compare_keys(const domus_type *one_type, const void *one, const domus_type *other_type,
+                        const void *other)
 {
     uint64_t key = *(const uint64_t *)one;
     uint64_t other_key = *(const uint64_t *)other;
@@ -59,67 +59,67 @@ static int compare(const domus_type *one_type, const void *one, const domus_type
     return key < other_key ? -1 : key > other_key;
 }
 
-static const domus_behaviour plain = {.name = "plain",
-                                      .on = (const domus_on[]){{&item, take, 0}, {NULL, NULL, 0}}};
+static const domus_behaviour plain = {
+    .name = "plain", .on = (const domus_on[]){{&item, take_message, 0}, {NULL, NULL, 0}}};
 static const domus_behaviour ordered = {
     .name = "ordered",
-    .on = (const domus_on[]){{&item, take, 0}, {NULL, NULL, 0}},
-    .order = compare,
+    .on = (const domus_on[]){{&item, take_message, 0}, {NULL, NULL, 0}},
+    .order = compare_keys,
 };
 
 /* --- a measurement ---------------------------------------------------------------------------- */
 
-static void put(uint64_t key)
+static void put_key(uint64_t key)
 {
     domi_envelope *envelope = domi_envelope_new(manager, DOMI_ENVELOPE_HEAD + item.size);
 
     if (envelope == NULL)
-        fail("no memory");
+        exit_with_error("no memory");
     domi_envelope_sign(envelope, &item, to.house);
     domi_payload_copy(envelope->payload, &key, sizeof key);
     if (domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE) != 0)
-        fail("a put was refused");
+        exit_with_error("a put was refused");
 }
 
-static void run(void)
+static void run_actor(void)
 {
     domi_house *house = domi_queue_take(&manager->schedule.ready[DOMUS_STATE]);
 
     if (house == NULL)
-        fail("the actor is not ready");
+        exit_with_error("the actor is not ready");
     (void)domi_house_run(manager, house);
 }
 
 /* Put `waiting` messages and handle all of them, a few times. Returns the nanoseconds of one. */
-static double drain(uint64_t waiting, uint64_t messages)
+static double measure_drain(uint64_t waiting, uint64_t messages)
 {
     uint64_t rounds = messages / waiting + 1;
     uint64_t began_ns = measure_thread_cpu_ns();
 
     for (uint64_t i = 0; i < rounds; i++) {
         for (uint64_t j = 0; j < waiting; j++)
-            put(domi_random_below(&chance, waiting));
+            put_key(domi_random_below(&chance, waiting));
         while (to.house->mail != 0)
-            run();
+            run_actor();
     }
     return (double)(measure_thread_cpu_ns() - began_ns) / (double)(rounds * waiting);
 }
 
 /* Put and handle messages while `waiting` wait. Returns the nanoseconds of one; `ret_longest_ns`
  * gets those of the longest round. */
-static double hold(uint64_t waiting, uint64_t messages, uint64_t *ret_longest_ns)
+static double measure_hold(uint64_t waiting, uint64_t messages, uint64_t *ret_longest_ns)
 {
     uint64_t longest_ns = 0;
     uint64_t sum_ns = 0;
     uint64_t rounds = messages / ROUND;
 
     for (uint64_t i = 0; i < waiting; i++)
-        put(domi_random_below(&chance, 2 * waiting));
+        put_key(domi_random_below(&chance, 2 * waiting));
     for (uint64_t i = 0; i < rounds + waiting / ROUND; i++) {
         uint64_t began_ns = measure_thread_cpu_ns();
         for (uint64_t j = 0; j < ROUND; j++)
-            put(i * ROUND + domi_random_below(&chance, 2 * waiting));
-        run();
+            put_key(i * ROUND + domi_random_below(&chance, 2 * waiting));
+        run_actor();
         uint64_t took_ns = measure_thread_cpu_ns() - began_ns;
         if (i < waiting / ROUND) /* until the mailbox is as it stays */
             continue;
@@ -127,23 +127,23 @@ static double hold(uint64_t waiting, uint64_t messages, uint64_t *ret_longest_ns
         longest_ns = took_ns > longest_ns ? took_ns : longest_ns;
     }
     while (to.house->mail != 0)
-        run();
+        run_actor();
     *ret_longest_ns = longest_ns;
     return (double)sum_ns / (double)(rounds * ROUND);
 }
 
-static void measure(const domus_behaviour *behaviour, uint64_t waiting, uint64_t messages)
+static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting, uint64_t messages)
 {
     uint64_t longest_ns;
 
     if (domi_house_spawn(manager, manager, behaviour, NULL, &to) != 0)
-        fail("no actor");
+        exit_with_error("no actor");
     (void)domi_manager_mount_actors(manager);
     handled = 0;
-    double drain_ns = drain(waiting, messages);
-    double hold_ns = hold(waiting, messages, &longest_ns);
+    double drain_ns = measure_drain(waiting, messages);
+    double hold_ns = measure_hold(waiting, messages, &longest_ns);
     if (handled < 2 * messages)
-        fail("messages were lost");
+        exit_with_error("messages were lost");
     printf("order.%s_%llu %.1f ns\n", behaviour->name, (unsigned long long)waiting, hold_ns);
     printf("order.%s_%llu_drain %.1f ns\n", behaviour->name, (unsigned long long)waiting, drain_ns);
     printf("order.%s_%llu_longest %.1f us\n", behaviour->name, (unsigned long long)waiting,
@@ -161,12 +161,12 @@ int main(int argc, char **argv)
     domus_config config;
 
     if (messages < ROUND)
-        fail("usage: bench_order [MESSAGES]");
+        exit_with_error("usage: bench_order [MESSAGES]");
     domus_config_init(&config);
     config.scheduler.mailbox_max = UINT32_MAX;
     manager = aligned_alloc(alignof(domi_manager), sizeof(domi_manager));
     if (manager == NULL)
-        fail("no memory");
+        exit_with_error("no memory");
     *manager = (domi_manager){0};
     const domi_manager_options options = {
         .index = 0,
@@ -177,13 +177,13 @@ int main(int argc, char **argv)
         .hooks = &hooks,
     };
     if (domi_manager_init(manager, &options) != 0)
-        fail("no manager");
+        exit_with_error("no manager");
     domi_manager_set_run_limit(manager, ROUND);
     domi_random_init(&chance, 1);
     (void)measure_pin(0);
     for (size_t i = 0; i < sizeof waiting / sizeof waiting[0]; i++) {
-        measure(&plain, waiting[i], messages);
-        measure(&ordered, waiting[i], messages);
+        measure_behaviour(&plain, waiting[i], messages);
+        measure_behaviour(&ordered, waiting[i], messages);
     }
     return 0;
 }

@@ -20,7 +20,7 @@
 #define MESSAGES 200000u /* in a round */
 #define ITEMS    10u
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "pickle: %s\n", what);
     exit(1);
@@ -118,7 +118,7 @@ static void write_one(const struct subject *subject)
 
     if (domus_pickle_into(picklers, NULL, subject->type, subject->payload, buffer, sizeof buffer,
                           &size, error, sizeof error) != 0)
-        fail(error);
+        exit_with_error(error);
 }
 
 static void read_one(const struct subject *subject)
@@ -129,7 +129,7 @@ static void read_one(const struct subject *subject)
 
     if (domus_pickled_open(picklers, NULL, subject->bytes, &pickled, error, sizeof error) != 0 ||
         domus_unpickle(&pickled, NULL, payload, error, sizeof error) != 0)
-        fail(error);
+        exit_with_error(error);
     if (subject->type->release != NULL)
         subject->type->release(payload);
 }
@@ -168,7 +168,7 @@ static void msgpack_write_one(const struct subject *subject)
     msgpack_pack_str_body(&packer, flat->who, length);
     if (bytes.size != subject->bytes.size ||
         memcmp(bytes.data, domus_slice_data(subject->bytes), bytes.size) != 0)
-        fail("msgpack-c writes other bytes");
+        exit_with_error("msgpack-c writes other bytes");
     msgpack_sbuffer_destroy(&bytes);
 }
 
@@ -183,7 +183,7 @@ static void msgpack_read_one(const struct subject *subject)
                             &end) != MSGPACK_UNPACK_SUCCESS ||
         unpacked.data.type != MSGPACK_OBJECT_ARRAY || unpacked.data.via.array.size != 3 ||
         unpacked.data.via.array.ptr[2].type != MSGPACK_OBJECT_MAP)
-        fail("msgpack-c does not read the bytes");
+        exit_with_error("msgpack-c does not read the bytes");
     const msgpack_object_map *map = &unpacked.data.via.array.ptr[2].via.map;
     for (uint32_t i = 0; i < map->size; i++) {
         const msgpack_object *value = &map->ptr[i].val;
@@ -209,15 +209,15 @@ static void msgpack_read_one(const struct subject *subject)
         }
     }
     if (memcmp(&flat, subject->payload, sizeof flat) != 0)
-        fail("msgpack-c reads another payload");
+        exit_with_error("msgpack-c reads another payload");
     msgpack_unpacked_destroy(&unpacked);
 }
 
 /* --- the measurement ----------------------------------------------------------------------------
  */
 
-static void measure(const char *name, void (*one)(const struct subject *subject),
-                    const struct subject *subject, uint64_t messages)
+static void measure_calls(const char *name, void (*one)(const struct subject *subject),
+                          const struct subject *subject, uint64_t messages)
 {
     double rounds[ROUNDS];
 
@@ -238,7 +238,7 @@ static struct subject subject_of(const domus_type *type, const void *payload)
 
     if (domus_pickle(picklers, NULL, type, payload, &appender, error, sizeof error) != 0 ||
         domus_append_end(&appender, &subject.bytes) != 0)
-        fail("a message cannot be written");
+        exit_with_error("a message cannot be written");
     return subject;
 }
 
@@ -264,22 +264,22 @@ int main(int argc, char **argv)
         each[i].name = flat.who;
     }
     if (messages == 0)
-        fail("usage: bench_pickle [MESSAGES]");
+        exit_with_error("usage: bench_pickle [MESSAGES]");
     if (domus_picklers_new(list, error, sizeof error, &picklers) != 0)
-        fail(error);
+        exit_with_error(error);
     if (domus_slice_copy(zeros, sizeof zeros, &large.bytes) != 0)
-        fail("no memory");
+        exit_with_error("no memory");
     struct subject flats = subject_of(&flat_type, &flat);
     struct subject lists = subject_of(&items_type, &items);
     struct subject slices = subject_of(&large_type, &large);
-    measure("flat_write", write_one, &flats, messages);
-    measure("flat_write_msgpack", msgpack_write_one, &flats, messages);
-    measure("flat_read", read_one, &flats, messages);
-    measure("flat_read_msgpack", msgpack_read_one, &flats, messages);
-    measure("items_write", write_one, &lists, messages / 4 + 1);
-    measure("items_read", read_one, &lists, messages / 4 + 1);
-    measure("slice_write", write_one, &slices, messages / 4 + 1);
-    measure("slice_read", read_one, &slices, messages / 4 + 1);
+    measure_calls("flat_write", write_one, &flats, messages);
+    measure_calls("flat_write_msgpack", msgpack_write_one, &flats, messages);
+    measure_calls("flat_read", read_one, &flats, messages);
+    measure_calls("flat_read_msgpack", msgpack_read_one, &flats, messages);
+    measure_calls("items_write", write_one, &lists, messages / 4 + 1);
+    measure_calls("items_read", read_one, &lists, messages / 4 + 1);
+    measure_calls("slice_write", write_one, &slices, messages / 4 + 1);
+    measure_calls("slice_read", read_one, &slices, messages / 4 + 1);
     printf("flat_bytes %u bytes\n", flats.bytes.size);
     domus_slice_free(flats.bytes);
     domus_slice_free(lists.bytes);

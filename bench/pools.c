@@ -37,7 +37,7 @@
 static const char *const policies[] = {"rings", "deques", "stealing", "sharing"};
 #define POLICIES (sizeof policies / sizeof policies[0])
 
-static void must(int error, const char *what)
+static void require_success(int error, const char *what)
 {
     if (error == 0)
         return;
@@ -60,7 +60,7 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-static int compute(domus_stack *stack, void *self, const void *nothing)
+static int compute_and_answer(domus_stack *stack, void *self, const void *nothing)
 {
     volatile uint64_t sum = 0;
 
@@ -70,7 +70,7 @@ static int compute(domus_stack *stack, void *self, const void *nothing)
     return atomic_load(&computes) ? domus_notice(stack, domus_self(stack), &go_type, NULL) : 0;
 }
 
-static int block(domus_stack *stack, void *self, const void *nothing)
+static int block_and_answer(domus_stack *stack, void *self, const void *nothing)
 {
     const struct timespec nap = {.tv_nsec = 200000000};
 
@@ -81,7 +81,7 @@ static int block(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int answer(domus_stack *stack, void *self, const void *nothing)
+static int answer_ask(domus_stack *stack, void *self, const void *nothing)
 {
     (void)stack, (void)self, (void)nothing;
     atomic_store(&answered, measure_now_ns());
@@ -90,18 +90,18 @@ static int answer(domus_stack *stack, void *self, const void *nothing)
 
 static const domus_behaviour echo = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo_read, 0}};
-static const domus_behaviour computing = {.name = "computing",
-                                          .on = (const domus_on[]){{&go_type, compute, 0}, {0}}};
-static const domus_behaviour blocking = {.name = "blocking",
-                                         .on = (const domus_on[]){{&go_type, block, 0}, {0}}};
+static const domus_behaviour computing = {
+    .name = "computing", .on = (const domus_on[]){{&go_type, compute_and_answer, 0}, {0}}};
+static const domus_behaviour blocking = {
+    .name = "blocking", .on = (const domus_on[]){{&go_type, block_and_answer, 0}, {0}}};
 static const domus_behaviour answering = {.name = "answering",
-                                          .on = (const domus_on[]){{&go_type, answer, 0}, {0}}};
+                                          .on = (const domus_on[]){{&go_type, answer_ask, 0}, {0}}};
 
 /* --- a system --------------------------------------------------------------------------------- */
 
 /* Start a system of one thread with a pool; `policy` NULL: without. */
-static domus_system *start(const char *policy, uint32_t runners, uint32_t spares,
-                           uint16_t *ret_port)
+static domus_system *start_system(const char *policy, uint32_t runners, uint32_t spares,
+                                  uint16_t *ret_port)
 {
     const domus_pool_config work = {.name = "work",
                                     .runners = runners,
@@ -125,26 +125,26 @@ static domus_system *start(const char *policy, uint32_t runners, uint32_t spares
         fprintf(stderr, "pools: %s\n", error);
         exit(1);
     }
-    must(domus_system_start(system), "start");
-    must(domus_serve(system, "echo", &echo, NULL, ret_port), "serve");
+    require_success(domus_system_start(system), "start");
+    require_success(domus_serve(system, "echo", &echo, NULL, ret_port), "serve");
     return system;
 }
 
-static domus_address spawn(domus_system *system, const domus_behaviour *behaviour)
+static domus_address spawn_actor(domus_system *system, const domus_behaviour *behaviour)
 {
     const domus_spawn_options options = {.pool = domus_outside_pool_find(system, "work")};
     domus_address address;
 
-    must(domus_outside_spawn_with(system, behaviour, NULL, &options, &address), "spawn");
+    require_success(domus_outside_spawn_with(system, behaviour, NULL, &options, &address), "spawn");
     return address;
 }
 
-static void send(domus_system *system, domus_address address)
+static void send_ask(domus_system *system, domus_address address)
 {
-    must(domus_outside_notice(system, address, &go_type, NULL), "notice");
+    require_success(domus_outside_notice(system, address, &go_type, NULL), "notice");
 }
 
-static void end(domus_system *system)
+static void end_system(domus_system *system)
 {
     (void)domus_system_stop(system);
     domus_system_free(system);
@@ -177,12 +177,12 @@ static double echo_p99_us(beside what)
 {
     uint16_t port;
     struct load_result result;
-    domus_system *system = start("rings", 1, 0, &port);
+    domus_system *system = start_system("rings", 1, 0, &port);
     pid_t process = what == PROCESS ? begin_process() : 0;
 
     atomic_store(&computes, what == POOL);
     for (uint32_t i = 0; what == POOL && i < COMPUTING; i++)
-        send(system, spawn(system, &computing));
+        send_ask(system, spawn_actor(system, &computing));
     const struct load_options options = {.port = port,
                                          .cpu = 0,
                                          .connections = CONNECTIONS,
@@ -199,7 +199,7 @@ static double echo_p99_us(beside what)
     atomic_store(&computes, false);
     if (process > 0)
         end_process(process);
-    end(system);
+    end_system(system);
     return result.p99_us;
 }
 
@@ -226,23 +226,23 @@ static void measure_echo(void)
 static double answer_ms(const char *policy)
 {
     uint16_t port;
-    domus_system *system = start(policy, 2, 4, &port);
-    domus_address address = spawn(system, &answering);
+    domus_system *system = start_system(policy, 2, 4, &port);
+    domus_address address = spawn_actor(system, &answering);
 
     atomic_store(&blocks, true);
     atomic_store(&blocked, 0);
     for (uint32_t i = 0; i < 2; i++)
-        send(system, spawn(system, &blocking));
+        send_ask(system, spawn_actor(system, &blocking));
     while (atomic_load(&blocked) != 2)
         measure_nap(0.0001);
     atomic_store(&answered, 0);
     uint64_t since_ns = measure_now_ns();
-    send(system, address);
+    send_ask(system, address);
     while (atomic_load(&answered) == 0)
         measure_nap(0.0001);
     double ms = (double)(atomic_load(&answered) - since_ns) / 1e6;
     atomic_store(&blocks, false);
-    end(system);
+    end_system(system);
     return ms;
 }
 
@@ -265,15 +265,15 @@ static void measure_blocked(void)
 static double idle_ms(const char *policy, double seconds)
 {
     uint16_t port;
-    domus_system *system = start(policy, 2, 8, &port);
+    domus_system *system = start_system(policy, 2, 8, &port);
 
     if (policy != NULL)
-        send(system, spawn(system, &answering));
+        send_ask(system, spawn_actor(system, &answering));
     measure_nap(0.5); /* the monitor sleeps, too */
     uint64_t began_ns = measure_process_cpu_ns();
     measure_nap(seconds);
     double ms = (double)(measure_process_cpu_ns() - began_ns) / 1e6;
-    end(system);
+    end_system(system);
     return ms;
 }
 

@@ -219,7 +219,7 @@ static struct load_options load_of(size_t row)
     };
 }
 
-static int calibrate(size_t row)
+static int find_paced_rate(size_t row)
 {
     double slowest = 0;
 
@@ -311,7 +311,7 @@ static _Noreturn void usage(void)
     exit(2);
 }
 
-static double number(const char *text, double min, double max)
+static double parse_number(const char *text, double min, double max)
 {
     char *end;
     double value = strtod(text, &end);
@@ -335,9 +335,9 @@ int main(int argc, char **argv)
         if (option == 'c')
             config = optarg;
         else if (option == 'r')
-            rounds = (uint32_t)number(optarg, 1, ROUNDS_MAX);
+            rounds = (uint32_t)parse_number(optarg, 1, ROUNDS_MAX);
         else if (option == 's')
-            duration_ns = (uint64_t)(number(optarg, 0.01, 600) * 1e9);
+            duration_ns = (uint64_t)(parse_number(optarg, 0.01, 600) * 1e9);
         else
             usage();
     }
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     for (size_t row = 0; row < ROWS; row++) {
-        if (calibrate(row) != 0)
+        if (find_paced_rate(row) != 0)
             return EXIT_FAILURE;
     }
     for (uint32_t i = 0; i < rounds * ROWS * PROXIES; i++) {

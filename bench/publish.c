@@ -50,7 +50,7 @@ static uint32_t publications = 10; /* publications of a run, after one that warm
 static int fds[CONNECTIONS_MAX];
 static double figures[SERVERS][ROUNDS_MAX]; /* us for a delivery */
 
-static int start(int which, struct server *server)
+static int start_server(int which, struct server *server)
 {
     char path[PATH_MAX];
     char room[64];
@@ -88,7 +88,7 @@ static int start(int which, struct server *server)
     return server_start(server, SERVER_ANY_CPU, arguments);
 }
 
-static int connect_one(uint16_t port, int *ret_fd)
+static int connect_subscriber(uint16_t port, int *ret_fd)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
@@ -108,7 +108,7 @@ static int connect_one(uint16_t port, int *ret_fd)
 }
 
 /* Read exactly `bytes`. */
-static int expect(int fd, const char *bytes, size_t size)
+static int expect_bytes(int fd, const char *bytes, size_t size)
 {
     char got[PUBLISH_BYTES];
     ssize_t length = recv(fd, got, size, MSG_WAITALL);
@@ -118,7 +118,7 @@ static int expect(int fd, const char *bytes, size_t size)
     return (size_t)length == size && memcmp(got, bytes, size) == 0 ? 0 : -EBADMSG;
 }
 
-static void disconnect(uint32_t count)
+static void close_connections(uint32_t count)
 {
     /* A reset leaves no port behind that waits. */
     const struct linger reset = {.l_onoff = 1};
@@ -129,22 +129,22 @@ static void disconnect(uint32_t count)
     }
 }
 
-static int connect_all(uint16_t port, uint32_t *ret_count)
+static int connect_subscribers(uint16_t port, uint32_t *ret_count)
 {
     for (uint32_t i = 0; i < connections; i++) {
-        int error = connect_one(port, &fds[i]);
+        int error = connect_subscriber(port, &fds[i]);
 
         if (error != 0)
             return error;
         *ret_count = i + 1;
         if (i == 0) { /* the first one is to be the first one there, too */
-            error = expect(fds[0], PUBLISH_JOINED, 1);
+            error = expect_bytes(fds[0], PUBLISH_JOINED, 1);
             if (error != 0)
                 return error;
         }
     }
     for (uint32_t i = 1; i < connections; i++) {
-        int error = expect(fds[i], PUBLISH_JOINED, 1);
+        int error = expect_bytes(fds[i], PUBLISH_JOINED, 1);
         if (error != 0)
             return error;
     }
@@ -197,7 +197,7 @@ static int publish_once(pid_t pid, unsigned char which, double *ret_us)
     if (error == 0)
         error = await_quiet(pid, &end_ns);
     for (uint32_t i = 0; i < connections && error == 0; i++)
-        error = expect(fds[i], bytes, sizeof bytes);
+        error = expect_bytes(fds[i], bytes, sizeof bytes);
     *ret_us = (double)(end_ns - begin_ns) / 1e3 / connections;
     return error;
 }
@@ -208,19 +208,19 @@ static int run_one(int which, uint32_t round)
     struct server_usage usage;
     double values[PUBLICATIONS_MAX];
     uint32_t connected = 0;
-    int error = start(which, &server);
+    int error = start_server(which, &server);
 
     if (error != 0) {
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name,
                 error == -ENOENT ? "it is not built" : server.error);
         return error;
     }
-    error = connect_all(server.port, &connected);
+    error = connect_subscribers(server.port, &connected);
     for (uint32_t i = 0; i <= publications && error == 0; i++)
         error = publish_once(server.pid, (unsigned char)i, &values[i == 0 ? 0 : i - 1]);
     if (error != 0)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, strerror(-error));
-    disconnect(connected);
+    close_connections(connected);
     int stopped = server_stop(&server, &usage);
     if (stopped != 0)
         fprintf(stderr, "bench_publish: %s: %s\n", servers[which].name, server.error);
@@ -250,7 +250,7 @@ static void print_figures(void)
     }
 }
 
-static uint32_t number(const char *text, uint32_t max)
+static uint32_t parse_number(const char *text, uint32_t max)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
@@ -278,11 +278,11 @@ static void read_options(int argc, char **argv)
         if (option == CONFIG)
             config = optarg;
         else if (option == ROUNDS)
-            rounds = number(optarg, ROUNDS_MAX);
+            rounds = parse_number(optarg, ROUNDS_MAX);
         else if (option == CONNECTIONS)
-            connections = number(optarg, CONNECTIONS_MAX);
+            connections = parse_number(optarg, CONNECTIONS_MAX);
         else if (option == PUBLICATIONS)
-            publications = number(optarg, PUBLICATIONS_MAX);
+            publications = parse_number(optarg, PUBLICATIONS_MAX);
         else
             exit(2);
     }

@@ -82,7 +82,7 @@ static int send_batch(struct load *load, struct connection *connection)
 }
 
 /* Check what has come. Returns the bytes that were right; -EBADMSG. */
-static int check_all(struct load *load, struct connection *connection, size_t size)
+static int check_arrived_bytes(struct load *load, struct connection *connection, size_t size)
 {
     const struct request_load_kind *kind = load->options->kind;
     size_t at = 0;
@@ -118,7 +118,7 @@ static int take_answers(struct load *load, struct connection *connection)
     if (got == 0)
         return -ECONNRESET;
     size += (size_t)got;
-    int used = check_all(load, connection, size);
+    int used = check_arrived_bytes(load, connection, size);
     if (used < 0)
         return used;
     size -= (size_t)used;
@@ -134,7 +134,7 @@ static int take_answers(struct load *load, struct connection *connection)
     return 0;
 }
 
-static int connect_all(struct load *load)
+static int open_connections(struct load *load)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(load->options->port),
@@ -210,7 +210,7 @@ static int send_due(struct load *load)
     return 0;
 }
 
-static int turn(struct load *load)
+static int run_turn(struct load *load)
 {
     struct epoll_event events[EVENTS_MAX];
     struct timespec tick = {.tv_nsec = TICK_NS};
@@ -227,17 +227,17 @@ static int turn(struct load *load)
     return 0;
 }
 
-static int run(struct load *load)
+static int run_load(struct load *load)
 {
     uint64_t end_ns = load->start_ns + load->options->duration_ns;
     int error = 0;
 
     for (; error == 0 && (load->now_ns < end_ns || load->sent < load->options->requests_least);
-         error = error != 0 ? error : turn(load))
+         error = error != 0 ? error : run_turn(load))
         error = send_due(load);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->answers < load->sent)
-        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
     return error;
 }
 
@@ -291,13 +291,13 @@ int request_load_run(const struct request_load_options *options,
 
     if (error != 0)
         return error;
-    error = connect_all(load);
+    error = open_connections(load);
     uint64_t own_ns = measure_thread_cpu_ns();
     load->start_ns = load->now_ns = measure_now_ns();
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &before_ns);
     if (error == 0)
-        error = run(load);
+        error = run_load(load);
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &after_ns);
     double seconds = (double)(load->now_ns - load->start_ns) * 1e-9;

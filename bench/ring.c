@@ -117,7 +117,7 @@ static double median(const struct ring_figures *rounds, size_t offset)
     return measure_median(values, (size_t)bench.rounds);
 }
 
-static struct ring_figures medians(const struct ring_figures *rounds)
+static struct ring_figures medians_of_rounds(const struct ring_figures *rounds)
 {
     return (struct ring_figures){
         .passes_s = median(rounds, offsetof(struct ring_figures, passes_s)),
@@ -174,7 +174,7 @@ static void run_point(struct ring_point *point, int order)
         *figures = (struct ring_figures){NAN, NAN, NAN, NAN, NAN, NAN, NAN};
         if (!takes_part(point->size, order, (enum contender)who))
             continue;
-        *figures = medians(rounds[who]);
+        *figures = medians_of_rounds(rounds[who]);
         bench.largest[order][who] = point->size;
         print_figures(point->size, order, (enum contender)who, figures);
     }

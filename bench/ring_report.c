@@ -15,7 +15,7 @@
 
 static const char *const orders[RING_ORDERS] = {"in spawn order", "shuffled"};
 
-static const char *seconds(double value, char *text)
+static const char *format_seconds(double value, char *text)
 {
     if (value < 1e-3)
         return page_cell(value, 1e6, " us", text);
@@ -38,7 +38,7 @@ static void write_contest(FILE *file, const struct ring_point *points, size_t co
         for (int who = 0; who < CONTENDERS; who++)
             fprintf(file, " %s |", page_rate(points[i].of[order][who].passes_s, text));
         for (int who = 0; who < CONTENDERS; who++)
-            fprintf(file, " %s |", seconds(points[i].of[order][who].startup_s, text));
+            fprintf(file, " %s |", format_seconds(points[i].of[order][who].startup_s, text));
         fputc('\n', file);
     }
 }
@@ -57,11 +57,11 @@ static void write_memory(FILE *file, const struct ring_point *points, size_t cou
         const struct ring_figures *domus = &points[i].of[order][CONTENDER_DOMUS];
         fprintf(file, "| %s |", page_grouped(points[i].size, text));
         fprintf(file, " %s |", page_cell(domus->bytes, 1, "", text));
-        fprintf(file, " %s |", seconds(domus->startup_s, text));
-        fprintf(file, " %s |", seconds(domus->touch_s, text));
+        fprintf(file, " %s |", format_seconds(domus->startup_s, text));
+        fprintf(file, " %s |", format_seconds(domus->touch_s, text));
         fprintf(file, " %s |", page_cell(domus->startup_touch, 1, "", text));
-        fprintf(file, " %s |", seconds(domus->touch_huge_s, text));
-        fprintf(file, " %s |\n", seconds(domus->again_s, text));
+        fprintf(file, " %s |", format_seconds(domus->touch_huge_s, text));
+        fprintf(file, " %s |\n", format_seconds(domus->again_s, text));
     }
 }
 

@@ -76,28 +76,28 @@ struct turns {
     double ring[PROCESSES_LONG]; /* messages/s of limit_ring(), beside each process */
 };
 
-static _Noreturn void wrong(const struct savina_outcome *outcome, enum savina_side side,
-                            const char *what)
+static _Noreturn void note_wrong_result(const struct savina_outcome *outcome, enum savina_side side,
+                                        const char *what)
 {
     fprintf(stderr, "savina: %s: %s: %s is wrong\n", outcome->row->name, savina_side_name(side),
             what);
     exit(1);
 }
 
-static void check(const struct savina_outcome *outcome, enum savina_side side, struct turns *turns,
-                  const struct command_result *result)
+static void check_result(const struct savina_outcome *outcome, enum savina_side side,
+                         struct turns *turns, const struct command_result *result)
 {
     double messages = command_figure(result, "messages");
 
     /* A result that was not printed is NAN, which equals no number. */
     if (command_figure(result, "result") != (double)turns->expected)
-        wrong(outcome, side, "the result");
+        note_wrong_result(outcome, side, "the result");
     if (outcome->row->kind != SAVINA_MESSAGES)
         return;
     if (turns->messages == 0 && messages > 0)
         turns->messages = (uint64_t)messages;
     if (messages != (double)turns->messages)
-        wrong(outcome, side, "the number of messages");
+        note_wrong_result(outcome, side, "the number of messages");
 }
 
 static struct savina_figures figures_of(const struct savina_row *row,
@@ -139,23 +139,23 @@ static void run_one(const struct savina_outcome *outcome, enum savina_side side,
     int error = contender_run(sides[side].who, &contest, &result);
 
     if (error == -EBADMSG)
-        wrong(outcome, side, "the result, as it says itself,");
+        note_wrong_result(outcome, side, "the result, as it says itself,");
     if (error != 0) {
         fprintf(stderr, "savina: %s: %s is out: %s\n", row->name, savina_side_name(side),
                 strerror(-error));
         turns->out[side] = true;
         return;
     }
-    check(outcome, side, turns, &result);
+    check_result(outcome, side, turns, &result);
     turns->of[side][turn] = figures_of(row, &result);
     if (isnan(turns->of[side][turn].value))
-        wrong(outcome, side, "what it printed");
+        note_wrong_result(outcome, side, "what it printed");
 }
 
 /* Returns how many times better than the better peer domus was: more messages, or less
  * time or CPU time. */
-static double ratio(const struct savina_row *row, const struct turns *turns, enum savina_side side,
-                    uint32_t turn)
+static double ratio_of_turn(const struct savina_row *row, const struct turns *turns,
+                            enum savina_side side, uint32_t turn)
 {
     double best = NAN;
     bool more = row->kind == SAVINA_MESSAGES;
@@ -180,7 +180,7 @@ static double median(const struct savina_figures *turns, size_t offset)
     return measure_median(values, bench.run.processes);
 }
 
-static void settle(struct savina_outcome *outcome, const struct turns *turns)
+static void settle_outcome(struct savina_outcome *outcome, const struct turns *turns)
 {
     double ratios[PROCESSES_LONG];
 
@@ -197,7 +197,7 @@ static void settle(struct savina_outcome *outcome, const struct turns *turns)
         if (side >= SAVINA_PLACEMENTS)
             continue;
         for (uint32_t i = 0; i < bench.run.processes; i++)
-            ratios[i] = ratio(outcome->row, turns, (enum savina_side)side, i);
+            ratios[i] = ratio_of_turn(outcome->row, turns, (enum savina_side)side, i);
         outcome->ratio[side] = measure_median(ratios, bench.run.processes);
     }
 }
@@ -284,7 +284,7 @@ static void run_row(const struct savina_row *row, uint32_t threads)
                 run_one(outcome, (enum savina_side)side, &turns, turn);
         }
     }
-    settle(outcome, &turns);
+    settle_outcome(outcome, &turns);
     outcome->of_limit = part_of_limit(outcome);
     outcome->of_ring = part_of_ring(outcome, &turns);
     bench.failed |= turns.out[SAVINA_NEAR];
@@ -330,7 +330,7 @@ static bool take_options(int argc, char **argv)
     return true;
 }
 
-static void run_all(void)
+static void run_all_rows(void)
 {
     uint32_t threads_max = find_cpus(bench.cpus) ? THREADS_MAX : 1;
 
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
     }
     for (int who = 0; who < CONTENDERS; who++)
         bench.there[who] = contender_is_there("savina", (enum contender)who);
-    run_all();
+    run_all_rows();
     int error = bench.options.out == NULL
                     ? 0
                     : savina_report(bench.options.out, bench.options.gnuplot_script, &bench.run,

@@ -52,7 +52,7 @@ enum savina_side savina_best_pool(const struct savina_outcome *outcome)
     return (enum savina_side)best;
 }
 
-static double pool_to(const struct savina_outcome *outcome, enum savina_side other)
+static double ratio_of_pool_to(const struct savina_outcome *outcome, enum savina_side other)
 {
     enum savina_side best = savina_best_pool(outcome);
 
@@ -61,7 +61,7 @@ static double pool_to(const struct savina_outcome *outcome, enum savina_side oth
 
 double savina_pool_to_near(const struct savina_outcome *outcome)
 {
-    return pool_to(outcome, SAVINA_NEAR);
+    return ratio_of_pool_to(outcome, SAVINA_NEAR);
 }
 
 double savina_pool_to_peer(const struct savina_outcome *outcome)
@@ -73,7 +73,7 @@ double savina_pool_to_peer(const struct savina_outcome *outcome)
 
 double savina_pool_to_threads(const struct savina_outcome *outcome)
 {
-    return pool_to(outcome, SAVINA_THREADS);
+    return ratio_of_pool_to(outcome, SAVINA_THREADS);
 }
 
 /* --- figures ---------------------------------------------------------------------------------- */

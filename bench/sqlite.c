@@ -34,7 +34,7 @@ static const domus_sql_statement get = {.text = get_text};
 static char path[512], url[600];
 static double seconds = 2;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "sqlite: %s\n", what);
     exit(1);
@@ -77,23 +77,25 @@ struct asker {
 
 static const domus_type go_type = {.name = "go"};
 
-static domus_resumed answered;
+static domus_resumed count_answer_and_ask;
 
-static int ask(domus_stack *stack, struct asker *asker)
+static int ask_database(domus_stack *stack, struct asker *asker)
 {
     struct load *load = asker->load;
 
     *(uint64_t *)domus_frame(stack) = now_ns();
     if (load->writes)
         return domus_sql_query(stack, load->sql, &put,
-                               DOMUS_SQL_VALUES(domus_sql_text("a word of the row")), answered);
+                               DOMUS_SQL_VALUES(domus_sql_text("a word of the row")),
+                               count_answer_and_ask);
     asker->seed = asker->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
     return domus_sql_query(
         stack, load->sql, &get,
-        DOMUS_SQL_VALUES(domus_sql_int(1 + (int64_t)((asker->seed >> 33) % ROWS))), answered);
+        DOMUS_SQL_VALUES(domus_sql_int(1 + (int64_t)((asker->seed >> 33) % ROWS))),
+        count_answer_and_ask);
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct asker *asker = self;
     struct load *load = asker->load;
@@ -106,17 +108,17 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     if (error != 0 && atomic_load(&load->ends))
         return 0;
     if (error != 0 || (!load->writes && result->rows != 1))
-        fail(failure != NULL ? failure->message : strerror(-error));
+        exit_with_error(failure != NULL ? failure->message : strerror(-error));
     if (took > atomic_load(&load->longest_ns))
         atomic_store(&load->longest_ns, took);
     atomic_fetch_add(&load->done, 1);
-    return atomic_load(&load->ends) ? 0 : ask(stack, asker);
+    return atomic_load(&load->ends) ? 0 : ask_database(stack, asker);
 }
 
 static int on_go(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return ask(stack, self);
+    return ask_database(stack, self);
 }
 
 static const domus_behaviour asker_behaviour = {
@@ -131,14 +133,14 @@ static void begin_load(domus_system *system, struct load *load, uint32_t askers)
     domus_address address;
 
     if (domus_outside_spawn(system, &asker_behaviour, &state, &address) != 0)
-        fail("no asker");
+        exit_with_error("no asker");
     for (uint32_t i = 0; i < askers; i++) {
         if (domus_outside_notice(system, address, &go_type, NULL) != 0)
-            fail("no notice");
+            exit_with_error("no notice");
     }
 }
 
-static void wait_for(double time)
+static void wait_for_seconds(double time)
 {
     struct timespec pause = {(time_t)time, (long)((time - (double)(time_t)time) * 1e9)};
 
@@ -146,7 +148,7 @@ static void wait_for(double time)
 }
 
 /* Run so many askers that read and that write, and print what they did. */
-static void run(const char *name, const char *parameters, uint32_t readers, uint32_t writers)
+static void run_askers(const char *name, const char *parameters, uint32_t readers, uint32_t writers)
 {
     static const domus_sql_driver *const drivers[] = {&domus_sqlite_driver, NULL};
     const domus_sql_options options = {.drivers = drivers};
@@ -160,15 +162,15 @@ static void run(const char *name, const char *parameters, uint32_t readers, uint
     (void)snprintf(url, sizeof url, "sqlite:%s%s", path, parameters);
     if (domus_system_new(&config, error, sizeof error, &system) != 0 ||
         domus_system_start(system) != 0)
-        fail("no system");
+        exit_with_error("no system");
     if (domus_outside_sql_open(system, url, &options, &reads.sql) != 0)
-        fail("no database");
+        exit_with_error("no database");
     writes.sql = reads.sql;
     begin_load(system, &reads, readers);
     begin_load(system, &writes, writers);
-    wait_for(0.3);
+    wait_for_seconds(0.3);
     uint64_t begun = now_ns(), before = atomic_load(&reads.done) + atomic_load(&writes.done);
-    wait_for(seconds);
+    wait_for_seconds(seconds);
     uint64_t count = atomic_load(&reads.done) + atomic_load(&writes.done) - before;
     double took = (double)(now_ns() - begun) / 1e9;
     if (readers != 0 && writers != 0) {
@@ -194,7 +196,7 @@ static sqlite3 *open_bare(const char *synchronous)
     sqlite3 *handle;
 
     if (sqlite3_open(path, &handle) != SQLITE_OK)
-        fail("the file cannot be opened");
+        exit_with_error("the file cannot be opened");
     (void)snprintf(text, sizeof text, "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s",
                    synchronous);
     (void)sqlite3_exec(handle, text, NULL, NULL, NULL);
@@ -209,19 +211,19 @@ static void run_bare(const char *name, const char *synchronous, bool writes, uin
     sqlite3_stmt *statement;
 
     if (sqlite3_prepare_v2(handle, writes ? put_text : get_text, -1, &statement, NULL) != SQLITE_OK)
-        fail("the statement cannot be prepared");
+        exit_with_error("the statement cannot be prepared");
     while ((double)(now_ns() - begun) < seconds * 1e9) {
         seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
         if (group > 1 && count % group == 0 &&
             sqlite3_exec(handle, count == 0 ? "BEGIN" : "COMMIT; BEGIN", NULL, NULL, NULL) !=
                 SQLITE_OK)
-            fail("a bare transaction has failed");
+            exit_with_error("a bare transaction has failed");
         if (writes)
             (void)sqlite3_bind_text(statement, 1, "a word of the row", -1, SQLITE_STATIC);
         else
             (void)sqlite3_bind_int64(statement, 1, 1 + (int64_t)((seed >> 33) % ROWS));
         if (sqlite3_step(statement) != (writes ? SQLITE_DONE : SQLITE_ROW))
-            fail("a bare query has failed");
+            exit_with_error("a bare query has failed");
         (void)sqlite3_reset(statement);
         count++;
     }
@@ -244,23 +246,23 @@ int main(int argc, char **argv)
     sqlite3 *handle = open_bare("NORMAL");
     if (sqlite3_exec(handle, schema, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_exec(handle, fill, NULL, NULL, NULL) != SQLITE_OK)
-        fail("the table cannot be made");
+        exit_with_error("the table cannot be made");
     (void)sqlite3_close(handle);
     run_bare("bare_write", "FULL", true, 1);
     run_bare("bare_normal_write", "NORMAL", true, 1);
     run_bare("bare_read", "FULL", false, 1);
     for (size_t i = 0; i < sizeof askers / sizeof askers[0]; i++) {
         (void)snprintf(name, sizeof name, "write_%u", askers[i]);
-        run(name, "", 0, askers[i]);
+        run_askers(name, "", 0, askers[i]);
         (void)snprintf(name, sizeof name, "bare_group_%u", askers[i]);
         run_bare(name, "FULL", true, askers[i]);
         (void)snprintf(name, sizeof name, "normal_write_%u", askers[i]);
-        run(name, "?synchronous=normal", 0, askers[i]);
+        run_askers(name, "?synchronous=normal", 0, askers[i]);
         (void)snprintf(name, sizeof name, "read_%u", askers[i]);
-        run(name, "", askers[i], 0);
+        run_askers(name, "", askers[i], 0);
     }
-    run("both", "", 16, 16);
-    run("normal_both", "?synchronous=normal", 16, 16);
+    run_askers("both", "", 16, 16);
+    run_askers("normal_both", "?synchronous=normal", 16, 16);
     remove_file();
     return 0;
 }

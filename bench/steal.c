@@ -36,7 +36,7 @@ static _Atomic int mounted;
 static const domus_type work_type = {.name = "work"};
 static const domus_type begin_type = {.name = "begin"};
 
-static void fail(const char *what)
+static void exit_with_error(const char *what)
 {
     fprintf(stderr, "steal: %s\n", what);
     exit(1);
@@ -64,7 +64,7 @@ static int maker_mount(domus_stack *stack, void *self)
     (void)self;
     for (uint32_t i = 0; i < options.houses; i++) {
         if (domus_spawn(stack, &worker, NULL, &workers[i]) != 0)
-            fail("spawn");
+            exit_with_error("spawn");
     }
     atomic_store(&mounted, 1);
     return 0;
@@ -76,7 +76,7 @@ static int maker_begin(domus_stack *stack, void *self, const void *payload)
     began_ns = measure_now_ns();
     for (uint32_t i = 0; i < options.houses; i++) {
         if (domus_notice(stack, workers[i], &work_type, NULL) != 0)
-            fail("notice");
+            exit_with_error("notice");
     }
     return 0;
 }
@@ -88,7 +88,7 @@ static const domus_behaviour maker = {
 };
 
 /* Returns the seconds until all houses have worked. `ret_steals` gets the steals of all threads. */
-static double run(bool steals, uint64_t *ret_steals)
+static double run_houses(bool steals, uint64_t *ret_steals)
 {
     domus_config config;
     domus_system *system;
@@ -101,16 +101,16 @@ static double run(bool steals, uint64_t *ret_steals)
     config.scheduler.steal.enabled = steals;
     if (domus_system_new(&config, error, sizeof error, &system) != 0 ||
         domus_system_start(system) != 0)
-        fail("start");
+        exit_with_error("start");
     atomic_store(&done, 0);
     atomic_store(&mounted, 0);
     if (domus_outside_spawn_with(system, &maker, NULL, &first, &address) != 0)
-        fail("spawn");
+        exit_with_error("spawn");
     while (!atomic_load(&mounted))
         measure_nap(0.001);
     measure_nap(0.005); /* let all threads fall asleep */
     if (domus_outside_notice(system, address, &begin_type, NULL) != 0)
-        fail("notice");
+        exit_with_error("notice");
     while (atomic_load(&done) < options.houses)
         measure_nap(0.001);
     *ret_steals = 0;
@@ -120,7 +120,7 @@ static double run(bool steals, uint64_t *ret_steals)
             *ret_steals += profile.steals;
     }
     if (domus_system_stop(system) < 0 || atomic_load(&done) != options.houses)
-        fail("not every house has worked exactly once");
+        exit_with_error("not every house has worked exactly once");
     domus_system_free(system);
     return (double)(ended_ns - began_ns) / 1e9;
 }
@@ -163,11 +163,11 @@ int main(int argc, char **argv)
     }
     workers = calloc(options.houses, sizeof *workers);
     if (workers == NULL)
-        fail("memory");
+        exit_with_error("memory");
     for (int i = 0; i < options.rounds; i++) {
         uint64_t steals;
-        without[i] = run(false, &steals);
-        with[i] = run(true, &steals);
+        without[i] = run_houses(false, &steals);
+        with[i] = run_houses(true, &steals);
         stolen[i] = (double)steals;
     }
     size_t rounds = (size_t)options.rounds;

@@ -42,7 +42,7 @@ static domi_envelope *envelopes[BATCH];
 static domi_house *ready[BATCH];
 static int wake_fd;
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "steps: %s\n", what);
     exit(1);
@@ -52,7 +52,7 @@ static _Noreturn void fail(const char *what)
 
 #define STEP __attribute__((noinline)) static void
 
-static void build(domi_manager *manager)
+static void build_message(domi_manager *manager)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
         uint64_t number = 1;
@@ -62,39 +62,39 @@ static void build(domi_manager *manager)
     }
 }
 
-static void put_to(domi_manager *manager, const domus_address *to)
+static void put_message_to(domi_manager *manager, const domus_address *to)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
         if (domi_mailbox_put(manager, to[i], &envelopes[i]->node, DOMI_NOTICE) != 0)
-            fail("a put was refused");
+            exit_with_error("a put was refused");
     }
 }
 
-static void put(domi_manager *manager)
+static void put_message(domi_manager *manager)
 {
-    put_to(manager, sinks);
+    put_message_to(manager, sinks);
 }
 
 STEP step_build(void)
 {
-    build(home);
+    build_message(home);
 }
 
 STEP step_build_other(void)
 {
-    build(other);
+    build_message(other);
 }
 
 /* The houses wait, so each put makes its house ready and queues it. */
 STEP step_put_waiting(void)
 {
-    put(home);
+    put_message(home);
 }
 
 /* The houses are ready already, so each put only appends. */
 STEP step_put_ready(void)
 {
-    put(home);
+    put_message(home);
 }
 
 STEP step_take(void)
@@ -156,12 +156,12 @@ STEP step_free(void)
  * home's park word. */
 STEP step_inbox_put(void)
 {
-    put(other);
+    put_message(other);
 }
 
 STEP step_inbox_put_further(void)
 {
-    put(other);
+    put_message(other);
 }
 
 /* This step is done once, not BATCH times. */
@@ -204,7 +204,7 @@ static bool apart; /* the other manager's steps run on the helper thread */
 static _Atomic(void (*)(void)) job;
 static uint64_t job_ns;
 
-static uint64_t timed(void (*step)(void))
+static uint64_t time_step(void (*step)(void))
 {
     uint64_t began_ns = measure_now_ns();
 
@@ -212,11 +212,11 @@ static uint64_t timed(void (*step)(void))
     return measure_now_ns() - began_ns;
 }
 
-static void leave(void)
+static void leave_phase(void)
 {
 }
 
-static void *help(void *nothing)
+static void *count_help(void *nothing)
 {
     (void)nothing;
     (void)measure_pin(1);
@@ -225,11 +225,11 @@ static void *help(void *nothing)
     domi_manager_own(other);
     for (;;) {
         void (*step)(void) = atomic_load_explicit(&job, memory_order_acquire);
-        if (step == leave)
+        if (step == leave_phase)
             return NULL;
         if (step == NULL)
             continue;
-        job_ns = timed(step);
+        job_ns = time_step(step);
         /* release: pairs with the acquire in on_other(). */
         atomic_store_explicit(&job, NULL, memory_order_release);
     }
@@ -238,8 +238,8 @@ static void *help(void *nothing)
 static uint64_t on_other(void (*step)(void))
 {
     if (!apart)
-        return timed(step);
-    /* release: pairs with the acquire in help(). */
+        return time_step(step);
+    /* release: pairs with the acquire in count_help(). */
     atomic_store_explicit(&job, step, memory_order_release);
     while (atomic_load_explicit(&job, memory_order_acquire) != NULL)
         continue;
@@ -296,48 +296,48 @@ static const char *const names[ROWS] = {
 static double values[ROWS][ROUNDS_MAX];
 static double clock_ns; /* the time that a measurement itself takes */
 
-static void set(enum row row, uint32_t round, uint64_t ns, double count)
+static void set_figure(enum row row, uint32_t round, uint64_t ns, double count)
 {
     values[row][round] = ((double)ns - clock_ns) / count;
 }
 
 static void local_round(uint32_t round)
 {
-    set(BUILD, round, timed(step_build), BATCH);
-    set(FREE, round, timed(step_free), BATCH);
-    build(home);
-    set(PUT_WAITING, round, timed(step_put_waiting), BATCH);
-    set(TAKE, round, timed(step_take), BATCH);
-    set(RUN, round, timed(step_run), BATCH);
+    set_figure(BUILD, round, time_step(step_build), BATCH);
+    set_figure(FREE, round, time_step(step_free), BATCH);
+    build_message(home);
+    set_figure(PUT_WAITING, round, time_step(step_put_waiting), BATCH);
+    set_figure(TAKE, round, time_step(step_take), BATCH);
+    set_figure(RUN, round, time_step(step_run), BATCH);
 
-    build(home);
-    put(home);
+    build_message(home);
+    put_message(home);
     for (uint32_t i = 0; i < FURTHER; i++) {
-        build(home);
-        set(PUT_READY, round, timed(step_put_ready), BATCH);
+        build_message(home);
+        set_figure(PUT_READY, round, time_step(step_put_ready), BATCH);
     }
     step_take();
-    set(RUN_FURTHER, round, timed(step_run_further), BATCH);
+    set_figure(RUN_FURTHER, round, time_step(step_run_further), BATCH);
     values[RUN_FURTHER][round] = (values[RUN_FURTHER][round] - values[RUN][round]) / FURTHER;
 }
 
 static void ask_round(uint32_t round)
 {
-    build(home);
-    put_to(home, askers);
+    build_message(home);
+    put_message_to(home, askers);
     step_take();
-    set(ASK, round, timed(step_ask), BATCH);
+    set_figure(ASK, round, time_step(step_ask), BATCH);
     step_take();
-    set(ANSWER, round, timed(step_answer), BATCH);
+    set_figure(ANSWER, round, time_step(step_answer), BATCH);
     step_take();
-    set(ASK_AGAIN, round, timed(step_ask_again), BATCH);
+    set_figure(ASK_AGAIN, round, time_step(step_ask_again), BATCH);
     step_take();
     run_ready();
     step_take();
-    set(ASK_END, round, timed(step_ask_end), BATCH);
+    set_figure(ASK_END, round, time_step(step_ask_end), BATCH);
 }
 
-static void run_all(void)
+static void run_all_rows(void)
 {
     step_take();
     run_ready();
@@ -352,9 +352,9 @@ static void collect_round(uint32_t round)
     (void)on_other(step_build_other);
     void *aside = slab->free;
     slab->free = NULL;
-    set(REMOTE_FREE, round, timed(step_remote_free), BATCH);
-    set(REMOTE_FLUSH, round, timed(step_remote_flush), BATCH);
-    set(REMOTE_COLLECT, round, on_other(step_remote_collect), BATCH);
+    set_figure(REMOTE_FREE, round, time_step(step_remote_free), BATCH);
+    set_figure(REMOTE_FLUSH, round, time_step(step_remote_flush), BATCH);
+    set_figure(REMOTE_COLLECT, round, on_other(step_remote_collect), BATCH);
     domi_pool_free(other, &envelopes[0]->node);
     void **last = &slab->free;
     while (*last != NULL)
@@ -365,26 +365,26 @@ static void collect_round(uint32_t round)
 static void cross_round(uint32_t round)
 {
     (void)on_other(step_build_other);
-    set(INBOX_PUT, round, on_other(step_inbox_put), BATCH);
-    set(SORT, round, timed(step_sort), BATCH);
-    run_all();
+    set_figure(INBOX_PUT, round, on_other(step_inbox_put), BATCH);
+    set_figure(SORT, round, time_step(step_sort), BATCH);
+    run_all_rows();
     (void)on_other(step_build_other);
     (void)on_other(step_inbox_put);
     for (uint32_t i = 0; i < FURTHER; i++) {
         (void)on_other(step_build_other);
-        set(INBOX_PUT_FURTHER, round, on_other(step_inbox_put_further), BATCH);
+        set_figure(INBOX_PUT_FURTHER, round, on_other(step_inbox_put_further), BATCH);
     }
-    set(SORT_FURTHER, round, timed(step_sort_further), BATCH);
+    set_figure(SORT_FURTHER, round, time_step(step_sort_further), BATCH);
     values[SORT_FURTHER][round] = (values[SORT_FURTHER][round] - values[SORT][round]) / FURTHER;
-    run_all();
+    run_all_rows();
 
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
-    set(WAKE, round, on_other(step_wake), 1);
+    set_figure(WAKE, round, on_other(step_wake), 1);
     atomic_store(&home->park, DOMI_PARK_RUNNING);
     collect_round(round);
 }
 
-static void print(enum row first, enum row behind, const char *where, uint32_t rounds)
+static void print_rows(enum row first, enum row behind, const char *where, uint32_t rounds)
 {
     for (enum row row = first; row < behind; row++)
         printf("steps.%s%s %.2f ns\n", names[row], where, measure_median(values[row], rounds));
@@ -392,21 +392,21 @@ static void print(enum row first, enum row behind, const char *where, uint32_t r
 
 /* --- the world -------------------------------------------------------------------------------- */
 
-static void wake(domi_manager *manager)
+static void wake_manager(domi_manager *manager)
 {
     (void)manager;
     if (eventfd_write(wake_fd, 1) != 0)
-        fail("eventfd");
+        exit_with_error("eventfd");
 }
 
-static const domi_runtime_hooks hooks = {.wake = wake};
+static const domi_runtime_hooks hooks = {.wake = wake_manager};
 
 static void make_world(domus_config *config)
 {
     for (uint32_t i = 0; i < 2; i++) {
         managers[i] = aligned_alloc(alignof(domi_manager), sizeof(domi_manager));
         if (managers[i] == NULL)
-            fail("no memory");
+            exit_with_error("no memory");
         *managers[i] = (domi_manager){0};
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -421,7 +421,7 @@ static void make_world(domus_config *config)
         };
         if (domi_manager_init(managers[i], &options) != 0 ||
             domi_house_spawn(managers[i], managers[i], &steps_sender, NULL, &address) != 0)
-            fail("no manager");
+            exit_with_error("no manager");
         (void)domi_manager_mount_actors(managers[i]);
         senders[i] = address.house;
     }
@@ -431,15 +431,15 @@ static void make_world(domus_config *config)
         struct steps_asker state = {.answered = 0};
         if (domi_house_spawn(home, home, &steps_sink, NULL, &sinks[i]) != 0 ||
             domi_house_spawn(home, home, &steps_answerer, NULL, &answerers[i]) != 0)
-            fail("no house");
+            exit_with_error("no house");
         state.peer = answerers[i];
         if (domi_house_spawn(home, home, &steps_asker, &state, &askers[i]) != 0)
-            fail("no house");
+            exit_with_error("no house");
     }
     (void)domi_manager_mount_actors(home);
 }
 
-static void nothing(void)
+static void do_nothing(void)
 {
 }
 
@@ -451,29 +451,29 @@ int main(int argc, char **argv)
     domus_config_init(&config);
     wake_fd = eventfd(0, EFD_CLOEXEC);
     if (rounds == 0 || rounds > ROUNDS_MAX || wake_fd < 0)
-        fail("usage: bench_steps [ROUNDS [alone]]");
+        exit_with_error("usage: bench_steps [ROUNDS [alone]]");
     make_world(&config);
     (void)measure_pin(0);
     for (uint32_t i = 0; i < rounds; i++)
-        values[0][i] = (double)timed(nothing);
+        values[0][i] = (double)time_step(do_nothing);
     clock_ns = measure_median(values[0], rounds);
     for (uint32_t i = 0; i < rounds; i++) {
         local_round(i);
         ask_round(i);
         cross_round(i);
     }
-    print(0, ROWS, "", rounds);
+    print_rows(0, ROWS, "", rounds);
 
     /* with `alone`: valgrind runs one thread at a time, and the two threads would spin */
     if (argc > 2)
         return 0;
-    if (pthread_create(&helper, NULL, help, NULL) != 0)
-        fail("no thread");
+    if (pthread_create(&helper, NULL, count_help, NULL) != 0)
+        exit_with_error("no thread");
     apart = true;
     for (uint32_t i = 0; i < rounds; i++)
         cross_round(i);
-    atomic_store(&job, leave);
+    atomic_store(&job, leave_phase);
     (void)pthread_join(helper, NULL);
-    print(INBOX_PUT, ROWS, ".apart", rounds);
+    print_rows(INBOX_PUT, ROWS, ".apart", rounds);
     return steps_handled != 0 ? 0 : 1;
 }

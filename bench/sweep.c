@@ -60,7 +60,7 @@ static _Noreturn void usage(void)
     exit(2);
 }
 
-static void parse(int argc, char **argv)
+static void parse_options(int argc, char **argv)
 {
     static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
                                             {"seconds", required_argument, NULL, 's'},
@@ -97,7 +97,7 @@ static uint16_t port_of(const char *text)
 
 /* --- the roles of a service and of a load ----------------------------------------------------- */
 
-static int serve(const struct sweep_row *row, uint16_t port, char *const options[])
+static int serve_row(const struct sweep_row *row, uint16_t port, char *const options[])
 {
     char key[TLS_CLIENT_PEM_MAX];
     int size = row->is_secure ? tls_client_make_key(key) : 0;
@@ -107,7 +107,7 @@ static int serve(const struct sweep_row *row, uint16_t port, char *const options
     return EXIT_FAILURE;
 }
 
-static int load(const struct sweep_row *row, uint16_t port)
+static int load_row(const struct sweep_row *row, uint16_t port)
 {
     struct request_load_link link = {0};
     struct request_load_result result;
@@ -166,8 +166,8 @@ static int run_load(const struct sweep_row *row, const struct server *server, do
 }
 
 /* Run a load on a fresh service. */
-static int measure(const struct sweep_row *row, const struct sweep_key *key, const char *value,
-                   double *ret_figures)
+static int measure_value(const struct sweep_row *row, const struct sweep_key *key,
+                         const char *value, double *ret_figures)
 {
     struct server server;
     struct server_usage usage;
@@ -196,7 +196,7 @@ static int run_round(const struct sweep_row *row, const struct sweep_key *key, u
     for (uint32_t i = 0; i < count; i++) {
         uint32_t which = (round + i) % count;
         double got[FIGURES];
-        int error = measure(row, key, key->values[which], got);
+        int error = measure_value(row, key, key->values[which], got);
 
         if (error != 0)
             return error;
@@ -207,7 +207,7 @@ static int run_round(const struct sweep_row *row, const struct sweep_key *key, u
 }
 
 /* The median of the ratios to the default, which is the first value. */
-static double gain(const struct sweep_row *row, uint32_t which)
+static double gain_of_value(const struct sweep_row *row, uint32_t which)
 {
     int goal = goals[row->goal];
     double ratios[ROUNDS_MAX];
@@ -219,13 +219,13 @@ static double gain(const struct sweep_row *row, uint32_t which)
     return measure_median(ratios, chosen.rounds);
 }
 
-static void report(const struct sweep_row *row, const struct sweep_key *key)
+static void report_key(const struct sweep_row *row, const struct sweep_key *key)
 {
     uint32_t count = sweep_values_count(key);
     double gains[SWEEP_VALUES_MAX];
 
     for (uint32_t which = 0; which < count; which++) /* before medians sort the rounds */
-        gains[which] = gain(row, which);
+        gains[which] = gain_of_value(row, which);
     for (uint32_t which = 0; which < count; which++) {
         printf("%s %s %s", row->name, key->name, key->values[which]);
         for (int j = 0; j < FIGURES; j++)
@@ -235,7 +235,7 @@ static void report(const struct sweep_row *row, const struct sweep_key *key)
     fflush(stdout);
 }
 
-static int sweep(const struct sweep_row *row, const struct sweep_key *key)
+static int measure_key(const struct sweep_row *row, const struct sweep_key *key)
 {
     for (uint32_t round = 0; round < chosen.rounds; round++) {
         int error = run_round(row, key, round);
@@ -244,18 +244,18 @@ static int sweep(const struct sweep_row *row, const struct sweep_key *key)
         fprintf(stderr, "sweep: %s %s, round %u of %u\n", row->name, key->name, round + 1,
                 chosen.rounds);
     }
-    report(row, key);
+    report_key(row, key);
     return 0;
 }
 
-static int sweep_all(int count, char *const *wanted)
+static int sweep_wanted(int count, char *const *wanted)
 {
     for (uint32_t i = 0; i < SWEEP_ROWS; i++) {
         for (uint32_t j = 0; j < SWEEP_KEYS_COUNT; j++) {
             if (!options_wanted(count, wanted, sweep_rows[i].name) ||
                 !sweep_key_is_wanted(&sweep_keys[j], &sweep_rows[i], chosen.keys))
                 continue;
-            if (sweep(&sweep_rows[i], &sweep_keys[j]) != 0)
+            if (measure_key(&sweep_rows[i], &sweep_keys[j]) != 0)
                 return EXIT_FAILURE;
         }
     }
@@ -272,11 +272,11 @@ int main(int argc, char **argv)
         if (row == NULL)
             usage();
         if (is_serve)
-            return serve(row, port_of(argv[3]), argv + 4);
-        parse(argc - 3, argv + 3);
-        return load(row, port_of(argv[3]));
+            return serve_row(row, port_of(argv[3]), argv + 4);
+        parse_options(argc - 3, argv + 3);
+        return load_row(row, port_of(argv[3]));
     }
-    parse(argc, argv);
+    parse_options(argc, argv);
     for (int i = optind; i < argc; i++) {
         if (sweep_row_find(argv[i]) == NULL)
             usage();
@@ -284,5 +284,5 @@ int main(int argc, char **argv)
     if (command_beside("bench_sweep", self) != 0)
         return EXIT_FAILURE;
     printf("load key value rate p50 p90 p99 cpu gain\n");
-    return sweep_all(argc - optind, argv + optind);
+    return sweep_wanted(argc - optind, argv + optind);
 }

@@ -83,7 +83,7 @@ static const struct request_load_kind *make_kind(const struct sweep_row *row, st
 }
 
 /* Set each key once. */
-static int fill(const struct sweep_load *load, const struct kinds *kinds)
+static int set_each_key(const struct sweep_load *load, const struct kinds *kinds)
 {
     const struct request_load_options options = {.port = load->port,
                                                  .kind = &kinds->fill.kind,
@@ -134,6 +134,6 @@ int sweep_load_run(const struct sweep_load *load, struct request_load_result *re
     if (error == 0 && prctl(PR_SET_TIMERSLACK, 1UL) != 0)
         error = -errno;
     if (error == 0)
-        error = fill(load, &kinds);
+        error = set_each_key(load, &kinds);
     return error != 0 ? error : request_load_run(&options, ret_result);
 }

@@ -166,7 +166,7 @@ static int run_crowd(const char *row, const struct request_load_kind *kind, uint
     return tls_crowd_run(&web, kind, which, strcmp(row, "standing") == 0);
 }
 
-static int run_all(int count, char *const *names)
+static int run_all_rows(int count, char *const *names)
 {
     static struct web_load load;
     SSL_CTX *context = tls_client_context();
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
     if (error != 0)
         fprintf(stderr, "tls: %s (is there a CPU %d?)\n", strerror(-error), VERSUS_LOAD_CPU);
     else
-        error = run_all(argc - optind, argv + optind);
+        error = run_all_rows(argc - optind, argv + optind);
     web_servers_close();
     return error != 0;
 }

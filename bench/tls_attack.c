@@ -50,7 +50,7 @@ struct tls_attack {
 
 /* --- one connection --------------------------------------------------------------------------- */
 
-static int open_one(struct tls_attack *attack, uint32_t number)
+static int open_connection(struct tls_attack *attack, uint32_t number)
 {
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons(attack->port),
@@ -74,7 +74,7 @@ static int open_one(struct tls_attack *attack, uint32_t number)
 }
 
 /* Read what the server says. If it has ended the connection, open another one. */
-static int hear(struct tls_attack *attack, struct connection *connection)
+static int read_server_bytes(struct tls_attack *attack, struct connection *connection)
 {
     unsigned char bytes[8192];
     ssize_t got = recv(connection->fd, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -93,27 +93,27 @@ static int hear(struct tls_attack *attack, struct connection *connection)
         atomic_fetch_sub_explicit(&attack->answered, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&attack->held, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&attack->replaced, 1, memory_order_relaxed);
-    return open_one(attack, (uint32_t)(connection - attack->connections));
+    return open_connection(attack, (uint32_t)(connection - attack->connections));
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static int turn(struct tls_attack *attack, uint64_t start_ns)
+static int run_turn(struct tls_attack *attack, uint64_t start_ns)
 {
     struct epoll_event events[EVENTS_MAX];
     int count = epoll_wait(attack->epoll, events, EVENTS_MAX, TICK_MS);
     int error = count < 0 && errno != EINTR ? -errno : 0;
 
     for (int i = 0; error == 0 && i < count; i++)
-        error = hear(attack, events[i].data.ptr);
+        error = read_server_bytes(attack, events[i].data.ptr);
     double due = (double)(measure_now_ns() - start_ns) * 1e-9 * attack->rate;
     while (error == 0 && attack->opened < attack->size && (double)attack->opened < due)
-        error = open_one(attack, attack->opened++);
+        error = open_connection(attack, attack->opened++);
     return error;
 }
 
 /* Runs until it is killed, or fails. */
-static _Noreturn void run(struct tls_attack *attack, pid_t starter)
+static _Noreturn void run_attack(struct tls_attack *attack, pid_t starter)
 {
     const struct sched_param none = {0};
     uint64_t start_ns = measure_now_ns();
@@ -126,7 +126,7 @@ static _Noreturn void run(struct tls_attack *attack, pid_t starter)
     if (attack->epoll < 0)
         error = -errno;
     while (error == 0)
-        error = turn(attack, start_ns);
+        error = run_turn(attack, start_ns);
     atomic_store_explicit(&attack->error, error, memory_order_relaxed);
     for (;;)
         pause(); /* and keep what is open */
@@ -181,7 +181,7 @@ int tls_attack_start(uint16_t port, uint32_t connections, double seconds,
     if (error == 0) {
         pid_t process = fork(); /* what both write to `attack` would be a race */
         if (process == 0)
-            run(attack, starter);
+            run_attack(attack, starter);
         error = process < 0 ? -errno : 0;
         attack->process = process;
     }

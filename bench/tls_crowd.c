@@ -53,7 +53,7 @@ static int fds[CONNECTIONS + 2 * WARM];
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-static int connect_one(uint16_t port, int *ret_fd)
+static int open_connection(uint16_t port, int *ret_fd)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -64,7 +64,7 @@ static int connect_one(uint16_t port, int *ret_fd)
     return connect(*ret_fd, (const struct sockaddr *)&address, sizeof address) == 0 ? 0 : -errno;
 }
 
-static int ask(SSL *ssl, const struct request_load_kind *kind)
+static int ask_request(SSL *ssl, const struct request_load_kind *kind)
 {
     char answer[4096];
     uint64_t place = 0;
@@ -93,7 +93,7 @@ static int ask(SSL *ssl, const struct request_load_kind *kind)
 static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_kind *kind,
                      uint32_t asks, int *ret_fd)
 {
-    int error = connect_one(port, ret_fd);
+    int error = open_connection(port, ret_fd);
     SSL *ssl = error == 0 ? tls_client_new(context, *ret_fd) : NULL;
 
     if (ssl == NULL)
@@ -101,7 +101,7 @@ static int open_idle(SSL_CTX *context, uint16_t port, const struct request_load_
     if (SSL_connect(ssl) != 1)
         error = -EPROTO;
     for (uint32_t i = 0; error == 0 && i < asks; i++)
-        error = ask(ssl, kind);
+        error = ask_request(ssl, kind);
     ERR_clear_error();
     SSL_free(ssl); /* without close_notify */
     return error;
@@ -190,7 +190,7 @@ static int measure_attack(struct crowd *crowd)
     return error;
 }
 
-static int measure_all(struct crowd *crowd)
+static int measure_crowd(struct crowd *crowd)
 {
     int error = measure_idle(crowd, 0);
 
@@ -204,7 +204,8 @@ static int measure_all(struct crowd *crowd)
 
 /* --- the figures ------------------------------------------------------------------------------ */
 
-static double join(double *ret_values, const double *even, const double *odd, struct crowd *crowd)
+static double join_values(double *ret_values, const double *even, const double *odd,
+                          struct crowd *crowd)
 {
     uint32_t evens = crowd->idle[0].count, odds = crowd->idle[1].count;
 
@@ -223,7 +224,7 @@ static void print_percentile(struct crowd *crowd, const char *name, double *even
 {
     const char *server = crowd->versus->names[crowd->which];
     double all[2 * SPANS_MAX];
-    double idle_us = join(all, even, odd, crowd);
+    double idle_us = join_values(all, even, odd, crowd);
     double unfinished_us = measure_median(unfinished, crowd->unfinished.count);
     double noise =
         measure_median(odd, crowd->idle[1].count) / measure_median(even, crowd->idle[0].count);
@@ -238,7 +239,7 @@ static void print_percentile(struct crowd *crowd, const char *name, double *even
            unfinished_us / idle_us, is_void ? "void" : "ratio");
 }
 
-static void print_all(struct crowd *crowd)
+static void print_figures(struct crowd *crowd)
 {
     const char *server = crowd->versus->names[crowd->which];
 
@@ -282,7 +283,7 @@ static int measure_beside(struct crowd *crowd)
     if (error == 0)
         error = open_idles(crowd, &crowd->attacked, 0, fds + CONNECTIONS + WARM);
     if (error == 0)
-        error = measure_all(crowd);
+        error = measure_crowd(crowd);
     for (uint32_t i = 0; i < CONNECTIONS + 2 * WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -290,7 +291,7 @@ static int measure_beside(struct crowd *crowd)
     return error;
 }
 
-static int run(struct crowd *crowd)
+static int run_crowd(struct crowd *crowd)
 {
     const char *name = crowd->versus->names[crowd->which];
     struct server_usage usage;
@@ -309,12 +310,12 @@ static int run(struct crowd *crowd)
     if (error != 0)
         fprintf(stderr, "tls: the crowd at %s: %s\n", name, strerror(-error));
     else
-        print_all(crowd);
+        print_figures(crowd);
     return error;
 }
 
 /* This process and each server hold so many files. Returns whether they may. */
-static bool may_open_all(void)
+static bool may_open_all_files(void)
 {
     struct rlimit files = {0, 0};
 
@@ -329,7 +330,7 @@ int tls_crowd_run(const struct versus *versus, const struct request_load_kind *k
 {
     static struct crowd crowd;
 
-    if (!may_open_all()) {
+    if (!may_open_all_files()) {
         fprintf(stderr, "tls: the row crowd needs %u open files: left out\n", FILES_LEAST);
         return 0;
     }
@@ -342,7 +343,7 @@ int tls_crowd_run(const struct versus *versus, const struct request_load_kind *k
     if (crowd.context == NULL)
         return -ENOMEM;
     web_servers_expire_heads(stands ? 0 : EXPIRE_S);
-    int error = run(&crowd);
+    int error = run_crowd(&crowd);
     web_servers_expire_heads(0);
     SSL_CTX_free(crowd.context);
     return error;

@@ -47,7 +47,7 @@ struct load {
 
 /* --- one connection --------------------------------------------------------------------------- */
 
-static int begin(struct load *load, struct connection *connection)
+static int begin_connection(struct load *load, struct connection *connection)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons(load->options->port),
@@ -76,7 +76,7 @@ static int begin(struct load *load, struct connection *connection)
 
 /* Without a close_notify, which the server would meet with a reset if it has closed first. OpenSSL
  * is told that there was one, because it never resumes the session of a connection that was cut. */
-static void end(struct connection *connection)
+static void end_connection(struct connection *connection)
 {
     if (connection->ssl != NULL)
         SSL_set_shutdown(connection->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
@@ -88,7 +88,7 @@ static void end(struct connection *connection)
 }
 
 /* Check what has come of the answer. Returns 1 at its end; 0; -EBADMSG. */
-static int check(const struct load *load, struct connection *connection)
+static int check_answer(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     uint32_t at = 0;
@@ -109,7 +109,7 @@ static int check(const struct load *load, struct connection *connection)
 }
 
 /* Returns 0 if OpenSSL waits for bytes; else an error. */
-static int waits(const struct connection *connection, int result)
+static int error_unless_waiting(const struct connection *connection, int result)
 {
     switch (SSL_get_error(connection->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -123,7 +123,7 @@ static int waits(const struct connection *connection, int result)
 }
 
 /* Go on. Returns 1 when the answer is whole; 0; or an error. */
-static int go_on(const struct load *load, struct connection *connection)
+static int continue_connection(const struct load *load, struct connection *connection)
 {
     const struct request_load_kind *kind = load->options->kind;
     int size = (int)kind->request_size;
@@ -131,7 +131,7 @@ static int go_on(const struct load *load, struct connection *connection)
     if (!connection->asked) {
         int result = SSL_do_handshake(connection->ssl);
         if (result != 1)
-            return waits(connection, result);
+            return error_unless_waiting(connection, result);
         if ((SSL_session_reused(connection->ssl) == 1) != (load->session != NULL) ||
             SSL_write(connection->ssl, kind->request, size) != size)
             return -EPROTO;
@@ -141,9 +141,9 @@ static int go_on(const struct load *load, struct connection *connection)
         int got = SSL_read(connection->ssl, connection->bytes + connection->size,
                            (int)(ANSWER_MAX - connection->size));
         if (got <= 0)
-            return waits(connection, got);
+            return error_unless_waiting(connection, got);
         connection->size += (uint32_t)got;
-        int result = check(load, connection);
+        int result = check_answer(load, connection);
         if (result != 0)
             return result;
     } while (SSL_has_pending(connection->ssl) == 1);
@@ -154,12 +154,12 @@ static int go_on(const struct load *load, struct connection *connection)
 
 static int go_on_or_end(struct load *load, struct connection *connection)
 {
-    int result = go_on(load, connection);
+    int result = continue_connection(load, connection);
 
     if (result <= 0)
         return result;
     histogram_add(&load->latencies, load->now_ns - connection->begun_ns);
-    end(connection);
+    end_connection(connection);
     load->done++;
     load->idle[load->idle_count++] = connection;
     return 0;
@@ -172,7 +172,7 @@ static int begin_due(struct load *load)
 
     while (load->idle_count > 0 && (rate == 0 || (double)load->begun < due)) {
         struct connection *connection = load->idle[--load->idle_count];
-        int error = begin(load, connection);
+        int error = begin_connection(load, connection);
         if (error == 0)
             error = go_on_or_end(load, connection);
         if (error != 0)
@@ -181,7 +181,7 @@ static int begin_due(struct load *load)
     return 0;
 }
 
-static int turn(struct load *load)
+static int run_turn(struct load *load)
 {
     struct epoll_event events[EVENTS_MAX];
     struct timespec tick = {.tv_nsec = TICK_NS};
@@ -196,7 +196,7 @@ static int turn(struct load *load)
     return error;
 }
 
-static int run(struct load *load, uint64_t duration_ns)
+static int run_load(struct load *load, uint64_t duration_ns)
 {
     uint64_t end_ns = load->start_ns + duration_ns;
     int error = 0;
@@ -204,11 +204,11 @@ static int run(struct load *load, uint64_t duration_ns)
     while (error == 0 && load->now_ns < end_ns) {
         error = begin_due(load);
         if (error == 0)
-            error = turn(load);
+            error = run_turn(load);
     }
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
-        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
     return error;
 }
 
@@ -233,12 +233,12 @@ static int get_session(struct load *load)
                                    SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(load->context, take_session);
     load->start_ns = load->now_ns = measure_now_ns();
-    int error = begin(load, connection);
+    int error = begin_connection(load, connection);
     if (error == 0)
         error = go_on_or_end(load, connection);
     uint64_t stall_ns = load->now_ns + load->options->stall_ns;
     while (error == 0 && load->done < load->begun)
-        error = load->now_ns < stall_ns ? turn(load) : -ETIMEDOUT;
+        error = load->now_ns < stall_ns ? run_turn(load) : -ETIMEDOUT;
     SSL_CTX_sess_set_new_cb(load->context, NULL);
     SSL_CTX_set_session_cache_mode(load->context, SSL_SESS_CACHE_OFF);
     load->begun = load->done = 0;
@@ -251,7 +251,7 @@ static int get_session(struct load *load)
 static void load_free(struct load *load)
 {
     for (uint32_t i = 0; i < load->options->connections; i++)
-        end(&load->connections[i]);
+        end_connection(&load->connections[i]);
     SSL_SESSION_free(load->session);
     SSL_CTX_free(load->context);
     if (load->epoll >= 0)
@@ -282,7 +282,7 @@ static int load_new(const struct request_load_options *options, struct load **re
     return 0;
 }
 
-static int measure(struct load *load, struct request_load_result *ret_result)
+static int measure_load(struct load *load, struct request_load_result *ret_result)
 {
     const struct request_load_options *options = load->options;
     uint64_t before_ns, after_ns;
@@ -292,7 +292,7 @@ static int measure(struct load *load, struct request_load_result *ret_result)
         return error;
     uint64_t own_ns = measure_thread_cpu_ns();
     load->start_ns = load->now_ns = measure_now_ns();
-    error = run(load, options->duration_ns);
+    error = run_load(load, options->duration_ns);
     if (error == 0)
         error = measure_other_cpu_ns(options->watched, &after_ns);
     if (error != 0)
@@ -309,8 +309,8 @@ static int measure(struct load *load, struct request_load_result *ret_result)
     return 0;
 }
 
-static int shake(const struct request_load_options *options, bool resumes,
-                 struct request_load_result *ret_result)
+static int measure_handshakes(const struct request_load_options *options, bool resumes,
+                              struct request_load_result *ret_result)
 {
     struct load *load;
     int error = load_new(options, &load);
@@ -320,7 +320,7 @@ static int shake(const struct request_load_options *options, bool resumes,
     if (resumes)
         error = get_session(load);
     if (error == 0)
-        error = measure(load, ret_result);
+        error = measure_load(load, ret_result);
     load_free(load);
     return error;
 }
@@ -328,11 +328,11 @@ static int shake(const struct request_load_options *options, bool resumes,
 int tls_shake_full(const struct request_load_options *options,
                    struct request_load_result *ret_result)
 {
-    return shake(options, false, ret_result);
+    return measure_handshakes(options, false, ret_result);
 }
 
 int tls_shake_resumed(const struct request_load_options *options,
                       struct request_load_result *ret_result)
 {
-    return shake(options, true, ret_result);
+    return measure_handshakes(options, true, ret_result);
 }

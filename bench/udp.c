@@ -54,7 +54,7 @@ static const char *const units[COLUMNS] = {"messages/s", "us/message", "share"};
 
 static double figures[MODES][SERVERS][COLUMNS][ROUNDS_MAX];
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "bench_udp: %s: %s\n", what, strerror(errno));
     exit(EXIT_FAILURE);
@@ -64,7 +64,7 @@ static _Noreturn void fail(const char *what)
 
 static _Atomic uint32_t served_port;
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_datagram(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
@@ -73,7 +73,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int begin(domus_stack *stack, void *self)
+static int bind_address(domus_stack *stack, void *self)
 {
     domus_endpoint at;
 
@@ -87,11 +87,11 @@ static int begin(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour channel = {
-    .name = "echo", .kind = DOMUS_CHANNELS, .shares_state = true, .on_read = {echo, 0}};
+    .name = "echo", .kind = DOMUS_CHANNELS, .shares_state = true, .on_read = {echo_datagram, 0}};
 static const domus_behaviour opener = {
-    .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = begin, .channel = &channel};
+    .name = "opener", .kind = DOMUS_CHANNELS, .on_mount = bind_address, .channel = &channel};
 
-static int serve(const char *backend)
+static int serve_backend(const char *backend)
 {
     char error[256];
     domus_system *system;
@@ -141,7 +141,7 @@ static void load_open(struct load *load, uint16_t port)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     load->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (load->fd < 0 || connect(load->fd, (struct sockaddr *)&address, sizeof address) != 0)
-        fail("connect");
+        exit_with_error("connect");
     for (int i = 0; i < 2 * BATCH; i++) {
         struct mmsghdr *message = i < BATCH ? &load->out[i] : &load->in[i - BATCH];
         load->pieces[i] = (struct iovec){load->bytes[i], SIZE};
@@ -167,7 +167,7 @@ static bool load_receive(struct load *load)
 
     for (int i = 0; i < received; i++) {
         if (load->in[i].msg_len != SIZE)
-            fail("an answer of another size");
+            exit_with_error("an answer of another size");
     }
     if (received > 0)
         load->received += (uint64_t)received;
@@ -211,7 +211,7 @@ static int start_server(int which, struct server *server)
     char *other[] = {bare, (char[]){"0"}, (char[]){"0"}, NULL};
 
     if (command_beside("bench_udp", self) != 0 || command_beside("echo_udp_uring", bare) != 0)
-        fail("a program is not built");
+        exit_with_error("a program is not built");
     return server_start(server, SERVER_CPU, which == BARE ? other : own);
 }
 
@@ -224,7 +224,7 @@ static void run_one(int which, int mode, double rate, uint64_t duration_ns, doub
     uint64_t before_ns, after_ns;
 
     if (start_server(which, &server) != 0)
-        fail(server.error);
+        exit_with_error(server.error);
     load_open(&load, server.port);
     pid_t hog = mode == SATURATED ? hog_start(SERVER_CPU) : 0;
     load_run(&load, 0, CALIBRATION_NS / 10); /* to warm up */
@@ -240,7 +240,7 @@ static void run_one(int which, int mode, double rate, uint64_t duration_ns, doub
         hog_stop(hog);
     (void)close(load.fd);
     if (server_stop(&server, &usage) != 0)
-        fail(server.error);
+        exit_with_error(server.error);
     values[RATE] = (double)load.received / seconds;
     values[CPU] = (double)(after_ns - before_ns) / 1e3 / (double)load.received;
     values[BUSY] = (double)load_ns / 1e9 / seconds;
@@ -248,7 +248,7 @@ static void run_one(int which, int mode, double rate, uint64_t duration_ns, doub
             servers[which], values[RATE], values[CPU], values[BUSY], (unsigned long)load.lost);
 }
 
-static void print_all(uint32_t rounds)
+static void print_rounds(uint32_t rounds)
 {
     for (int mode = 0; mode < MODES; mode++) {
         double busy[SERVERS];
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
     double slowest = 0;
 
     if (argc == 3 && strcmp(argv[1], "serve") == 0)
-        return serve(argv[2]);
+        return serve_backend(argv[2]);
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) >= 0;) {
         if (option == 'r')
             rounds = (uint32_t)strtoul(optarg, NULL, 10);
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
     if (rounds == 0 || rounds > ROUNDS_MAX || duration_ns == 0)
         return 2;
     if (measure_pin(LOAD_CPU) != 0)
-        fail("pin");
+        exit_with_error("pin");
     (void)prctl(PR_SET_TIMERSLACK, 1);
     for (int which = 0; which < SERVERS; which++) {
         double values[COLUMNS];
@@ -318,6 +318,6 @@ int main(int argc, char **argv)
                 figures[mode][which][k][round] = values[k];
         }
     }
-    print_all(rounds);
+    print_rounds(rounds);
     return EXIT_SUCCESS;
 }

@@ -71,7 +71,7 @@ int versus_start(const struct versus *versus, uint32_t which, struct server *ser
 
 /* --- one load --------------------------------------------------------------------------------- */
 
-static int fill(const struct versus_row *row, const struct server *server)
+static int fill_server(const struct versus_row *row, const struct server *server)
 {
     const struct request_load_options options = {.port = server->port,
                                                  .kind = row->fill,
@@ -86,9 +86,9 @@ static int fill(const struct versus_row *row, const struct server *server)
 }
 
 /* Run one load on a fresh server. */
-static int measure(const struct versus *versus, const struct versus_row *row, uint32_t which,
-                   double rate, uint64_t time_ns, bool with_hog,
-                   struct request_load_result *ret_result)
+static int measure_load(const struct versus *versus, const struct versus_row *row, uint32_t which,
+                        double rate, uint64_t time_ns, bool with_hog,
+                        struct request_load_result *ret_result)
 {
     struct server server;
     struct server_usage usage;
@@ -107,7 +107,7 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
     options.port = server.port;
     options.watched = server.pid;
     if (row->fill != NULL)
-        error = fill(row, &server);
+        error = fill_server(row, &server);
     if (with_hog)
         hog = hog_start(VERSUS_SERVER_CPU);
     if (error == 0)
@@ -125,8 +125,8 @@ static int measure(const struct versus *versus, const struct versus_row *row, ui
 
 /* --- a row ------------------------------------------------------------------------------------ */
 
-static int calibrate(const struct versus *versus, const struct versus_row *row,
-                     struct figures *figures)
+static int find_paced_rate(const struct versus *versus, const struct versus_row *row,
+                           struct figures *figures)
 {
     struct request_load_result result;
 
@@ -135,7 +135,7 @@ static int calibrate(const struct versus *versus, const struct versus_row *row,
         return 0;
     }
     for (uint32_t which = 0; which < versus->servers; which++) {
-        int error = measure(versus, row, which, 0, CALIBRATION_NS, false, &result);
+        int error = measure_load(versus, row, which, 0, CALIBRATION_NS, false, &result);
         if (error != 0)
             return error;
         if (which == 0 || row->offered * result.rate < figures->offered)
@@ -153,11 +153,12 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
         uint32_t which = (round + i) % versus->servers;
         int error = 0;
         if (!versus->only_paced)
-            error = measure(versus, row, which, 0, versus->duration_ns / 2, true, &result);
+            error = measure_load(versus, row, which, 0, versus->duration_ns / 2, true, &result);
         if (error != 0)
             return error;
         figures->rate[which][round] = versus->only_paced ? 0 : result.rate;
-        error = measure(versus, row, which, figures->offered, versus->duration_ns, false, &result);
+        error =
+            measure_load(versus, row, which, figures->offered, versus->duration_ns, false, &result);
         if (error != 0)
             return error;
         figures->cpu_us[which][round] =
@@ -175,7 +176,7 @@ static int run_round(const struct versus *versus, const struct versus_row *row, 
     return 0;
 }
 
-static double ratio(const struct versus *versus, const double one[], const double other[])
+static double median_ratio(const struct versus *versus, const double one[], const double other[])
 {
     double ratios[VERSUS_ROUNDS_MAX];
 
@@ -192,19 +193,19 @@ static void report_ratios(const struct versus *versus, const struct versus_row *
     for (uint32_t i = 0; i < versus->contenders; i++) {
         for (uint32_t j = versus->contenders; j < versus->servers; j++) {
             printf("%s_%s_to_%s_cpu %.3f %s\n", name, versus->names[i], versus->names[j],
-                   ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
+                   median_ratio(versus, figures->cpu_us[i], figures->cpu_us[j]), unit);
             if (row->bytes != 0)
                 printf("%s_%s_to_%s_bytes %.3f %s\n", name, versus->names[i], versus->names[j],
-                       ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
+                       median_ratio(versus, figures->cpu_us[j], figures->cpu_us[i]), unit);
             if (!versus->only_paced)
                 printf("%s_%s_to_%s_rate %.3f ratio\n", name, versus->names[i], versus->names[j],
-                       ratio(versus, figures->rate[i], figures->rate[j]));
+                       median_ratio(versus, figures->rate[i], figures->rate[j]));
         }
     }
 }
 
-static void report(const struct versus *versus, const struct versus_row *row,
-                   struct figures *figures)
+static void report_row(const struct versus *versus, const struct versus_row *row,
+                       struct figures *figures)
 {
     char name[64];
 
@@ -235,10 +236,10 @@ int versus_run(const struct versus *versus, const struct versus_row *row)
     static struct figures figures;
 
     memset(&figures, 0, sizeof figures);
-    int error = calibrate(versus, row, &figures);
+    int error = find_paced_rate(versus, row, &figures);
     for (uint32_t round = 0; error == 0 && round < versus->rounds; round++)
         error = run_round(versus, row, round, &figures);
     if (error == 0)
-        report(versus, row, &figures);
+        report_row(versus, row, &figures);
     return error;
 }

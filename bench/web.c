@@ -51,7 +51,7 @@ static const struct row {
 
 static char file[KIB * KIB]; /* the bytes with which each file begins */
 
-static int start(uint32_t which, struct server *server)
+static int start_server(uint32_t which, struct server *server)
 {
     return web_servers_start((enum web_server)which, VERSUS_SERVER_CPU, server);
 }
@@ -61,7 +61,7 @@ static struct versus versus = {
     .names = {"domus", "domus_epoll", "nginx", "nginx_sendfile"},
     .servers = 3,
     .contenders = 2,
-    .start = start,
+    .start = start_server,
     .rounds = 5,
     .duration_ns = UINT64_C(400000000),
 };
@@ -97,7 +97,7 @@ static int add_files(void)
     return error != 0 ? error : web_servers_add_file("1m", file, sizeof file);
 }
 
-static int run_all(int count, char *const *names)
+static int run_all_rows(int count, char *const *names)
 {
     int error = 0;
 
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     if (error != 0)
         fprintf(stderr, "web: %s (is there a CPU %d?)\n", strerror(-error), VERSUS_LOAD_CPU);
     else
-        error = run_all(argc - optind, argv + optind);
+        error = run_all_rows(argc - optind, argv + optind);
     web_servers_close();
     return error != 0;
 }

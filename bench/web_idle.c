@@ -25,7 +25,7 @@ static int fds[CONNECTIONS + WARM];
 
 /* Send a request and read its answer. Returns the bytes of the body, which end `answer`; a
  * negative errno. */
-static int ask(int fd, const char *path, char *answer, size_t room)
+static int request_path(int fd, const char *path, char *answer, size_t room)
 {
     char request[128];
     size_t size = 0;
@@ -52,7 +52,7 @@ static int ask(int fd, const char *path, char *answer, size_t room)
 }
 
 /* Become a WebSocket, and get an echo. Returns 0, or a negative errno. */
-static int upgrade(int fd)
+static int upgrade_to_websocket(int fd)
 {
     static const char request[] = "GET /socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"
                                   "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -81,7 +81,7 @@ static int upgrade(int fd)
                                                                                        : -EBADMSG;
 }
 
-static int connect_one(uint16_t port, uint32_t asks, bool upgrades, int *ret_fd)
+static int open_connection(uint16_t port, uint32_t asks, bool upgrades, int *ret_fd)
 {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -94,9 +94,9 @@ static int connect_one(uint16_t port, uint32_t asks, bool upgrades, int *ret_fd)
         return -errno;
     int body = 0;
     for (uint32_t i = 0; body >= 0 && i < asks; i++)
-        body = ask(*ret_fd, "/", answer, sizeof answer);
+        body = request_path(*ret_fd, "/", answer, sizeof answer);
     if (body >= 0 && upgrades)
-        body = upgrade(*ret_fd);
+        body = upgrade_to_websocket(*ret_fd);
     return body < 0 ? body : 0;
 }
 
@@ -104,13 +104,13 @@ static int connect_one(uint16_t port, uint32_t asks, bool upgrades, int *ret_fd)
 static double own_bytes(int fd)
 {
     char answer[1024];
-    int body = ask(fd, "/memory", answer, sizeof answer);
+    int body = request_path(fd, "/memory", answer, sizeof answer);
 
     return body > 0 ? strtod(strstr(answer, "\r\n\r\n") + 4, NULL) : 0;
 }
 
-static int measure(const struct versus *versus, uint32_t which, bool upgrades,
-                   const struct server *server)
+static int measure_memory(const struct versus *versus, uint32_t which, bool upgrades,
+                          const struct server *server)
 {
     const char *kind = upgrades ? "idle_websocket" : "idle";
     bool is_domus = which < versus->contenders;
@@ -123,7 +123,8 @@ static int measure(const struct versus *versus, uint32_t which, bool upgrades,
             resident = measure_resident_bytes(server->pid);
             own = is_domus ? own_bytes(fds[0]) : 0;
         }
-        int error = connect_one(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
+        int error =
+            open_connection(server->port, i < WARM ? WARM_ASKS : 1, upgrades && i > 0, &fds[i]);
         if (error != 0)
             return error;
     }
@@ -137,7 +138,7 @@ static int measure(const struct versus *versus, uint32_t which, bool upgrades,
     return 0;
 }
 
-static int run(const struct versus *versus, uint32_t which, bool upgrades)
+static int run_contender(const struct versus *versus, uint32_t which, bool upgrades)
 {
     struct server server;
     struct server_usage usage;
@@ -146,7 +147,7 @@ static int run(const struct versus *versus, uint32_t which, bool upgrades)
     if (error != 0)
         return error;
     memset(fds, -1, sizeof fds);
-    error = measure(versus, which, upgrades, &server);
+    error = measure_memory(versus, which, upgrades, &server);
     for (uint32_t i = 0; i < CONNECTIONS + WARM; i++) {
         if (fds[i] >= 0)
             close(fds[i]);
@@ -172,8 +173,8 @@ int web_idle_run(const struct versus *versus)
         return 0;
     }
     for (uint32_t which = 0; error == 0 && which < versus->servers; which++)
-        error = run(versus, which, false);
+        error = run_contender(versus, which, false);
     for (uint32_t which = 0; error == 0 && which < versus->contenders; which++)
-        error = run(versus, which, true);
+        error = run_contender(versus, which, true);
     return error;
 }

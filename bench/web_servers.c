@@ -84,7 +84,7 @@ int web_servers_open(void)
     return mkdir(files, 0755) == 0 && setenv("WEB_ROOT", files, 1) == 0 ? 0 : -errno;
 }
 
-static void remove_all(const char *path)
+static void remove_tree(const char *path)
 {
     DIR *entries = opendir(path);
     char inside[PATH_MAX];
@@ -94,7 +94,7 @@ static void remove_all(const char *path)
             continue;
         snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name);
         if (entry->d_type == DT_DIR)
-            remove_all(inside);
+            remove_tree(inside);
         else
             unlink(inside);
     }
@@ -105,7 +105,7 @@ static void remove_all(const char *path)
 
 void web_servers_close(void)
 {
-    remove_all(directory);
+    remove_tree(directory);
 }
 
 static int write_file(const char *name, const char *bytes, size_t size)

@@ -31,7 +31,8 @@ static int run_wrk(uint16_t port, struct command_result *ret_result)
     return isnan(command_figure(ret_result, "Requests/sec:")) ? -EBADMSG : 0;
 }
 
-static int measure(const struct versus *versus, uint32_t which, struct figures *ret_figures)
+static int measure_with_wrk(const struct versus *versus, uint32_t which,
+                            struct figures *ret_figures)
 {
     struct command_result result;
     struct server server;
@@ -63,7 +64,7 @@ int web_wrk_run(const struct versus *versus)
         return 0;
     }
     for (uint32_t i = 0; i < versus->servers; i++) {
-        int error = measure(versus, i, &figures[i]);
+        int error = measure_with_wrk(versus, i, &figures[i]);
         if (error != 0)
             return error;
         printf("web_wrk_%s_rate %.0f requests/s\n", versus->names[i], figures[i].rate);

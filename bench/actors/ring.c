@@ -60,7 +60,7 @@ static struct {
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-static int node_next(domus_stack *stack, void *self, const void *next)
+static int pass_to_next_node(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
     if (++ring.ready == ring.size)
@@ -91,7 +91,7 @@ static const domus_behaviour node = {
     .name = "node",
     .state_size = sizeof(domus_address),
     .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
-                             {.type = &next_type, .handle = node_next},
+                             {.type = &next_type, .handle = pass_to_next_node},
                              {.type = NULL}},
     .on_stop = node_stop,
 };
@@ -110,7 +110,7 @@ static size_t resident_bytes(void)
 
 /* Map `bytes` bytes, write to each page of them, and unmap them. Returns how many seconds the
  * writing took. */
-static double touch(size_t bytes, bool huge)
+static double measure_page_writes(size_t bytes, bool huge)
 {
     bytes += PAGE_BYTES - bytes % PAGE_BYTES;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -129,12 +129,12 @@ static double touch(size_t bytes, bool huge)
 /* --- the maker ------------------------------------------------------------------------------- */
 
 /* Returns the node at place `place` along the ring. */
-static domus_address along(uint64_t place)
+static domus_address node_at_place(uint64_t place)
 {
     return ring.nodes[ring.shuffled ? ring.order[place] : place];
 }
 
-static void wire(domus_stack *stack, domus_address from, domus_address to)
+static void connect_nodes(domus_stack *stack, domus_address from, domus_address to)
 {
     stage_must(domus_notice(stack, from, &next_type, &to), "notice");
 }
@@ -150,16 +150,16 @@ static void make_some(domus_stack *stack)
         domus_address *made = &ring.nodes[ring.made];
         stage_must(domus_spawn(stack, &node, NULL, made), "spawn");
         if (!ring.shuffled && ring.made > 0)
-            wire(stack, made[0], made[-1]);
+            connect_nodes(stack, made[0], made[-1]);
     }
     if (!ring.shuffled && ring.made == ring.size)
-        wire(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
+        connect_nodes(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
 }
 
 static void wire_some(domus_stack *stack)
 {
     for (uint64_t end = batch_end(ring.wired); ring.wired < end; ring.wired++)
-        wire(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
+        connect_nodes(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
 }
 
 static void stop_some(domus_stack *stack)
@@ -187,7 +187,7 @@ static int maker_go(domus_stack *stack, void *self, const void *nothing)
     return some_are_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
 }
 
-static int make_all(domus_stack *stack)
+static int make_all_nodes(domus_stack *stack)
 {
     ring.made = ring.wired = ring.stopped = ring.ready = ring.gone = 0;
     ring.stopping = false;
@@ -214,18 +214,19 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
     printf("bytes %zu\n", ring.resident_bytes);
     stage_begin();
     for (uint64_t i = 0; i < RING_TOKENS; i++)
-        stage_must(domus_notice(stack, along(i * ring.size / RING_TOKENS), &token_type, &ring.each),
+        stage_must(domus_notice(stack, node_at_place(i * ring.size / RING_TOKENS), &token_type,
+                                &ring.each),
                    "notice");
     return 0;
 }
 
 /* Did the token that `sender` brought home end where it should? That place follows from where it
  * began and its number of passes, so this checks the size of the ring. */
-static bool ends_at(domus_address sender)
+static bool ends_where_it_should(domus_address sender)
 {
     for (uint64_t i = 0; i < RING_TOKENS; i++) {
         uint64_t place = i * ring.size / RING_TOKENS;
-        domus_address end = along((place + ring.size - ring.each % ring.size) % ring.size);
+        domus_address end = node_at_place((place + ring.size - ring.each % ring.size) % ring.size);
         if (end.house == sender.house && end.lease == sender.lease)
             return true;
     }
@@ -235,13 +236,13 @@ static bool ends_at(domus_address sender)
 static int maker_home(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    if (!ends_at(domus_sender(stack)))
+    if (!ends_where_it_should(domus_sender(stack)))
         stage_wrong("where a token ended");
     if (++ring.home != RING_TOKENS)
         return 0;
     stage_end();
-    printf("touch_seconds %.9f\n", touch(ring.resident_bytes, false));
-    printf("touch_huge_seconds %.9f\n", touch(ring.resident_bytes, true));
+    printf("touch_seconds %.9f\n", measure_page_writes(ring.resident_bytes, false));
+    printf("touch_huge_seconds %.9f\n", measure_page_writes(ring.resident_bytes, true));
     ring.stopping = true;
     ring.began_ns = measure_now_ns();
     return domus_notice(stack, ring.maker, &go_type, NULL);
@@ -252,7 +253,7 @@ static int maker_gone(domus_stack *stack, void *self, const void *nothing)
     (void)self, (void)nothing;
     printf("stop_seconds %.9f\n", since_began());
     ring.again = true;
-    return make_all(stack);
+    return make_all_nodes(stack);
 }
 
 static int maker_mount(domus_stack *stack, void *self)
@@ -260,7 +261,7 @@ static int maker_mount(domus_stack *stack, void *self)
     (void)self;
     ring.maker = domus_self(stack);
     ring.resident_bytes = resident_bytes();
-    return make_all(stack);
+    return make_all_nodes(stack);
 }
 
 static const domus_behaviour maker = {
@@ -287,7 +288,7 @@ static void draw_order(size_t size)
         ring.next[ring.order[i]] = ring.order[(i == 0 ? size : i) - 1];
 }
 
-static void run(domus_system *system, uint64_t nodes, bool shuffled)
+static void run_ring(domus_system *system, uint64_t nodes, bool shuffled)
 {
     stage_must(nodes > SIZE_MAX / WARM_BYTES_NODE ? -ENOMEM : 0, "the ring");
     size_t size = (size_t)nodes;
@@ -300,8 +301,8 @@ static void run(domus_system *system, uint64_t nodes, bool shuffled)
     stage_must(ring.nodes == NULL ? -ENOMEM : 0, "the ring");
     if (shuffled)
         draw_order(size);
-    (void)touch(size * WARM_BYTES_NODE, false);
-    (void)touch(size * WARM_BYTES_NODE, true);
+    (void)measure_page_writes(size * WARM_BYTES_NODE, false);
+    (void)measure_page_writes(size * WARM_BYTES_NODE, true);
     stage_spawn(system, 0, &maker, NULL);
     stage_wait();
     free(ring.nodes);
@@ -311,10 +312,10 @@ static void run(domus_system *system, uint64_t nodes, bool shuffled)
 
 void row_ring(domus_system *system, uint64_t nodes)
 {
-    run(system, nodes, false);
+    run_ring(system, nodes, false);
 }
 
 void row_ring_shuffled(domus_system *system, uint64_t nodes)
 {
-    run(system, nodes, true);
+    run_ring(system, nodes, true);
 }

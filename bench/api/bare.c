@@ -24,7 +24,7 @@
 
 #define SIZE 100u /* bytes of a request, and of its answer */
 
-static void fail(const char *what)
+static void exit_with_error(const char *what)
 {
     perror(what);
     exit(1);
@@ -37,7 +37,7 @@ static void use_cpu(size_t cpu)
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
-        fail("api_bare: CPU");
+        exit_with_error("api_bare: CPU");
 }
 
 static double now_s(void)
@@ -61,13 +61,13 @@ static void connect_ends(int ends[2])
         getsockname(listener, (struct sockaddr *)&address, &size) != 0 ||
         connect(ends[0], (struct sockaddr *)&address, size) != 0 ||
         (ends[1] = accept(listener, NULL, NULL)) < 0)
-        fail("api_bare: loopback");
+        exit_with_error("api_bare: loopback");
     close(listener);
     for (int i = 0; i < 2; i++)
         (void)setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-static void pass(int from, int to)
+static void pass_bytes(int from, int to)
 {
     char bytes[SIZE];
 
@@ -77,14 +77,14 @@ static void pass(int from, int to)
 }
 
 /* Be the back end: send back all that comes. */
-static void serve(int fd)
+static void serve_back_end(int fd)
 {
     for (;;)
-        pass(fd, fd);
+        pass_bytes(fd, fd);
 }
 
 /* Be the client: ask at this rate, one request at a time. */
-static void ask(int fd, double rate)
+static void ask_at_rate(int fd, double rate)
 {
     double next_s = now_s();
 
@@ -101,19 +101,19 @@ static void ask(int fd, double rate)
 }
 
 /* Begin a process on CPU 1, which ends with this one. */
-static pid_t begin(int fd, double rate)
+static pid_t begin_process(int fd, double rate)
 {
     pid_t child = fork();
 
     if (child < 0)
-        fail("api_bare: fork");
+        exit_with_error("api_bare: fork");
     if (child != 0)
         return child;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     use_cpu(1);
     if (rate == 0)
-        serve(fd);
-    ask(fd, rate);
+        serve_back_end(fd);
+    ask_at_rate(fd, rate);
     exit(0);
 }
 
@@ -139,13 +139,13 @@ int main(int count, char **arguments)
     }
     connect_ends(client);
     connect_ends(back);
-    const pid_t children[] = {begin(back[1], 0), begin(client[0], rate)};
+    const pid_t children[] = {begin_process(back[1], 0), begin_process(client[0], rate)};
     use_cpu(0);
     for (int i = 0; i < 2; i++) {
         struct epoll_event event = {.events = EPOLLIN,
                                     .data = {.fd = i == 0 ? client[1] : back[0]}};
         if (epoll_ctl(watched, EPOLL_CTL_ADD, event.data.fd, &event) != 0)
-            fail("api_bare: epoll");
+            exit_with_error("api_bare: epoll");
     }
     double began_us = cpu_us();
     for (double end_s = now_s() + seconds; now_s() < end_s;) {
@@ -153,7 +153,7 @@ int main(int count, char **arguments)
         if (epoll_wait(watched, &event, 1, 100) != 1)
             continue;
         bool is_asked = event.data.fd == client[1];
-        pass(event.data.fd, is_asked ? back[0] : client[1]);
+        pass_bytes(event.data.fd, is_asked ? back[0] : client[1]);
         requests += !is_asked;
     }
     double used_us = cpu_us() - began_us;

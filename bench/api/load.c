@@ -47,7 +47,7 @@ struct asked {
     char rest[1024];
 };
 
-static void vary(void *context, char *request)
+static void vary_request(void *context, char *request)
 {
     struct asked *asked = context;
     char text[8];
@@ -89,7 +89,7 @@ static int check_head(const struct asked *asked, uint64_t *place, const char *by
 }
 
 /* Returns the number behind `key`, with which the text begins; 0: it does not. */
-static unsigned number_behind(const char *text, const char *key)
+static unsigned number_behind_key(const char *text, const char *key)
 {
     size_t length = strlen(key);
     unsigned number = 0;
@@ -106,7 +106,7 @@ static unsigned number_behind(const char *text, const char *key)
 static bool begins_well(enum kind kind, const char *bytes, size_t size)
 {
     char text[REQUEST_LOAD_KEPT_MAX];
-    unsigned id = number_behind(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
+    unsigned id = number_behind_key(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
 
     if (id == 0)
         return false;
@@ -152,7 +152,7 @@ static int check_answer(const void *context, uint64_t *place, const char *bytes,
     return (int)part;
 }
 
-static void make(struct request_load_kind *load, struct asked *asked, const char *cookie)
+static void make_requests(struct request_load_kind *load, struct asked *asked, const char *cookie)
 {
     static const char *const starts[] = {"GET /issues/", "GET /issues?limit=20&before=", ""};
     const char *start = starts[asked->kind];
@@ -160,7 +160,7 @@ static void make(struct request_load_kind *load, struct asked *asked, const char
     *load = (struct request_load_kind){.check = check_answer, .context = asked};
     if (asked->kind != INSERT) {
         asked->digits = strlen(start);
-        load->vary = vary;
+        load->vary = vary_request;
         load->request_size =
             (uint32_t)snprintf(load->request, sizeof load->request,
                                "%s0000 HTTP/1.1\r\nHost: localhost\r\n\r\n", start);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
         return 2;
     }
     asked.kind = (enum kind)kind;
-    make(&load, &asked, argv[7]);
+    make_requests(&load, &asked, argv[7]);
     int error = request_load_run(
         &(struct request_load_options){.port = (uint16_t)strtoul(argv[1], NULL, 10),
                                        .watched = (pid_t)strtol(argv[2], NULL, 10),

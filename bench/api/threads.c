@@ -115,7 +115,7 @@ static bool connect_thread(void)
 }
 
 /* Returns the rows, which the caller clears; NULL if there are none because of an error. */
-static PGresult *query(int statement, const char *const values[])
+static PGresult *run_statement(int statement, const char *const values[])
 {
     if ((connection == NULL || PQstatus(connection) != CONNECTION_OK) && !connect_thread())
         return NULL;
@@ -143,7 +143,7 @@ static json_t *make_issue(const PGresult *rows, int row)
 
 /* --- sessions: NAME.EXPIRY.SIGNATURE ---------------------------------------------------------- */
 
-static void sign(const char *text, size_t size, char *ret_signature)
+static void sign_text(const char *text, size_t size, char *ret_signature)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned length = 0;
@@ -163,7 +163,7 @@ static bool find_user(struct MHD_Connection *from, char *ret_name)
 
     if (given == NULL || (size_t)(expiry - session) > NAME_MAX_)
         return false;
-    sign(session, (size_t)(given - session), signature);
+    sign_text(session, (size_t)(given - session), signature);
     if (strlen(given + 1) != strlen(signature) ||
         CRYPTO_memcmp(given + 1, signature, strlen(signature)) != 0 ||
         strtoll(expiry + 1, NULL, 10) < (long long)time(NULL))
@@ -172,7 +172,7 @@ static bool find_user(struct MHD_Connection *from, char *ret_name)
     return true;
 }
 
-static enum MHD_Result log_in(struct MHD_Connection *to, struct request *request)
+static enum MHD_Result log_user_in(struct MHD_Connection *to, struct request *request)
 {
     json_t *body = json_loadb(request->body, request->size, 0, NULL);
     const char *name = json_string_value(json_object_get(body, "name"));
@@ -186,7 +186,7 @@ static enum MHD_Result log_in(struct MHD_Connection *to, struct request *request
     int size =
         snprintf(session, sizeof session, "%s.%lld", name, (long long)time(NULL) + SESSION_S);
     json_decref(body);
-    sign(session, (size_t)size, signature);
+    sign_text(session, (size_t)size, signature);
     snprintf(cookie, sizeof cookie, "session=%s.%s; HttpOnly; SameSite=Lax; Path=/", session,
              signature);
     return send_json(to, request, 204, NULL, cookie);
@@ -207,7 +207,7 @@ static enum MHD_Result get_issue(struct MHD_Connection *to, struct request *requ
 {
     if (!is_number(id, 1, INT64_MAX))
         return send_problem(to, request, 422, "/id");
-    PGresult *rows = query(GET, &id);
+    PGresult *rows = run_statement(GET, &id);
     if (rows == NULL)
         return send_problem(to, request, 503, NULL);
     json_t *issue = PQntuples(rows) == 1 ? make_issue(rows, 0) : NULL;
@@ -225,7 +225,7 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
 
     if (!is_number(values[0], 1, INT64_MAX) || !is_number(values[1], 1, 100))
         return send_problem(to, request, 422, limit != NULL ? "/limit" : "/before");
-    PGresult *rows = query(LIST, values);
+    PGresult *rows = run_statement(LIST, values);
     if (rows == NULL)
         return send_problem(to, request, 503, NULL);
     json_t *items = json_array();
@@ -272,7 +272,7 @@ static enum MHD_Result add_issue(struct MHD_Connection *to, struct request *requ
     snprintf(priority_text, sizeof priority_text, "%d", (int)priority);
     snprintf(created, sizeof created, "%lld", (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     PGresult *rows =
-        query(INSERT, (const char *const[]){title, body, priority_text, author, created});
+        run_statement(INSERT, (const char *const[]){title, body, priority_text, author, created});
     json_decref(given);
     if (rows == NULL)
         return send_problem(to, request, 503, NULL);
@@ -312,9 +312,9 @@ static enum MHD_Result take_body(struct request *request, const char *bytes, siz
     return MHD_YES;
 }
 
-static enum MHD_Result handle(void *unused, struct MHD_Connection *from, const char *url,
-                              const char *method, const char *version, const char *bytes,
-                              size_t *size, void **state)
+static enum MHD_Result handle_request(void *unused, struct MHD_Connection *from, const char *url,
+                                      const char *method, const char *version, const char *bytes,
+                                      size_t *size, void **state)
 {
     struct request *request = *state;
 
@@ -330,7 +330,7 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *from, const c
         return get_issue(from, request, url + 8);
     if (strcmp(url, "/issues") == 0 && (is_get || is_post))
         return is_get ? list_issues(from, request) : add_issue(from, request);
-    return is_post && strcmp(url, "/login") == 0 ? log_in(from, request)
+    return is_post && strcmp(url, "/login") == 0 ? log_user_in(from, request)
                                                  : send_problem(from, request, 404, NULL);
 }
 
@@ -379,9 +379,9 @@ int main(void)
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, NULL);
     struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, NULL, MHD_OPTION_SOCK_ADDR, &address,
-        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_NOTIFY_COMPLETED, end_request,
-        NULL, MHD_OPTION_END);
+        MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle_request, NULL, MHD_OPTION_SOCK_ADDR,
+        &address, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_NOTIFY_COMPLETED,
+        end_request, NULL, MHD_OPTION_END);
     if (daemon == NULL) {
         fprintf(stderr, "threads: no server\n");
         return 1;

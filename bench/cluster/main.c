@@ -41,7 +41,7 @@ static struct cluster_asks asks;
 static const char *wrong; /* what was wrong; NULL: nothing */
 static sem_t told;        /* the thread of the system has done what main() waits for */
 
-static _Noreturn void fail(const char *what, int error)
+static _Noreturn void exit_with_error(const char *what, int error)
 {
     fprintf(stderr, "cluster_domus: %s: %s\n", what, strerror(-error));
     _Exit(1);
@@ -145,7 +145,7 @@ static int asker_answered(domus_stack *stack, void *self, const domus_answer *an
     uint64_t *number = self;
 
     if (answer->error != 0)
-        fail("an ask", answer->error);
+        exit_with_error("an ask", answer->error);
     if (!cluster_asks_take(&asks, *(const struct cluster_words *)answer->payload))
         return end_row("an answer");
     if (asks.answered == side.count)
@@ -202,7 +202,7 @@ static int notifier_go(domus_stack *stack, void *self, const void *nothing)
         struct notice notice = {.number = notifier->sent++};
         int error = domus_notice(stack, peer, &notice_type, &notice);
         if (error != 0)
-            fail("a notice", error);
+            exit_with_error("a notice", error);
     }
     return domus_notice(stack, peer, &mark_type, &(struct cluster_words){0, 0});
 }
@@ -235,12 +235,12 @@ static int finder_try(domus_stack *stack, void *self, const domus_answer *answer
     const bool *has_told = self;
 
     if (answer->error != 0)
-        fail("the first ask", answer->error);
+        exit_with_error("the first ask", answer->error);
     if (*has_told)
         return 0;
     int error = domus_notice(stack, peer, &mark_type, &(struct cluster_words){0, 0});
     if (error != 0)
-        fail("the first mark", error);
+        exit_with_error("the first mark", error);
     return domus_sleep(stack, TRY_NS, finder_try);
 }
 
@@ -248,7 +248,7 @@ static int finder_spawned(domus_stack *stack, void *self, const domus_answer *an
 {
     (void)self;
     if (answer->error != 0)
-        fail("spawn", answer->error);
+        exit_with_error("spawn", answer->error);
     peer = ((const domus_cluster_spawned *)answer->payload)->address;
     return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_try);
 }
@@ -284,11 +284,11 @@ static domus_node await_node(domus_cluster *cluster, bool is_here)
         }
         measure_nap(LOOK_S);
     }
-    fail("no node is up", -ETIMEDOUT);
+    exit_with_error("no node is up", -ETIMEDOUT);
 }
 
-static void start(domus_system *system, const domus_behaviour *behaviour, const void *state,
-                  uint32_t times)
+static void spawn_actors(domus_system *system, const domus_behaviour *behaviour, const void *state,
+                         uint32_t times)
 {
     domus_address address;
     int error = domus_outside_spawn(system, behaviour, state, &address);
@@ -296,7 +296,7 @@ static void start(domus_system *system, const domus_behaviour *behaviour, const 
     for (uint32_t i = 0; i < times && error == 0; i++)
         error = domus_outside_notice(system, address, &go_type, NULL);
     if (error != 0)
-        fail(behaviour->name, error);
+        exit_with_error(behaviour->name, error);
 }
 
 static void await_told(void)
@@ -305,17 +305,17 @@ static void await_told(void)
         continue;
 }
 
-static void request(domus_system *system, domus_cluster *cluster)
+static void start_run(domus_system *system, domus_cluster *cluster)
 {
     node = await_node(cluster, false);
-    start(system, &finder, NULL, 1);
+    spawn_actors(system, &finder, NULL, 1);
     await_told();
     cluster_asks_begin(&asks, side.count);
     cluster_side_await_go(&side);
     if (side.notices)
-        start(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
+        spawn_actors(system, &notifier, &(struct notifier){0, 0}, CLUSTER_MARKS_MAX);
     for (uint64_t i = 0; !side.notices && i < CLUSTER_UNDER_WAY && i < side.count; i++)
-        start(system, &asker, &i, 1);
+        spawn_actors(system, &asker, &i, 1);
     await_told();
     cluster_side_done(&side, wrong);
 }
@@ -346,7 +346,7 @@ int main(int argc, char **argv)
         cluster_side_ready();
         cluster_side_await_end();
     } else {
-        request(system, cluster);
+        start_run(system, cluster);
     }
     domus_cluster_leave(cluster);
     (void)domus_system_stop(system);

@@ -97,7 +97,7 @@ static const domus_behaviour store_behaviour = {
 
 /* --- producers -------------------------------------------------------------------------------- */
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *line = payload;
     struct front *front = self;
@@ -123,13 +123,13 @@ static const domus_behaviour client_behaviour = {
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .pipeline = &lines,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve}, {0}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve_request}, {0}}};
 static const domus_behaviour front_behaviour = {.name = "front",
                                                 .kind = DOMUS_CHANNELS,
                                                 .state_size = sizeof(struct front),
                                                 .channel = &client_behaviour};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     domus_address store;
     int result = domus_outside_spawn(system, &store_behaviour, NULL, &store);
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 
     return domus_main(argc, argv,
                       &(domus_program){.name = "events",
-                                       .start = start,
+                                       .start = start_service,
                                        .section = &section,
                                        .settings = &settings,
                                        .observe = &domus_observe_front});

@@ -39,7 +39,7 @@ static void wait_ns(uint64_t ns)
 }
 
 /* The next rows of the cursor: a round trip to the database. */
-static void fetch(uint64_t version, uint32_t from, uint32_t *cents)
+static void fetch_rows(uint64_t version, uint32_t from, uint32_t *cents)
 {
     wait_ns(settings.fetch_ns);
     for (uint32_t i = from; i < from + ROWS; i++)
@@ -47,20 +47,20 @@ static void fetch(uint64_t version, uint32_t from, uint32_t *cents)
 }
 
 /* All prices are to be of one version, so they are written under the lock. */
-static void refresh(uint64_t version)
+static void refresh_prices(uint64_t version)
 {
     static uint32_t fresh[ARTICLES];
 
     if (settings.fixed) {
         for (uint32_t i = 0; i < ARTICLES; i += ROWS)
-            fetch(version, i, fresh);
+            fetch_rows(version, i, fresh);
     }
     pthread_mutex_lock(&prices.lock);
     if (settings.fixed) {
         memcpy(prices.cents, fresh, sizeof(fresh));
     } else {
         for (uint32_t i = 0; i < ARTICLES; i += ROWS)
-            fetch(version, i, prices.cents);
+            fetch_rows(version, i, prices.cents);
     }
     prices.version = version;
     pthread_mutex_unlock(&prices.lock);
@@ -70,7 +70,7 @@ static void *read_prices(void *argument)
 {
     (void)argument;
     for (uint64_t version = 1; !atomic_load(&stops); version++) {
-        refresh(version);
+        refresh_prices(version);
         wait_ns(settings.pause_ns);
     }
     return NULL;
@@ -78,7 +78,7 @@ static void *read_prices(void *argument)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_packet *line = payload;
     domus_packet reply = {0};
@@ -112,11 +112,11 @@ static const domus_behaviour client_behaviour = {
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .pipeline = &lines,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve}, {0}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve_request}, {0}}};
 static const domus_behaviour front_behaviour = {
     .name = "front", .kind = DOMUS_CHANNELS, .channel = &client_behaviour};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     (void)argument;
     if (pthread_create(&reader, NULL, read_prices, NULL) != 0)
@@ -124,7 +124,7 @@ static int start(domus_system *system, void *argument)
     return domus_main_serve(system, "prices", &front_behaviour, NULL);
 }
 
-static void stop(domus_system *system, void *argument)
+static void stop_service(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     atomic_store(&stops, true);
@@ -143,8 +143,8 @@ int main(int argc, char **argv)
 
     return domus_main(argc, argv,
                       &(domus_program){.name = "prices",
-                                       .start = start,
-                                       .stop = stop,
+                                       .start = start_service,
+                                       .stop = stop_service,
                                        .section = &section,
                                        .settings = &settings,
                                        .observe = &domus_observe_front});

@@ -109,7 +109,7 @@ static const domus_behaviour front_behaviour = {.name = "front",
                                                 .state_size = sizeof(struct front),
                                                 .channel = &client_behaviour};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     domus_address index;
     int result = domus_outside_spawn_with(system, &index_behaviour, NULL,
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
 
     return domus_main(argc, argv,
                       &(domus_program){.name = "search",
-                                       .start = start,
+                                       .start = start_service,
                                        .section = &section,
                                        .settings = &settings,
                                        .observe = &domus_observe_front});

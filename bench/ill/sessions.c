@@ -26,7 +26,7 @@ struct front {
 };
 static const domus_type sweep_type = {.name = "sweep", .size = 0};
 
-static struct session *find(struct store *store, uint64_t id)
+static struct session *find_session(struct store *store, uint64_t id)
 {
     uint32_t place = (uint32_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & store->mask;
 
@@ -39,7 +39,7 @@ static struct session *find(struct store *store, uint64_t id)
 
 /* Forget sessions that nobody uses any more. (A few behind them may be lost: users log in again.)
  */
-static void sweep(struct store *store, uint64_t now_ns, uint32_t count)
+static void forget_unused_sessions(struct store *store, uint64_t now_ns, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct session *session = &store->places[store->swept++ & store->mask];
@@ -58,7 +58,7 @@ static int store_mount(domus_stack *stack, void *self)
         return -ENOMEM;
     store->mask = settings.places - 1;
     for (uint64_t id = 1; id <= settings.preload; id++) {
-        struct session *session = find(store, id);
+        struct session *session = find_session(store, id);
 
         if (session != NULL)
             *session = (struct session){.id = id, .used_ns = domus_now_ns(stack), .value = "user"};
@@ -69,7 +69,7 @@ static int store_mount(domus_stack *stack, void *self)
 static int store_sweep(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    sweep(self, domus_now_ns(stack), 1024);
+    forget_unused_sessions(self, domus_now_ns(stack), 1024);
     return 0;
 }
 
@@ -89,8 +89,8 @@ static int store_line(domus_stack *stack, void *self, const void *payload)
         return -EINVAL;
 
     if (!settings.fixed) /* what has expired is not found */
-        sweep(store, domus_now_ns(stack), settings.places);
-    session = find(store, id);
+        forget_unused_sessions(store, domus_now_ns(stack), settings.places);
+    session = find_session(store, id);
     if (session == NULL)
         return -ENOSPC;
     if (strncmp(text, "put", 3) == 0) {
@@ -115,7 +115,7 @@ static const domus_behaviour store_behaviour = {
                              {.type = &sweep_type, .handle = store_sweep},
                              {0}}};
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     struct front *front = self;
 
@@ -132,13 +132,13 @@ static const domus_behaviour client_behaviour = {
     .kind = DOMUS_CHANNELS,
     .shares_state = true,
     .pipeline = &lines,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve}, {0}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = serve_request}, {0}}};
 static const domus_behaviour front_behaviour = {.name = "front",
                                                 .kind = DOMUS_CHANNELS,
                                                 .state_size = sizeof(struct front),
                                                 .channel = &client_behaviour};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     domus_address store;
     int result = domus_outside_spawn_with(system, &store_behaviour, NULL,
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 
     return domus_main(argc, argv,
                       &(domus_program){.name = "sessions",
-                                       .start = start,
+                                       .start = start_service,
                                        .section = &section,
                                        .settings = &settings,
                                        .observe = &domus_observe_front});

@@ -26,7 +26,7 @@ static domus_address *workers; /* as these are */
 static const domus_type tick_type = {.name = "tick"};
 
 /* The packet goes back in the memory that it came in. */
-static int answer(domus_stack *stack, const void *packet)
+static int answer_packet(domus_stack *stack, const void *packet)
 {
     int error = domus_take(stack);
 
@@ -46,10 +46,10 @@ static void take_steps(void *self)
     *kept = word;
 }
 
-static int work(domus_stack *stack, void *self, const void *packet)
+static int work_on_packet(domus_stack *stack, void *self, const void *packet)
 {
     take_steps(self);
-    return answer(stack, packet);
+    return answer_packet(stack, packet);
 }
 
 static int work_unasked(domus_stack *stack, void *self, const void *nothing)
@@ -59,13 +59,13 @@ static int work_unasked(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour worker = {.name = "worker",
-                                       .state_size = sizeof(uint64_t),
-                                       .on = (const domus_on[]){{&domus_packet_type, work, 0},
-                                                                {&tick_type, work_unasked, 0},
-                                                                {NULL, NULL, 0}}};
+static const domus_behaviour worker = {
+    .name = "worker",
+    .state_size = sizeof(uint64_t),
+    .on = (const domus_on[]){
+        {&domus_packet_type, work_on_packet, 0}, {&tick_type, work_unasked, 0}, {NULL, NULL, 0}}};
 
-static int tick(domus_stack *stack, void *self, const void *nothing)
+static int work_on_tick(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_notice_all(stack, self, settings.background, &tick_type, NULL, NULL);
@@ -85,7 +85,7 @@ static const domus_behaviour ticker = {
     .name = "ticker",
     .state_size = BACKGROUND_MAX * sizeof(domus_address),
     .on_mount = begin_background,
-    .on = (const domus_on[]){{&tick_type, tick, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&tick_type, work_on_tick, 0}, {NULL, NULL, 0}}};
 
 /* A pool has one address for all of its workers, each of which takes what comes next. */
 static int make_workers(domus_system *system)
@@ -118,7 +118,7 @@ static int take_packet(domus_stack *stack, void *self, const void *payload)
     (void)self;
     memcpy(&number, domus_slice_data(packet->bytes), sizeof number);
     if (number % settings.every != 0)
-        return answer(stack, packet);
+        return answer_packet(stack, packet);
     return domus_forward(stack, workers[number / settings.every % settings.actors]);
 }
 
@@ -132,7 +132,7 @@ static const domus_behaviour service = {
     .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_packet},
                                        {.type = NULL}}};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     domus_address address;
     int error = make_workers(system);
@@ -142,7 +142,7 @@ static int start(domus_system *system, void *argument)
     return error != 0 ? error : domus_main_serve(system, argument, &service, NULL);
 }
 
-static void end(domus_system *system, void *argument)
+static void end_service(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     free(workers);
@@ -161,8 +161,8 @@ static const domus_section section = {.name = "loads", .keys = keys, .size = siz
 int main(int argc, char **argv)
 {
     static const domus_program program = {.name = "loads",
-                                          .start = start,
-                                          .end = end,
+                                          .start = start_service,
+                                          .end = end_service,
                                           .argument = "load",
                                           .section = &section,
                                           .settings = &settings,

@@ -62,7 +62,7 @@ static struct {
     uint64_t ends[RING_TOKENS];
 } ring = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static _Noreturn void fail(const char *what, int status)
+static _Noreturn void exit_with_error(const char *what, int status)
 {
     fprintf(stderr, "actors_threads: %s\n", what);
     _Exit(status);
@@ -70,19 +70,19 @@ static _Noreturn void fail(const char *what, int status)
 
 /* --- processes -------------------------------------------------------------------------------- */
 
-static void put(uint64_t to, struct message message)
+static void put_message(uint64_t to, struct message message)
 {
     struct process *process = &ring.processes[to];
 
     pthread_mutex_lock(&process->mutex);
     if (process->count == PLACES)
-        fail("wrong result: a mailbox is full", COMMAND_WRONG);
+        exit_with_error("wrong result: a mailbox is full", COMMAND_WRONG);
     process->mail[(process->first + process->count++) % PLACES] = message;
     pthread_cond_signal(&process->filled);
     pthread_mutex_unlock(&process->mutex);
 }
 
-static struct message take(struct process *process)
+static struct message take_message(struct process *process)
 {
     pthread_mutex_lock(&process->mutex);
     while (process->count == 0)
@@ -116,7 +116,7 @@ static void *run_process(void *process_)
     struct process *self = process_;
 
     for (;;) {
-        struct message message = take(self);
+        struct message message = take_message(self);
         if (message.kind == END)
             return NULL;
         if (message.kind == NEXT) {
@@ -125,33 +125,33 @@ static void *run_process(void *process_)
         } else if (message.number == 0) {
             tell_home((uint64_t)(self - ring.processes));
         } else {
-            put(self->next, (struct message){TOKEN, message.number - 1});
+            put_message(self->next, (struct message){TOKEN, message.number - 1});
         }
     }
 }
 
 /* --- the main thread -------------------------------------------------------------------------- */
 
-static uint64_t along(uint64_t place)
+static uint64_t process_at_place(uint64_t place)
 {
     return ring.order[place];
 }
 
-static void end_all(uint64_t made)
+static void end_processes(uint64_t made)
 {
     for (uint64_t i = 0; i < made; i++)
-        put(i, (struct message){END, 0});
+        put_message(i, (struct message){END, 0});
     for (uint64_t i = 0; i < made; i++)
         pthread_join(ring.processes[i].thread, NULL);
 }
 
-static void make_all(void)
+static void make_processes(void)
 {
     pthread_attr_t attributes;
 
     if (pthread_attr_init(&attributes) != 0 ||
         pthread_attr_setstacksize(&attributes, RING_STACK_BYTES) != 0)
-        fail("no attributes of a thread", EXIT_FAILURE);
+        exit_with_error("no attributes of a thread", EXIT_FAILURE);
     for (uint64_t i = 0; i < ring.size; i++) {
         struct process *process = &ring.processes[i];
         int error = pthread_mutex_init(&process->mutex, NULL);
@@ -161,23 +161,24 @@ static void make_all(void)
             error = pthread_create(&process->thread, &attributes, run_process, process);
         if (error == 0)
             continue;
-        end_all(i);
+        end_processes(i);
         fprintf(stderr, "actors_threads: %" PRIu64 " threads, and then: %s\n", i, strerror(error));
         exit(EXIT_FAILURE);
     }
     pthread_attr_destroy(&attributes);
 }
 
-static void wire_all(void)
+static void connect_processes(void)
 {
     for (uint64_t i = 0; i < ring.size; i++)
-        put(along(i), (struct message){NEXT, along((i == 0 ? ring.size : i) - 1)});
+        put_message(process_at_place(i),
+                    (struct message){NEXT, process_at_place((i == 0 ? ring.size : i) - 1)});
 }
 
 /* Where the token ends that begins at this place along the ring. */
 static uint64_t end_of(uint64_t place)
 {
-    return along((place + ring.size - ring.each % ring.size) % ring.size);
+    return process_at_place((place + ring.size - ring.each % ring.size) % ring.size);
 }
 
 /* Each end has to be that of one token, and no token may have two. */
@@ -191,7 +192,7 @@ static void check_ends(void)
                (seen[token] || ring.ends[i] != end_of(token * ring.size / RING_TOKENS)))
             token++;
         if (token == RING_TOKENS)
-            fail("wrong result: where a token ended", COMMAND_WRONG);
+            exit_with_error("wrong result: where a token ended", COMMAND_WRONG);
         seen[token] = true;
     }
 }
@@ -202,7 +203,8 @@ static void pass_tokens(void)
     uint64_t began_ns = measure_now_ns();
 
     for (uint64_t i = 0; i < RING_TOKENS; i++)
-        put(along(i * ring.size / RING_TOKENS), (struct message){TOKEN, ring.each});
+        put_message(process_at_place(i * ring.size / RING_TOKENS),
+                    (struct message){TOKEN, ring.each});
     pthread_mutex_lock(&ring.mutex);
     while (ring.home < RING_TOKENS)
         pthread_cond_wait(&ring.changed, &ring.mutex);
@@ -213,12 +215,12 @@ static void pass_tokens(void)
     check_ends();
 }
 
-static void start_up(void)
+static void start_processes(void)
 {
     uint64_t began_ns = measure_now_ns();
 
-    make_all();
-    wire_all();
+    make_processes();
+    connect_processes();
     pthread_mutex_lock(&ring.mutex);
     while (ring.ready < ring.size)
         pthread_cond_wait(&ring.changed, &ring.mutex);
@@ -227,12 +229,12 @@ static void start_up(void)
 }
 
 /* Touch as much memory as the stacks will use, as all contenders do before their clock starts. */
-static void warm(size_t bytes)
+static void touch_memory(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (memory == MAP_FAILED)
-        fail("no memory", EXIT_FAILURE);
+        exit_with_error("no memory", EXIT_FAILURE);
     memset(memory, 1, bytes);
     munmap(memory, bytes);
 }
@@ -250,23 +252,23 @@ static void widen_futexes(uint64_t size)
     (void)prctl(PR_FUTEX_HASH, PR_FUTEX_HASH_SET_SLOTS, places, 0, 0);
 }
 
-static void run(size_t size, bool shuffled)
+static void run_ring(size_t size, bool shuffled)
 {
     ring.size = size;
     ring.each = (size > RING_PASSES_THREADS ? size : RING_PASSES_THREADS) / RING_TOKENS;
     ring.processes = calloc(size, sizeof *ring.processes);
     ring.order = malloc(size * sizeof *ring.order);
     if (ring.processes == NULL || ring.order == NULL)
-        fail("no memory", EXIT_FAILURE);
+        exit_with_error("no memory", EXIT_FAILURE);
     for (uint64_t i = 0; i < size; i++)
         ring.order[i] = (uint32_t)i;
     if (shuffled)
         ring_shuffle(ring.order, size);
-    warm(size * WARM_BYTES);
+    touch_memory(size * WARM_BYTES);
     widen_futexes(size);
-    start_up();
+    start_processes();
     pass_tokens();
-    end_all(size);
+    end_processes(size);
     free(ring.order);
     free(ring.processes);
 }
@@ -282,6 +284,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: actors_threads ring|ring_shuffled SIZE THREADS\n");
         return 2;
     }
-    run((size_t)size, shuffled);
+    run_ring((size_t)size, shuffled);
     return 0;
 }

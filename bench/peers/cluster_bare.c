@@ -41,7 +41,7 @@ struct message {
     size_t length;
 };
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void exit_with_error(const char *what)
 {
     fprintf(stderr, "cluster_bare: %s: %s\n", what, strerror(errno));
     exit(1);
@@ -54,13 +54,13 @@ static void flush_output(void)
     while (written < output_length) {
         ssize_t more = write(connection, output + written, output_length - written);
         if (more < 0)
-            fail("write");
+            exit_with_error("write");
         written += (size_t)more;
     }
     output_length = 0;
 }
 
-static void gather(const void *bytes, size_t length)
+static void gather_bytes(const void *bytes, size_t length)
 {
     if (length > OUTPUT_MAX - output_length)
         flush_output();
@@ -77,28 +77,29 @@ static void gather_number(uint64_t number)
         digits[sizeof digits - ++count] = (char)('0' + number % 10);
         number /= 10;
     } while (number != 0);
-    gather(digits + sizeof digits - count, count);
+    gather_bytes(digits + sizeof digits - count, count);
 }
 
 /* Gather the head of a publication, whose payload and "\r\n" the caller gathers next. */
 static void gather_head(const char *subject, const char *reply, size_t length)
 {
-    gather("PUB ", 4);
-    gather(subject, strlen(subject));
-    gather(" ", 1);
+    gather_bytes("PUB ", 4);
+    gather_bytes(subject, strlen(subject));
+    gather_bytes(" ", 1);
     if (reply[0] != '\0') {
-        gather(reply, strlen(reply));
-        gather(" ", 1);
+        gather_bytes(reply, strlen(reply));
+        gather_bytes(" ", 1);
     }
     gather_number(length);
-    gather("\r\n", 2);
+    gather_bytes("\r\n", 2);
 }
 
-static void publish(const char *subject, const char *reply, const void *payload, size_t length)
+static void publish_payload(const char *subject, const char *reply, const void *payload,
+                            size_t length)
 {
     gather_head(subject, reply, length);
-    gather(payload, length);
-    gather("\r\n", 2);
+    gather_bytes(payload, length);
+    gather_bytes("\r\n", 2);
 }
 
 /* Wait until more bytes are there. */
@@ -111,13 +112,13 @@ static void read_input(void)
     }
     if (input_end == INPUT_MAX) {
         errno = EMSGSIZE;
-        fail("the server");
+        exit_with_error("the server");
     }
     ssize_t more = read(connection, input + input_end, INPUT_MAX - input_end);
     if (more == 0) /* the bench ends the server first */
         exit(0);
     if (more < 0)
-        fail("read");
+        exit_with_error("read");
     input_end += (size_t)more;
 }
 
@@ -173,7 +174,7 @@ static bool take_line(struct message *ret_message)
         ret_message->length = length;
         used += length + 2;
     } else if (memcmp(line, "PING", 4) == 0) {
-        gather("PONG\r\n", 6);
+        gather_bytes("PONG\r\n", 6);
     } else if (memcmp(line, "-ERR", 4) == 0) {
         fprintf(stderr, "cluster_bare: %.*s\n", (int)(end - line), line);
         exit(1);
@@ -208,11 +209,11 @@ static void connect_as(const char *subject)
     connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (connection < 0 || connect(connection, (struct sockaddr *)&address, sizeof address) != 0 ||
         setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)) != 0)
-        fail("connect");
-    gather(connect_line, sizeof connect_line - 1);
-    gather("SUB ", 4);
-    gather(subject, strlen(subject));
-    gather(" 1\r\nPING\r\n", 10);
+        exit_with_error("connect");
+    gather_bytes(connect_line, sizeof connect_line - 1);
+    gather_bytes("SUB ", 4);
+    gather_bytes(subject, strlen(subject));
+    gather_bytes(" 1\r\nPING\r\n", 10);
     flush_output();
     /* PONG tells that the server has the subscription. */
     for (;;) {
@@ -230,19 +231,19 @@ static void connect_as(const char *subject)
 /* ---- The responder ------------------------------------------------------------------------ */
 
 /* Answer a publication that has one ask or, as a batch, several. */
-static void answer(const struct message *message)
+static void answer_publication(const struct message *message)
 {
     gather_head(message->reply, "", message->length);
     for (size_t at = 0; at + CLUSTER_ASK_BYTES <= message->length; at += CLUSTER_ASK_BYTES) {
         struct cluster_words words;
         memcpy(&words, message->payload + at, sizeof words);
         words = cluster_side_answer(words);
-        gather(&words, sizeof words);
+        gather_bytes(&words, sizeof words);
     }
-    gather("\r\n", 2);
+    gather_bytes("\r\n", 2);
 }
 
-static _Noreturn void respond(void)
+static _Noreturn void run_responder(void)
 {
     struct cluster_words counts = {0, 0};
 
@@ -252,9 +253,9 @@ static _Noreturn void respond(void)
         struct message message;
         next_message(&message);
         if (message.reply[0] != '\0' && !side.notices) {
-            answer(&message);
+            answer_publication(&message);
         } else if (message.reply[0] != '\0') {
-            publish(message.reply, "", &counts, sizeof counts);
+            publish_payload(message.reply, "", &counts, sizeof counts);
         } else {
             for (size_t at = 0; at + CLUSTER_NOTICE_BYTES <= message.length;
                  at += CLUSTER_NOTICE_BYTES) {
@@ -269,14 +270,14 @@ static _Noreturn void respond(void)
 /* ---- The requester ------------------------------------------------------------------------ */
 
 /* Send the asks as one publication, or one for each. */
-static void ask(const struct cluster_words *asks, size_t count)
+static void send_asks(const struct cluster_words *asks, size_t count)
 {
     if (batches && count > 0) {
-        publish(RESPONDER, REQUESTER, asks, count * sizeof asks[0]);
+        publish_payload(RESPONDER, REQUESTER, asks, count * sizeof asks[0]);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        publish(RESPONDER, REQUESTER, &asks[i], sizeof asks[i]);
+        publish_payload(RESPONDER, REQUESTER, &asks[i], sizeof asks[i]);
 }
 
 /* Take the answers of a message, and hand out the asks that follow them. Returns false if one is
@@ -307,7 +308,7 @@ static const char *do_asks(void)
         next[count++] = (struct cluster_words){i, 0};
     for (;;) {
         struct message message;
-        ask(next, count);
+        send_asks(next, count);
         count = 0;
         if (asks.answered == side.count)
             return NULL;
@@ -333,16 +334,16 @@ static bool mark_is_right(uint64_t sent)
 }
 
 /* Gather a publication of notices that begin with `number`. */
-static void notify(uint64_t number, size_t count)
+static void gather_notices(uint64_t number, size_t count)
 {
     char notice[CLUSTER_NOTICE_BYTES] = {0};
 
     gather_head(RESPONDER, "", count * sizeof notice);
     for (size_t i = 0; i < count; i++, number++) {
         memcpy(notice, &number, sizeof number);
-        gather(notice, sizeof notice);
+        gather_bytes(notice, sizeof notice);
     }
-    gather("\r\n", 2);
+    gather_bytes("\r\n", 2);
     if (output_length >= OUTPUT_ENOUGH)
         flush_output();
 }
@@ -358,10 +359,10 @@ static const char *do_notices(void)
         while (sent < until) {
             size_t count = batches ? NOTICES_A_BATCH : 1;
             count = count < until - sent ? count : (size_t)(until - sent);
-            notify(sent, count);
+            gather_notices(sent, count);
             sent += count;
         }
-        publish(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
+        publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
         if (sent - answered >= CLUSTER_MARKS_MAX * CLUSTER_NOTICES_A_MARK) {
             answered += CLUSTER_NOTICES_A_MARK;
             if (!mark_is_right(answered))
@@ -384,9 +385,9 @@ int main(int argc, char **argv)
     cluster_side_init(&side, argc, argv);
     batches = strcmp(side.style, "batch") == 0;
     if (side.responds)
-        respond();
+        run_responder();
     connect_as(REQUESTER);
-    publish(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
+    publish_payload(RESPONDER, REQUESTER, &(struct cluster_words){0, 0}, CLUSTER_ASK_BYTES);
     next_message(&message);
     cluster_side_await_go(&side);
     cluster_side_done(&side, side.notices ? do_notices() : do_asks());

@@ -29,7 +29,7 @@ static struct cluster_words counts; /* of the responder; only its callback uses 
 static atomic_bool wrong;
 static sem_t done; /* the row is done, or a mark was answered */
 
-static void check(natsStatus status, const char *what)
+static void require_success(natsStatus status, const char *what)
 {
     if (status == NATS_OK)
         return;
@@ -45,12 +45,13 @@ static bool take_words(natsMsg *message, struct cluster_words *ret_words)
     return true;
 }
 
-static void ask(uint64_t number)
+static void send_ask(uint64_t number)
 {
     struct cluster_words words = {number, 0};
 
-    check(natsConnection_PublishRequest(connection, RESPONDER, inbox, &words, sizeof words),
-          "an ask");
+    require_success(
+        natsConnection_PublishRequest(connection, RESPONDER, inbox, &words, sizeof words),
+        "an ask");
 }
 
 /* ---- The responder ------------------------------------------------------------------------ */
@@ -70,7 +71,8 @@ static void on_message(natsConnection *nc, natsSubscription *subscription, natsM
         counts = cluster_side_count(counts, number);
     } else if (take_words(message, &words)) {
         words = side.notices ? counts : cluster_side_answer(words);
-        check(natsConnection_Publish(connection, reply, &words, sizeof words), "an answer");
+        require_success(natsConnection_Publish(connection, reply, &words, sizeof words),
+                        "an answer");
     }
     natsMsg_Destroy(message);
 }
@@ -91,7 +93,7 @@ static void on_answer(natsConnection *nc, natsSubscription *subscription, natsMs
     } else if (asks.answered == side.count) {
         sem_post(&done);
     } else if (words.first + CLUSTER_UNDER_WAY < side.count) {
-        ask(words.first + CLUSTER_UNDER_WAY);
+        send_ask(words.first + CLUSTER_UNDER_WAY);
     }
     natsMsg_Destroy(message);
 }
@@ -117,7 +119,7 @@ static void on_mark(natsConnection *nc, natsSubscription *subscription, natsMsg 
 static const char *do_asks(void)
 {
     for (uint64_t i = 0; i < CLUSTER_UNDER_WAY && i < side.count; i++)
-        ask(i);
+        send_ask(i);
     sem_wait(&done);
     return wrong ? "an answer" : NULL;
 }
@@ -130,11 +132,12 @@ static const char *do_notices(void)
 
     for (uint64_t number = 0; number < side.count && !wrong;) {
         memcpy(notice, &number, sizeof number);
-        check(natsConnection_Publish(connection, RESPONDER, notice, sizeof notice), "a notice");
+        require_success(natsConnection_Publish(connection, RESPONDER, notice, sizeof notice),
+                        "a notice");
         number++;
         if (number % CLUSTER_NOTICES_A_MARK != 0 && number != side.count)
             continue;
-        ask(0);
+        send_ask(0);
         marks++;
         if (marks - answered == CLUSTER_MARKS_MAX) {
             sem_wait(&done);
@@ -154,9 +157,9 @@ static void *ask_in_turn(void *first_)
     for (uint64_t number = *first; number < side.count; number += CLUSTER_UNDER_WAY) {
         struct cluster_words words = {number, 0};
         natsMsg *message = NULL;
-        check(natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words,
-                                     TIMEOUT_MS),
-              "a request");
+        require_success(natsConnection_Request(&message, connection, RESPONDER, &words,
+                                               sizeof words, TIMEOUT_MS),
+                        "a request");
         struct cluster_words right = cluster_side_answer(words);
         if (!take_words(message, &words) || memcmp(&words, &right, sizeof right) != 0)
             wrong = true;
@@ -186,20 +189,21 @@ static void open_connection(void)
     char url[64];
 
     snprintf(url, sizeof url, "nats://127.0.0.1:%u", side.port);
-    check(natsOptions_Create(&options), "options");
-    check(natsOptions_SetURL(options, url), "options");
-    check(natsOptions_SetSendAsap(options, strcmp(side.style, "asap") == 0), "options");
-    check(natsConnection_Connect(&connection, options), "connect");
+    require_success(natsOptions_Create(&options), "options");
+    require_success(natsOptions_SetURL(options, url), "options");
+    require_success(natsOptions_SetSendAsap(options, strcmp(side.style, "asap") == 0), "options");
+    require_success(natsConnection_Connect(&connection, options), "connect");
     natsOptions_Destroy(options);
 }
 
-static void subscribe(const char *subject, natsMsgHandler handler)
+static void subscribe_to_subject(const char *subject, natsMsgHandler handler)
 {
     natsSubscription *subscription = NULL;
 
-    check(natsConnection_Subscribe(&subscription, connection, subject, handler, NULL), "subscribe");
-    check(natsSubscription_SetPendingLimits(subscription, -1, -1), "limits");
-    check(natsConnection_Flush(connection), "flush");
+    require_success(natsConnection_Subscribe(&subscription, connection, subject, handler, NULL),
+                    "subscribe");
+    require_success(natsSubscription_SetPendingLimits(subscription, -1, -1), "limits");
+    require_success(natsConnection_Flush(connection), "flush");
 }
 
 int main(int argc, char **argv)
@@ -211,16 +215,17 @@ int main(int argc, char **argv)
     sem_init(&done, 0, 0);
     open_connection();
     if (side.responds) {
-        subscribe(RESPONDER, on_message);
+        subscribe_to_subject(RESPONDER, on_message);
         cluster_side_ready();
         cluster_side_await_end();
         _exit(0); /* the library's threads are at work */
     }
-    check(natsInbox_Create(&inbox), "inbox");
+    require_success(natsInbox_Create(&inbox), "inbox");
     cluster_asks_begin(&asks, side.count);
-    subscribe(inbox, side.notices ? on_mark : on_answer);
-    check(natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
-          "the first request");
+    subscribe_to_subject(inbox, side.notices ? on_mark : on_answer);
+    require_success(
+        natsConnection_Request(&message, connection, RESPONDER, &words, sizeof words, TIMEOUT_MS),
+        "the first request");
     natsMsg_Destroy(message);
     cluster_side_await_go(&side);
     if (side.notices)

@@ -15,7 +15,7 @@
 #define EVENTS_MAX  512
 #define BUFFER_SIZE 65536
 
-static void watch(int epoll, int fd)
+static void watch_descriptor(int epoll, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
@@ -23,17 +23,17 @@ static void watch(int epoll, int fd)
         peer_fail("epoll_ctl");
 }
 
-static void accept_all(int epoll, int listener)
+static void accept_connections(int epoll, int listener)
 {
     int fd;
 
     while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
-        watch(epoll, fd);
+        watch_descriptor(epoll, fd);
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
         peer_fail("accept4");
 }
 
-static void echo(struct peer *peer, int fd)
+static void echo_bytes(struct peer *peer, int fd)
 {
     static char buffer[BUFFER_SIZE];
     ssize_t got = recv(fd, buffer, sizeof buffer, 0);
@@ -52,7 +52,7 @@ static void echo(struct peer *peer, int fd)
         peer_fail("send");
 }
 
-static void serve(struct peer *peer, int epoll, int listener, int on_term)
+static void serve_connections(struct peer *peer, int epoll, int listener, int on_term)
 {
     struct epoll_event events[EVENTS_MAX];
 
@@ -65,11 +65,11 @@ static void serve(struct peer *peer, int epoll, int listener, int on_term)
             int fd = events[i].data.fd;
 
             if (fd == listener)
-                accept_all(epoll, listener);
+                accept_connections(epoll, listener);
             else if (fd == on_term)
                 stopping = true;
             else
-                echo(peer, fd);
+                echo_bytes(peer, fd);
         }
     }
 }
@@ -84,10 +84,10 @@ int main(int argc, char **argv)
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
         peer_fail("epoll_create1");
-    watch(epoll, listener);
-    watch(epoll, on_term);
+    watch_descriptor(epoll, listener);
+    watch_descriptor(epoll, on_term);
     peer_announce(&peer, listener);
-    serve(&peer, epoll, listener, on_term);
+    serve_connections(&peer, epoll, listener, on_term);
     peer_report(&peer);
     return 0;
 }

@@ -24,7 +24,7 @@
 /* The pointer of an event tells its meaning: a connection, or one of these. */
 static char is_listener, is_term;
 
-static void watch(int epoll, int fd, void *what)
+static void watch_descriptor(int epoll, int fd, void *what)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
 
@@ -45,7 +45,7 @@ static SSL_CTX *make_context(void)
     return context;
 }
 
-static void accept_all(int epoll, int listener, SSL_CTX *context)
+static void accept_connections(int epoll, int listener, SSL_CTX *context)
 {
     int fd;
 
@@ -54,13 +54,13 @@ static void accept_all(int epoll, int listener, SSL_CTX *context)
         if (ssl == NULL || SSL_set_fd(ssl, fd) != 1)
             peer_fail("OpenSSL");
         SSL_set_accept_state(ssl);
-        watch(epoll, fd, ssl);
+        watch_descriptor(epoll, fd, ssl);
     }
     if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
         peer_fail("accept4");
 }
 
-static void end(SSL *ssl)
+static void end_connection(SSL *ssl)
 {
     int fd = SSL_get_fd(ssl);
 
@@ -69,7 +69,7 @@ static void end(SSL *ssl)
     close(fd);
 }
 
-static void echo(struct peer *peer, SSL *ssl)
+static void echo_bytes(struct peer *peer, SSL *ssl)
 {
     static char buffer[BUFFER_SIZE];
 
@@ -77,7 +77,7 @@ static void echo(struct peer *peer, SSL *ssl)
         int got = SSL_read(ssl, buffer, sizeof buffer);
         if (got <= 0) {
             if (SSL_get_error(ssl, got) != SSL_ERROR_WANT_READ)
-                end(ssl);
+                end_connection(ssl);
             return;
         }
         peer->received++;
@@ -86,7 +86,7 @@ static void echo(struct peer *peer, SSL *ssl)
     } while (SSL_has_pending(ssl) == 1);
 }
 
-static void serve(struct peer *peer, int epoll, int listener, SSL_CTX *context)
+static void serve_connections(struct peer *peer, int epoll, int listener, SSL_CTX *context)
 {
     struct epoll_event events[EVENTS_MAX];
 
@@ -99,11 +99,11 @@ static void serve(struct peer *peer, int epoll, int listener, SSL_CTX *context)
             void *what = events[i].data.ptr;
 
             if (what == &is_listener)
-                accept_all(epoll, listener, context);
+                accept_connections(epoll, listener, context);
             else if (what == &is_term)
                 stopping = true;
             else
-                echo(peer, what);
+                echo_bytes(peer, what);
         }
     }
 }
@@ -121,10 +121,10 @@ int main(int argc, char **argv)
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     if (epoll < 0)
         peer_fail("epoll_create1");
-    watch(epoll, listener, &is_listener);
-    watch(epoll, on_term, &is_term);
+    watch_descriptor(epoll, listener, &is_listener);
+    watch_descriptor(epoll, on_term, &is_term);
     peer_announce(&peer, listener);
-    serve(&peer, epoll, listener, context);
+    serve_connections(&peer, epoll, listener, context);
     peer_report(&peer);
     SSL_CTX_free(context);
     return 0;

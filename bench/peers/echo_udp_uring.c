@@ -34,7 +34,7 @@ struct server {
     bool stopping;
 };
 
-static uint64_t tag(enum operation operation, unsigned int buffer)
+static uint64_t tag_of_operation(enum operation operation, unsigned int buffer)
 {
     return (uint64_t)operation << 56 | buffer;
 }
@@ -73,10 +73,10 @@ static void arm_receive(struct server *server)
     io_uring_prep_recvmsg_multishot(sqe, server->fd, &server->room, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = tag(RECEIVE, 0);
+    sqe->user_data = tag_of_operation(RECEIVE, 0);
 }
 
-static void answer(struct server *server, unsigned int buffer, int size)
+static void send_datagram_back(struct server *server, unsigned int buffer, int size)
 {
     struct io_uring_recvmsg_out *out =
         io_uring_recvmsg_validate(buffer_at(server, buffer), size, &server->room);
@@ -90,18 +90,18 @@ static void answer(struct server *server, unsigned int buffer, int size)
                        MSG_NOSIGNAL | MSG_DONTWAIT);
     sqe->addr2 = (uintptr_t)io_uring_recvmsg_name(out);
     sqe->addr_len = (uint16_t)out->namelen;
-    sqe->user_data = tag(SEND, buffer);
+    sqe->user_data = tag_of_operation(SEND, buffer);
 }
 
 static void on_received(struct server *server, const struct io_uring_cqe *cqe)
 {
     if ((cqe->flags & IORING_CQE_F_BUFFER) != 0)
-        answer(server, cqe->flags >> IORING_CQE_BUFFER_SHIFT, cqe->res);
+        send_datagram_back(server, cqe->flags >> IORING_CQE_BUFFER_SHIFT, cqe->res);
     if ((cqe->flags & IORING_CQE_F_MORE) == 0)
         arm_receive(server);
 }
 
-static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
+static void dispatch_completion(struct server *server, const struct io_uring_cqe *cqe)
 {
     switch ((enum operation)(cqe->user_data >> 56)) {
     case RECEIVE:
@@ -116,7 +116,7 @@ static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
     }
 }
 
-static void serve(struct server *server)
+static void serve_datagrams(struct server *server)
 {
     while (!server->stopping) {
         struct io_uring_cqe *cqe;
@@ -130,7 +130,7 @@ static void serve(struct server *server)
         }
         io_uring_for_each_cqe(&server->ring, head, cqe)
         {
-            dispatch(server, cqe);
+            dispatch_completion(server, cqe);
             count++;
         }
         io_uring_cq_advance(&server->ring, count);
@@ -192,9 +192,9 @@ int main(int argc, char **argv)
     arm_receive(&server);
     struct io_uring_sqe *sqe = next_sqe(&server);
     io_uring_prep_poll_add(sqe, signals, POLLIN);
-    sqe->user_data = tag(TERM, 0);
+    sqe->user_data = tag_of_operation(TERM, 0);
     peer_announce(&server.peer, server.fd);
-    serve(&server);
+    serve_datagrams(&server);
     peer_report(&server.peer);
     return EXIT_SUCCESS;
 }

@@ -54,7 +54,7 @@ struct server {
     bool stopping;
 };
 
-static uint64_t tag(enum operation operation, int fd)
+static uint64_t tag_of_operation(enum operation operation, int fd)
 {
     return (uint64_t)operation << 56 | (uint32_t)fd;
 }
@@ -91,7 +91,7 @@ static void arm_accept(struct server *server)
     struct io_uring_sqe *sqe = next_sqe(server);
 
     io_uring_prep_multishot_accept(sqe, server->listener, NULL, NULL, SOCK_CLOEXEC);
-    sqe->user_data = tag(ACCEPT, server->listener);
+    sqe->user_data = tag_of_operation(ACCEPT, server->listener);
 }
 
 static void arm_receive(struct server *server, int fd)
@@ -101,7 +101,7 @@ static void arm_receive(struct server *server, int fd)
     io_uring_prep_recv_multishot(sqe, fd, NULL, 0, 0);
     sqe->flags |= IOSQE_BUFFER_SELECT;
     sqe->buf_group = BUFFER_GROUP;
-    sqe->user_data = tag(RECEIVE, fd);
+    sqe->user_data = tag_of_operation(RECEIVE, fd);
 }
 
 static void on_accepted(struct server *server, const struct io_uring_cqe *cqe)
@@ -119,7 +119,7 @@ static void on_accepted(struct server *server, const struct io_uring_cqe *cqe)
 }
 
 /* Note that the connection has something to send at the end of this turn. */
-static void touch(struct server *server, int fd)
+static void note_unsent_bytes(struct server *server, int fd)
 {
     struct connection *connection = &server->connections[fd];
 
@@ -144,7 +144,7 @@ static void on_received(struct server *server, const struct io_uring_cqe *cqe, i
         else
             server->next_buffer[connection->last] = buffer;
         connection->last = buffer;
-        touch(server, fd);
+        note_unsent_bytes(server, fd);
         /* A multishot may end with data in it, when the completion queue overflowed. */
         if ((cqe->flags & IORING_CQE_F_MORE) == 0)
             arm_receive(server, fd);
@@ -154,7 +154,7 @@ static void on_received(struct server *server, const struct io_uring_cqe *cqe, i
         struct io_uring_sqe *sqe = next_sqe(server);
 
         io_uring_prep_close(sqe, fd);
-        sqe->user_data = tag(CLOSE, fd);
+        sqe->user_data = tag_of_operation(CLOSE, fd);
     }
 }
 
@@ -178,7 +178,7 @@ static void send_pieces(struct server *server, int fd)
         connection->message.msg_iovlen = (size_t)connection->pieces;
         io_uring_prep_sendmsg(sqe, fd, &connection->message, MSG_WAITALL | MSG_NOSIGNAL);
     }
-    sqe->user_data = tag(SEND, fd);
+    sqe->user_data = tag_of_operation(SEND, fd);
 }
 
 static void send_touched(struct server *server)
@@ -204,10 +204,10 @@ static void on_sent(struct server *server, int fd)
         give_buffer(server, (unsigned int)buffer);
     }
     if (connection->first != NONE)
-        touch(server, fd);
+        note_unsent_bytes(server, fd);
 }
 
-static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
+static void dispatch_completion(struct server *server, const struct io_uring_cqe *cqe)
 {
     int fd = (int)(uint32_t)cqe->user_data;
 
@@ -229,7 +229,7 @@ static void dispatch(struct server *server, const struct io_uring_cqe *cqe)
     }
 }
 
-static void serve(struct server *server)
+static void serve_connections(struct server *server)
 {
     while (!server->stopping) {
         struct io_uring_cqe *cqe;
@@ -243,7 +243,7 @@ static void serve(struct server *server)
         }
         io_uring_for_each_cqe(&server->ring, head, cqe)
         {
-            dispatch(server, cqe);
+            dispatch_completion(server, cqe);
             count++;
         }
         io_uring_cq_advance(&server->ring, count);
@@ -318,10 +318,10 @@ int main(int argc, char **argv)
     arm_accept(&server);
     struct io_uring_sqe *sqe = next_sqe(&server);
     io_uring_prep_poll_add(sqe, on_term, POLLIN);
-    sqe->user_data = tag(TERM, on_term);
+    sqe->user_data = tag_of_operation(TERM, on_term);
 
     peer_announce(&server.peer, server.listener);
-    serve(&server);
+    serve_connections(&server);
     peer_report(&server.peer);
     return 0;
 }

@@ -19,7 +19,7 @@ struct answer {
 
 static struct peer peer;
 
-static void check(const char *what, int result)
+static void require_success(const char *what, int result)
 {
     if (result < 0) {
         errno = -result; /* on Unix libuv's codes are negative errnos */
@@ -27,7 +27,7 @@ static void check(const char *what, int result)
     }
 }
 
-static void *allocate(size_t size)
+static void *allocate_memory(size_t size)
 {
     void *memory = malloc(size);
 
@@ -43,7 +43,7 @@ static struct answer *answer_of(const char *bytes)
 
 static void on_room_wanted(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buffer)
 {
-    struct answer *answer = allocate(sizeof *answer);
+    struct answer *answer = allocate_memory(sizeof *answer);
 
     (void)handle;
     (void)suggested;
@@ -69,7 +69,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
         uv_buf_t bytes = uv_buf_init(answer->bytes, (unsigned int)length);
 
         peer.received++;
-        check("uv_write", uv_write(&answer->request, stream, &bytes, 1, on_written));
+        require_success("uv_write", uv_write(&answer->request, stream, &bytes, 1, on_written));
         return;
     }
     free(answer);
@@ -79,13 +79,14 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-    uv_tcp_t *connection = allocate(sizeof *connection);
+    uv_tcp_t *connection = allocate_memory(sizeof *connection);
 
-    check("uv_listen", status);
-    check("uv_tcp_init", uv_tcp_init(listener->loop, connection));
-    check("uv_accept", uv_accept(listener, (uv_stream_t *)connection));
-    check("uv_tcp_nodelay", uv_tcp_nodelay(connection, 1));
-    check("uv_read_start", uv_read_start((uv_stream_t *)connection, on_room_wanted, on_read));
+    require_success("uv_listen", status);
+    require_success("uv_tcp_init", uv_tcp_init(listener->loop, connection));
+    require_success("uv_accept", uv_accept(listener, (uv_stream_t *)connection));
+    require_success("uv_tcp_nodelay", uv_tcp_nodelay(connection, 1));
+    require_success("uv_read_start",
+                    uv_read_start((uv_stream_t *)connection, on_room_wanted, on_read));
 }
 
 static void on_term(uv_signal_t *signal, int number)
@@ -103,13 +104,13 @@ int main(int argc, char **argv)
     uv_os_fd_t fd;
 
     peer_init(&peer, argc, argv);
-    check("uv_signal_init", uv_signal_init(loop, &signal));
-    check("uv_signal_start", uv_signal_start(&signal, on_term, SIGTERM));
-    check("uv_ip4_addr", uv_ip4_addr("127.0.0.1", peer.port, &address));
-    check("uv_tcp_init", uv_tcp_init(loop, &listener));
-    check("uv_tcp_bind", uv_tcp_bind(&listener, (const struct sockaddr *)&address, 0));
-    check("uv_listen", uv_listen((uv_stream_t *)&listener, BACKLOG, on_connection));
-    check("uv_fileno", uv_fileno((const uv_handle_t *)&listener, &fd));
+    require_success("uv_signal_init", uv_signal_init(loop, &signal));
+    require_success("uv_signal_start", uv_signal_start(&signal, on_term, SIGTERM));
+    require_success("uv_ip4_addr", uv_ip4_addr("127.0.0.1", peer.port, &address));
+    require_success("uv_tcp_init", uv_tcp_init(loop, &listener));
+    require_success("uv_tcp_bind", uv_tcp_bind(&listener, (const struct sockaddr *)&address, 0));
+    require_success("uv_listen", uv_listen((uv_stream_t *)&listener, BACKLOG, on_connection));
+    require_success("uv_fileno", uv_fileno((const uv_handle_t *)&listener, &fd));
     peer_announce(&peer, fd);
     uv_run(loop, UV_RUN_DEFAULT);
     peer_report(&peer);

@@ -21,7 +21,7 @@ _Noreturn void peer_fail(const char *what)
     exit(EXIT_FAILURE);
 }
 
-static long number(const char *text, long max)
+static long parse_number(const char *text, long max)
 {
     char *end;
     long value = strtol(text, &end, 10);
@@ -31,8 +31,8 @@ static long number(const char *text, long max)
 
 void peer_init(struct peer *peer, int argc, char **argv)
 {
-    long port = argc == 3 ? number(argv[1], UINT16_MAX) : -1;
-    long cpu = argc == 3 ? number(argv[2], 4095) : -1;
+    long port = argc == 3 ? parse_number(argv[1], UINT16_MAX) : -1;
+    long cpu = argc == 3 ? parse_number(argv[2], 4095) : -1;
 
     if (port < 0 || cpu < 0) {
         fprintf(stderr, "usage: %s PORT CPU\n", argv[0]);

@@ -30,7 +30,7 @@ struct half {
 static struct half halves[THREADS];
 static char bytes[PUBLISH_BYTES]; /* the bytes of the publication that is under way */
 
-static void publish(const struct half *half)
+static void publish_once(const struct half *half)
 {
     for (int i = 0; i < half->count; i++) {
         if (send(half->fds[i], bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof bytes)
@@ -46,11 +46,11 @@ static void *other_thread(void *half_)
     if (measure_pin(half->cpu) != 0)
         peer_fail("the next CPU");
     while (read(half->wake, &count, sizeof count) == sizeof count)
-        publish(half);
+        publish_once(half);
     return NULL;
 }
 
-static void take(int listener, int *accepted)
+static void accept_connection(int listener, int *accepted)
 {
     int fd;
 
@@ -78,11 +78,11 @@ static bool take_order(struct peer *peer)
     publish_fill(bytes, which);
     if (write(halves[1].wake, &one, sizeof one) != sizeof one)
         peer_fail("eventfd");
-    publish(&halves[0]);
+    publish_once(&halves[0]);
     return true;
 }
 
-static void serve(struct peer *peer, int listener, int on_term)
+static void serve_orders(struct peer *peer, int listener, int on_term)
 {
     struct pollfd fds[] = {
         {.fd = on_term, .events = POLLIN},
@@ -97,7 +97,7 @@ static void serve(struct peer *peer, int listener, int on_term)
         if (fds[0].revents != 0)
             return;
         if (fds[1].revents != 0)
-            take(listener, &accepted);
+            accept_connection(listener, &accepted);
         if (fds[2].revents != 0 && !take_order(peer))
             fds[2].fd = -1;
         else if (fds[2].fd < 0 && halves[0].count > 0 && peer->received == 0)
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     if (halves[1].wake < 0 || pthread_create(&thread, NULL, other_thread, &halves[1]) != 0)
         peer_fail("the other thread");
     peer_announce(&peer, listener);
-    serve(&peer, listener, on_term);
+    serve_orders(&peer, listener, on_term);
     peer_report(&peer);
     return 0;
 }

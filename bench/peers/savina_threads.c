@@ -43,7 +43,7 @@ static struct {
     .ended = PTHREAD_COND_INITIALIZER,
 };
 
-static _Noreturn void fail(const char *what, int status)
+static _Noreturn void exit_with_error(const char *what, int status)
 {
     fprintf(stderr, "savina_threads: %s\n", what);
     _Exit(status);
@@ -58,7 +58,7 @@ static int ascending(const void *left_, const void *right_)
 }
 
 /* Move the elements below `middle` to the front. Returns their number. */
-static size_t cut(uint32_t *values, size_t count, uint64_t middle)
+static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 {
     size_t below = 0;
 
@@ -72,10 +72,10 @@ static size_t cut(uint32_t *values, size_t count, uint64_t middle)
 }
 
 /* Put a part on the stack. The caller has the mutex. */
-static void put(struct part part)
+static void put_part(struct part part)
 {
     if (sort.count == PARTS_MAX)
-        fail("too many parts", EXIT_FAILURE);
+        exit_with_error("too many parts", EXIT_FAILURE);
     sort.waiting[sort.count++] = part;
     sort.open++;
     sort.parts++;
@@ -84,7 +84,7 @@ static void put(struct part part)
 
 /* Cut the part in two, which are put on the stack, or sort it. The caller does not have
  * the mutex, and has it afterwards. */
-static void work_on(struct part part)
+static void sort_part(struct part part)
 {
     if (part.count <= PART_MAX) {
         qsort(part.values, part.count, sizeof part.values[0], ascending);
@@ -92,10 +92,10 @@ static void work_on(struct part part)
         return;
     }
     uint64_t middle = part.low + (part.high - part.low) / 2;
-    size_t below = cut(part.values, part.count, middle);
+    size_t below = partition_values(part.values, part.count, middle);
     pthread_mutex_lock(&sort.mutex);
-    put((struct part){part.values, below, part.low, middle});
-    put((struct part){part.values + below, part.count - below, middle, part.high});
+    put_part((struct part){part.values, below, part.low, middle});
+    put_part((struct part){part.values + below, part.count - below, middle, part.high});
 }
 
 static void *run_thread(void *nothing)
@@ -108,7 +108,7 @@ static void *run_thread(void *nothing)
         }
         struct part part = sort.waiting[--sort.count];
         pthread_mutex_unlock(&sort.mutex);
-        work_on(part);
+        sort_part(part);
         if (--sort.open == 0)
             pthread_cond_signal(&sort.ended);
     }
@@ -135,7 +135,7 @@ static uint32_t sum_of(const uint32_t *values, size_t size)
 
     for (size_t i = 0; i < size; i++) {
         if (i > 0 && values[i] < values[i - 1])
-            fail("wrong result: the order", COMMAND_WRONG);
+            exit_with_error("wrong result: the order", COMMAND_WRONG);
         sum += (uint32_t)(i % 7) * values[i];
     }
     return sum;
@@ -147,7 +147,7 @@ static void run_round(uint32_t *values, size_t size)
 
     pthread_mutex_lock(&sort.mutex);
     sort.parts = 0;
-    put((struct part){values, size, 0, UINT64_C(1) << 32});
+    put_part((struct part){values, size, 0, UINT64_C(1) << 32});
     while (sort.open != 0)
         pthread_cond_wait(&sort.ended, &sort.mutex);
     pthread_mutex_unlock(&sort.mutex);
@@ -160,9 +160,9 @@ static void run_rounds(size_t size, uint64_t rounds)
     uint32_t sum = 0;
 
     if (values == NULL)
-        fail("no memory", EXIT_FAILURE);
+        exit_with_error("no memory", EXIT_FAILURE);
     while (rounds-- > 0) {
-        draw(values, size);
+        draw_values(values, size);
         run_round(values, size);
         sum = sum_of(values, size);
     }
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     }
     for (uint64_t i = 0; i < threads; i++) {
         if (pthread_create(&all[i], NULL, run_thread, NULL) != 0)
-            fail("no thread", EXIT_FAILURE);
+            exit_with_error("no thread", EXIT_FAILURE);
     }
     run_rounds((size_t)size, rounds);
     pthread_mutex_lock(&sort.mutex);

@@ -26,16 +26,17 @@ struct reader {
     uint64_t chance;
 };
 
-static domus_resumed found;
+static domus_resumed count_result_and_ask;
 
-static int ask(domus_stack *stack, struct reader *reader)
+static int ask_database(domus_stack *stack, struct reader *reader)
 {
     reader->chance = reader->chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     int64_t row = 1 + (int64_t)((reader->chance >> 33) % rows_count);
-    return domus_sql_query(stack, database, &find, DOMUS_SQL_VALUES(domus_sql_int(row)), found);
+    return domus_sql_query(stack, database, &find, DOMUS_SQL_VALUES(domus_sql_int(row)),
+                           count_result_and_ask);
 }
 
-static int found(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_result_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_sql_result *rows;
     int64_t balance;
@@ -48,13 +49,13 @@ static int found(domus_stack *stack, void *self, const domus_answer *answer)
     /* only this thread writes it */
     atomic_store_explicit(&queries, atomic_load_explicit(&queries, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0 : ask(stack, self);
+    return atomic_load_explicit(&is_over, memory_order_relaxed) ? 0 : ask_database(stack, self);
 }
 
 static int on_begin(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return ask(stack, self);
+    return ask_database(stack, self);
 }
 
 static const domus_behaviour reader = {
@@ -73,7 +74,7 @@ static void pause_s(unsigned seconds)
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds}, NULL);
 }
 
-static domus_system *start(const char *url, uint32_t connections)
+static domus_system *start_readers(const char *url, uint32_t connections)
 {
     static const domus_sql_driver *const drivers[] = {&domus_pg_driver, NULL};
     domus_sql_options options = {.drivers = drivers, .connections_max = connections};
@@ -104,7 +105,7 @@ int main(int count, char **arguments)
     uint32_t readers = count > 5 ? (uint32_t)strtoul(arguments[5], NULL, 10) : connections;
     unsigned seconds = (unsigned)strtoul(arguments[3], NULL, 10);
     rows_count = strtoull(arguments[4], NULL, 10);
-    domus_system *system = start(arguments[1], connections);
+    domus_system *system = start_readers(arguments[1], connections);
     for (uint32_t i = 0; i < readers; i++) {
         struct reader state = {.chance = i + 1};
         domus_address address;

@@ -20,7 +20,7 @@ static int send_bytes(domus_stack *stack, domus_channel *channel, const void *by
     return domus_channel_write(stack, channel, buffer);
 }
 
-static int join(domus_stack *stack, void *self, const void *payload)
+static int join_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     domus_group *group = self;
@@ -29,7 +29,7 @@ static int join(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : send_bytes(stack, event->channel, PUBLISH_JOINED, 1);
 }
 
-static int publish(domus_stack *stack, void *self, const void *payload)
+static int publish_to_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     const domus_group *group = self;
@@ -40,7 +40,7 @@ static int publish(domus_stack *stack, void *self, const void *payload)
     return domus_publish(stack, *group, &bulletin_type, &bulletin);
 }
 
-static int deliver(domus_stack *stack, void *self, const void *payload)
+static int send_publication(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return send_bytes(stack, domus_channel_running(stack), payload, PUBLISH_BYTES);
@@ -50,9 +50,9 @@ static const domus_behaviour member = {
     .name = "member",
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domus_group),
-    .on = (const domus_on[]){{&bulletin_type, deliver, 0}, {NULL, NULL, 0}},
-    .on_open = {.handle = join},
-    .on_read = {.handle = publish},
+    .on = (const domus_on[]){{&bulletin_type, send_publication, 0}, {NULL, NULL, 0}},
+    .on_open = {.handle = join_group},
+    .on_read = {.handle = publish_to_group},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 

@@ -10,7 +10,7 @@
 
 static const domus_type order_type = {.name = "order", .size = sizeof(unsigned char)};
 
-static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     unsigned char *order = domus_wire_notice(wire, &order_type);
 
@@ -21,8 +21,8 @@ static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
     return 1;
 }
 
-static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
-                  const void *payload)
+static int encode_message(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
+                          const void *payload)
 {
     (void)state, (void)id;
     if (type != &domus_packet_type)
@@ -30,11 +30,12 @@ static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *
     return domus_wire_append_slice(wire, ((const domus_packet *)payload)->bytes);
 }
 
-static const domus_stage stage = {.name = "orders", .decode = decode, .encode = encode};
+static const domus_stage stage = {
+    .name = "orders", .decode = decode_bytes, .encode = encode_message};
 
 /* --- the members ------------------------------------------------------------------------------ */
 
-static int join(domus_stack *stack, void *self, const void *payload)
+static int join_group(domus_stack *stack, void *self, const void *payload)
 {
     domus_group *group = self;
     domus_packet packet;
@@ -51,7 +52,7 @@ static int join(domus_stack *stack, void *self, const void *payload)
     return error;
 }
 
-static int publish(domus_stack *stack, void *self, const void *payload)
+static int publish_to_group(domus_stack *stack, void *self, const void *payload)
 {
     const domus_group *group = self;
     char bytes[PUBLISH_BYTES];
@@ -77,8 +78,9 @@ static const domus_behaviour member = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(domus_group),
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &order_type, .handle = publish}, {.type = NULL}},
-    .on_open = {.handle = join},
+    .on_peer =
+        (const domus_on_peer[]){{.type = &order_type, .handle = publish_to_group}, {.type = NULL}},
+    .on_open = {.handle = join_group},
 };
 static const domus_behaviour owner = {.name = "owner", .kind = DOMUS_CHANNELS, .channel = &member};
 

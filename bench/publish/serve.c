@@ -10,14 +10,14 @@ int publish_join(domus_stack *stack, domus_group *ret_group)
     return error != 0 ? error : domus_group_join(stack, *ret_group);
 }
 
-static int start(domus_system *system, void *owner)
+static int start_listener(domus_system *system, void *owner)
 {
     return domus_main_serve(system, "echo", *(const domus_behaviour **)owner, NULL);
 }
 
 int publish_main(int argc, char **argv, const domus_behaviour *owner)
 {
-    const domus_program program = {.name = "publish", .start = start, .argument = &owner};
+    const domus_program program = {.name = "publish", .start = start_listener, .argument = &owner};
 
     return domus_main(argc, argv, &program);
 }

@@ -97,7 +97,7 @@ static int teller_balances(domus_stack *stack, void *self, const domus_answer *a
     return stage_result(stack, (uint64_t)sum);
 }
 
-static int teller_done(domus_stack *stack, void *self_, const domus_answer *answer)
+static int teller_notes_transfer(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct teller *self = self_;
 
@@ -105,7 +105,7 @@ static int teller_done(domus_stack *stack, void *self_, const domus_answer *answ
     if (self->left != 0)
         begin_transfer(stack, self);
     if (domus_pending(stack) != 0)
-        return domus_wait_first(stack, teller_done);
+        return domus_wait_first(stack, teller_notes_transfer);
     for (uint32_t i = 0; i < ACCOUNTS; i++)
         stage_must(domus_ask_add(stack, self->accounts[i], &balance_type, NULL, 0, i), "balance");
     return domus_wait_all(stack, teller_balances);
@@ -121,7 +121,7 @@ static int teller_go(domus_stack *stack, void *self_, const void *transfers)
         self->accounts[i] = stage_spawn(stack, &account, &(int64_t){BALANCE});
     while (self->left != 0 && domus_pending(stack) < TRANSFERS_OUT)
         begin_transfer(stack, self);
-    return domus_wait_first(stack, teller_done);
+    return domus_wait_first(stack, teller_notes_transfer);
 }
 
 static const domus_behaviour teller = {

@@ -20,7 +20,7 @@ static const domus_type no_more_type = {.name = "no more"};
 static const domus_type count_type = {.name = "count", .size = sizeof(uint64_t)};
 
 /* The work for one item, which its producer and its consumer each do. */
-static double process(double item)
+static double process_item(double item)
 {
     for (uint32_t i = 0; i < STEPS; i++)
         item = sin(item) + 1e-9 * i;
@@ -42,7 +42,7 @@ static int producer_permit(domus_stack *stack, void *self_, const void *nothing)
     struct worker *self = self_;
 
     (void)nothing;
-    self->item = process(self->start);
+    self->item = process_item(self->start);
     const domus_type *type = --self->left == 0 ? &last_item_type : &item_type;
     return domus_notice(stack, self->manager, type, &self->item);
 }
@@ -63,12 +63,12 @@ static int consumer_item(domus_stack *stack, void *self_, const void *item)
     struct worker *self = self_;
 
     (void)item;
-    self->item = process(self->start);
+    self->item = process_item(self->start);
     self->count++;
     return domus_notice(stack, self->manager, &next_type, NULL);
 }
 
-static int consumer_no_more(domus_stack *stack, void *self_, const void *nothing)
+static int consumer_takes_end(domus_stack *stack, void *self_, const void *nothing)
 {
     struct worker *self = self_;
 
@@ -80,7 +80,7 @@ static const domus_behaviour consumer = {
     .name = "consumer",
     .state_size = sizeof(struct worker),
     .on = (const domus_on[]){{.type = &item_type, .handle = consumer_item},
-                             {.type = &no_more_type, .handle = consumer_no_more},
+                             {.type = &no_more_type, .handle = consumer_takes_end},
                              {.type = NULL}},
     .on_mount = consumer_mount,
 };
@@ -160,7 +160,7 @@ static int manager_item(domus_stack *stack, void *self_, const void *item)
     return manager_last_item(stack, self, item);
 }
 
-static int manager_next(domus_stack *stack, void *self_, const void *nothing)
+static int manager_gives_item(domus_stack *stack, void *self_, const void *nothing)
 {
     struct manager *self = self_;
 
@@ -209,7 +209,7 @@ static const domus_behaviour manager = {
     .name = "manager",
     .state_size = sizeof(struct manager),
     .on = (const domus_on[]){{.type = &item_type, .handle = manager_item},
-                             {.type = &next_type, .handle = manager_next},
+                             {.type = &next_type, .handle = manager_gives_item},
                              {.type = &last_item_type, .handle = manager_last_item},
                              {.type = &count_type, .handle = manager_count},
                              {.type = &go_type, .handle = manager_go},

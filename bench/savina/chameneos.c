@@ -20,7 +20,7 @@ struct creature {
 
 /* Returns the new colour of a creature: two creatures of one colour keep it, two of different
  * colours take the third one. */
-static uint32_t complement(uint32_t colour, uint32_t other)
+static uint32_t complement_of(uint32_t colour, uint32_t other)
 {
     return colour == other ? colour : COLOURS - colour - other;
 }
@@ -37,11 +37,11 @@ static int creature_met(domus_stack *stack, void *self_, const void *other)
     struct creature *self = self_;
 
     self->met++;
-    self->colour = complement(self->colour, *(const uint32_t *)other);
+    self->colour = complement_of(self->colour, *(const uint32_t *)other);
     return domus_notice(stack, self->mall, &meet_type, &self->colour);
 }
 
-static int creature_no_more(domus_stack *stack, void *self_, const void *nothing)
+static int creature_takes_end(domus_stack *stack, void *self_, const void *nothing)
 {
     struct creature *self = self_;
 
@@ -53,7 +53,7 @@ static const domus_behaviour creature = {
     .name = "creature",
     .state_size = sizeof(struct creature),
     .on = (const domus_on[]){{.type = &met_type, .handle = creature_met},
-                             {.type = &no_more_type, .handle = creature_no_more},
+                             {.type = &no_more_type, .handle = creature_takes_end},
                              {.type = NULL}},
     .on_mount = creature_mount,
 };

@@ -31,7 +31,7 @@ static const domus_behaviour flooded = {
     .on = (const domus_on[]){{.type = &drop_type, .handle = flooded_drop}, {.type = NULL}},
 };
 
-static int flooder_more(domus_stack *stack, void *flooded_, const void *nothing)
+static int flooder_sends_more(domus_stack *stack, void *flooded_, const void *nothing)
 {
     const domus_address *to = flooded_;
     int error;
@@ -49,13 +49,13 @@ static int flooder_more(domus_stack *stack, void *flooded_, const void *nothing)
 
 static int flooder_mount(domus_stack *stack, void *flooded_)
 {
-    return flooder_more(stack, flooded_, NULL);
+    return flooder_sends_more(stack, flooded_, NULL);
 }
 
 static const domus_behaviour flooder = {
     .name = "flooder",
     .state_size = sizeof(domus_address),
-    .on = (const domus_on[]){{.type = &more_type, .handle = flooder_more}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &more_type, .handle = flooder_sends_more}, {.type = NULL}},
     .on_mount = flooder_mount,
 };
 
@@ -146,11 +146,11 @@ static const domus_behaviour host = {
     .on_stop = stage_left,
 };
 
-static uint64_t finish(uint64_t visits, uint64_t *messages)
+static uint64_t finish_run(uint64_t visits, uint64_t *messages)
 {
     (void)messages;
     stage_print_latencies(&latencies);
     return visits;
 }
 
-const struct stage_row row_fair = {.name = "fair", .root = &host, .finish = finish};
+const struct stage_row row_fair = {.name = "fair", .root = &host, .finish = finish_run};

@@ -60,7 +60,7 @@ static int producer_counted(domus_stack *stack, void *self, const domus_answer *
     return stage_result(stack, sum);
 }
 
-static int producer_next(domus_stack *stack, struct producer *self)
+static int producer_sends_window(domus_stack *stack, struct producer *self)
 {
     const uint64_t unused = 0;
 
@@ -78,12 +78,12 @@ static int producer_next(domus_stack *stack, struct producer *self)
     return 0;
 }
 
-static int producer_window_done(domus_stack *stack, void *self_, const void *nothing)
+static int producer_ends_window(domus_stack *stack, void *self_, const void *nothing)
 {
     struct producer *self = self_;
 
     (void)nothing;
-    return --self->working == 0 ? producer_next(stack, self) : 0;
+    return --self->working == 0 ? producer_sends_window(stack, self) : 0;
 }
 
 static int producer_go(domus_stack *stack, void *self_, const void *jobs)
@@ -93,13 +93,13 @@ static int producer_go(domus_stack *stack, void *self_, const void *jobs)
     self->left = *(const uint64_t *)jobs;
     for (uint32_t i = 0; i < WORKERS; i++)
         self->workers[i] = stage_spawn(stack, &worker, NULL);
-    return producer_next(stack, self);
+    return producer_sends_window(stack, self);
 }
 
 static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
-    .on = (const domus_on[]){{.type = &window_done_type, .handle = producer_window_done},
+    .on = (const domus_on[]){{.type = &window_done_type, .handle = producer_ends_window},
                              {.type = &go_type, .handle = producer_go},
                              {.type = NULL}},
     .on_stop = stage_left,
@@ -134,7 +134,7 @@ struct collector {
     double expected;
 };
 
-static void create_one(domus_stack *stack, struct collector *self)
+static void create_actor(domus_stack *stack, struct collector *self)
 {
     const double angle = ANGLE;
 
@@ -149,7 +149,7 @@ static int collector_go(domus_stack *stack, void *self_, const void *size)
     self->size = *(const uint64_t *)size;
     self->expected = sin(ANGLE) * sin(ANGLE);
     while (self->created < self->size && self->created < ALIVE_MAX)
-        create_one(stack, self);
+        create_actor(stack, self);
     return 0;
 }
 
@@ -161,7 +161,7 @@ static int collector_product(domus_stack *stack, void *self_, const void *produc
         stage_wrong("a product");
     self->told++;
     if (self->created < self->size)
-        create_one(stack, self);
+        create_actor(stack, self);
     return self->told == self->size ? stage_result(stack, self->told) : 0;
 }
 

@@ -45,7 +45,7 @@ struct sender {
     uint64_t left;
 };
 
-static int sender_next(domus_stack *stack, void *self_, const void *nothing)
+static int sender_sends_window(domus_stack *stack, void *self_, const void *nothing)
 {
     struct sender *self = self_;
 
@@ -60,13 +60,14 @@ static int sender_next(domus_stack *stack, void *self_, const void *nothing)
 
 static int sender_mount(domus_stack *stack, void *self)
 {
-    return sender_next(stack, self, NULL);
+    return sender_sends_window(stack, self, NULL);
 }
 
 static const domus_behaviour sender = {
     .name = "sender",
     .state_size = sizeof(struct sender),
-    .on = (const domus_on[]){{.type = &receipt_type, .handle = sender_next}, {.type = NULL}},
+    .on =
+        (const domus_on[]){{.type = &receipt_type, .handle = sender_sends_window}, {.type = NULL}},
     .on_mount = sender_mount,
 };
 

@@ -78,7 +78,7 @@ void stage_print_latencies(const struct histogram *latencies)
            histogram_percentile(latencies, 0.99), histogram_percentile(latencies, 0.999));
 }
 
-static void wait_for(sem_t *semaphore)
+static void wait_for_semaphore(sem_t *semaphore)
 {
     while (sem_wait(semaphore) != 0)
         continue;
@@ -91,9 +91,9 @@ static uint64_t run_root(domus_system *system, const domus_behaviour *root, uint
     domus_address address = stage_spawn_outside(system, 0, root, NULL);
 
     stage_must(domus_outside_notice(system, address, &go_type, &size), "go");
-    wait_for(&stage.told);
+    wait_for_semaphore(&stage.told);
     printf("round_seconds %.9f\n", (double)(measure_now_ns() - began_ns) / 1e9);
-    wait_for(&stage.left);
+    wait_for_semaphore(&stage.left);
     return stage.result;
 }
 

@@ -60,7 +60,7 @@ static int umpire_go(domus_stack *stack, void *self, const void *balls)
     return domus_notice(stack, stage_spawn(stack, &ping, &state), &go_type, balls);
 }
 
-static int umpire_over(domus_stack *stack, void *self, const void *returned)
+static int umpire_ends_game(domus_stack *stack, void *self, const void *returned)
 {
     (void)self;
     return stage_result(stack, *(const uint64_t *)returned);
@@ -69,7 +69,7 @@ static int umpire_over(domus_stack *stack, void *self, const void *returned)
 static const domus_behaviour umpire = {
     .name = "umpire",
     .on = (const domus_on[]){{.type = &go_type, .handle = umpire_go},
-                             {.type = &over_type, .handle = umpire_over},
+                             {.type = &over_type, .handle = umpire_ends_game},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -47,7 +47,7 @@ static int ascending(const void *left_, const void *right_)
 /* Move the elements below `middle` to the front. Returns their number. Each element is
  * exchanged, whether it must or not: without a branch that nobody can predict this takes a
  * third of the time. */
-static size_t cut(uint32_t *values, size_t count, uint64_t middle)
+static size_t partition_values(uint32_t *values, size_t count, uint64_t middle)
 {
     size_t below = 0;
 
@@ -84,7 +84,7 @@ static const domus_behaviour part = {
                              {.type = NULL}},
 };
 
-static void give_away(domus_stack *stack, struct slice slice)
+static void spawn_for_slice(domus_stack *stack, struct slice slice)
 {
     struct part state = {.parent = domus_self(stack), .actors = 1};
 
@@ -100,7 +100,7 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
         return tell_sorted(stack, self);
     }
     uint64_t middle = slice.low + (slice.high - slice.low) / 2;
-    size_t below = cut(slice.values, slice.count, middle);
+    size_t below = partition_values(slice.values, slice.count, middle);
     give_away(stack, (struct slice){slice.values, below, slice.low, middle});
     give_away(stack, (struct slice){slice.values + below, slice.count - below, middle, slice.high});
     return 0;
@@ -128,7 +128,7 @@ static const domus_behaviour sort = {
     .on_stop = stage_left,
 };
 
-static void prepare(uint64_t size)
+static void prepare_values(uint64_t size)
 {
     uint32_t seed = 1;
 
@@ -140,7 +140,7 @@ static void prepare(uint64_t size)
         input.values[i] = stage_draw(&seed);
 }
 
-static uint64_t finish(uint64_t actors, uint64_t *messages)
+static uint64_t finish_run(uint64_t actors, uint64_t *messages)
 {
     uint32_t sum = 0;
 
@@ -154,6 +154,6 @@ static uint64_t finish(uint64_t actors, uint64_t *messages)
 const struct stage_row row_quicksort = {
     .name = "quicksort",
     .root = &sort,
-    .prepare = prepare,
-    .finish = finish,
+    .prepare = prepare_values,
+    .finish = finish_run,
 };

@@ -25,7 +25,7 @@ static int node_token(domus_stack *stack, void *self_, const void *token)
     return domus_notice(stack, self->next, &token_type, &left);
 }
 
-static int node_next(domus_stack *stack, void *self, const void *next)
+static int node_takes_next(domus_stack *stack, void *self, const void *next)
 {
     (void)stack;
     ((struct node *)self)->next = *(const domus_address *)next;
@@ -36,7 +36,7 @@ static const domus_behaviour node = {
     .name = "node",
     .state_size = sizeof(struct node),
     .on = (const domus_on[]){{.type = &token_type, .handle = node_token},
-                             {.type = &next_type, .handle = node_next},
+                             {.type = &next_type, .handle = node_takes_next},
                              {.type = NULL}},
 };
 

@@ -25,7 +25,7 @@
 #define OUTPUT_MAX 16384 /* bytes of a program's output that are read; further ones are ignored */
 #define NO_PROGRAM 127   /* the exit status of a child that found no program, as in a shell */
 
-static bool pin(uint32_t cpus)
+static bool pin_to_cpus(uint32_t cpus)
 {
     cpu_set_t set;
     uint32_t kept = 0;
@@ -43,12 +43,12 @@ static bool pin(uint32_t cpus)
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-static bool confine(const struct command *command)
+static bool confine_process(const struct command *command)
 {
     /* a program that runs out of memory may abort, and its core file would have gigabytes */
     struct rlimit no_core = {0, 0};
 
-    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin(command->cpus))
+    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || !pin_to_cpus(command->cpus))
         return false;
     if (command->memory_max_bytes == 0)
         return true;
@@ -56,19 +56,19 @@ static bool confine(const struct command *command)
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
-static _Noreturn void become(const struct command *command, int output, pid_t parent)
+static _Noreturn void become_command(const struct command *command, int output, pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(EXIT_FAILURE);
-    if (dup2(output, STDOUT_FILENO) < 0 || !confine(command))
+    if (dup2(output, STDOUT_FILENO) < 0 || !confine_process(command))
         _exit(EXIT_FAILURE);
     execvp(command->arguments[0], command->arguments);
     _exit(errno == ENOENT ? NO_PROGRAM : EXIT_FAILURE);
 }
 
-static int start(const struct command *command, pid_t *ret_pid, int *ret_output)
+static int start_process(const struct command *command, pid_t *ret_pid, int *ret_output)
 {
     int output[2];
     pid_t parent = getpid();
@@ -77,7 +77,7 @@ static int start(const struct command *command, pid_t *ret_pid, int *ret_output)
         return -errno;
     pid_t pid = fork();
     if (pid == 0)
-        become(command, output[1], parent);
+        become_command(command, output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(output[1]);
     if (error != 0) {
@@ -90,7 +90,7 @@ static int start(const struct command *command, pid_t *ret_pid, int *ret_output)
 }
 
 /* Read up to the end of the output. Returns false if the end has not come at `end_ns`. */
-static bool read_all(int output, uint64_t end_ns, char *text)
+static bool read_output(int output, uint64_t end_ns, char *text)
 {
     struct pollfd readable = {.fd = output, .events = POLLIN};
     char beyond[256];
@@ -145,7 +145,7 @@ static void take_line(struct command_result *result, const char *line)
     }
 }
 
-static int verdict(int status)
+static int verdict_of_status(int status)
 {
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return 0;
@@ -165,11 +165,11 @@ int command_run(const struct command *command, struct command_result *ret_result
     int output = -1;
     int status = 0;
     uint64_t end_ns = measure_now_ns() + (uint64_t)command->seconds_max * 1000000000;
-    int error = start(command, &pid, &output);
+    int error = start_process(command, &pid, &output);
 
     if (error != 0)
         return error;
-    bool ended = read_all(output, end_ns, text);
+    bool ended = read_output(output, end_ns, text);
     if (!ended)
         kill(pid, SIGKILL);
     close(output);
@@ -177,7 +177,7 @@ int command_run(const struct command *command, struct command_result *ret_result
         continue;
     if (!ended)
         return -ETIMEDOUT;
-    error = verdict(status);
+    error = verdict_of_status(status);
     if (error != 0)
         return error;
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))

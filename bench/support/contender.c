@@ -37,7 +37,7 @@ const char *contender_name(enum contender who)
 }
 
 /* Returns the folder of this program; "" if it is unknown. */
-static const char *folder(void)
+static const char *folder_of_program(void)
 {
     static char path[PATH_MAX];
 
@@ -53,7 +53,8 @@ static const char *folder(void)
 
 static bool is_file(const char *suite, enum contender who, char *path, size_t size)
 {
-    int length = snprintf(path, size, "%s/%s%s", folder(), suite, contenders[who].suffix);
+    int length =
+        snprintf(path, size, "%s/%s%s", folder_of_program(), suite, contenders[who].suffix);
 
     return length > 0 && (size_t)length < size && access(path, R_OK) == 0;
 }
@@ -139,7 +140,7 @@ int contender_run(enum contender who, const struct contest *contest,
     if (who == CONTENDER_ERLANG) {
         /* without this, erl would write a file of all its memory if that runs out */
         setenv("ERL_CRASH_DUMP_BYTES", "0", 1);
-        add_erl(&words, contest, folder());
+        add_erl(&words, contest, folder_of_program());
     } else {
         add(&words, "%s", path);
     }

@@ -16,7 +16,7 @@
 #define END_NS_MAX UINT64_C(5000000000)
 #define LOOK_S     0.002 /* between two looks whether the program has ended */
 
-static _Noreturn void become(char *const arguments[], int input, int output, pid_t parent)
+static _Noreturn void become_program(char *const arguments[], int input, int output, pid_t parent)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
 
@@ -47,7 +47,7 @@ int dialog_start(struct dialog *dialog, char *const arguments[])
     }
     pid_t pid = fork();
     if (pid == 0)
-        become(arguments, input[0], output[1], parent);
+        become_program(arguments, input[0], output[1], parent);
     int error = pid < 0 ? -errno : 0;
     close(input[0]);
     close(output[1]);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static _Noreturn void compute(int cpu, pid_t parent)
+static _Noreturn void compute_until_parent_ends(int cpu, pid_t parent)
 {
     volatile unsigned int turns = 0;
 
@@ -25,7 +25,7 @@ pid_t hog_start(int cpu)
     pid_t hog = fork();
 
     if (hog == 0)
-        compute(cpu, parent);
+        compute_until_parent_ends(cpu, parent);
     return hog > 0 ? hog : -errno;
 }
 

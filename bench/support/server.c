@@ -24,7 +24,7 @@
     10 /* between two tries to connect to a server that does not say when it is ready              \
         */
 
-static int failed(struct server *server, int error, const char *text)
+static int fail_server(struct server *server, int error, const char *text)
 {
     server->error = text;
     return error;
@@ -92,7 +92,8 @@ static bool is_listening(uint16_t port)
 /* Read until the server listens (with `for_listening`), or until it ends. If `port` is not 0, the
  * server does not say that it listens, and that port is tried.
  * Returns 0; -ECHILD when it has ended; -ETIMEDOUT. */
-static int await(struct server *server, bool for_listening, uint16_t port, uint64_t patience_ns)
+static int await_output(struct server *server, bool for_listening, uint16_t port,
+                        uint64_t patience_ns)
 {
     uint64_t end_ns = measure_now_ns() + patience_ns;
     struct pollfd fds[2] = {
@@ -127,7 +128,7 @@ static int await(struct server *server, bool for_listening, uint16_t port, uint6
 }
 
 /* Leave this process the CPUs that the server is to have. */
-static bool move_to(int cpu)
+static bool move_off_cpus(int cpu)
 {
     cpu_set_t both;
 
@@ -141,41 +142,41 @@ static bool move_to(int cpu)
     return sched_setaffinity(0, sizeof both, &both) == 0;
 }
 
-static _Noreturn void become(int cpu, char *const arguments[], int output, pid_t parent)
+static _Noreturn void become_program(int cpu, char *const arguments[], int output, pid_t parent)
 {
     /* The child must not outlive the bench. If the bench ended before this request, the child sees
      * another parent and ends here. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(127);
-    if (move_to(cpu) && dup2(output, STDOUT_FILENO) >= 0)
+    if (move_off_cpus(cpu) && dup2(output, STDOUT_FILENO) >= 0)
         execv(arguments[0], arguments);
     _exit(127);
 }
 
-static int spawn(struct server *server, int cpu, char *const arguments[])
+static int spawn_process(struct server *server, int cpu, char *const arguments[])
 {
     int output[2];
     pid_t parent = getpid();
 
     *server = (struct server){.pid = -1, .watch = -1, .output = -1, .stop_signal = SIGTERM};
     if (pipe2(output, O_CLOEXEC) != 0)
-        return failed(server, -errno, "no pipe");
+        return fail_server(server, -errno, "no pipe");
     server->pid = fork();
     if (server->pid == 0)
-        become(cpu, arguments, output[1], parent);
+        become_program(cpu, arguments, output[1], parent);
     close(output[1]);
     server->output = output[0];
     if (server->pid < 0)
-        return failed(server, -errno, "no process");
+        return fail_server(server, -errno, "no process");
     server->watch = pidfd_open(server->pid, 0);
     if (server->watch < 0 || fcntl(server->output, F_SETFL, O_NONBLOCK) != 0)
-        return failed(server, -errno, "cannot watch it");
+        return fail_server(server, -errno, "cannot watch it");
     return 0;
 }
 
 /* Collect the status of the process, which has ended or is killed first, and close
  * its descriptors. */
-static int collect(struct server *server, bool kill_first, struct rusage *ret_rusage)
+static int collect_status(struct server *server, bool kill_first, struct rusage *ret_rusage)
 {
     int status = -1;
 
@@ -204,23 +205,23 @@ int server_start_at(struct server *server, int cpu, char *const arguments[], uin
                     int stop_signal)
 {
     struct rusage unused;
-    int error = spawn(server, cpu, arguments);
+    int error = spawn_process(server, cpu, arguments);
 
     server->stop_signal = stop_signal;
     if (error == 0) {
-        error = await(server, true, port, START_NS_MAX);
+        error = await_output(server, true, port, START_NS_MAX);
         if (error != 0)
-            failed(server, error,
-                   error == -ECHILD ? "it ended before it listened"
-                                    : "it did not say that it listens");
+            fail_server(server, error,
+                        error == -ECHILD ? "it ended before it listened"
+                                         : "it did not say that it listens");
     }
     if (error == 0) {
         error = measure_other_cpu_ns(server->pid, &server->listening_cpu_ns);
         if (error != 0)
-            failed(server, error, "its CPU time cannot be read");
+            fail_server(server, error, "its CPU time cannot be read");
     }
     if (error != 0)
-        collect(server, true, &unused);
+        collect_status(server, true, &unused);
     return error;
 }
 
@@ -236,15 +237,15 @@ int server_stop(struct server *server, struct server_usage *ret_usage)
     bool had_ended = poll(&ended, 1, 0) > 0;
 
     kill(server->pid, server->stop_signal);
-    bool stopped = await(server, false, 0, STOP_NS_MAX) == -ECHILD;
-    int status = collect(server, !stopped, &rusage);
+    bool stopped = await_output(server, false, 0, STOP_NS_MAX) == -ECHILD;
+    int status = collect_status(server, !stopped, &rusage);
 
     if (had_ended)
-        return failed(server, -ECHILD, "it ended by itself");
+        return fail_server(server, -ECHILD, "it ended by itself");
     if (!stopped)
-        return failed(server, -ETIMEDOUT, "it did not end when it was told to");
+        return fail_server(server, -ETIMEDOUT, "it did not end when it was told to");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return failed(server, -ECHILD, "it did not exit with 0 when it was told to end");
+        return fail_server(server, -ECHILD, "it did not exit with 0 when it was told to end");
     *ret_usage = (struct server_usage){
         .cpu_ns =
             timeval_ns(rusage.ru_utime) + timeval_ns(rusage.ru_stime) - server->listening_cpu_ns,

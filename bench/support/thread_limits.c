@@ -26,7 +26,7 @@ static uint64_t read_number(const char *path)
     return number;
 }
 
-static uint64_t lower(uint64_t one, uint64_t other)
+static uint64_t lower_of(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
@@ -56,7 +56,7 @@ static uint64_t read_groups(void)
     uint64_t limit = THREAD_LIMIT_NONE;
 
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        limit = lower(limit, read_group(line));
+        limit = lower_of(limit, read_group(line));
     if (file != NULL)
         fclose(file);
     return limit;
@@ -82,8 +82,8 @@ void thread_limits_read(struct thread_limits *ret_limits)
     (void)getrlimit(RLIMIT_NPROC, &user);
     *ret_limits = (struct thread_limits){
         .user = user.rlim_cur == RLIM_INFINITY ? THREAD_LIMIT_NONE : user.rlim_cur,
-        .system = lower(read_number("/proc/sys/kernel/threads-max"),
-                        read_number("/proc/sys/kernel/pid_max")),
+        .system = lower_of(read_number("/proc/sys/kernel/threads-max"),
+                           read_number("/proc/sys/kernel/pid_max")),
         .group = read_groups(),
         .maps = read_number("/proc/sys/vm/max_map_count"),
         .used = read_used(),
@@ -103,10 +103,10 @@ uint64_t thread_limits_bear(const struct thread_limits *limits, uint64_t most)
 
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
         if (threads[i] != THREAD_LIMIT_NONE)
-            most = lower(most, left_of(threads[i], limits->used));
+            most = lower_of(most, left_of(threads[i], limits->used));
     }
     if (limits->maps == THREAD_LIMIT_NONE)
         return most;
     uint64_t maps = limits->maps > MAPS_OF_PROGRAM ? limits->maps - MAPS_OF_PROGRAM : 0;
-    return lower(most, maps / MAPS_OF_THREAD);
+    return lower_of(most, maps / MAPS_OF_THREAD);
 }

@@ -43,7 +43,7 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_tls_stage, &secure}, {&bytes_stage, NULL}, {NULL, NULL}}};
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_bytes(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_packet_type, payload);
@@ -53,10 +53,10 @@ static const domus_behaviour service = {
     .name = "echo",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = echo}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = echo_bytes},
+                                       {.type = NULL}}};
 
-static int start(domus_system *system, void *argument)
+static int start_service(domus_system *system, void *argument)
 {
     const domus_tls_certificate certificate = {.cert_file = getenv("WEB_KEY")};
     const domus_tls_settings settings = {
@@ -71,7 +71,7 @@ static int start(domus_system *system, void *argument)
     return domus_main_serve(system, argument, &service, NULL);
 }
 
-static void end(domus_system *system, void *argument)
+static void end_service(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     domus_tls_free(secure.tls);
@@ -80,7 +80,7 @@ static void end(domus_system *system, void *argument)
 int main(int argc, char **argv)
 {
     static const domus_program program = {
-        .name = "echo", .start = start, .end = end, .argument = "echo"};
+        .name = "echo", .start = start_service, .end = end_service, .argument = "echo"};
 
     return domus_main(argc, argv, &program);
 }

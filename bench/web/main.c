@@ -76,14 +76,14 @@ static const domus_pipeline socket_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_websocket_stage, NULL}, {NULL, NULL}}};
 static const domus_websocket_service socket_service = {.pipeline = &socket_pipeline};
 
-static int echo(domus_stack *stack, void *self, const void *payload)
+static int echo_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)self;
     return domus_channel_send(stack, domus_channel_running(stack), &domus_websocket_message_type,
                               payload);
 }
 
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int answer_request(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_http_text home = {200, "text/plain", "hello, world\n"};
     domus_http_match match = domus_http_find_route(routes, payload);
@@ -104,9 +104,10 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
-static const domus_on_peer on_peer[] = {{.type = &domus_http_request_type, .handle = answer},
-                                        {.type = &domus_websocket_message_type, .handle = echo},
-                                        {.type = NULL}};
+static const domus_on_peer on_peer[] = {
+    {.type = &domus_http_request_type, .handle = answer_request},
+    {.type = &domus_websocket_message_type, .handle = echo_message},
+    {.type = NULL}};
 static const domus_behaviour service = {
     .name = "web", .kind = DOMUS_CHANNELS, .pipeline = &web, .on_peer = on_peer};
 
@@ -130,7 +131,7 @@ static int make_secure(void)
     return result;
 }
 
-static int start(domus_system *system, void *argument)
+static int start_services(domus_system *system, void *argument)
 {
     bool is_secure = getenv("WEB_KEY") != NULL;
     int error = getenv("WEB_ROOT") != NULL ? open_files(system) : 0;
@@ -143,7 +144,7 @@ static int start(domus_system *system, void *argument)
                : domus_main_serve(system, argument, is_secure ? &secure_service : &service, NULL);
 }
 
-static void end(domus_system *system, void *argument)
+static void end_services(domus_system *system, void *argument)
 {
     (void)system, (void)argument;
     domus_file_close(files.root);
@@ -153,8 +154,8 @@ static void end(domus_system *system, void *argument)
 int main(int argc, char **argv)
 {
     static const domus_program program = {.name = "web",
-                                          .start = start,
-                                          .end = end,
+                                          .start = start_services,
+                                          .end = end_services,
                                           .argument = "web",
                                           .observe = &domus_observe_front};
 
