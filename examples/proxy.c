@@ -87,7 +87,7 @@ DOMUS_SEQUENCE(client_opened, char)
     (void)domus_channel_set_options(stack, client, &unbounded);
     (void)domus_channel_pause(stack, client); /* until there is a server to write to */
     DOMUS_AWAIT(domus_connect(stack, settings.upstream, &options, then));
-    return answer->error; /* which resets the client */
+    return answer->error; /* the error resets the client's channel */
     DOMUS_END;
 }
 

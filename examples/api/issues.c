@@ -34,7 +34,7 @@ static const domus_json_table issue_table = DOMUS_JSON_TABLE(struct issue, issue
 struct page {
     struct issue items[PAGE_MAX];
     uint32_t count;
-    int64_t next; /* where the page behind this one begins */
+    int64_t next; /* the place at which the next page begins */
     bool has_next;
 };
 

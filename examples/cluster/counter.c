@@ -27,7 +27,7 @@ const domus_pickle_table counter_count_table = DOMUS_PICKLE_TABLE(struct counter
 struct counter {
     domus_address store;
     uint64_t value;
-    uint64_t revision; /* of its entry; 0: it has none */
+    uint64_t revision; /* the revision of the counter's entry; 0: there is no entry */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 };
 
@@ -63,7 +63,7 @@ static int load_count(domus_stack *stack, void *self_)
     struct counter *self = self_;
 
     if (domus_name_find(stack, STORE_NAME, &self->store) != 0)
-        return -EAGAIN; /* this node has hardly begun */
+        return -EAGAIN; /* the store has no name yet: this node has hardly begun */
     int error = domus_nats_kv_make_key(name, strlen(name), self->key, sizeof self->key);
     if (error == 0)
         error = domus_barrier(stack); /* asks wait until the value is there */

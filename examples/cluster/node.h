@@ -31,7 +31,7 @@ extern const domus_behaviour guests;
 /* The answer of a counter. */
 struct counter_count {
     uint64_t value;
-    char node[DOMUS_CLUSTER_NAME_MAX + 1]; /* where the counter lives */
+    char node[DOMUS_CLUSTER_NAME_MAX + 1]; /* the node on which the counter lives */
 };
 
 extern const domus_type counter_add_type; /* an ask without a payload: add 1 */
@@ -45,7 +45,7 @@ extern const domus_behaviour counter;
 #define STORE_NAME "store"
 
 struct store {
-    const char *servers;  /* those of the cluster; "": there are none */
+    const char *servers;  /* urls of the servers at which the nodes meet; "": no cluster */
     domus_address bucket; /* of JetStream */
 };
 

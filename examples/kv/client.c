@@ -279,7 +279,7 @@ static int set_answering(domus_stack *stack, const struct kv_session *session, d
 
     if (answering == DOMUS_RESP_AS_BEFORE)
         return kv_error(stack, KV_SYNTAX);
-    (void)domus_resp_add_simple(&builder, "OK"); /* which OFF and SKIP do not send */
+    (void)domus_resp_add_simple(&builder, "OK"); /* replies OFF and SKIP send no answer */
     return kv_reply_change(stack, session, &builder, answering);
 }
 

@@ -34,7 +34,7 @@ const char *kv_clients_max(void)
 }
 
 enum form {
-    FIXED, /* it has its only value */
+    FIXED, /* the setting has only the value in `value` */
     COUNT,
     BYTES,
 };

@@ -56,7 +56,7 @@ void kv_desk_leave(struct kv_session *session)
     struct kv_seat *seat = &session->seat;
 
     if (session->id == 0)
-        return; /* it never came */
+        return; /* the session never got an id */
     if (seat->before != NULL)
         seat->before->seat.next = seat->next;
     else

@@ -15,7 +15,7 @@ static void give_gift_back(void *payload)
     struct kv_gift *gift = *(struct kv_gift **)payload;
 
     if (gift == NULL)
-        return; /* it could not be read */
+        return; /* the gift could not be read */
     if (gift->has_left) {
         kv_gift_free(gift);
         return;

@@ -15,7 +15,7 @@ struct kv_gift {
     struct kv_gift *next;
     uint32_t shard;
     enum kv_end end;     /* the end of the list from which the element was taken */
-    bool was_waited_for; /* it was not there when its client came */
+    bool was_waited_for; /* the element was not there yet when its client came */
     bool has_left;       /* it was written for another node, which has it now (travel.h) */
     domus_slice key;
     domus_slice elements; /* one element; or (`count`) the array of them, as it is sent */

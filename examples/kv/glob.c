@@ -57,7 +57,7 @@ bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t 
 {
     const char *at = pattern, *end = pattern + pattern_size;
     const char *star = NULL; /* the pattern behind the last star */
-    size_t from = 0;         /* where the text that is behind this star begins */
+    size_t from = 0;         /* the offset of the text that follows the star */
 
     for (size_t i = 0; i < size;) {
         const char *next = NULL;

@@ -33,7 +33,7 @@ struct kv_job {
     bool from_tail, is_set; /* the second one is the command's */
     domus_resp_builder builder;
     domus_appender bytes;
-    char *room; /* where the job writes next, in `bytes` */
+    char *room; /* the place in `bytes` at which the job writes next */
     void *copy; /* the copy of a list or a table */
     /* the command, whose key is its first argument; set when the job has not ended at once */
     domus_resp_command command;

@@ -75,15 +75,15 @@ struct kv_seat {
 /* The state of a connection. */
 struct kv_session {
     bool plain;    /* every command runs at once: it is admitted, and in no state of its own */
-    bool admitted; /* it has given the password, or needs none */
+    bool admitted; /* the client has given the password, or needs none */
     bool is_gone;  /* the peer has finished while a command waited */
-    uint32_t watched_shard;             /* where it watches keys; KV_NO_SHARD: nowhere */
+    uint32_t watched_shard; /* the shard whose keys the client watches; KV_NO_SHARD: none */
     struct kv_transaction *transaction; /* since MULTI; NULL: none */
     uint8_t version;                    /* the version of RESP */
     struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
     /* the conversation of the command that waits (serve_wait.c) */
     domus_conversation waiting;
-    uint32_t waiting_shard; /* where it waits; KV_NO_SHARD: nowhere */
+    uint32_t waiting_shard; /* the shard at which the client waits; KV_NO_SHARD: none */
     char name[64];
     uint64_t id;
     struct kv_seat seat;
@@ -94,18 +94,18 @@ enum kv_where {
     KV_ONE,        /* the shard of its keys, which must be one */
     KV_GATHER,     /* an array with an element for each key */
     KV_SUM,        /* the sum of integers */
-    KV_EVERYWHERE, /* it has no key: all shards, and the sum of integers, or OK */
+    KV_EVERYWHERE, /* no key: all shards run it; the answer is a sum, or OK */
     KV_JOIN,       /* the same, and an array of all elements */
     KV_ANY,        /* the same, and one of the answers that are not null */
 };
 
 /* Flags of a command. */
 enum {
-    KV_GROWS = 1,    /* it is refused when the memory is full */
+    KV_GROWS = 1,    /* the command is refused when the memory is full */
     KV_QUEUES = 2,   /* of those that the channel answers: it answers at once, so a transaction may
                       * have it */
-    KV_ALWAYS = 4,   /* it is not queued, but served also within a transaction */
-    KV_ALONE = 8,    /* it begins when those before it are answered (DOMUS_ALONE) */
+    KV_ALWAYS = 4,   /* a transaction does not queue the command but serves it */
+    KV_ALONE = 8,    /* earlier commands are answered first (DOMUS_ALONE) */
     KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
     KV_BLOCKS = 32,  /* KV_ALONE, and it hears at once when its client ends (DOMUS_HEARS_END) */
     KV_COUNTED_1 = 64,  /* its keys stand behind their number, which is argument 1 */

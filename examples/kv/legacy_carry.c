@@ -81,7 +81,7 @@ static bool add_elements(struct porter *porter, domus_resp_builder *builder)
     return porter->left != 0;
 }
 
-/* The same for fields of a hash, by whole buckets. */
+/* Add fields of a hash to the piece, by whole buckets. */
 static bool add_fields(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_table *fields = porter->item->fields;

@@ -21,7 +21,7 @@ struct kv_fetching {
     domus_address porter;  /* at node `at` */
     domus_address best;    /* the porter with the latest legacy; nobody: none has one */
     uint64_t best_fence;
-    bool keeps; /* this is a keeper, and no shard */
+    bool keeps; /* the actor is a keeper, not a shard */
     domus_appender commands;
 };
 

@@ -13,7 +13,7 @@
 struct kv_node {
     struct kv_node *next[2]; /* the one before, the one behind; NULL: none */
     uint32_t room;
-    uint32_t begin, end; /* where the elements lie in `bytes` */
+    uint32_t begin, end; /* the elements are bytes [begin, end) of `bytes` */
     uint32_t count;
     char bytes[];
 };

@@ -83,7 +83,7 @@ static int move_value(struct kv_call *call)
     kv_turn_to(call, 1);
     struct kv_item **link = kv_find(call);
     if (!is_string)
-        (*link)->kind = KV_SHORT, (*link)->size = 0; /* it owns the value no more */
+        (*link)->kind = KV_SHORT, (*link)->size = 0; /* the old item owns the value no more */
     kv_store_remove(call->store, link);
     return 0;
 }

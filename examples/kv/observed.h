@@ -79,7 +79,7 @@ static inline domus_slice kv_chain_key(const struct kv_chain *chain)
 
 /* A key was changed. */
 void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key);
-/* The same, if the store has changed since this was last called. */
+/* Note that a key was changed, if the store has changed since the last call of this function. */
 void kv_observed_note(struct kv_store *store, uint64_t hash, domus_slice key);
 /* All keys are about to be removed. */
 void kv_observed_flush(struct kv_store *store);

@@ -44,7 +44,7 @@ int kv_start(domus_system *system)
     else
         kv_hash_seed();
     if (kv_settings.cluster && kv_cluster == NULL)
-        return -EOPNOTSUPP; /* this program is in no cluster */
+        return -EOPNOTSUPP; /* the program is part of no cluster */
     kv_info_begin();
     kv_config_begin(domus_system_config(system));
     kv_commands_begin();

@@ -64,7 +64,7 @@ struct kv_store {
     struct kv_job *job;           /* the same (job.h) */
     uint64_t at;                  /* the bucket at which kv_store_expire() goes on */
     struct kv_fetching *fetching; /* what the last life has left is fetched (legacy.h); NULL: no */
-    uint64_t fence;               /* of this life, in a cluster; 0: it leaves nothing */
+    uint64_t fence;               /* the fence of this life in a cluster; 0: no legacy is left */
     bool is_partial; /* and it was not all fetched: there is nothing that may be left */
     struct kv_observed *observed; /* keys that clients watch or wait for (observed.h); NULL: none */
     uint64_t noted;               /* memory.changes, as far as `observed` knows of them */
@@ -77,7 +77,7 @@ struct kv_store {
 
 /* A hash of bytes that strangers cannot foresee, once kv_hash_seed() was called. */
 void kv_hash_seed(void);
-/* The same by a text, for programs that have to agree about the hash. */
+/* Set the seed of the hash from a text, so that several programs agree about the hash. */
 void kv_hash_seed_by(const char *text);
 uint64_t kv_hash(const char *bytes, uint32_t size);
 
@@ -121,7 +121,7 @@ void kv_item_clear(struct kv_memory *memory, struct kv_item *item);
 /* The bytes of a string. */
 domus_resp_bytes kv_item_string(const struct kv_item *item);
 
-/* The same as a slice of its own. Returns 0; -ENOMEM. */
+/* Copy the text of an item into a slice of its own. Returns 0; -ENOMEM. */
 int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice);
 
 /* Give the item behind `link` this string, instead of what it has. `value` is an argument of a

@@ -92,7 +92,7 @@ int kv_transaction_take(domus_stack *stack, struct kv_session *session,
     if (transaction->count >= kv_settings.transaction_commands ||
         transaction->bytes + bytes > kv_settings.transaction_bytes)
         return refuse_transaction(stack, session, "ERR the transaction is too large");
-    if (transaction->is_wrong) /* it will not run, so nothing is kept */
+    if (transaction->is_wrong) /* a wrong transaction will not run, so nothing is kept */
         return kv_answer(stack, &domus_resp_simple_type, &(domus_resp_simple){"QUEUED"});
     if (!kv_transaction_charge(transaction, bytes))
         return refuse_transaction(stack, session,

@@ -20,7 +20,7 @@ struct kv_queued {
 
 struct kv_transaction {
     bool is_wrong;      /* a command was refused, so EXEC will be, too */
-    bool watches;       /* it runs only if nothing has changed of what the client watches */
+    bool watches;       /* the commands run only if no watched key has changed */
     uint8_t version;    /* the version of RESP */
     uint32_t shard;     /* the shard of all keys; KV_NO_SHARD: there are no keys yet */
     uint32_t keyed;     /* commands that run in the shard; the others run on the channel */

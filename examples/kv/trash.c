@@ -7,7 +7,7 @@
 
 struct kv_trash {
     struct kv_trash *next;
-    struct kv_list *list;   /* one of both */
+    struct kv_list *list;   /* either the list or the table is set */
     struct kv_table *table; /* fields, or keys */
     uint64_t at;            /* buckets of the table that are empty */
 };
@@ -50,7 +50,7 @@ static bool clear_some(struct kv_memory *memory, struct kv_trash *trash, uint32_
         if (trash->at % 8 == 0 && *count > 0) /* an empty bucket costs some, too */
             --*count;
     }
-    kv_table_clear(table, memory); /* it has no items any more */
+    kv_table_clear(table, memory); /* the table has no items any more */
     kv_free(memory, table);
     return true;
 }

@@ -50,7 +50,7 @@ static void push_elements_again(struct kv_call *call, const struct kv_gift *gift
     domus_slice *elements = calloc(gift->count, sizeof *elements);
 
     if (elements == NULL)
-        return;                             /* without memory they are lost */
+        return;                             /* without memory the elements are lost */
     (void)domus_resp_read(&reader, &value); /* the head of the array */
     for (uint32_t i = 0; i < gift->count && domus_resp_read(&reader, &value) == 1; i++)
         elements[i] = value.text;

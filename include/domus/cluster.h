@@ -70,13 +70,13 @@ typedef struct domus_cluster domus_cluster;
 /* A behaviour that other nodes may spawn here. */
 typedef struct domus_cluster_export {
     const char *name; /* 1..63 printable ASCII bytes without space; NULL marks the end of a list */
-    const domus_behaviour *behaviour; /* of a state actor */
+    const domus_behaviour *behaviour; /* the behaviour of a state actor */
     const domus_type *input;          /* type of the input, which has a pickler; NULL: none */
     /* Fill the state of a new actor from its input; `self` has behaviour->state_size bytes, which
      * are zeros. It must neither block nor call domus_*. Returns 0; a negative errno, with which
      * the spawn fails. NULL: the state begins with zeros. */
     int (*make)(const void *input, void *self);
-    domus_spawn_options options; /* as of domus_spawn_with(), but `detached` */
+    domus_spawn_options options; /* options as of domus_spawn_with(), without `detached` */
 } domus_cluster_export;
 
 /* All fields may be 0, except `name`. Texts and numbers are copied; what `picklers`, `exports` and
@@ -102,7 +102,7 @@ typedef struct domus_cluster_options {
     uint32_t replicas;   /* servers that have the key-value store, 1..5; 0: 1 */
     uint32_t asks_max;   /* asks to other nodes under way on each thread; as many of one node may be
                             under way here; 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
-    uint32_t addresses_max; /* as of domus_remote_options */
+    uint32_t addresses_max; /* the field of the same name in domus_remote_options */
     uint32_t message_max;   /* bytes of one message as it travels, 1 KiB..512 KiB; 0: 512 KiB */
 
     const domus_pickler *picklers; /* types that travel, as of domus_picklers_new(); NULL: none */
@@ -117,7 +117,7 @@ typedef struct domus_cluster_options {
     int (*open_client)(domus_stack *stack, void *context, uint32_t gateway,
                        domus_address *ret_client);
     void *context;
-    uint64_t seed; /* of the numbers of nodes, for runs that repeat; 0: a random one */
+    uint64_t seed; /* seed of the numbers of nodes, for runs that repeat; 0: a random one */
 } domus_cluster_options;
 
 /* Look whether options are right, all at once: names, numbers, types, and the texts of servers.
@@ -164,14 +164,14 @@ DOMUS_API extern const domus_joiner domus_cluster_front;
 /* A node of a cluster. It is used by value, and compared by `id`. */
 typedef struct domus_node {
     domus_cluster *cluster;
-    uint64_t id; /* of one start of its program */
+    uint64_t id; /* names one start of the node's program */
 } domus_node;
 
 /* The state of another node, as this one sees it. */
 typedef enum domus_node_state {
-    DOMUS_NODE_HEARD, /* it was heard, and has not heard this node yet */
+    DOMUS_NODE_HEARD, /* the node was heard, and has not heard this node yet */
     DOMUS_NODE_UP,
-    DOMUS_NODE_DOWN,  /* it is silent */
+    DOMUS_NODE_DOWN,  /* the node is silent */
     DOMUS_NODE_ENDED, /* it has left, or has begun anew; it is listed until nothing is left of it */
 } domus_node_state;
 
@@ -180,8 +180,8 @@ typedef struct domus_node_info {
     domus_node node;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_node_state state;
-    bool is_here;          /* it is this node, whose state says whether it has a server */
-    bool is_leaving;       /* it takes nothing new */
+    bool is_here;          /* the entry is this node; its state says whether it has a server */
+    bool is_leaving;       /* the node accepts nothing new */
     uint16_t threads;      /* gateways */
     uint64_t since_ns;     /* when the state began, on the clock of domus_now_ns() */
     uint64_t rtt_ns;       /* round trip of the last confirmed batch; 0: none yet */
@@ -196,8 +196,8 @@ typedef struct domus_node_info {
 /* Counts since this node was opened, over all nodes that it has known. */
 typedef struct domus_cluster_counts {
     uint64_t sent;     /* messages that have left */
-    uint64_t received; /* that have come */
-    uint64_t refused;  /* that could not be written, or were for a node that is down */
+    uint64_t received; /* messages that have come */
+    uint64_t refused;  /* messages that could not be written, or were for a node that is down */
     uint64_t lost;     /* that were on the way when their node went down; they may have come */
     uint64_t resent;   /* batches that were sent again */
     uint64_t dropped;  /* notices that have come and found no actor, or a full mailbox */
@@ -255,7 +255,7 @@ DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, con
 /* A name that an actor of this node has. */
 typedef struct domus_cluster_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
-    domus_address actor; /* it may have ended meanwhile, as any */
+    domus_address actor; /* the actor may have ended meanwhile */
 } domus_cluster_name;
 
 /* Write the names that actors of this node have, in no order, from number `from` on and at most
@@ -266,7 +266,7 @@ DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
                                        domus_cluster_name *ret_names, uint32_t room);
 
 typedef struct domus_cluster_found {
-    domus_address address; /* it may have ended meanwhile, as any */
+    domus_address address; /* the actor may have ended meanwhile */
 } domus_cluster_found;
 
 /* The name that an actor has lost. */
@@ -369,12 +369,12 @@ DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const cha
 
 /* Counts of this node. */
 typedef struct domus_cluster_grain_counts {
-    uint64_t parts;    /* of the 256 that this node has now */
+    uint64_t parts;    /* parts of the 256 that this node has now */
     uint64_t taken;    /* parts that it has taken */
-    uint64_t given;    /* that it has given in order */
-    uint64_t lost;     /* that it has lost with its lease */
+    uint64_t given;    /* parts that this node has given in order */
+    uint64_t lost;     /* parts that this node has lost with its lease */
     uint64_t waiting;  /* messages that wait for parts now */
-    uint64_t returned; /* that other nodes did not take, because the part had gone */
+    uint64_t returned; /* messages that other nodes did not take, because the part had gone */
 } domus_cluster_grain_counts;
 
 /* Thread-safety: any thread. */

@@ -24,8 +24,8 @@ typedef struct domus_servers_tls_config {
     /* The name, or the IP address, that the certificate of each server has to have; up to 253
      * bytes; "" (the default): the one to which the connection was made. */
     const char *server_name;
-    const char *ciphers;       /* of TLS 1.2, as OpenSSL writes them; "": ECDHE with AEAD */
-    const char *cipher_suites; /* of TLS 1.3; "": those of OpenSSL */
+    const char *ciphers;       /* ciphers of TLS 1.2, as OpenSSL writes them; "": ECDHE with AEAD */
+    const char *cipher_suites; /* ciphers of TLS 1.3; "": the defaults of OpenSSL */
     uint32_t min_version;      /* 0: TLS 1.2 (the default); 1: TLS 1.3 */
 } domus_servers_tls_config;
 

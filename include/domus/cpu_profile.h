@@ -71,10 +71,10 @@ typedef struct domus_cpu_profile domus_cpu_profile;
 
 /* The figures of a profile as a whole. */
 typedef struct domus_cpu_profile_summary {
-    uint64_t wall_ns;   /* how long it was taken */
+    uint64_t wall_ns;   /* ns for which the profile was taken */
     uint64_t samples;   /* samples in it; each stands for 1/frequency s of CPU time */
     uint64_t dropped;   /* samples for which there was no room (bytes_max) */
-    uint32_t frequency; /* of the options */
+    uint32_t frequency; /* samples for each second of CPU time, from the options */
     uint32_t threads;   /* threads and runners that were sampled */
 } domus_cpu_profile_summary;
 

@@ -21,7 +21,7 @@ extern "C" {
  * does a Unix socket without a name. Fields that do not tell two sockets apart are 0. */
 typedef struct domus_endpoint {
     uint16_t family;          /* AF_INET, AF_INET6 or AF_UNIX; 0: nothing */
-    uint16_t port;            /* of IPv4 and IPv6, in the byte order of the host */
+    uint16_t port;            /* the port of IPv4 or IPv6, in the byte order of the host */
     uint32_t scope;           /* of a link-local IPv6 address: the index of its interface */
     uint16_t size;            /* bytes in `bytes`: 4, 16, or those of the name */
     unsigned char bytes[110]; /* the address in network byte order, or the name; an abstract name

@@ -34,7 +34,7 @@ DOMUS_API int domus_entry_add(domus_system *system, const domus_entry *entry);
 
 /* All fields may be 0. The structure grows only at its end, with a minor version. */
 typedef struct domus_entry_options {
-    const domus_spawn_options *spawn; /* as of domus_outside_spawn_with(); NULL: none */
+    const domus_spawn_options *spawn; /* options as of domus_outside_spawn_with(); NULL: none */
     /* gets the value of domus_process_done(), as a notice of the process; nobody: it is released */
     domus_address result_to;
 } domus_entry_options;

@@ -34,7 +34,7 @@ struct domus_system;
 
 #define DOMUS_FIGURES_TABLES_MAX  32u /* tables of a system */
 #define DOMUS_FIGURES_COLUMNS_MAX 32u /* columns of a table */
-#define DOMUS_FIGURES_LABELS_MAX  4u  /* of them labels */
+#define DOMUS_FIGURES_LABELS_MAX  4u  /* columns of a table that are labels */
 #define DOMUS_FIGURES_TEXT_SIZE   64u /* bytes of a text with its zero; a longer one is cut */
 
 /* The kind of a column. Texts may have any bytes: viewers escape them. */
@@ -77,7 +77,8 @@ typedef struct domus_figures_table {
     const char *title; /* for people: "Nodes" */
     const domus_figure_column *columns;
     uint32_t columns_count; /* 1..32 */
-    bool is_list; /* it may be long, and says only what there is: no metrics, not in texts */
+    bool is_list; /* the table may be long, and lists what there is: it is no metrics, and not in
+                     texts */
 
     /* Say the rows of now, from number `from` on, by domus_figures_put() until that returns false.
      * `ret_total` gets how many rows there are in all. It may be called on any thread, by one at a
@@ -113,16 +114,16 @@ DOMUS_API bool domus_figures_put(domus_figures_shot *to, const domus_figure *cel
 struct domus_figures_shot {
     const domus_figures_table *table;
     uint32_t from;
-    uint32_t count; /* of these rows */
+    uint32_t count; /* rows in `cells` */
     uint64_t total; /* rows that there were */
     domus_figure *cells;
-    bool *is_past; /* of each row */
+    bool *is_past; /* `is_past` of each row, as domus_figures_put() got it */
 
     /* For the library. */
     char *texts;
     uint32_t room, most;
     uint64_t texts_size, texts_room;
-    bool is_short; /* of memory */
+    bool is_short; /* memory was too short */
 };
 
 /* Read the table `index`, in the order in which they were added, from row `from` on, `most` rows at

@@ -54,7 +54,7 @@ typedef struct domus_file domus_file;
 #define DOMUS_FILE_EXCLUSIVE UINT32_C(0x08) /* -EEXIST when it is there already */
 #define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* its bytes are thrown away */
 #define DOMUS_FILE_APPEND    UINT32_C(0x20) /* each write goes to the end, at whatever position */
-#define DOMUS_FILE_DIRECTORY UINT32_C(0x40) /* it is a directory; -ENOTDIR when it is not */
+#define DOMUS_FILE_DIRECTORY UINT32_C(0x40) /* the path is a directory; -ENOTDIR when it is not */
 /* The path stays beneath its directory: neither `..` nor an absolute path nor a symbolic link
  * leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside
  * are followed. */
@@ -193,7 +193,7 @@ DOMUS_API int domus_file_link(domus_stack *stack, domus_file *file, domus_file *
 typedef struct domus_file_entries {
     domus_slice bytes; /* the entries; domus_file_next_entry() reads them */
     uint64_t next;     /* the position of the next piece */
-    uint32_t count;    /* how many entries these are */
+    uint32_t count;    /* the number of entries in `bytes` */
     bool last;         /* nothing follows */
 } domus_file_entries;
 

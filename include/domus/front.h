@@ -112,8 +112,8 @@ typedef struct domus_joiner {
 /* The cluster that a program is in (`cluster` in domus/main.h). */
 typedef struct domus_cluster_member {
     const domus_joiner *joiner;                  /* &domus_cluster_front */
-    const struct domus_cluster_options *options; /* as of domus_cluster_setup */
-    struct domus_cluster **cluster; /* where domus_main() puts the cluster; NULL: nowhere */
+    const struct domus_cluster_options *options; /* options as of domus_cluster_setup */
+    struct domus_cluster **cluster; /* domus_main() writes the cluster here; NULL: nowhere */
 } domus_cluster_member;
 
 #ifdef __cplusplus

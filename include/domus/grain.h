@@ -68,7 +68,7 @@ struct domus_outside_reply;
  * and has to be valid until the system is freed. */
 typedef struct domus_grain_kind {
     const char *name; /* the kind's name: 1..63 printable ASCII bytes without space; copied */
-    const domus_behaviour *behaviour; /* of a state actor (DOMUS_STATE) */
+    const domus_behaviour *behaviour; /* the behaviour of a state actor (DOMUS_STATE) */
 
     /* Fill the state of a new life. `self` has behaviour->state_size bytes, which are zeros, and
      * `key` is valid until the function returns. It is called before on_mount, on the thread whose

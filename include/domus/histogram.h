@@ -24,7 +24,7 @@ extern "C" {
 /* A histogram takes 15.5 KiB. */
 typedef struct domus_histogram {
     uint64_t count;  /* times in all places */
-    uint64_t sum_ns; /* of all times, as they were measured */
+    uint64_t sum_ns; /* the sum of all times, as they were measured */
     uint64_t places[DOMUS_HISTOGRAM_PLACES];
 } domus_histogram;
 

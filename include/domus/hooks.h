@@ -30,7 +30,8 @@ typedef struct domus_allocator {
     void *(*allocate)(void *context, size_t bytes);
     void (*free)(void *context, void *memory, size_t bytes);
 
-    /* The same for large things, in whole pages of 4 KiB, aligned to a page. */
+    /* Return zeroed memory for a large object, in whole pages of 4 KiB and aligned to a page, or
+     * NULL. */
     void *(*map)(void *context, size_t bytes);
     void (*unmap)(void *context, void *memory, size_t bytes);
 

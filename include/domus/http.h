@@ -80,8 +80,8 @@ typedef struct domus_http_options {
                             by domus_http_gather()); 0: none. Up to 1 GiB */
     uint64_t body_max;   /* bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413;
                             a body in pieces fails with -EMSGSIZE, and a client's channel, too */
-    uint32_t
-        extension_max;    /* bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
+    /* bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
+    uint32_t extension_max;
     uint32_t trailer_max; /* bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
     const char *host;     /* of a client: the Host of requests that have none in their fields;
                              NULL: such requests are refused with -EINVAL */
@@ -123,7 +123,7 @@ typedef enum domus_http_method {
     DOMUS_HTTP_SEARCH,
     DOMUS_HTTP_UNLOCK,
     DOMUS_HTTP_PURGE,
-    DOMUS_HTTP_METHODS /* how many there are */
+    DOMUS_HTTP_METHODS /* the number of methods */
 } domus_http_method;
 
 /* The name of a method, such as "GET"; NULL for a number that is none. */
@@ -141,7 +141,7 @@ typedef struct domus_http_request {
     domus_slice target; /* "/path?query", "*", or "http://host/path"; escapes in normal form */
     domus_slice fields; /* "name: value\r\n" for each (domus_http_field(), domus_http_add()) */
     domus_slice body;   /* the whole body; empty if there is none, or it comes in pieces */
-    domus_body stream;  /* of a received body that comes in pieces; else of number 0 */
+    domus_body stream;  /* a received body that comes in pieces; otherwise its number is 0 */
     uint64_t length;    /* bytes of the body; of one in pieces 0 when that is not known before its
                            end (it is sent in chunks then) */
     uint8_t method;     /* domus_http_method */
@@ -183,7 +183,7 @@ DOMUS_API bool domus_http_host_is_loopback(domus_slice host);
 typedef struct domus_http_response {
     domus_slice fields; /* "name: value\r\n" for each */
     domus_slice body;
-    domus_body stream; /* of a received body that comes in pieces; else of number 0 */
+    domus_body stream; /* a received body that comes in pieces; otherwise its number is 0 */
     uint64_t length; /* as of a request. In a whole answer to HEAD, and with 304, the length of the
                         body that a GET would get, if `body` is not that */
     const char *media; /* sent: the Content-Type, a constant of the program; NULL: none, or it is in
@@ -230,8 +230,8 @@ DOMUS_API const char *domus_http_reason(unsigned status);
 
 /* A field. Its slices own nothing, and are valid as long as those that it was read from. */
 typedef struct domus_http_line {
-    domus_slice name;  /* as it was sent: with capitals or without */
-    domus_slice value; /* without spaces around it */
+    domus_slice name;  /* the name as it was sent: with capitals or without */
+    domus_slice value; /* the value without spaces around it */
 } domus_http_line;
 
 /* Find the first field of a name, which is given in small letters. Returns false if

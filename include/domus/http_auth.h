@@ -81,13 +81,13 @@ enum {
 typedef struct domus_http_user {
     const char *name;   /* up to DOMUS_HTTP_USER_MAX bytes; with Basic without ':' */
     const char *secret; /* the password or the token; NULL: `sha256` says which it is */
-    const char *sha256; /* of the secret, 64 small hexadecimal digits; NULL: `secret` */
+    const char *sha256; /* SHA-256 of the secret, 64 small hexadecimal digits; NULL: `secret` */
 } domus_http_user;
 
 /* The credentials of a request. It is valid during the call. */
 typedef struct domus_http_credentials {
     unsigned scheme;    /* DOMUS_HTTP_BASIC or DOMUS_HTTP_BEARER */
-    const char *user;   /* of Basic; NULL with Bearer */
+    const char *user;   /* the user of Basic; NULL with Bearer */
     const char *secret; /* the password or the token, which no NUL needs to follow */
     size_t secret_size;
 } domus_http_credentials;
@@ -95,7 +95,7 @@ typedef struct domus_http_credentials {
 /* Options of the part. */
 typedef struct domus_http_auth {
     const char *realm; /* 1..DOMUS_HTTP_REALM_MAX bytes, printable, without '"' and '\' */
-    unsigned schemes;  /* those that are taken, one or both */
+    unsigned schemes;  /* the schemes that are accepted, one or both */
     /* who may come in; NULL: `verify` decides */
     const domus_http_user *users;
     /* Decide about credentials that no row of `users` has. The function sets the user of the

@@ -84,7 +84,7 @@ typedef struct domus_http_exchange {
      * pieces those before compression */
     uint64_t sent;
     uint64_t *word;   /* a word of the part that is called, for this exchange alone; 0 at first */
-    uint32_t thread;  /* of the system, that runs the connection (domus_channel_thread()) */
+    uint32_t thread;  /* of the system: runs the connection (domus_channel_thread()) */
     uint16_t status;  /* in `leave` and `end`: of the answer; 0: there was none */
     uint8_t method;   /* domus_http_method; DOMUS_HTTP_METHODS: it is not known */
     bool has_entered; /* `enter` of the part that is called was called before */
@@ -112,7 +112,7 @@ typedef struct domus_http_leaving {
     uint16_t status;
     int error;          /* with which the request has failed, a negative errno; 0: it was answered,
                            or, without `has_entered`, the bytes were no request */
-    domus_slice fields; /* of the answer, as its handler has set them */
+    domus_slice fields; /* fields of the answer, as its handler has set them */
     /* Fields that parts add, by domus_http_add(). The first error of it lets the request fail. */
     domus_appender *added;
     /* True for a failure, whose body the library makes (the reason as text), and for a whole answer
@@ -173,7 +173,7 @@ typedef int domus_http_handler(domus_stack *stack, void *self, const domus_http_
 typedef struct domus_http_row {
     domus_http_route on;          /* methods, path, and a number for the user */
     domus_http_handler *handle;   /* not NULL */
-    const domus_http_step *parts; /* of this row alone; NULL: none */
+    const domus_http_step *parts; /* further parts for this row alone; NULL: none */
 } domus_http_row;
 
 /* A chain. It is constant, as a pipeline is, and is the option `chain` of the stage. */

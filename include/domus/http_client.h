@@ -81,8 +81,8 @@ typedef struct domus_http_client_options {
     uint32_t queue_max;          /* requests that wait for a connection to one origin; 0: 128 */
     uint32_t redirects_max;      /* followed for one request, 1..20; 0: 5 */
     uint32_t tries_max;          /* 1..255; 0: 2 */
-    uint64_t timeout_ns;         /* of an ask without a deadline; 0: 60 s */
-    uint64_t connect_timeout_ns; /* of one connect; 0: as connect.timeout says */
+    uint64_t timeout_ns;         /* time of an ask without a deadline; 0: 60 s */
+    uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
     uint64_t idle_timeout_ns;    /* for which a connection is kept; 0: 15 s */
     uint64_t backoff_ns; /* for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s
                           */

@@ -15,7 +15,7 @@ extern "C" {
 typedef struct domus_http_version {
     const char *etag; /* as it is sent, with its quotes: "\"abc\"" or "W/\"abc\""; NULL: none */
     int64_t modified; /* seconds since 1970; 0: not known */
-    bool is_there;    /* it exists */
+    bool is_there;    /* the thing exists */
 } domus_http_version;
 
 /* Compare the conditions of a request (If-Match, If-Unmodified-Since, If-None-Match,

@@ -52,8 +52,8 @@ typedef struct domus_http_gzip {
     uint8_t level;        /* 1, quick, to 9, small; 0: 1 */
     uint8_t reserved[3];  /* 0 */
     /* These are the library's, and begin as 0. */
-    uint32_t streams;                 /* that there are, in use or not */
-    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* those that are not in use */
+    uint32_t streams;                 /* streams that there are, in use or not */
+    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* streams that are not in use */
 } domus_http_gzip;
 
 /* Free the streams that are not in use, at the end of a program, or when there is nothing to do.

@@ -48,8 +48,8 @@ typedef struct domus_http_limit {
     uint32_t buckets;   /* 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2; 0: 16,384 */
     uint32_t proxies;   /* trusted, up to DOMUS_HTTP_LIMIT_PROXIES_MAX, that have added to
                            X-Forwarded-For; 0: the field is not looked at */
-    uint8_t v4_bits;    /* of an address of IPv4 that count, 1..32; 0: 32 */
-    uint8_t v6_bits;    /* of IPv6, 1..128; 0: 64 */
+    uint8_t v4_bits;    /* leading bits of an IPv4 address that count, 1..32; 0: 32 */
+    uint8_t v6_bits;    /* leading bits of an IPv6 address that count, 1..128; 0: 64 */
     /* Answers get RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) */
     bool tells;
     /* Say for whom a request counts: a part of the request (an API key), or the user of the

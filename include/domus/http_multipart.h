@@ -73,7 +73,7 @@ typedef enum domus_http_multipart_kind {
     DOMUS_HTTP_NOTHING,  /* the bytes were used, and nothing came of them yet */
     DOMUS_HTTP_PART,     /* a part begins */
     DOMUS_HTTP_BYTES,    /* some bytes of it */
-    DOMUS_HTTP_PART_END, /* it has ended */
+    DOMUS_HTTP_PART_END, /* the part has ended */
     DOMUS_HTTP_DONE,     /* the last boundary was read; what follows is passed over */
 } domus_http_multipart_kind;
 
@@ -87,7 +87,7 @@ typedef struct domus_http_multipart_event {
     uint32_t filename_size;
     const char *type; /* the Content-Type as it was sent; "": none, which means text/plain */
     uint32_t type_size;
-    const char *bytes; /* of BYTES: one at least */
+    const char *bytes; /* the bytes of a BYTES event: one at least */
     size_t size;
 } domus_http_multipart_event;
 

@@ -30,7 +30,7 @@ typedef struct domus_http_problem {
     const char *type;     /* an address that names the kind of problem; NULL: "about:blank", and it
                              is left away */
     const char *title;    /* NULL: the reason of the status */
-    const char *detail;   /* of this occurrence; NULL: it is left away */
+    const char *detail;   /* what is special about this occurrence; NULL: it is left out */
     const char *instance; /* an address of this occurrence; NULL: it is left away */
     /* Further members, as JSON that the program has made: "\"balance\":30,\"accounts\":[]". They
      * are written as they are. NULL: none */

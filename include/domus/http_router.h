@@ -46,9 +46,9 @@ typedef struct domus_http_route {
 typedef struct domus_http_match {
     const domus_http_route *route; /* NULL: none fits */
     uint32_t allowed; /* methods of all rows whose path fits; 0: there is no such path */
-    uint8_t method;   /* of the request */
+    uint8_t method;   /* the method of the request */
     uint8_t count;    /* values */
-    domus_slice values[DOMUS_HTTP_VALUES_MAX]; /* of the segments in braces, in their order */
+    domus_slice values[DOMUS_HTTP_VALUES_MAX]; /* values of the segments in braces, in order */
 } domus_http_match;
 
 DOMUS_API domus_http_match domus_http_find_route(const domus_http_route *routes,

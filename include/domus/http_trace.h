@@ -34,10 +34,10 @@ extern "C" {
 
 /* The names of a request. It is a value without pointers, which may be part of any message. */
 typedef struct domus_http_trace {
-    uint8_t trace[16];                      /* of the whole trace; zeros: there are no names */
-    uint8_t span[8];                        /* of the work that this side does for it */
-    uint8_t flags;                          /* 1: it is recorded (sampled) */
-    bool continued;                         /* the peer has named the trace */
+    uint8_t trace[16]; /* the id of the whole trace; zeros: there are no names */
+    uint8_t span[8];   /* the id of the work that this side does for the request */
+    uint8_t flags;     /* 1: it is recorded (sampled) */
+    bool continued;    /* the peer has named the trace */
     char id[DOMUS_HTTP_REQUEST_ID_MAX + 1]; /* X-Request-Id; "": none */
 } domus_http_trace;
 
@@ -73,7 +73,7 @@ typedef struct domus_http_request_id_options {
      * should not choose. A new trace begins then. */
     bool distrusts;
     bool silent;   /* answers get no X-Request-Id */
-    uint8_t flags; /* of traces that begin here; 0 or 1 */
+    uint8_t flags; /* flags of traces that begin here; 0 or 1 */
 } domus_http_request_id_options;
 
 #ifdef __cplusplus

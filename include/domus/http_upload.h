@@ -46,7 +46,7 @@ extern "C" {
 typedef struct domus_http_upload_part {
     const char *name; /* NUL-terminated, as the next two */
     uint32_t name_size;
-    const char *filename; /* as the client has sent it; NULL: the part is a field */
+    const char *filename; /* the name as the client has sent it; NULL: the part is a field */
     uint32_t filename_size;
     const char *type;  /* Content-Type; "": none */
     domus_slice value; /* the bytes of a field, when it has ended */

@@ -20,7 +20,7 @@ extern "C" {
 
 /* An address that was taken apart. `host` and `target` point into its text. */
 typedef struct domus_http_url {
-    const char *host; /* as it was written, an IPv6 address with its brackets */
+    const char *host; /* the host as it was written, an IPv6 address with its brackets */
     uint32_t host_size;
     uint16_t port; /* 80 of http and 443 of https, if none is written */
     bool secure;   /* https */

@@ -37,8 +37,8 @@ typedef struct domus_inner domus_inner;
 /* The state of an inner channel. */
 typedef enum domus_inner_state {
     DOMUS_INNER_OPEN,
-    DOMUS_INNER_FINISHED, /* it sends nothing behind what is queued, and still takes bytes */
-    DOMUS_INNER_CLOSED,   /* it has ended: nothing is queued, and nothing is taken */
+    DOMUS_INNER_FINISHED, /* nothing is sent after what is queued, and bytes are still taken */
+    DOMUS_INNER_CLOSED,   /* the channel has ended: nothing is queued, and nothing is taken */
 } domus_inner_state;
 
 /* Open an inner channel, in a byte stage that is none of a listener's front. `data` is for the

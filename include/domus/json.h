@@ -99,21 +99,21 @@ typedef struct domus_json_raw {
 typedef struct domus_json_field {
     char name[DOMUS_JSON_NAME_MAX + 1]; /* printable, without '"' and '\\' */
     uint32_t name_size;
-    uint32_t offset; /* of the member in the struct */
+    uint32_t offset; /* offset of the member in the struct */
     uint32_t size;   /* bytes of the member, or of an element of it */
 
     uint8_t kind;          /* domus_json_kind */
     uint8_t shape;         /* domus_json_shape */
     uint8_t count_size;    /* bytes of the member with the count */
-    uint32_t count_offset; /* of that member, an unsigned integer */
+    uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
     uint32_t count_max;    /* elements, at most */
 
     uint64_t low; /* the least and the greatest number; those of an INT as int64_t */
     uint64_t high;
     double real_low;
     double real_high;
-    uint32_t bytes_max;       /* of a STRING, without its zero, or a RAW */
-    const char *const *words; /* of a WORD; NULL marks the end */
+    uint32_t bytes_max;       /* most bytes of a STRING, without its zero, or of a RAW */
+    const char *const *words; /* the words of a WORD; NULL marks the end */
     const domus_json_table *table;
 
     /* the field may be absent, or null: a bool at `has_offset` says whether it has a value */
@@ -293,7 +293,7 @@ DOMUS_API int domus_json_status(const domus_json_error *error);
 
 /* The bounds of a text. Zeroed, it has the defaults. */
 typedef struct domus_json_options {
-    uint32_t bytes_max;  /* of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
+    uint32_t bytes_max;  /* most bytes of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
     uint32_t memory_max; /* bytes of the blocks of memory that the struct may point to; 0: 4 MiB.
                             Each text and list takes a multiple of DOMUS_JSON_MEMORY_STEP, and each
                             block DOMUS_JSON_MEMORY_BLOCK beside them */

@@ -34,11 +34,12 @@ extern "C" {
 
 /* Zeroed but for the table, it has the defaults. */
 typedef struct domus_json_feed_options {
-    const domus_json_table *table; /* of an element */
+    const domus_json_table *table; /* the table of an element */
     const char *member;            /* the name of the array in the object, 1..DOMUS_JSON_NAME_MAX
                                       bytes; NULL: the array is the whole text */
-    uint32_t element_max;  /* bytes of an element; 0: 64 KiB; at most DOMUS_JSON_BYTES_MAX */
-    uint32_t memory_max;   /* of an element, as in domus_json_options; 0: 4 MiB */
+    uint32_t element_max; /* bytes of an element; 0: 64 KiB; at most DOMUS_JSON_BYTES_MAX */
+    /* most bytes of memory for an element, as in domus_json_options; 0: 4 MiB */
+    uint32_t memory_max;
     uint64_t elements_max; /* 0: any number */
     uint64_t bytes_max;    /* of the whole text; 0: any number. More are not used */
 } domus_json_feed_options;

@@ -38,22 +38,24 @@ extern "C" {
 /* The service as a whole. */
 typedef struct domus_openapi_info {
     const char *title;       /* not NULL */
-    const char *version;     /* of the service, such as "1.4"; not NULL */
+    const char *version;     /* the version of the service, such as "1.4"; not NULL */
     const char *description; /* NULL: none */
 } domus_openapi_info;
 
 /* A note. The last one of a list has a NULL handler. */
 typedef struct domus_openapi_note {
     domus_http_handler *handle;
-    const char *summary;            /* one line; NULL: none */
-    const domus_json_table *path;   /* its fields are segments in braces; those without a field are
-                                       texts. NULL: all are */
-    const domus_json_table *query;  /* its fields are parameters of the query; NULL: none */
-    const domus_json_table *body;   /* of a body of JSON; NULL: there is none */
-    const char *body_media;         /* of a body that is no JSON; NULL: there is none */
-    const domus_json_table *answer; /* of an answer of JSON; NULL: it is none */
-    const char *answer_media;       /* of an answer that is no JSON; NULL: it has no body */
-    uint16_t status;                /* of an answer that is no failure, 200..399; 0: 200 */
+    const char *summary;           /* one line; NULL: none */
+    const domus_json_table *path;  /* its fields are segments in braces; those without a field are
+                                      texts. NULL: all are */
+    const domus_json_table *query; /* its fields are parameters of the query; NULL: none */
+    const domus_json_table *body;  /* the table of a body of JSON; NULL: there is none */
+    const char *body_media; /* the media type of a body that is no JSON; NULL: there is none */
+    /* the table of an answer of JSON; NULL: the answer is no JSON */
+    const domus_json_table *answer;
+    const char *answer_media; /* the media type of an answer that is no JSON; NULL: the answer has
+                                 no body */
+    uint16_t status;          /* the status of an answer that is no failure, 200..399; 0: 200 */
 } domus_openapi_note;
 
 /* Append the description to `to`, as one JSON object without spaces.

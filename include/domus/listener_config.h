@@ -47,8 +47,9 @@ typedef struct domus_listener_config {
         /* Authorities that the certificates of clients have to lead to; NULL or "" (the default):
          * no client is asked for one. */
         const char *client_ca_file;
-        const char *ciphers; /* of TLS 1.2, as OpenSSL writes them; NULL or "": ECDHE with AEAD */
-        const char *cipher_suites; /* of TLS 1.3; NULL or "": those of OpenSSL */
+        /* ciphers of TLS 1.2, as OpenSSL writes them; NULL or "": ECDHE with AEAD */
+        const char *ciphers;
+        const char *cipher_suites; /* ciphers of TLS 1.3; NULL or "": the defaults of OpenSSL */
         uint32_t min_version;      /* 0: TLS 1.2 (the default); 1: TLS 1.3 */
         /* 1: with `client_ca_file`, a client needs no certificate, but what it shows has to be
          * right; 0 (the default): it needs one. */

@@ -46,9 +46,9 @@ DOMUS_API void domus_log_write(const struct domus_stack *stack, domus_log_level 
 /* A line that was kept. */
 typedef struct domus_log_line {
     uint64_t number; /* lines of a source are numbered from 1 on */
-    uint64_t utc_ns; /* when it was kept: ns since 1970, UTC */
+    uint64_t utc_ns; /* the time when the line was kept: ns since 1970, UTC */
     domus_log_level level;
-    uint32_t thread;                   /* that wrote it; DOMUS_LOG_OUTSIDE: none of the system's */
+    uint32_t thread; /* the thread that wrote the line; DOMUS_LOG_OUTSIDE: a foreign thread */
     char text[DOMUS_LOG_TEXT_MAX + 1]; /* printable ASCII (domus/text.h), NUL-terminated */
 } domus_log_line;
 

@@ -72,18 +72,18 @@ typedef enum domus_memory_level {
 /* The figures of the last measurement. The structure grows only at its end, with a minor
  * version. */
 typedef struct domus_memory {
-    domus_memory_level level;     /* level of used_bytes, own and foreign */
-    uint64_t used_bytes;          /* bytes used under the limit that is nearest to being reached */
-    uint64_t limit_bytes;         /* that limit; 0: nothing is measured */
-    uint64_t highs;               /* how often memory.high was reached */
-    uint64_t criticals;           /* how often memory.critical was reached */
-    uint64_t fulls;               /* how often the mark was reached at which allocations fail */
-    uint64_t looks;               /* number of measurements */
+    domus_memory_level level; /* level of used_bytes, own and foreign */
+    uint64_t used_bytes;      /* bytes used under the limit that is nearest to being reached */
+    uint64_t limit_bytes; /* the limit that is nearest to being reached; 0: nothing is measured */
+    uint64_t highs;       /* how often memory.high was reached */
+    uint64_t criticals;   /* how often memory.critical was reached */
+    uint64_t fulls;       /* how often the mark was reached at which allocations fail */
+    uint64_t looks;       /* number of measurements */
     domus_memory_level own_level; /* level of own_bytes against the two budgets */
     uint64_t own_bytes;           /* the part of used_bytes that is own memory */
     uint64_t foreign_bytes;       /* the part of used_bytes that is foreign memory */
-    uint64_t budget_bytes;        /* with more own bytes nothing more is let in from outside */
-    uint64_t last_budget_bytes;   /* with more own bytes asks and notices are refused */
+    uint64_t budget_bytes;        /* own bytes above which nothing more is let in from outside */
+    uint64_t last_budget_bytes;   /* own bytes above which asks and notices are refused */
     /* channels of all threads that were reset because memory was short */
     uint64_t channels_reset;
     uint64_t channels_reset_bytes; /* bytes that these channels held */

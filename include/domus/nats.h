@@ -59,11 +59,11 @@ extern "C" {
 typedef struct domus_nats_message {
     domus_slice bytes;     /* from the subject to the end of the payload */
     uint64_t subscription; /* its number, as domus_nats_subscription has it; 0 in an answer */
-    uint64_t tag;          /* that of the domus_nats_subscribe; 0 in an answer */
+    uint64_t tag;          /* the tag of the domus_nats_subscribe; 0 in an answer */
     uint32_t payload_size;
     uint32_t headers_size; /* with the line "NATS/1.0" and the empty line; 0: there are none */
     uint16_t subject_size;
-    uint16_t reply_at; /* where the reply begins in `bytes`; meaningless without one */
+    uint16_t reply_at; /* the offset of the reply in `bytes`; meaningless without a reply */
     uint16_t reply_size;
     uint16_t status; /* of the line "NATS/1.0 503", 100..999; 0: none. Any publisher may set it */
 } domus_nats_message;
@@ -133,7 +133,7 @@ DOMUS_API domus_slice domus_nats_description(const domus_nats_message *message);
  * owner. A part that is in both places is that of the slice. */
 typedef struct domus_nats_publish {
     domus_slice subject;
-    domus_slice reply;   /* of a request: must be empty */
+    domus_slice reply;   /* the reply subject; must be empty in a request */
     domus_slice headers; /* a whole block (domus_nats_headers_end()); empty: none */
     domus_slice payload; /* long ones are sent without a copy */
     uint8_t used;        /* bytes of `bytes`; this field and those below belong to the library */
@@ -274,7 +274,7 @@ typedef struct domus_nats_options {
      * is left out is 4222, and a leading "nats://" is left away; so is "tls://", with a front only.
      */
     const char *servers;
-    const char *name; /* of this client, which the server shows; NULL: none */
+    const char *name; /* the name of this client, which the server shows; NULL: none */
 
     /* The identity of this client, at most one of: user and password; token; nkey_seed, with or
      * without a jwt. */
@@ -282,7 +282,7 @@ typedef struct domus_nats_options {
     const char *password;
     const char *token;
     const char *nkey_seed; /* "SU...", of a user; the server gets a signature, never the seed */
-    const char *jwt;       /* of the user whose seed that is */
+    const char *jwt;       /* the JWT of the user to whom `nkey_seed` belongs */
 
     /* Byte stages, up to one whose stage is NULL: that of libdomus-tls with its options. The server
      * speaks first, in clear, and then TLS begins; one that does not want TLS is left (-EACCES).
@@ -303,9 +303,9 @@ typedef struct domus_nats_options {
     /* Bytes of messages that wait, because there is no connection or a slow one, 4 KiB..1 GiB; 0:
      * 8 MiB. A message counts with 320 bytes more. */
     uint64_t buffer_max;
-    uint64_t request_timeout_ns; /* of a request without a time-out; 1 ms..1 h; 0: 5 s */
+    uint64_t request_timeout_ns; /* the time of a request without a time-out; 1 ms..1 h; 0: 5 s */
     uint64_t connect_timeout_ns; /* until the server has accepted this client; 0: 5 s */
-    uint64_t drain_timeout_ns;   /* of a drain; then the client stops; 0: 30 s */
+    uint64_t drain_timeout_ns;   /* the time of a drain; then the client stops; 0: 30 s */
     uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
     uint64_t backoff_max_ns;     /* backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if more */
     uint64_t ping_interval_ns;   /* 1 ms..1 h; 0: 20 s */
@@ -313,7 +313,8 @@ typedef struct domus_nats_options {
     /* The seed of the random numbers (inbox, order of servers, jitter), for runs that repeat; 0: a
      * good one, as everywhere but in tests. */
     uint64_t seed;
-    const domus_channel_options *channel; /* of the connections; copied; NULL: nothing */
+    /* options that differ for the connections; copied; NULL: none */
+    const domus_channel_options *channel;
 } domus_nats_options;
 
 /* Make a client, an actor on the thread of the running one and its child. It begins to connect at
@@ -373,19 +374,20 @@ typedef struct domus_nats_status {
     bool draining;
     bool has_headers;     /* the server knows headers; false without a connection */
     bool has_jetstream;   /* the server offers JetStream; false without a connection */
-    uint32_t max_payload; /* what the server takes; 0 without a connection */
+    uint32_t max_payload; /* bytes of the largest payload that the server takes; 0 without a
+                             connection */
     uint32_t servers;     /* servers that are known */
     uint32_t left_out;    /* servers that are left out now, after failures */
     uint32_t subscriptions;
     uint32_t inflight; /* requests and flushes under way */
     uint32_t waiting;  /* messages that wait for a connection, or for a slow one */
     uint64_t waiting_bytes;
-    uint64_t rtt_ns;       /* of the last ping; 0: none was answered yet */
+    uint64_t rtt_ns;       /* round trip of the last ping; 0: none was answered yet */
     uint64_t connects;     /* connections that a server has accepted */
-    uint64_t reconnects;   /* of these, those behind the first one */
+    uint64_t reconnects;   /* connections that a server has accepted after the first one */
     uint64_t failures;     /* attempts that have failed */
     uint64_t out_messages; /* published, with requests */
-    uint64_t out_bytes;    /* of their payloads and headers */
+    uint64_t out_bytes;    /* bytes of payloads and headers of `out_messages` */
     uint64_t in_messages;
     uint64_t in_bytes;
     uint64_t lost;    /* messages for subscribers that were dropped: full mailbox, no memory */
@@ -395,7 +397,7 @@ typedef struct domus_nats_status {
     uint64_t errors;     /* -ERR of servers */
     uint64_t stale;      /* connections that were reset because pings were not answered */
     char server[DOMUS_NATS_SERVER_SIZE]; /* the one of the connection; "" without one */
-    char server_name[64];                /* as it calls itself, cut off where it does not fit */
+    char server_name[64]; /* the server's name for itself, cut off where it does not fit */
     char version[32];
 } domus_nats_status;
 
@@ -461,7 +463,7 @@ typedef struct domus_nats_connect {
     const char *token;
     const char *jwt;
     const char *nkey;      /* the public key */
-    const char *signature; /* of the nonce, in base64url */
+    const char *signature; /* the signature of the nonce, in base64url */
     bool tls;
     bool no_echo;
     bool headers; /* the server knows them: headers and "no responders" are wanted */

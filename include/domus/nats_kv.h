@@ -119,17 +119,18 @@ typedef enum domus_nats_kv_operation {
 
 /* An entry of a bucket: a key at one revision. */
 typedef struct domus_nats_kv_entry {
-    domus_slice bytes;   /* owned; key and value lie in it */
-    uint64_t revision;   /* never 0 */
-    uint64_t written_ns; /* by the server's clock, in ns since 1970; 0: not told */
-    uint64_t pending;    /* of a watch: entries that are still to come of those that are there */
-    uint64_t tag;        /* of a watch */
+    domus_slice bytes; /* owned; key and value lie in it */
+    uint64_t revision; /* never 0 */
+    /* time of the write by the server's clock, in ns since 1970; 0: not told */
+    uint64_t written_ns;
+    uint64_t pending; /* for a watch: existing entries that are still to come */
+    uint64_t tag;     /* the tag of the watch */
     uint32_t key_at;
     uint32_t value_at;
     uint32_t value_size; /* 0 for a delete and a purge */
     uint16_t key_size;
     uint8_t operation; /* domus_nats_kv_operation; PUT in the answer to a get */
-    uint8_t initial;   /* of a watch: 1 for an entry that was there when it began */
+    uint8_t initial;   /* for a watch: 1 if the entry was there when the watch began */
 } domus_nats_kv_entry;
 
 /* Its `release` frees the bytes. */
@@ -156,7 +157,7 @@ static inline domus_slice domus_nats_kv_value(const domus_nats_kv_entry *entry)
 
 /* Get a key, an ask. */
 typedef struct domus_nats_kv_get {
-    uint64_t revision; /* that one; 0: the newest */
+    uint64_t revision; /* the revision to get; 0: the newest */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_get;
 
@@ -217,7 +218,7 @@ DOMUS_API int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, cons
 /* List the keys that have a value, an ask. It fails with -E2BIG beyond DOMUS_NATS_KV_KEYS_MAX keys
  * or DOMUS_NATS_KV_KEYS_BYTES. */
 typedef struct domus_nats_kv_keys {
-    char pattern[DOMUS_NATS_KV_KEY_MAX + 1]; /* as of a watch; "": all */
+    char pattern[DOMUS_NATS_KV_KEY_MAX + 1]; /* the pattern as a watch takes it; "": all keys */
 } domus_nats_kv_keys;
 
 /* The answer: each key once, in the order in which they were written, but for those that were
@@ -276,7 +277,7 @@ typedef struct domus_nats_kv_watch {
                               said above */
     bool changes_only;     /* nothing that is there at the beginning */
     bool history;          /* all that is there, not only the newest of each key */
-    bool ignore_deletes;   /* neither deletes nor purges */
+    bool ignore_deletes;   /* neither deletes nor purges are told */
     bool no_values;        /* entries without their values */
     /* A key, or keys with wildcards: "*" for a token between ".", ">" at the end for the rest. "":
      * all. */
@@ -291,7 +292,7 @@ typedef struct domus_nats_kv_watching {
 /* A notice of a watch: what there was at its beginning has been told. */
 typedef struct domus_nats_kv_initial {
     uint64_t tag;
-    uint64_t revision; /* of the last entry that was told; 0: none was */
+    uint64_t revision; /* the revision of the last entry that was told; 0: none was */
 } domus_nats_kv_initial;
 
 /* A notice of a watch: it has ended, with this error. */

@@ -129,7 +129,8 @@ DOMUS_API int domus_nats_stream_open(domus_stack *stack, const domus_nats_stream
 /* A message for the stream. It is made by domus_nats_stream_publish_make(), so that the fields
  * below `message` expect nothing. */
 typedef struct domus_nats_stream_publish {
-    domus_nats_publish message; /* without a reply; its `headers` are a block, or empty */
+    /* the message, without a reply; its `headers` are a block, or empty */
+    domus_nats_publish message;
     /* sequence of the last message of the stream, and of the last one with this subject; else the
      * publish fails with -EEXIST, and nothing is stored */
     uint64_t expected_last;
@@ -147,7 +148,7 @@ DOMUS_API int domus_nats_stream_publish_make(const char *subject, const void *da
 /* The payload of domus_nats_stream_ack_type: a server has stored the message (how safely, says
  * docs/nats.md). */
 typedef struct domus_nats_stream_ack {
-    uint64_t sequence; /* of the message, or of the first one with its id */
+    uint64_t sequence; /* the sequence of the message, or of the first one with the same id */
     bool duplicate;    /* one with its id was there; nothing was stored */
 } domus_nats_stream_ack;
 
@@ -167,11 +168,12 @@ DOMUS_API int domus_nats_stream_send(domus_stack *stack, domus_address stream, c
 
 /* A message as it is stored. Its parts are got by the functions below. */
 typedef struct domus_nats_stream_message {
-    domus_slice bytes;   /* owned; the parts lie in it */
-    uint64_t sequence;   /* in the stream */
-    uint64_t stored_ns;  /* when it was stored, in ns since 1970; 0: not told */
-    uint64_t deliveries; /* how often it was delivered, with this time; 0 after a get */
-    uint64_t pending;    /* messages that the consumer has still to deliver; 0 after a get */
+    domus_slice bytes;  /* owned; the parts lie in it */
+    uint64_t sequence;  /* in the stream */
+    uint64_t stored_ns; /* time when the message was stored, in ns since 1970; 0: not told */
+    /* how often the message was delivered, this time included; 0 after a get */
+    uint64_t deliveries;
+    uint64_t pending; /* messages that the consumer has still to deliver; 0 after a get */
     uint32_t subject_at;
     uint32_t headers_at;
     uint32_t headers_size; /* 0: there are none */
@@ -228,7 +230,7 @@ DOMUS_API extern const domus_type domus_nats_stream_get_type;
 /* Remove messages, an ask. All fields may be 0. */
 typedef struct domus_nats_stream_purge {
     uint64_t below; /* only those with a lower sequence; 0: all. Not together with `keep` */
-    uint64_t keep;  /* so many of the newest stay */
+    uint64_t keep;  /* the number of the newest messages that stay */
     char subject[DOMUS_NATS_FILTER_MAX + 1]; /* only those, with wildcards; "": all */
 } domus_nats_stream_purge;
 
@@ -270,7 +272,7 @@ DOMUS_API extern const domus_type domus_nats_stream_remove_type;
 /* Where a consumer begins. */
 typedef enum domus_nats_deliver {
     DOMUS_NATS_DELIVER_ALL = 0,
-    DOMUS_NATS_DELIVER_NEW,      /* those that come from now on */
+    DOMUS_NATS_DELIVER_NEW,      /* messages that come from now on */
     DOMUS_NATS_DELIVER_LAST,     /* the last one, and those behind it */
     DOMUS_NATS_DELIVER_SUBJECTS, /* the last one of each subject, and those behind them; needs a
                                     `filter` */
@@ -295,10 +297,10 @@ typedef struct domus_nats_consumer_options {
     uint64_t ack_wait_ns;     /* without an acknowledgement for so long a message is delivered
                                  again; 0: 30 s */
     uint64_t inactive_ns;     /* 0: 5 minutes without `durable`, never with */
-    uint32_t deliveries_max;  /* of one message; 0: no bound */
+    uint32_t deliveries_max;  /* most deliveries of one message; 0: no bound */
     uint32_t ack_pending_max; /* messages that are not acknowledged; 0: 1000. Beyond it the server
                                  delivers none */
-    uint32_t bytes_max;       /* of the messages of one fetch, 1 KiB..64 MiB; 0: 8 MiB */
+    uint32_t bytes_max;       /* most bytes of the messages of one fetch, 1 KiB..64 MiB; 0: 8 MiB */
     /* The seed of the name of its inbox, for runs that repeat; 0: a good one. */
     uint64_t seed;
 } domus_nats_consumer_options;
@@ -335,10 +337,10 @@ DOMUS_API extern const domus_type domus_nats_batch_type;
 
 /* How a message is acknowledged. */
 typedef enum domus_nats_ack_kind {
-    DOMUS_NATS_ACK = 0,     /* it is done */
+    DOMUS_NATS_ACK = 0,     /* the message is done */
     DOMUS_NATS_NAK,         /* deliver it again, at once or after `delay_ns` */
     DOMUS_NATS_TERM,        /* never deliver it again, though it is not done */
-    DOMUS_NATS_IN_PROGRESS, /* it takes longer: ack_wait_ns begins anew */
+    DOMUS_NATS_IN_PROGRESS, /* the work takes longer: ack_wait_ns begins anew */
 } domus_nats_ack_kind;
 
 /* Make an acknowledgement. As a notice of domus_nats_publish_type to the client it may be lost; as
@@ -362,7 +364,7 @@ typedef struct domus_nats_consumer_status {
     uint64_t delivered;   /* sequence in the stream of the last message that was delivered */
     uint64_t ack_floor;   /* all messages up to this sequence were acknowledged */
     uint64_t ack_pending; /* delivered, and not acknowledged */
-    uint64_t redelivered; /* of these, those that were delivered more than once */
+    uint64_t redelivered; /* messages of `ack_pending` that were delivered more than once */
     uint64_t pending;     /* messages that are still to be delivered */
 } domus_nats_consumer_status;
 

@@ -108,7 +108,7 @@ typedef struct domus_outside_message {
      */
     const void *payload;
     domus_address sender; /* nobody: the message came from outside, or is an event or a failure */
-    uint64_t tag;         /* of an answer */
+    uint64_t tag;         /* the tag of an answer */
 } domus_outside_message;
 
 /* The type of an answer that is no reply: the ask has failed. The payload is an int, the negative

@@ -29,7 +29,7 @@ DOMUS_API extern const struct domus_sql_driver domus_pg_driver;
 typedef struct domus_pg_notification {
     domus_slice payload; /* up to 7,999 bytes; the message owns it */
     char channel[DOMUS_PG_CHANNEL_SIZE];
-    int32_t pid;   /* of the backend that has sent it */
+    int32_t pid;   /* the process id of the backend that has sent the notification */
     uint32_t lost; /* notifications since the last one that the subscriber's mailbox has refused */
     /* The connection was lost and is there again: notifications may be missing. There is no
      * payload then. */

@@ -47,8 +47,9 @@
 extern "C" {
 #endif
 
-#define DOMUS_PICKLE_FIELDS_MAX   64u        /* rows of a table */
-#define DOMUS_PICKLE_NUMBER_MAX   127u       /* of a field; so it is one byte */
+#define DOMUS_PICKLE_FIELDS_MAX 64u /* rows of a table */
+#define DOMUS_PICKLE_NUMBER_MAX                                                                    \
+    127u /* the greatest number of a field, so that the number is one byte */
 #define DOMUS_PICKLE_NAME_MAX     63u        /* bytes of the name of a type */
 #define DOMUS_PICKLE_DEPTH_MAX    16u        /* tables in tables; arrays in arrays of a function */
 #define DOMUS_PICKLE_ELEMENTS_MAX (1u << 24) /* bound of a list, at most */
@@ -96,8 +97,8 @@ typedef struct domus_pickle_table domus_pickle_table;
 
 /* A row: the macros below fill it, in the order of these members, as C++ wants. */
 typedef struct domus_pickle_field {
-    const char *name; /* of the member, for errors; it is not written */
-    uint32_t offset;  /* of the member in the struct */
+    const char *name; /* the name of the member, for errors; it is not written */
+    uint32_t offset;  /* offset of the member in the struct */
     uint32_t size;    /* bytes of the member, or of an element of it */
     uint8_t number;   /* 1..DOMUS_PICKLE_NUMBER_MAX; the rows of a table are in its order */
     char member;      /* the compiler's word for the type of the member; 0: not known */
@@ -105,13 +106,13 @@ typedef struct domus_pickle_field {
     uint8_t shape;         /* domus_pickle_shape */
     char elements;         /* the compiler's word for where they are: 'a', 'p'; 0: not known */
     uint8_t count_size;    /* bytes of the member with the count */
-    uint32_t count_offset; /* of that member, an unsigned integer */
+    uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
     uint32_t count_max;    /* elements of the member, at most */
 
     uint8_t kind;       /* domus_pickle_kind */
     bool ranged;        /* `low` and `high` hold; otherwise all numbers that the member can have */
     bool as_words;      /* an enum is written as its word */
-    uint32_t bytes_max; /* of an owned text (without its zero) or a slice */
+    uint32_t bytes_max; /* most bytes of an owned text (without its zero) or of a slice */
 
     /* The least and the greatest number, and the default: of a UINT as they are, of others as
      * int64_t. */
@@ -279,7 +280,7 @@ typedef struct domus_pickler {
     /* what the type is called in the bytes, 1..DOMUS_PICKLE_NAME_MAX bytes, the same in all
      * programs; NULL: type->name */
     const char *name;
-    uint32_t version; /* that is written, from 1 */
+    uint32_t version; /* the version that is written, from 1 */
     uint32_t oldest;  /* the oldest version that is read, 1..version; 0: 1 */
     const domus_pickle_table *table;
 
@@ -373,7 +374,7 @@ DOMUS_API int domus_pickle_into(const domus_picklers *picklers, const domus_pick
 typedef struct domus_pickled {
     const domus_pickler *pickler;
     uint32_t version; /* in which it was written */
-    uint32_t at;      /* where in `bytes` the payload begins */
+    uint32_t at;      /* the offset of the payload in `bytes` */
     domus_slice bytes;
 } domus_pickled;
 

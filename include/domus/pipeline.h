@@ -245,7 +245,7 @@ DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *cha
  * All but the line stage reset the channel when a request fails, because there is nothing that
  * their peer would understand. */
 typedef struct domus_packet {
-    domus_slice bytes; /* without what divides packets */
+    domus_slice bytes; /* the bytes without the boundary between packets */
 } domus_packet;
 
 DOMUS_API extern const domus_type domus_packet_type;

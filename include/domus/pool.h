@@ -79,18 +79,19 @@ typedef struct domus_pool_options {
     uint32_t connections_min;    /* 1..64; 0: 1, or none with `on_demand`, which allows no more */
     uint32_t connections_max;    /* connections_min..64; 0: connections_min, or 1 */
     uint32_t queue_max;          /* messages that wait for a connection; 0: 1,024 */
-    uint64_t wait_ns;            /* how long they wait; 0: 1 s */
-    uint64_t connect_timeout_ns; /* of one connect; 0: as connect.timeout says */
+    uint64_t wait_ns;            /* how long messages wait for a connection; 0: 1 s */
+    uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
     uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
     uint64_t backoff_max_ns; /* backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if that is more */
     /* Types of asks that may be done twice, up to a NULL; it stays valid. NULL: none. */
     const domus_type *const *repeatable;
-    uint32_t tries_max; /* how often such an ask is sent in all, 1..255; 0: 2 */
+    uint32_t tries_max; /* how often a repeatable ask is sent in all, 1..255; 0: 2 */
     /* Make a pool on each thread, and one address for all of them: an ask goes to the pool on its
      * own thread (domus/router.h). */
     bool per_thread;
-    bool on_demand;                       /* see above */
-    const domus_channel_options *channel; /* of the connections; copied; NULL: nothing */
+    bool on_demand; /* see above */
+    /* options that differ for the connections; copied; NULL: none */
+    const domus_channel_options *channel;
     /* Byte stages in front of the pipeline of each connection, as in domus_connect_options. */
     const struct domus_pipeline_stage *front;
 } domus_pool_options;
@@ -108,7 +109,7 @@ DOMUS_API int domus_pool_open(domus_stack *stack, const char *to, const domus_po
 /* The state of a pool, which it answers to an ask of domus_pool_look_type. */
 typedef struct domus_pool_status {
     uint32_t connected;  /* connections that are there */
-    uint32_t connecting; /* those that are being made, or wait for the end of a back-off */
+    uint32_t connecting; /* connections that are being made, or wait for the end of a back-off */
     uint32_t addresses;  /* addresses in all */
     uint32_t left_out;   /* addresses that are left out now */
     uint64_t under_way;  /* asks that the connections have, sent or not */

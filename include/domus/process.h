@@ -45,7 +45,7 @@ typedef enum domus_process_event_type {
 /* The data of the last event. */
 typedef struct domus_process_cancel {
     uint64_t deadline_ns; /* when the process is stopped, in the time of domus_now_ns() */
-    uint64_t left_ns;     /* how long that was when the event was sent */
+    uint64_t left_ns;     /* the time up to the deadline when the event was sent */
 } domus_process_cancel;
 
 DOMUS_API extern const domus_type domus_process_cancel_type;

@@ -211,10 +211,10 @@ typedef struct domus_runner_profile {
 /* Threads and jobs of a system besides its loops. */
 typedef struct domus_usage {
     uint64_t helpers;          /* helper threads for blocking work (domus/blocking.h) */
-    uint64_t helpers_busy;     /* of these, those that run a function */
+    uint64_t helpers_busy;     /* helper threads that run a function now */
     uint64_t jobs_queued;      /* functions that wait for a helper */
     uint64_t detached_threads; /* threads of detached actors (domus/detached.h), and outsiders */
-    uint64_t detached_busy;    /* of these, those that have an actor */
+    uint64_t detached_busy;    /* detached threads that have an actor now */
 } domus_usage;
 
 /* Read these. Thread-safety: as domus_system_profile(). */
@@ -250,7 +250,7 @@ typedef struct domus_behaviour_profile {
     uint64_t wait_ns;
     uint64_t failures; /* negative errnos of handlers and of on_mount */
     uint64_t alive;    /* actors that live now */
-    uint64_t bytes;    /* of their houses and states; what they allocate is not counted */
+    uint64_t bytes; /* bytes of the actors' houses and states; what they allocate is not counted */
 } domus_behaviour_profile;
 
 /* Read what each behaviour did on one thread: up to `max` of them, those with actors or runs, in no
@@ -286,7 +286,7 @@ typedef struct domus_listener_profile {
                             (channel.maxPerAddress, proxies) or because nobody could serve them */
     uint64_t open;       /* channels that there are now */
     uint64_t closed;     /* channels that there were */
-    uint64_t reset;      /* those of them that an error has closed */
+    uint64_t reset;      /* channels of `closed` that an error has closed */
 } domus_listener_profile;
 
 /* Read the counts of one listener. `index` is that of domus_config.listeners; listener_count stands

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define DOMUS_FOR_EVER UINT64_MAX /* as a time-out: no time-out */
+#define DOMUS_FOR_EVER UINT64_MAX /* this value as a time-out means no time-out */
 
 /* The messages that a receive takes. A pattern must not change while a receive waits with it. */
 typedef struct domus_pattern {

@@ -53,8 +53,8 @@ DOMUS_API bool domus_address_is_remote(domus_address address);
 /* Where an actor lives. All fields are numbers, which mean something in that system only. */
 typedef struct domus_remote_name {
     uint64_t node;   /* DOMUS_REMOTE_HERE, or a number that was opened */
-    uint32_t number; /* of the actor's slot, or of the router */
-    uint32_t lease;  /* of the actor in that slot */
+    uint32_t number; /* the number of the actor's slot, or of the router */
+    uint32_t lease;  /* the lease of the actor in that slot */
     uint16_t home;   /* the slot's home, or DOMUS_REMOTE_ROUTER */
     uint16_t reserved[3];
 } domus_remote_name;

@@ -53,7 +53,7 @@ typedef struct domus_resp_options {
     domus_role role;
     uint32_t bulk_max;      /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
     uint32_t message_max;   /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
-    uint32_t arguments_max; /* of one command, 1..INT32_MAX; 0: 1,048,576 */
+    uint32_t arguments_max; /* most arguments of one command, 1..INT32_MAX; 0: 1,048,576 */
     uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
     uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
     /* The peers of a server may begin as strangers: until a domus_resp_change says that the peer is
@@ -91,7 +91,7 @@ typedef struct domus_resp_command {
     struct {
         uint16_t offset;
         uint16_t size;
-    } spans[DOMUS_RESP_SPANS]; /* where the arguments lie, if `table` is NULL */
+    } spans[DOMUS_RESP_SPANS]; /* the places of the arguments, if `table` is NULL */
 } domus_resp_command;
 
 /* The type of commands. Its `release` frees the bytes. */
@@ -211,14 +211,15 @@ typedef enum domus_resp_form {
 
 /* Types whose payload is a domus_resp_reply. Their `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_resp_reply_type;
-DOMUS_API extern const domus_type domus_resp_push_type; /* what came without being asked for */
+DOMUS_API extern const domus_type
+    domus_resp_push_type; /* a message that came without being asked for */
 
 /* Whether commands are answered: the words of CLIENT REPLY. */
 typedef enum domus_resp_answering {
     DOMUS_RESP_AS_BEFORE = 0,
     DOMUS_RESP_ANSWERS, /* this command and those behind it */
-    DOMUS_RESP_SILENT,  /* neither this one nor those behind it; pushes are sent all the same */
-    DOMUS_RESP_SKIPS,   /* neither this one nor the next one */
+    DOMUS_RESP_SILENT,  /* this answer and all later ones are not sent; pushes are */
+    DOMUS_RESP_SKIPS,   /* this answer and the next one are not sent */
 } domus_resp_answering;
 
 /* Whether the peer is known (stranger_arguments_max). */
@@ -314,8 +315,8 @@ typedef enum domus_resp_kind {
 typedef struct domus_resp_value {
     domus_resp_kind kind;
     uint32_t count;   /* values that follow and belong to this one: of a map of 3 keys 6; else 0 */
-    int64_t integer;  /* of an integer, and of a boolean 1 or 0 */
-    double number;    /* of a double, and of an integer */
+    int64_t integer;  /* the value of an integer; 1 or 0 for a boolean */
+    double number;    /* the value of a double or an integer */
     domus_slice text; /* of all kinds that have a text, numbers too; it owns nothing, and is valid
                          as long as the reply */
 } domus_resp_value;

@@ -52,7 +52,7 @@ typedef struct domus_routing {
     uint64_t (*key)(const domus_type *type, const void *payload);
 } domus_routing;
 
-#define DOMUS_PER_THREAD UINT32_MAX /* as a count: one routee on each thread */
+#define DOMUS_PER_THREAD UINT32_MAX /* this value as a count means one routee on each thread */
 
 /* Make `count` actors (1..routers.routeesMax) and one address for all of them. Each state begins as
  * a copy of `state`. The actors live on the threads in turn; if `options` has DOMUS_ON_THREAD, all

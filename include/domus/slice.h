@@ -36,7 +36,7 @@ typedef struct domus_page {
 /* A slice. `{0}` is the empty one, which owns nothing. */
 typedef struct domus_slice {
     const domus_page *page; /* NULL: no bytes */
-    uint32_t offset;        /* of its first byte in the page */
+    uint32_t offset;        /* offset of the first byte in the page */
     uint32_t size;          /* bytes, 0..DOMUS_SLICE_MAX */
 } domus_slice;
 

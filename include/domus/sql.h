@@ -91,7 +91,7 @@ typedef struct domus_sql_value {
         bool boolean;
         int64_t integer;
         double real;
-        const void *bytes; /* of DOMUS_SQL_TEXT and DOMUS_SQL_BYTES */
+        const void *bytes; /* the bytes of DOMUS_SQL_TEXT and DOMUS_SQL_BYTES */
     } as;
     uint32_t size; /* bytes of text and bytes */
     uint8_t kind;  /* domus_sql_kind */
@@ -204,9 +204,9 @@ typedef struct domus_sql_options {
     uint32_t result_max;          /* bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
     uint32_t piece_size;          /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
                                      that is larger is a piece of its own, up to result_max */
-    uint64_t wait_ns;             /* how long a query waits for one, 1 ms..1 h; 0: 5 s */
-    uint64_t timeout_ns;          /* of a query that has begun, 1 ms..24 h; 0: 30 s */
-    uint64_t connect_timeout_ns;  /* of one connect, 1 ms..1 h; 0: 10 s */
+    uint64_t wait_ns;             /* how long a query waits for a connection, 1 ms..1 h; 0: 5 s */
+    uint64_t timeout_ns;          /* the time of a query that has begun, 1 ms..24 h; 0: 30 s */
+    uint64_t connect_timeout_ns;  /* the time of one connect, 1 ms..1 h; 0: 10 s */
     uint64_t idle_ns;             /* without use, those beyond connections_min are closed, 1
                                      ms..24 h; 0: 60 s */
     uint64_t transaction_idle_ns; /* 1 ms..24 h; 0: 10 s */
@@ -474,16 +474,16 @@ DOMUS_API int domus_outside_sql_migrate(struct domus_system *system, domus_sql s
 /* --- the state of a database ------------------------------------------------------------------ */
 
 typedef struct domus_sql_status {
-    uint32_t connections; /* that are there */
-    uint32_t connecting;  /* that are being made, or wait for the end of a back-off */
-    uint32_t busy;        /* with a query, a transaction or rows */
+    uint32_t connections; /* connections that are there */
+    uint32_t connecting;  /* connections being made, or waiting for the end of a back-off */
+    uint32_t busy;        /* connections with a query, a transaction or rows */
     uint32_t waiting;     /* queries that wait for one */
-    uint64_t connects;    /* that were made so far */
+    uint64_t connects;    /* connections that were made so far */
     uint64_t failures;    /* connects that have failed, and connections that broke */
-    uint64_t queries;     /* that were answered, with a result or an error */
-    uint64_t errors;      /* of these with an error of the database */
-    uint64_t timeouts;    /* of these with -ETIMEDOUT */
-    uint64_t refused;     /* of these with -ENOBUFS or -EBUSY */
+    uint64_t queries;     /* queries that were answered, with a result or an error */
+    uint64_t errors;      /* queries that failed with an error of the database */
+    uint64_t timeouts;    /* queries that failed with -ETIMEDOUT */
+    uint64_t refused;     /* queries that failed with -ENOBUFS or -EBUSY */
     uint64_t prepares;    /* statements that were prepared */
     uint64_t repeated;    /* queries that were sent again */
 } domus_sql_status;

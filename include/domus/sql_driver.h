@@ -24,8 +24,8 @@ typedef struct domus_sql_settings {
 } domus_sql_settings;
 
 struct domus_sql_driver {
-    const char *name;           /* as domus_sql_migration has it: "sqlite" or "postgresql" */
-    const char *const *schemes; /* of urls, in small letters, up to a NULL */
+    const char *name;           /* the name in domus_sql_migration: "sqlite" or "postgresql" */
+    const char *const *schemes; /* schemes of urls, in small letters, up to a NULL */
     /* Look whether `url` and the options, which are in their ranges, can be right. Returns 0; or
      * -EINVAL, and `error` gets one line, without a password. */
     int (*check)(const domus_sql_settings *settings, char *error, size_t error_size);

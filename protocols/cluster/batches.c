@@ -159,7 +159,7 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
     if (link == NULL)
         return -ENOMEM;
     int error = domi_link_add(link, envelope);
-    if (error == -ENOBUFS) { /* it fits into the next one */
+    if (error == -ENOBUFS) { /* the message fits into the next batch */
         flush_link(gateway, peer, index, false);
         error = domi_link_add(link, envelope);
     }

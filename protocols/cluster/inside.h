@@ -19,7 +19,7 @@
 
 #include <stdatomic.h>
 
-#define DOMI_GATEWAYS_MAX 1024u /* of one node: threads of its system */
+#define DOMI_GATEWAYS_MAX 1024u /* gateways of one node, one on each thread of its system */
 
 /* --- what gateways share ---------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ struct domus_cluster {
     uint32_t gateways;
     _Atomic int failed;     /* the errno with which a gateway could not begin; 0: none */
     _Atomic uint32_t ended; /* gateways that could not begin, and have let go of the cluster */
-    uint32_t missed;        /* those of them of which the opener has heard */
+    uint32_t missed;        /* gateways of `ended` of which the opener has heard */
     /* The addresses below are there: the opener sets it last, and gateways look at it. */
     _Atomic bool is_open;
     domus_address *addresses; /* of the gateways */
@@ -78,7 +78,7 @@ struct domus_cluster {
     bool is_connected;                                /* gateway 0 has a server */
     domus_address client;     /* of gateway 0; nobody: it has none, or none yet */
     uint64_t connected_ns;    /* when that began, or ended */
-    bool is_rival, has_rival; /* another node has this one's name, and is newer, or older */
+    bool is_rival, has_rival; /* another node has the same name: a newer one, or an older one */
     domi_said said;           /* of gateway 0 alone */
 
     bool is_shown; /* its tables are with the system, which is not freed */
@@ -124,14 +124,14 @@ typedef struct domi_ask {
     uint32_t generation;
     uint32_t next_free;
     bool spawns;    /* its answer is the address of a new actor */
-    bool for_grain; /* it may come back (routes.c) */
+    bool for_grain; /* the ask may be returned by the peer (routes.c) */
 } domi_ask;
 
 /* An ask of another node that an actor here answers. */
 typedef struct domi_served {
     domi_peer *peer;  /* NULL: nobody waits for the answer any more */
-    uint64_t id;      /* that the other node has given it */
-    uint16_t gateway; /* of that node */
+    uint64_t id;      /* the id that the other node has given to the ask */
+    uint16_t gateway; /* the gateway of the other node */
     bool is_used;
     uint32_t generation;
     uint32_t next; /* free, or in the bucket of its id */
@@ -146,7 +146,7 @@ typedef struct domi_served {
 typedef struct domi_watched {
     domus_remote_name name; /* of the remote actor; or of the local one, with the node HERE */
     domus_address address;  /* the local one */
-    domi_peer *peer;        /* that it lives on, or that watches it */
+    domi_peer *peer;        /* the peer on which the actor lives, or which watches the actor */
     uint16_t gateway;       /* of the node that watches */
     bool room;
     domus_watch watch; /* on the local actor: one, however many nodes watch it */
@@ -167,7 +167,7 @@ struct domi_cluster_gateway {
     bool has_torn;            /* a link has lost something for want of memory */
     bool ticks;               /* the timer of domi_tick_type runs */
     bool has_unconfirmed;     /* a look over the links has found something */
-    bool is_leaving;          /* this node gives its parts, and then leaves */
+    bool is_leaving;          /* this node gives its parts to others, and then leaves */
     bool has_left;            /* the others were told that it has ended */
     uint64_t beat_ns;         /* when the last heartbeat was sent; of gateway 0 */
     uint32_t beats;           /* heartbeats since the begin */
@@ -343,7 +343,7 @@ void domi_peers_follow(domi_cluster_gateway *gateway);
  */
 void domi_link_lose(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index, bool is_told);
 
-/* The same for all gateways of a peer. */
+/* Lose the links to all gateways of a peer. */
 void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer);
 
 /* --- beats.c ---------------------------------------------------------------------------------- */

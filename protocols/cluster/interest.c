@@ -144,7 +144,7 @@ void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t
 {
     if (gateway->index != 0 || held > domi_wide_changes(&gateway->cluster->wide))
         return;            /* there is no such change */
-    if (held > peer->told) /* it was told before it was down */
+    if (held > peer->told) /* the peer was told before it went down */
         peer->told = held;
     peer->held = held;
     tell_interest_to_peer(gateway, peer);

@@ -264,7 +264,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         return news;
     }
     if (foot->session < link->their_session)
-        return news; /* it was under way when that session ended */
+        return news; /* the batch was under way when its session ended */
     link->is_broken = false;
     /* The batch has envelopes, too, if a late one of an old session was answered by it. When it is
      * sent again it says the same again. */
@@ -286,7 +286,8 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         link->owed++;
         news.takes = true;
     } else if (foot->number != 0 && foot->number <= link->their_last) {
-        link->owes = true; /* it was sent again: its confirmation is lost, or was late */
+        link->owes =
+            true; /* the peer has sent the batch again: the confirmation was lost or late */
     } else if (foot->last > link->their_last) {
         link->misses = true;
     }

@@ -40,7 +40,7 @@ typedef struct domi_link {
     uint64_t session;
     uint64_t last;         /* number of the last batch that was sent */
     uint64_t confirmed;    /* all up to this one are confirmed */
-    domi_link_batch *kept; /* those behind it: number n lies at n & (kept_room - 1) */
+    domi_link_batch *kept; /* batches after `confirmed`: number n lies at n & (kept_room - 1) */
     uint32_t kept_room;    /* 0, or a power of two */
     domus_appender next;   /* the batch that is being built */
     uint32_t next_messages;
@@ -99,9 +99,10 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
 
 /* The meaning of a batch that has come. */
 typedef struct domi_link_news {
-    bool takes;    /* its envelopes are to be taken */
-    bool renewed;  /* the other side has begun a new session: what it did in the old one is over */
-    bool is_over;  /* it regards this side's session as over: domi_link_break() has to follow */
+    bool takes;   /* its envelopes are to be taken */
+    bool renewed; /* the other side has begun a new session: what it did in the old one is over */
+    bool
+        is_over; /* the peer regards this side's session as over: domi_link_break() has to follow */
     bool confirms; /* something was confirmed */
 } domi_link_news;
 

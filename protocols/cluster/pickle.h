@@ -49,7 +49,7 @@ static inline bool domi_nest_is_whole(const domi_nest *nest)
 }
 
 struct domus_pickle_writer {
-    char *at; /* where the next byte goes; [at, end) is free */
+    char *at; /* the place of the next byte; [at, end) is free */
     char *end;
     char *begin;              /* of the bytes that `appender` does not know of yet */
     domus_appender *appender; /* NULL: the bytes go into a buffer that does not grow */
@@ -180,7 +180,7 @@ static inline void domi_store(void *to, uint32_t size, uint64_t value)
     }
 }
 
-/* The same with a sign. */
+/* Load a signed number of `size` bytes. */
 static inline int64_t domi_load_signed(const void *from, uint32_t size)
 {
     uint64_t value = domi_load(from, size);

@@ -14,7 +14,7 @@
 
 typedef struct domi_pickle_fault {
     int error;     /* a negative errno; 0: nothing is wrong, and the other members mean nothing */
-    uint32_t from; /* where in `path` the path begins */
+    uint32_t from; /* the offset in `path` at which the path begins */
     bool is_cut;   /* the outer part of the path did not fit */
     char path[DOMI_PICKLE_FAULT_PATH]; /* without a zero at its end */
     char what[DOMI_PICKLE_FAULT_WHAT];

@@ -25,7 +25,9 @@ static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t numb
         error = domus_remote_join(stack, group, outlet);
     if (error == 0)
         domi_wide_note_outlet(&cluster->wide, number);
-    return error == -EALREADY ? 0 : error; /* another one gives it, and notes that if it could */
+    return error == -EALREADY
+               ? 0
+               : error; /* another gateway joins the outlet, and notes that if it could */
 }
 
 int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
@@ -109,7 +111,7 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
     for (uint32_t i = 0; i < count; i++) {
         domi_peer *peer = domi_peer_of(gateway, nodes[i]);
         if (peer == NULL)
-            count_refused(gateway); /* it has just ended */
+            count_refused(gateway); /* the node has just ended */
         else if (!may_be_sent(gateway, peer) ||
                  domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope) != 0)
             DOMI_COUNT(gateway, peer->record, refused, 1);

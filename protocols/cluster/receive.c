@@ -183,7 +183,7 @@ static void take_reply(const arrival *came)
     const domus_type *type;
 
     if (ask == NULL || ask->spawns)
-        return; /* it is over, or was never made */
+        return; /* the ask is over, or was never made */
     domus_kept kept = ask->kept;
     domi_ask_forget(gateway, ask);
     int error = read_message(came, &type);

@@ -332,7 +332,7 @@ DOMUS_SEQUENCE(sweep_lost, struct sweeping)
             DOMUS_AWAIT(domus_nats_kv_delete(stack, registrar->entries, key, frame->name->revision,
                                              0, then));
             if (answer->error != 0 && answer->error != -EEXIST && answer->error != -ENOENT)
-                break; /* it is tried again with the next renewal */
+                break; /* the next renewal tries again */
         }
         end_lost(registrar, frame->name);
     }

@@ -29,7 +29,7 @@ struct domi_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     domus_watch watch;
-    uint64_t revision; /* of its entry; 0: it is being registered */
+    uint64_t revision; /* the revision of the name's entry; 0: the name is being registered */
     uint32_t place;    /* in the list of the cluster (listed.c) */
     domi_name *next;
 };
@@ -37,14 +37,14 @@ struct domi_name {
 typedef struct domi_registrar {
     domus_cluster *cluster;
     domus_address leases, entries; /* the buckets; nobody: this machine alone, or not open yet */
-    uint64_t lease_revision;       /* of this node's entry; 0: none */
+    uint64_t lease_revision;       /* the revision of this node's entry; 0: no entry */
     uint64_t valid_until_ns;       /* the lease is trusted until then; 0: it is not */
     int lease_error;               /* why there is none */
     bool had_lease;                /* so the servers have JetStream, though perhaps no leader now */
     uint32_t count;
     domi_name *names[DOMI_NAMES_BUCKETS];
     domi_name *lost;  /* names whose entries are to be deleted when there is a lease again */
-    bool is_sweeping; /* that is under way */
+    bool is_sweeping; /* a sweep is under way */
 } domi_registrar;
 
 /* --- names.c ---------------------------------------------------------------------------------- */

@@ -296,7 +296,7 @@ static void update_route(domi_cluster_gateway *gateway, uint32_t index)
     domi_lock_give(&cluster->lock);
     if (state == DOMI_ROUTE_THERE && node == route->node &&
         domus_now_ns(gateway->stack) < route->retry_ns)
-        return; /* it does not take them now, and is not asked at once again */
+        return; /* the node takes none now, and is not asked again at once */
     if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node)) {
         if (state == DOMI_ROUTE_THERE && has_held_messages(route))
             send_held_messages(gateway, route);

@@ -11,7 +11,7 @@ typedef struct domi_said {
     uint64_t began_ns;    /* of the first look */
     uint64_t lost_ns;     /* when the servers were lost that the log has told of */
     uint64_t refilled_ns; /* `lines` grew then */
-    uint32_t lines;       /* that may be written now */
+    uint32_t lines;       /* lines of the log that may be written now */
     bool has_server;      /* the last line about servers says so */
     bool had_server;      /* there was one, at some time */
     bool misses_server;   /* the log has said that none was found since the start */

@@ -50,7 +50,7 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     int error = domus_remote_target(stack, &message);
     if (error != 0)
         return error == -ESTALE ? refuse_message(gateway, NULL, error) : 0;
-    if (message.to.node == gateway->cluster->id) { /* it is the outlet of a group */
+    if (message.to.node == gateway->cluster->id) { /* the address is the outlet of a group */
         domi_publish_to_nodes(gateway, &message, payload);
         return 0;
     }

@@ -82,7 +82,7 @@ void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_
     bool takes = at->state == DOMI_WARD_TAKES;
 
     if (at->serial != change->serial)
-        return; /* it was given up */
+        return; /* the change was given up */
     at->serial++;
     self->writes--;
     if (at->state != DOMI_WARD_TAKES && at->state != DOMI_WARD_GIVES)

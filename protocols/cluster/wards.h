@@ -43,7 +43,7 @@ typedef enum domi_ward_state {
 typedef struct domi_ward {
     domi_ward_state state;
     uint64_t revision; /* of the entry; 0: there is none */
-    uint64_t holder;   /* that the entry names; 0: none */
+    uint64_t holder;   /* the node that the entry names; 0: none */
     uint64_t wanted;   /* id of the node that is to have it; 0: none is there */
     uint64_t since_ns; /* when the state began */
     uint32_t serial;   /* of the last change that was begun */
@@ -53,7 +53,7 @@ typedef struct domi_ward {
 /* A node that may have parts. */
 typedef struct domi_candidate {
     uint64_t id;
-    uint64_t hash; /* of its name */
+    uint64_t hash; /* the hash of the node's name */
 } domi_candidate;
 
 typedef struct domi_warden {
@@ -116,7 +116,7 @@ typedef struct domi_ward_change {
     uint32_t index;
     uint32_t serial;   /* of the part: another one is of an earlier change, which was given up */
     uint64_t revision; /* of the entry that is to be changed; 0: there is none */
-    uint64_t holder;   /* that it is to name; 0: nobody */
+    uint64_t holder;   /* the node that the entry is to name; 0: none */
 } domi_ward_change;
 
 /* The notice by which the warden tells itself to make the change that it carries. */

@@ -40,7 +40,7 @@ typedef struct domi_wide {
     domi_lock lock; /* guards all of it */
     domi_wide_group *buckets[DOMI_WIDE_BUCKETS];
     uint32_t count;           /* groups in the table */
-    domi_wide_group **opened; /* those that were opened here, by number */
+    domi_wide_group **opened; /* groups that were opened on this node, by number */
     uint32_t opened_count, opened_room;
     uint64_t changes; /* the number of the last change */
     domi_wide_group *oldest, *newest;

@@ -18,7 +18,7 @@ typedef struct domi_heartbeat {
     uint16_t gateways;
     uint8_t state; /* enum domi_heartbeat_state */
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
-    bool hosts_grains;    /* it may have parts of grains */
+    bool hosts_grains;    /* the node may have parts of grains */
     uint32_t heard_count; /* nodes that it hears; its heartbeat is larger by 8 bytes for each */
     const unsigned char *heard; /* their ids, where they were read from */
 } domi_heartbeat;
@@ -51,7 +51,7 @@ typedef struct domi_batch_foot {
     uint64_t from, to; /* ids of nodes */
     uint16_t gateway;  /* of the sender */
     uint16_t flags;
-    uint64_t session;           /* of this direction */
+    uint64_t session;           /* the session of this direction */
     uint64_t number;            /* of the batch in its session, from 1; 0: it has no envelopes */
     uint64_t last;              /* number of the last batch that was sent in the session */
     uint64_t confirmed_session; /* of the other direction */
@@ -82,7 +82,7 @@ enum domi_kind_of_envelope {
     /* The rest of these begins with the grain (grains.c). */
     DOMI_TO_GRAIN_NOTICE, /* the message */
     DOMI_TO_GRAIN_ASK,    /* `id`, `time_ns`, the message */
-    DOMI_TO_RETURN,       /* one of these, whose kind is `error`, was not taken */
+    DOMI_TO_RETURN,       /* a message of the kind `error` was not taken, and comes back */
     DOMI_TO_FENCE,  /* all that was sent for the part `id` came before this: what is not taken is to
                        be returned before the answer */
     DOMI_TO_FENCED, /* the answer: `id` */
@@ -99,7 +99,7 @@ typedef struct domi_wire_envelope {
     domus_remote_name to;   /* without a node: it lives where the batch goes */
     uint64_t id;
     uint64_t time_ns;
-    const unsigned char *rest; /* where it was read from */
+    const unsigned char *rest; /* the bytes behind the envelope, where they were read */
     uint32_t rest_size;
 } domi_wire_envelope;
 

@@ -45,7 +45,7 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
     int error = domus_append(&frame, prefix, sizeof prefix);
     if (error == 0)
         error = domi_grpc_pack(message, &frame);
-    if (error != 0) { /* it does not become smaller */
+    if (error != 0) { /* compression does not make the message smaller */
         domus_append_drop(&frame);
         return domus_grpc_frame(message, ret_frame);
     }

@@ -31,7 +31,7 @@ typedef struct domi_grpc_inside {
      * messages, but after a time-out. */
     _Atomic bool begins;
     domi_grpc_reader reader;
-    domus_slice message; /* that was read last; owned */
+    domus_slice message; /* the message that was read last; owned */
     int error;           /* of the last read: 0, -ENODATA, or why there is none */
     bool waits;          /* for a piece of the body, or for its next turn: */
     bool pauses;

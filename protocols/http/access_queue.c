@@ -122,7 +122,8 @@ void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, siz
 
     for (size_t i = 0; i < size; i++)
         count += lines[i] == '\n';
-    (void)__atomic_add_fetch(&queue->dropped, count, __ATOMIC_RELAXED); /* it is only a count */
+    (void)__atomic_add_fetch(&queue->dropped, count,
+                             __ATOMIC_RELAXED); /* a count orders nothing else */
 }
 
 size_t domus_http_access_take(domus_http_access *access, char *to, size_t room)

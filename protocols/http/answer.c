@@ -11,7 +11,7 @@ typedef enum ending {
     NOTHING, /* there is none, and cannot be */
     LENGTH,
     CHUNKS,
-    PLAIN, /* it ends with the connection */
+    PLAIN, /* the body ends with the connection */
 } ending;
 
 int domi_http_send_100(domus_wire *wire, domi_http_state *state)
@@ -225,7 +225,7 @@ static int encode_plain(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (error != 0)
         return error;
     if (domi_http_has_left_body(state, id))
-        state->waits_for_100 = false; /* it would stand in the midst of the answer */
+        state->waits_for_100 = false; /* a 100 Continue would stand in the midst of the answer */
     if (answer->close)
         domus_wire_last(wire);
     return 0;

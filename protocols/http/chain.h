@@ -21,7 +21,7 @@ typedef struct domi_http_whole {
 typedef struct domi_http_exchange {
     domus_http_exchange face;
     struct domi_http_exchange *next;
-    uint64_t number; /* that of its request (domi_http_exchange_number()) */
+    uint64_t number; /* the number of the exchange's request (domi_http_exchange_number()) */
     const domus_http_chain *chain;
     const domus_http_row *row; /* NULL: not found yet, or not asked for */
     uint32_t entered;          /* parts that were entered, of the chain and then of the row */

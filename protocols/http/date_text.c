@@ -22,7 +22,7 @@ static int64_t count_days_since_1970(int64_t year, unsigned month, unsigned day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* The same the other way. */
+/* Get the date of a day that is counted from 1970-01-01. */
 static void day_of(int64_t days, int64_t *ret_year, unsigned *ret_month, unsigned *ret_day)
 {
     days += 719468;

@@ -45,7 +45,7 @@ static int read_body_part(domi_http_state *state, const char *bytes, size_t size
     };
     int used = domi_http_body_step(&state->body, &limits, bytes, size, ret_part);
 
-    state->waits_for_100 = state->owes_100 = false; /* it sends its body already */
+    state->waits_for_100 = state->owes_100 = false; /* the client sends its body already */
     if (used < 0)
         state->head.wrong = state->body.wrong;
     return used;

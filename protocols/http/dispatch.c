@@ -163,7 +163,7 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     if (error == -ENOENT)
         return true;
     if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
-        return true; /* it has entered before */
+        return true; /* the request has entered the chain before */
     if (error == 0)
         error = begin_exchange(stack, chained, request);
     if (error == 0)

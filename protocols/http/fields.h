@@ -29,8 +29,8 @@ typedef struct domi_http_elements {
     domus_slice fields;
     const char *name;
     domus_slice list; /* the value of the field that was found last */
-    uint32_t at;      /* where the fields behind it begin */
-    size_t in;        /* where its next element begins */
+    uint32_t at;      /* the offset of the fields that follow */
+    size_t in;        /* the offset at which the next element of the list begins */
 } domi_http_elements;
 
 /* Take the next element, which may be empty. Returns false when there is none. */

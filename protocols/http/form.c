@@ -110,7 +110,7 @@ int64_t domus_http_form_text(const domus_http_form *form, const char *name, char
         return error;
     int64_t size = decoded_size(value);
     if (size < 0)
-        return -EILSEQ; /* this form was never looked through */
+        return -EILSEQ; /* only a form that was never checked has wrong escapes */
     if ((uint64_t)size >= room)
         return -EMSGSIZE;
     (void)domus_http_decode(to, domus_slice_data(value), value.size, true);

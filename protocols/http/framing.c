@@ -176,7 +176,7 @@ static int settle_request(domi_http_head *head, const char *bytes)
         return domi_http_refuse(head, 400);
     if (has_host && !domi_http_is_host(bytes + head->host_at, head->host_size))
         return domi_http_refuse(head, 400);
-    if (head->minor == 0) /* it knows neither */
+    if (head->minor == 0) /* HTTP/1.0 knows neither Expect nor Upgrade */
         head->flags &= ~(uint32_t)(DOMI_HTTP_CONTINUE | DOMI_HTTP_EXPECTS | DOMI_HTTP_TO_UPGRADE);
     if (head->method == DOMUS_HTTP_TRACE && (head->flags & DOMI_HTTP_CHUNKED || head->length != 0))
         return domi_http_refuse(head, 400);

@@ -45,10 +45,10 @@ typedef struct domi_http_head {
     bool begun;           /* the start line was read */
     uint16_t code;        /* of a response */
     uint16_t wrong;       /* the status that a peer gets for the bytes that were refused */
-    uint32_t at;          /* where the line begins that is not whole */
+    uint32_t at;          /* the offset of the line that has not come whole */
     uint32_t looked;      /* bytes that were looked at */
     uint32_t fields;      /* fields that were read */
-    uint32_t fields_at;   /* where the first field begins */
+    uint32_t fields_at;   /* the offset of the first field */
     uint32_t target_at;   /* of a request */
     uint32_t target_size; /* bytes */
     uint32_t host_at;

@@ -26,9 +26,9 @@ typedef enum domi_http_phase {
 
 /* The way of the body of the request that was sent last (wait.c). */
 typedef enum domi_http_wait {
-    DOMI_HTTP_GOES,     /* it leaves as it comes */
-    DOMI_HTTP_WAITS,    /* it waits for 100 Continue */
-    DOMI_HTTP_UNWANTED, /* it was answered before: it never leaves, and nothing else does */
+    DOMI_HTTP_GOES,     /* the body is sent as it comes */
+    DOMI_HTTP_WAITS,    /* the body waits for 100 Continue */
+    DOMI_HTTP_UNWANTED, /* the answer came before the body: nothing more is sent */
 } domi_http_wait;
 
 /* The way to another protocol (tunnel.h), of the request that was decoded or sent last. */
@@ -54,7 +54,7 @@ typedef struct domi_http_state {
     uint8_t phase;              /* domi_http_phase */
     uint8_t empty_lines;        /* before this head; they count into its bytes */
     bool waits_for_100;         /* the peer waits for it before it sends the body that is open */
-    bool owes_100;              /* it is sent behind the answers that are missing */
+    bool owes_100;              /* 100 Continue is sent behind the answers that are missing */
     uint8_t wait;               /* domi_http_wait, of a client */
     uint8_t tunnel;             /* domi_http_tunnel */
     bool waits_in_chunks;       /* the body that waits is in chunks */

@@ -20,7 +20,7 @@ typedef struct domi_http_origin {
 typedef struct domi_http_origins {
     domus_http_client_options options; /* with every value resolved; `channel` is not used */
     domus_channel_options channel;
-    uint64_t requests; /* so far */
+    uint64_t requests; /* requests that were asked so far */
     uint32_t leaving;  /* pools that were told to end, and have not */
     domi_http_origin list[DOMUS_HTTP_ORIGINS_MAX];
 } domi_http_origins;

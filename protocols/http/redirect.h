@@ -9,7 +9,7 @@ typedef struct domi_http_hop {
     domus_slice target; /* a whole address */
     domus_slice fields;
     uint8_t method;
-    bool has_body; /* it has the body of the first request */
+    bool has_body; /* the next request has the body of the first one */
 } domi_http_hop;
 
 void domi_http_free_hop(domi_http_hop *hop);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#define TRACE_AT 3u /* where the parts of a traceparent begin */
+#define TRACE_AT 3u /* the offset at which the parts of a traceparent begin */
 #define SPAN_AT  36u
 #define FLAGS_AT 53u
 

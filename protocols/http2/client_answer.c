@@ -114,7 +114,7 @@ static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         domi_h2_cut(lane, NGHTTP2_PROTOCOL_ERROR);
         return 0;
     }
-    if (block->status != 0) { /* it is longer than this side has said that it takes */
+    if (block->status != 0) { /* the head is longer than the limit that this side has announced */
         domi_h2_cut(lane, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }

@@ -4,7 +4,7 @@
 
 #define SPAN_NS UINT64_C(1000000000)
 
-#define CONTINUATIONS 8u /* of one block of fields */
+#define CONTINUATIONS 8u /* CONTINUATION frames of one block of fields */
 
 /* For a frame of a body that was sent, so many WINDOW_UPDATEs may come, and one more for so many
  * bytes: some clients send two for each piece that they read. */

@@ -60,7 +60,7 @@ typedef struct domi_h2_lane {
     uint8_t skipped;    /* bytes behind the piece that is sent now, which end the body */
     uint64_t left;      /* bytes of the body, or of its chunk, that are to come */
     uint64_t data;      /* bytes of the request's body that were passed on */
-    uint64_t credited;  /* those that the peer got credit for */
+    uint64_t credited;  /* bytes of `data` for which the peer got credit */
     domi_h2_text lines; /* the head of the answer, or its trailers, that are not whole */
     domi_h2_text early; /* bytes for a tunnel that is not open yet */
 } domi_h2_lane;
@@ -75,12 +75,12 @@ typedef struct domi_h2_guard {
 /* The block of fields that is being read. */
 typedef struct domi_h2_block {
     bool open;         /* its end has not come */
-    bool is_trailers;  /* it is that of trailers */
+    bool is_trailers;  /* the block has trailers */
     bool is_tunnel;    /* the method is CONNECT, and the protocol that of WebSocket */
     bool has_length;   /* Content-Length was there */
     uint16_t status;   /* the status with which the request is refused; 0: it is not */
     uint16_t code;     /* of a client: the status of the answer; 0: it has not come */
-    bool is_malformed; /* it is no request: PROTOCOL_ERROR */
+    bool is_malformed; /* the block is no valid request: PROTOCOL_ERROR */
     uint32_t fields;
     uint32_t bytes;        /* as SETTINGS_MAX_HEADER_LIST_SIZE counts them */
     nghttp2_rcbuf *method; /* these four may be NULL */
@@ -120,7 +120,7 @@ typedef struct domi_h2 {
     domi_h2_lane *read;  /* of a client: those whose answers have come, and were not used yet */
     uint32_t streams;    /* that have a lane, with those of `read` */
     uint64_t memory;     /* bytes that nghttp2 has taken */
-    uint64_t counted;    /* those that count as memory of the library */
+    uint64_t counted;    /* bytes of `memory` that count as memory of the library */
     uint8_t drain;       /* 1: the peer was told that the connection will end; 2: and where */
     uint64_t reset_ns;   /* when this side has last reset a stream; 0: never */
     bool is_over;        /* GOAWAY for an error was queued: nothing of the peer is looked at */

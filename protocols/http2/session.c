@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
-#define SETTINGS_ENTRIES 32u  /* of one SETTINGS frame */
+#define SETTINGS_ENTRIES 32u  /* entries of one SETTINGS frame */
 
 /* An nghttp2 that bounds these by itself says this (NGHTTP2_ERR_TOO_MANY_CONTINUATIONS). */
 #define TOO_MANY_CONTINUATIONS (-905)

@@ -28,7 +28,7 @@ typedef struct domi_json_frame {
 struct domi_json_reader {
     const domus_json_table *table; /* of the whole; NULL: it is only looked at */
     void *value;
-    const char *text; /* as it was given */
+    const char *text; /* the text as it was given */
     size_t size;
     char *copy;          /* of `text`, which the parse changes */
     bool has_odd_escape; /* an escape in it may be a lone low surrogate, or is a zero */
@@ -52,7 +52,7 @@ struct domi_json_reader {
  * released. `copy` has room for `size` bytes and the padding. */
 int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy);
 
-/* The same with a copy of its own. */
+/* Read as domi_json_read_text() does, with a copy that this function makes. */
 int domi_json_read_bytes(domi_json_reader *reader, const char *text, size_t size);
 
 /* Refuse what is read: say what is wrong at an offset. Returns false. */

@@ -92,7 +92,7 @@ typedef struct domi_js {
     domus_address client;
     domus_slice create; /* JSON of the configuration; empty: the stream has to be there */
     bool is_open;       /* the server has said that the stream is there */
-    bool was_open;      /* it has said so once */
+    bool was_open;      /* the server has said once that the stream is there */
     bool is_direct;     /* gets go to any server that has the stream */
     bool reads_any;     /* gets may do so, if the stream allows it */
     char stream[DOMUS_NATS_STREAM_NAME_MAX + 1];

@@ -21,7 +21,7 @@ typedef struct domi_js_consumer {
     bool is_open;   /* the server has said that the consumer is there */
     bool is_busy;   /* a fetch opens it; further asks are put aside */
     bool is_ended;  /* the server has ended the fetch */
-    bool is_shared; /* it has a name that others may know, too */
+    bool is_shared; /* the consumer has a name that others may know, too */
     int error;      /* of the fetch that has ended */
     char inbox[DOMI_JS_INBOX_SIZE];
     char stream[DOMUS_NATS_STREAM_NAME_MAX + 1];

@@ -179,7 +179,8 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
         leave_server_out(client, server, now_ns, error == -EACCES);
     else
         server->failures = 0;
-    if (client->is_lame && client->servers_count > 1) /* it closes a while after it has said so */
+    if (client->is_lame &&
+        client->servers_count > 1) /* the server closes a while after it has announced that */
         server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
 

@@ -45,7 +45,7 @@ typedef struct domi_nats_server {
     char text[DOMUS_NATS_SERVER_SIZE]; /* as domus_connect() takes it */
     bool is_told;                      /* by INFO, and not by the options */
     uint32_t failures;                 /* in a row */
-    uint64_t out_until_ns;             /* it is left out until then */
+    uint64_t out_until_ns;             /* the time until which the server is left out */
 } domi_nats_server;
 
 /* An ask that is with the server, kept by the channel. */
@@ -53,7 +53,7 @@ typedef struct domi_nats_slot {
     domus_kept kept;
     uint64_t deadline_ns;
     uint64_t ping;       /* of a flush: the number of the ping; of a request: 0 */
-    uint32_t generation; /* of its token; counts the asks of this slot */
+    uint32_t generation; /* the number in the ask's token; counts the asks of this slot */
     uint32_t next;       /* the next free slot, or the next flush */
     bool is_used;
 } domi_nats_slot;
@@ -65,7 +65,7 @@ typedef struct domi_nats_waiting {
     struct domi_nats_waiting *next_ask;
     struct domi_nats_waiting **before_ask;
     bool is_ask;
-    uint64_t bytes; /* that count */
+    uint64_t bytes; /* bytes that count against the limit */
     domus_kept kept;
     uint64_t deadline_ns;
     domus_nats_publish publish; /* of an ask: not there */
@@ -147,9 +147,9 @@ typedef struct domi_nats_client {
 
     /* Messages that wait. */
     domi_nats_waiting *first;
-    domi_nats_waiting **end; /* where the next one is put */
+    domi_nats_waiting **end; /* the link at which the next entry is put */
     domi_nats_waiting *first_ask;
-    domi_nats_waiting **end_of_asks; /* where the next one is put */
+    domi_nats_waiting **end_of_asks; /* the link at which the next entry is put */
     uint32_t waiting;
     uint32_t waiting_asks;
     uint64_t waiting_bytes;

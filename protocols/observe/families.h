@@ -18,7 +18,7 @@
 
 typedef struct domi_metrics {
     domus_appender out;
-    bool is_open; /* it is OpenMetrics */
+    bool is_open; /* the text is OpenMetrics */
 } domi_metrics;
 
 typedef enum domi_family_kind { DOMI_COUNTER, DOMI_GAUGE, DOMI_HISTOGRAM } domi_family_kind;

@@ -203,7 +203,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     }
     if (result != 0)
         return result;
-    (void)find_place(config, &at); /* it was checked */
+    (void)find_place(config, &at); /* the place was checked before */
     domi_observed.observed = system;
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;

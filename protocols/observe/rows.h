@@ -19,7 +19,7 @@ typedef struct domi_row {
     const char *help;
     size_t offset; /* in domus_profile, of a uint64_t */
     domi_counted_by counted_by;
-    bool is_gauge; /* it goes up and down; the others only grow */
+    bool is_gauge; /* the value goes up and down; counters only grow */
     bool is_time;  /* in ns; as a metric it is written in seconds */
 } domi_row;
 

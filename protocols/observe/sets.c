@@ -173,7 +173,7 @@ static int write_set(domus_system *system, domus_slice name, const wish *wanted,
             continue;
         int error = domus_figures_read(system, i, wanted->from, wanted->count, &shot);
         if (error == -ENOENT || error == -ECHILD)
-            break; /* it was removed just now */
+            break; /* the table was removed just now */
         if (error != 0) {
             domus_append_drop(&json);
             return error;

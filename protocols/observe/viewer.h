@@ -20,8 +20,8 @@ typedef struct domi_actors_page {
 /* The place of a viewer in the log (log.h). */
 typedef struct domi_follow {
     uint64_t next;         /* the number of the line that it gets next */
-    domus_log_level level; /* it gets lines of this level, and those that are more severe */
-    bool follows;          /* it has one of the places of those that follow */
+    domus_log_level level; /* the viewer gets lines of this level and of more severe ones */
+    bool follows;          /* the viewer has a place among those that follow */
 } domi_follow;
 /* A trace that a viewer has asked for. */
 typedef struct domi_viewer_trace {
@@ -49,7 +49,7 @@ typedef struct domi_viewer {
     domi_actors_page page;
     domus_slice stalls; /* a text that a helper thread has made; empty: none */
     domi_follow follow;
-    bool is_live; /* it has one of the places of /live (live.h) */
+    bool is_live; /* the viewer has one of the places of /live (live.h) */
     domi_viewer_trace trace;
     domi_viewer_cpu cpu;
     domi_visit visit;

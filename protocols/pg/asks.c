@@ -63,7 +63,7 @@ int domi_pg_on_look(domus_stack *stack, void *self, const void *payload)
     status.connecting = pool->connecting;
     status.waiting = pool->waiting.count;
     if (pool->failures != 0 && pool->connecting == 0)
-        status.connecting = 1; /* it waits for the end of a back-off */
+        status.connecting = 1; /* the pool waits for the end of a back-off */
     for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
         const domi_pg_connection *each = pool->connections[slot];
         if (each != NULL && each->phase == DOMI_PG_READY && !each->is_free)

@@ -107,7 +107,7 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     const domi_pg_name *which = payload;
     domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
 
-    if (connection == NULL) { /* it was lost meanwhile */
+    if (connection == NULL) { /* the connection was lost meanwhile */
         end_one_cancel(stack, pool);
         return 0;
     }

@@ -167,7 +167,7 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     bool begins = look_at_transaction(connection, query);
 
     if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
-        return true; /* it has still to be read */
+        return true; /* the flow has still to be read */
     (void)domi_pg_line_take(&connection->line);
     connection->is_used |= query->job != DOMI_PG_ASIDE;
     domi_pg_begin_first(connection);

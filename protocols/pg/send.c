@@ -69,7 +69,7 @@ static bool evict_statement(domi_pg_pool *pool, domi_pg_connection *connection)
     domi_pg_statement *oldest = statements->oldest;
     for (const domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
         if (query->statement == oldest)
-            return true; /* it is in use: there is one more for a while */
+            return true; /* the statement is in use: there is one more for a while */
     }
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
     if (!send_aside(pool, connection, command))

@@ -88,8 +88,8 @@ typedef struct domi_pg_statement {
     struct domi_pg_statement *bucket; /* the next one with the same hash */
     struct domi_pg_statement *newer;  /* used later than this one */
     struct domi_pg_statement *older;  /* used before this one */
-    uint32_t params;                  /* that it takes */
-    bool is_ready;                    /* it was described */
+    uint32_t params;                  /* parameters that the statement takes */
+    bool is_ready;                    /* the server has described the statement */
     bool is_binary;                   /* all columns are read in binary */
     bool is_small;                    /* its last result was */
     Oid types[];                      /* of its parameters: there is room for those of its text */
@@ -132,13 +132,13 @@ typedef struct domi_pg_query {
     domi_pg_statement *statement;
     domus_sql_builder builder;
     uint32_t reads;        /* from the socket, since the last result */
-    uint64_t read_bytes;   /* of these, as far as they were counted */
+    uint64_t read_bytes;   /* bytes that these reads brought, as far as they were counted */
     uint8_t job;           /* domi_pg_job */
     uint8_t stage;         /* domi_pg_stage */
     uint8_t described;     /* results of PREPARES that have come */
     bool is_answered;      /* the ask is over, and the rest is thrown away */
-    bool is_late;          /* it is over because its time was */
-    bool is_small;         /* it is read without single rows */
+    bool is_late;          /* the query is over because its time was */
+    bool is_small;         /* the result is read as a whole, not by single rows */
     uint8_t repeats;       /* how often it was sent again because its connection was lost */
     bool is_repaired;      /* its statement was prepared anew */
     bool has_failed;       /* `failure` is set */
@@ -219,7 +219,7 @@ struct domi_pg_connection {
     bool wants_out;     /* the watch is for POLLOUT, too */
     bool has_pipeline;  /* libpq is in pipeline mode */
     bool is_cancelled;  /* a cancel is wanted or under way: nothing new is sent */
-    bool awaits_cancel; /* it waits until the cancel of another connection is over */
+    bool awaits_cancel; /* the connection waits until the cancel of another one is over */
     bool was_told;      /* a cancel of the first of the line has begun, with effect or without */
     bool has_late;      /* the time of a query in its line is over */
     bool was_asked;     /* to look for its client, as DOMI_PG_LOOKS_FOR_CLIENT says */
@@ -277,8 +277,8 @@ struct domi_pg_pool {
     domi_pg_connection *connections[DOMI_PG_SLOTS];
     int fds[DOMI_PG_SLOTS]; /* of those that are watched; -1 otherwise */
     uint32_t count;         /* of connections, without the listener and the dead */
-    uint32_t connecting;    /* of these that are not ready */
-    uint32_t cancels;       /* that are under way on helper threads */
+    uint32_t connecting;    /* connections of `count` that are not ready */
+    uint32_t cancels;       /* cancels that are under way on helper threads */
     domi_pg_connection *free;
     domi_pg_line waiting;
     domi_pg_query *spare; /* records that are not in use */

@@ -23,7 +23,7 @@ void domi_pg_note_tag(domi_pg_query *query, const char *tag)
 
     query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
     query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
-    if (query->command != NULL || query->job >= DOMI_PG_LISTEN) /* one of the pool itself */
+    if (query->command != NULL || query->job >= DOMI_PG_LISTEN) /* a query of the pool itself */
         return;
     /* ROLLBACK is the tag of ROLLBACK TO, too, which ends no transaction. */
     query->has_ended |= strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||

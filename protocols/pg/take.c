@@ -133,7 +133,8 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     uint32_t nothing = 0;
 
     if (connection->line.first == NULL)
-        (void)PQisBusy(connection->pg); /* it reads notifications and the like */
+        (void)PQisBusy(
+            connection->pg); /* PQisBusy() takes notifications and the like from the bytes */
     while (connection->line.first != NULL && !connection->flow_is_paused &&
            !connection->flow_is_over) {
         if (connection->copies && !domi_pg_copy_take(stack, pool, connection))

@@ -9,7 +9,7 @@
 #define DOMI_RESP_DIGITS_MAX 20 /* characters of a number, with its sign */
 #define DOMI_RESP_HEAD_MAX   23 /* bytes of a mark, a number and the end of the line */
 
-/* The same as domi_resp_put_number(), for all numbers. */
+/* Put a number of any length, as domi_resp_put_number() does. */
 char *domi_resp_put_long_number(char *to, uint64_t number);
 
 /* Write a number, and return where it ends. */
@@ -48,7 +48,7 @@ static inline char *domi_resp_put_head(char *to, char mark, uint64_t number)
 /* Read a number that `size` bytes at `text` are, all of them. Returns whether they are one. */
 bool domi_resp_is_number(const char *text, size_t size, int64_t *ret_number);
 
-/* The same as domi_resp_read_head(), for all numbers. */
+/* Read a head with a number of any length, as domi_resp_read_head() does. */
 int domi_resp_read_long_head(const char *bytes, size_t size, int64_t *ret_number);
 
 /* Read the number behind the mark at `bytes`, and the end of its line. Returns the bytes of mark,

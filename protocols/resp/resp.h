@@ -18,7 +18,7 @@ typedef enum domi_resp_wrong {
     DOMI_RESP_RIGHT,
     DOMI_RESP_COUNT,  /* the number of arguments */
     DOMI_RESP_LENGTH, /* the length of a bulk string, or what ends it */
-    DOMI_RESP_MARK,   /* another byte than '$' */
+    DOMI_RESP_MARK,   /* an argument begins with another byte than '$' */
     DOMI_RESP_LINE,   /* a line that is too long */
     DOMI_RESP_QUOTES,
     DOMI_RESP_SIZE,            /* a message that is too long */

@@ -13,15 +13,15 @@
 
 #include <sqlite3.h>
 
-#define DOMI_SQLITE_BATCH         256u               /* tasks of a job */
-#define DOMI_SQLITE_READS         32u                /* and of one that reads */
-#define DOMI_SQLITE_JOB_NS        UINT64_C(5000000)  /* then a job begins no further task */
-#define DOMI_SQLITE_PAGES         1000               /* of the WAL, then it is copied to the file */
-#define DOMI_SQLITE_PAGES_FORCED  4000               /* then even while queries wait */
-#define DOMI_SQLITE_PAGES_RESTART 16000              /* then readers are waited for */
-#define DOMI_SQLITE_RESTART_MS    100                /* that long */
-#define DOMI_SQLITE_WAL_BYTES     (64 * 1024 * 1024) /* that the file of the WAL keeps */
-#define DOMI_SQLITE_STEPS         1000               /* of SQLite between two looks at the time */
+#define DOMI_SQLITE_BATCH         256u              /* tasks of a job */
+#define DOMI_SQLITE_READS         32u               /* tasks of a job that reads */
+#define DOMI_SQLITE_JOB_NS        UINT64_C(5000000) /* ns until a job begins no further task */
+#define DOMI_SQLITE_PAGES         1000  /* pages at which the WAL is copied to the file */
+#define DOMI_SQLITE_PAGES_FORCED  4000  /* pages at which it is copied even while queries wait */
+#define DOMI_SQLITE_PAGES_RESTART 16000 /* pages at which the copy waits for readers */
+#define DOMI_SQLITE_RESTART_MS    100   /* ms for which the copy waits for readers */
+#define DOMI_SQLITE_WAL_BYTES     (64 * 1024 * 1024) /* bytes that the file of the WAL keeps */
+#define DOMI_SQLITE_STEPS         1000 /* steps of SQLite between two looks at the time */
 
 /* Statements of the connection itself. */
 enum domi_sqlite_own {
@@ -40,7 +40,7 @@ typedef struct domi_sqlite_kept {
     const domus_sql_statement *statement;
     sqlite3_stmt *prepared;
     struct domi_sqlite_kept *chain; /* in its bucket */
-    struct domi_sqlite_kept *newer; /* was used later */
+    struct domi_sqlite_kept *newer; /* the neighbour that was used later */
     struct domi_sqlite_kept *older;
     uint32_t parameters;
 } domi_sqlite_kept;
@@ -63,21 +63,21 @@ typedef struct domi_sqlite_statements {
 /* Rows that are read in pieces. */
 typedef struct domi_sqlite_cursor {
     /* --- the actor's -------------------------------------------------------------------------- */
-    struct domi_sqlite_cursor *next; /* of its connection */
+    struct domi_sqlite_cursor *next; /* the next cursor of the connection */
     uint64_t number;
     domus_address owner;
     domus_watch watch;
     bool has_watch;
     bool is_ending;
     uint64_t used_ns;
-    domi_sqlite_task *fetch; /* that waits or runs; NULL: none */
+    domi_sqlite_task *fetch; /* the fetch that waits or runs; NULL: none */
     uint64_t transaction;    /* 0: none */
     uint64_t timeout_ns;
     /* --- as the connection -------------------------------------------------------------------- */
     domus_sql_request request; /* its parameters are read where they lie */
     sqlite3_stmt *prepared;
     bool has_row;   /* one was stepped to, and is not in a piece yet */
-    bool is_writer; /* it writes, and its last piece commits that */
+    bool is_writer; /* the statement writes, and the last piece commits */
     bool is_read;   /* to its end */
 } domi_sqlite_cursor;
 
@@ -85,7 +85,7 @@ typedef struct domi_sqlite_connection {
     const domi_sqlite_place *place;
     const domus_sql_options *options;
     uint32_t slot;
-    bool is_reader; /* it never writes */
+    bool is_reader; /* the connection never writes */
     /* --- the job ------------------------------------------------------------------------------ */
     domi_sqlite_task *tasks[DOMI_SQLITE_BATCH];
     uint32_t count;
@@ -105,7 +105,7 @@ typedef struct domi_sqlite_connection {
     int checkpoint_at; /* pages */
     bool in_group;     /* the transaction of a group is open */
     bool has_part;     /* the task that runs has a savepoint in it */
-    bool reads_only;   /* so is the transaction that is open */
+    bool reads_only;   /* the transaction that is open only reads */
     bool has_failed;   /* a statement of the transaction has; `failure` says how */
     domus_sql_error failure;
     /* --- guards of the statement that runs ---------------------------------------------------- */
@@ -115,7 +115,7 @@ typedef struct domi_sqlite_connection {
     uint64_t busy_ns;   /* when the wait for a lock began */
     const char *denied; /* why it may not be prepared; NULL: it may */
     bool is_own;        /* statements of the library itself are prepared */
-    bool is_late;       /* it was ended because of its time */
+    bool is_late;       /* the statement was ended because its time was over */
 } domi_sqlite_connection;
 
 /* --- handle.c --------------------------------------------------------------------------------- */

@@ -20,8 +20,8 @@ typedef struct domi_sqlite_slot {
     domi_sqlite_queue aside;            /* fetches of rows that are no part of the transaction */
     bool is_open;                       /* after the last job */
     bool is_running;                    /* its job is under way */
-    bool is_waking;                     /* it was told to look for a job */
-    bool is_idle;                       /* it is to be closed */
+    bool is_waking;                     /* the slot was told to look for a job */
+    bool is_idle;                       /* the connection is to be closed */
     bool loses;                         /* its transaction is over, and is to be rolled back */
     bool ends_rows;                     /* some of its cursors are over */
     uint64_t used_ns;

@@ -121,8 +121,9 @@ static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
 static void run_reads(domi_sqlite_connection *connection)
 {
     if (connection->count > 1)
-        (void)domi_sqlite_do(connection,
-                             DOMI_SQLITE_BEGIN_READ); /* without it they have their own */
+        (void)domi_sqlite_do(
+            connection,
+            DOMI_SQLITE_BEGIN_READ); /* without a common transaction each read has its own */
     for (uint32_t i = 0; i < connection->count; i++) {
         if (i != 0 && domi_sqlite_is_long(connection))
             break;

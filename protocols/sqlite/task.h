@@ -46,7 +46,7 @@ typedef struct domi_sqlite_task {
     struct domi_sqlite_task *before;
     struct domi_sqlite_queue *queue; /* in which it waits; NULL: in none */
     struct domi_sqlite_queue *home;  /* in which it waits if nobody runs it */
-    domus_conversation conversation; /* that answers the ask */
+    domus_conversation conversation; /* the conversation that answers the ask */
     domus_address owner;
     uint64_t timeout_ns;
     uint64_t deadline_ns; /* of the ask; 0: none */
@@ -58,7 +58,7 @@ typedef struct domi_sqlite_task {
     bool reads_only; /* of DOMI_SQLITE_BEGIN */
     uint64_t transaction;
     uint64_t number;    /* of the cursor that DOMI_SQLITE_ROWS has made */
-    uint64_t within_ns; /* it may run for so long */
+    uint64_t within_ns; /* ns for which the task may run */
     struct domi_sqlite_cursor *cursor;
     domus_sql_request request;
     /* --- shared ------------------------------------------------------------------------------- */
@@ -67,9 +67,9 @@ typedef struct domi_sqlite_task {
     atomic_bool is_unwanted;
     /* --- the outcome, the helper thread's until the job has ended ------------------------------
      */
-    bool is_bounced; /* it writes, so it belongs to the connection that writes */
+    bool is_bounced; /* the task writes, so it belongs to the connection that writes */
     bool has_result;
-    bool is_grouped; /* it was run in a transaction of the group */
+    bool is_grouped; /* the task was run in a transaction of the group */
     int error;       /* of `failure`, or alone if there was no memory for one */
     domus_sql_error *failure;
     domus_sql_result result;

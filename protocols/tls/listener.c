@@ -274,7 +274,8 @@ static int finish_front(domi_tls_front *front, int error, const domi_tls_report 
         close_front(front);
         return error;
     }
-    front->lists.settings = (domus_tls_settings){0}; /* it points to texts of the configuration */
+    front->lists.settings =
+        (domus_tls_settings){0}; /* the settings point to texts of the configuration */
     front->options.tls = front->tls;
     front->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &front->options};
     *ret_state = front;

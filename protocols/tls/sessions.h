@@ -32,8 +32,8 @@ typedef struct domi_tls_peer_name {
 
 /* The part of a connection of a client that OpenSSL hands on when the server gives a session. */
 typedef struct domi_tls_taker {
-    domi_tls_peer_name *server; /* that sessions are kept for; NULL: none is kept */
-    uint16_t tickets;           /* that have come with the record at hand */
+    domi_tls_peer_name *server; /* the server for which sessions are kept; NULL: none are */
+    uint16_t tickets;           /* tickets that have come with the record at hand */
 } domi_tls_taker;
 
 /* Keep a session until `until_s`, and forget the oldest beyond `most` in all. Without memory

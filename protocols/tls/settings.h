@@ -30,7 +30,8 @@ typedef struct domi_tls_settings {
     char *ciphers;       /* NULL: OpenSSL's own */
     char *cipher_suites; /* NULL: OpenSSL's own */
     uint32_t alpn_size;
-    unsigned char alpn[DOMI_TLS_ALPN_MAX * (DOMI_TLS_NAME_MAX + 1)]; /* as it is sent */
+    unsigned char alpn[DOMI_TLS_ALPN_MAX *
+                       (DOMI_TLS_NAME_MAX + 1)]; /* the names of protocols as ALPN sends them */
     domus_budget *budget;
 } domi_tls_settings;
 

@@ -165,7 +165,7 @@ static void print_counts(const search *found)
             mail += one->mail;
         }
         char since[32] = "";
-        if (first->waits_for[0] != '\0') /* it is the one that waits the longest */
+        if (first->waits_for[0] != '\0') /* the first actor waits the longest */
             snprintf(since, sizeof since, "%.3fs", (double)first->since_ms / 1000);
         (void)printf("%-20s %-10s %8zu %8llu %9s\n", first->behaviour, first->state, end - i, mail,
                      since);

@@ -22,7 +22,7 @@
 typedef struct reading {
     json_t *texts;
     char path[PATH_SIZE];    /* of the last key */
-    size_t ends[DEPTH_MAX];  /* where its parts end, by their depth */
+    size_t ends[DEPTH_MAX];  /* the offsets at which the parts of the path end, by depth */
     char pending[TEXT_SIZE]; /* the comment above the next key */
     char last[TEXT_SIZE];    /* the text of the last key */
     size_t last_indent;      /* of a key whose text goes on; SIZE_MAX: of none */

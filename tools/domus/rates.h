@@ -20,7 +20,7 @@ typedef struct runner_rates {
 typedef struct behaviour_rates {
     double share; /* of the time of one thread that its runs took: it may be more than 1 */
     double runs, messages, failures; /* a second */
-    double wait_ns;                  /* of one message, on average */
+    double wait_ns;                  /* ns that one message waits, on average */
     uint64_t alive, bytes;           /* now */
     uint64_t failed;                 /* failures since the start */
 } behaviour_rates;

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stddef.h>
 
-#define PROGRAMS_MAX 1024 /* that are looked at; others are not found */
+#define PROGRAMS_MAX 1024 /* programs that are looked at; further ones are not found */
 
 typedef struct program {
     long pid;

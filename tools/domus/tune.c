@@ -20,7 +20,7 @@ typedef struct tuning {
     tune_records records;
     tune_progress progress;
     tune_trial trial;  /* the last run */
-    output plot, json; /* without a file: none is wanted */
+    output plot, json; /* an output without a file is not wanted */
 } tuning;
 
 /* --- one run ---------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ typedef struct row {
 
 typedef struct view {
     sample before, now;
-    bool has_before; /* without it rates are those since the start */
+    bool has_before; /* without an earlier sample rates are those since the start */
     bool has_now;
     char trouble[512]; /* why the last sample could not be taken; "": it was */
     column sort;

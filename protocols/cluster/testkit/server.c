@@ -282,7 +282,9 @@ void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
         is_heard = true;
         send_copy(sim, at, message);
     }
-    if (pick != NULL && pick->connection == NULL) { /* it has ended: another one of its group */
+    if (pick != NULL &&
+        pick->connection ==
+            NULL) { /* the picked subscriber has ended: take another one of its group */
         domi_sim_interest *at = sim->interests;
         while (at != NULL &&
                (at->connection == NULL || at->server != server || !share_queue(at, pick)))

@@ -36,7 +36,7 @@ typedef struct domi_sim_bucket domi_sim_bucket;
  */
 typedef struct domi_sim_message {
     uint32_t references;
-    uint32_t node;     /* of its publisher; DOMUS_EVERY: the buckets */
+    uint32_t node;     /* the node of the publisher; DOMUS_EVERY: the buckets */
     uint64_t number;   /* of domus_testkit_happening */
     const char *match; /* the subject that patterns are held against; mostly `subject` */
     const char *subject;
@@ -213,7 +213,7 @@ typedef struct domi_sim_subscription {
     uint64_t tag;
     uint64_t limit;       /* messages; 0: no end */
     uint64_t told;        /* messages that have come */
-    uint64_t told_before; /* of these, those of connections before this one */
+    uint64_t told_before; /* messages of `told` that earlier connections have brought */
     domus_address to;
     domi_sim_message *what; /* its subject, and as its reply the queue group */
 } domi_sim_subscription;
@@ -351,7 +351,7 @@ struct domi_sim_interest {
     uint64_t sent;
     uint32_t server;
     uint32_t known;   /* servers that know it, as bits */
-    uint32_t packets; /* that name it */
+    uint32_t packets; /* packets that name this interest */
 };
 
 /* A message has come to a server, from a client (`from`), or from the buckets (NULL). The buckets
@@ -404,7 +404,7 @@ typedef struct domi_sim_store {
     domi_sim_way way;
     domus_testkit_store_faults faults;
     uint32_t leader;    /* DOMUS_EVERY: none */
-    uint64_t ready_ns;  /* without a leader: when there may be one */
+    uint64_t ready_ns;  /* without a leader: the time at which one may be elected */
     uint64_t consumers; /* made so far; names them */
 } domi_sim_store;
 
@@ -454,7 +454,7 @@ struct domus_testkit_cluster {
     domi_sim_line *lines;
     uint64_t line_count;
     uint64_t digest;
-    char *text; /* of the whole trace */
+    char *text; /* the text of the whole trace */
     char error[DOMUS_TESTKIT_TEXT_MAX];
 };
 

@@ -39,7 +39,7 @@ struct domus_http_multipart {
     uint32_t assumed;   /* the first of which have not: a line begins here without them */
     uint32_t pad;       /* spaces behind the boundary */
     uint32_t edge;      /* bytes before the first boundary, or behind the last one */
-    uint32_t parts;     /* that have begun */
+    uint32_t parts;     /* parts that have begun */
     uint32_t head_size; /* bytes at `head` */
     uint32_t line_at;   /* of these, where the last line begins */
     uint64_t part;      /* bytes of the part that were given */

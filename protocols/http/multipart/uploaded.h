@@ -25,7 +25,7 @@ struct domus_http_upload {
     domus_http_upload_options options; /* no limit is 0 */
     domus_http_multipart *form;
     domus_body body;   /* of number 0: it came whole, as the first piece */
-    domus_slice piece; /* that is read; owned */
+    domus_slice piece; /* the piece that is being read; owned */
     uint32_t at;       /* bytes of it that were used */
     bool is_last;      /* no piece comes behind it */
     domi_upload_wait wait;

@@ -9,12 +9,13 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIFETIME      (INT64_C(12) * 3600)
-#define LIFETIME_MOST (INT64_C(400) * 86400) /* which browsers make of any longer one */
-#define ID_64         DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
-#define PURPOSE       "cookie:"
-#define PURPOSE_ROOM  (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
-#define BROWSERS_MAX  4096u /* bytes of a name and its value that browsers keep */
+#define LIFETIME (INT64_C(12) * 3600)
+#define LIFETIME_MOST                                                                              \
+    (INT64_C(400) * 86400) /* seconds; browsers shorten any longer lifetime to this */
+#define ID_64        DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
+#define PURPOSE      "cookie:"
+#define PURPOSE_ROOM (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
+#define BROWSERS_MAX 4096u /* bytes of a name and its value that browsers keep */
 
 static_assert(PURPOSE_ROOM - 1 <= DOMUS_HTTP_PURPOSE_MAX, "it is a purpose");
 static_assert(DOMUS_HTTP_COOKIE_NAME_MAX + 1 +

@@ -75,7 +75,7 @@ int domus_http_sign(const domus_http_keys *ring, const char *purpose, int64_t ex
 /* A signed value, taken apart. */
 typedef struct parts {
     const char *name;  /* of the key */
-    const char *value; /* as it is encoded */
+    const char *value; /* the value as it stands in the cookie */
     size_t value_size;
     size_t covered; /* bytes that the MAC covers */
     const char *mac;

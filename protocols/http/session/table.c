@@ -27,7 +27,7 @@ struct session {
     session *next;  /* in its bucket */
     session *newer; /* in the order of use; NULL: none */
     session *older;
-    uint8_t hash[SHA256_DIGEST_SIZE]; /* of its id */
+    uint8_t hash[SHA256_DIGEST_SIZE]; /* the hash of the session's id */
     domus_slice value;
     uint64_t born_ns;
     uint64_t used_ns;

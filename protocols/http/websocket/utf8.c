@@ -30,11 +30,11 @@ static bool begin_character(domi_utf8 *at, unsigned char byte)
         return false;
     at->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     if (byte == 0xe0)
-        at->low = 0xa0; /* below, two bytes would do */
+        at->low = 0xa0; /* a lower second byte: two bytes would do */
     else if (byte == 0xed)
         at->high = 0x9f; /* above are the halves of pairs */
     else if (byte == 0xf0)
-        at->low = 0x90; /* below, three bytes would do */
+        at->low = 0x90; /* a lower second byte: three bytes would do */
     else if (byte == 0xf4)
         at->high = 0x8f; /* above is U+10FFFF */
     return true;

@@ -36,13 +36,13 @@ typedef struct domi_websocket_state {
     uint64_t left;                         /* bytes of the frame at hand that have not come */
     uint32_t fragments;                    /* frames of the message that have come */
     unsigned char key[DOMI_WEBSOCKET_KEY]; /* the mask of the frame at hand */
-    uint8_t key_at;                        /* which byte of the mask the next byte needs */
+    uint8_t key_at;                        /* the index of the mask's byte for the next byte */
     uint16_t wrong;                        /* the code for bytes that were refused; 0: none were */
     domi_utf8 text;                        /* where the text of that message is */
     bool in_message : 1;                   /* a frame of a message has come, and not its last one */
     bool in_frame : 1;                     /* the head of a frame of a message was read */
     bool is_last : 1;                      /* that frame ends the message */
-    bool is_binary : 1;                    /* so is the message */
+    bool is_binary : 1;                    /* the message is binary */
     bool has_closed : 1;                   /* a close was sent */
     bool was_heard : 1;                    /* bytes have come since the last look */
     bool was_pinged : 1;                   /* and a ping was sent at that look */

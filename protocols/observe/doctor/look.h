@@ -197,7 +197,7 @@ typedef struct domi_look_thread {
 typedef struct domi_look_pool_runner {
     char pool[DOMI_LOOK_NAME];
     uint64_t runner; /* its number in the pool */
-    bool is_spare;   /* it works only while others are blocked */
+    bool is_spare;   /* the runner works only while others are blocked */
     domi_look_runner times;
     domi_look_counters counters;
 } domi_look_pool_runner;

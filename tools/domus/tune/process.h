@@ -23,7 +23,7 @@ typedef struct tune_stream {
 } tune_stream;
 
 typedef struct tune_process {
-    pid_t pid; /* of its leader and of its group; 0: it has not begun */
+    pid_t pid; /* the pid of the leader and of its group; 0: not begun */
     bool has_ended;
     int status; /* of the leader, as of waitpid(), if it has ended */
     tune_stream out, err;

@@ -101,7 +101,7 @@ static double figure_of(const tune_records *records, const tune_point *point, co
     }
     ratio = tune_median(room, count);
     tune_point base = base_of(last);
-    return ratio * figure_of(records, &base, name, room); /* it has fewer keys that differ */
+    return ratio * figure_of(records, &base, name, room); /* the base differs in fewer keys */
 }
 
 static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *point)

@@ -14,8 +14,8 @@ typedef struct tune_record {
     bool is_check, is_duel; /* the first run; one of the duel; otherwise one of a stage */
     size_t key, round;      /* of a stage, or the pair of the duel */
     bool has_failed;
-    bool is_first_try;       /* it has failed, and was done once more */
-    char why[TUNE_WHY_SIZE]; /* it has failed */
+    bool is_first_try;       /* the run has failed, and was done once more */
+    char why[TUNE_WHY_SIZE]; /* the reason why the run has failed */
     double seconds;
     tune_figures figures; /* if it has not failed */
 } tune_record;

@@ -89,7 +89,7 @@ typedef struct tune_search {
     tune_state state;
     tune_verdict verdict;
     tune_point best; /* of the stages so far */
-    size_t runs;     /* that were handed in */
+    size_t runs;     /* runs whose results were handed in */
     uint64_t chance;
     /* The stage. */
     size_t key, rounds, rivals_count;

@@ -11,7 +11,7 @@
 #define STEP_MS   5
 #define QUIET_MS  20   /* without output behind the line `listening`: other listeners have begun */
 #define QUIET_MAX 10   /* moments, for a service that never ceases to print */
-#define PROBE_MS  2000 /* of one call of the command that says whether the service is ready */
+#define PROBE_MS  2000 /* ms that one call of the readiness command may take */
 
 static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -23,10 +23,10 @@ typedef enum tune_result {
 
 typedef struct tune_trial {
     tune_result result;
-    char why[256]; /* it has not run */
+    char why[256]; /* the reason why the trial has not run */
     tune_figures figures;
     double cpu;     /* the service's CPU time during the load, in seconds */
-    double seconds; /* of the whole run */
+    double seconds; /* seconds that the whole run took */
     int status;     /* the exit status of a service that has refused; -1: a signal has ended it */
     tune_process service, load; /* with what they have printed */
 } tune_trial;
