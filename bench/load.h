@@ -62,8 +62,8 @@ struct load_result {
  * not come; or the negative errno of a system call. */
 int load_run(const struct load_options *options, struct load_result *ret_result);
 
-/* As load_run(), in a process of its own, so that the memory, the pinning and the CPU time of the
- * load do not affect the caller. */
+/* Run a load as load_run() does, but in a process of its own, so that the memory, the pinning and
+ * the CPU time of the load do not affect the caller. */
 int load_run_apart(const struct load_options *options, struct load_result *ret_result);
 
 /* Returns a text that says why load_run() failed. */

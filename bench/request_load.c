@@ -24,7 +24,7 @@ struct connection {
     void *link;         /* the state of the link, if there is one */
     uint32_t under_way; /* answers that are to come */
     uint32_t kept;      /* bytes of an answer that could not be checked yet */
-    uint64_t place;     /* check()'s word for the answer at hand */
+    uint64_t place;     /* state of the kind's check() within the answer at hand */
     uint64_t sent_ns;
 };
 

@@ -54,7 +54,7 @@ const struct stage_row row_wake = {.name = "wake", .run = run_wake};
 
 static uint64_t run_idle(domus_system *system, uint64_t seconds)
 {
-    domus_address sleepers[SLEEPERS]; /* in a pool, the number of a thread does not count */
+    domus_address sleepers[SLEEPERS]; /* in a pool, the choice of a thread has no effect */
     uint64_t answered = 0;
 
     for (uint32_t i = 0; i < SLEEPERS; i++) {

@@ -58,7 +58,8 @@ struct cluster_words {
 /* Read the command line. Returns false if it is none. */
 bool cluster_side_parse(struct cluster_side *side, int argc, char **argv);
 
-/* As cluster_side_parse(); if the line is none, print the usage and exit with 2. */
+/* Read the command line as cluster_side_parse() does. If it is wrong, print the usage and exit
+ * with 2. */
 void cluster_side_init(struct cluster_side *side, int argc, char **argv);
 
 /* Print `ready`. */

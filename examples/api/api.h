@@ -27,8 +27,8 @@ struct api_settings {
     uint64_t upload_max;  /* bytes of one file */
     uint64_t disk;        /* bytes that all files take of it */
     uint32_t rate;        /* requests of one address a second */
-    uint32_t
-        proxies; /* proxies in front of this service, which tell it the address of the client */
+    /* proxies in front of this service, which tell it the address of the client */
+    uint32_t proxies;
     uint32_t connections; /* to the database: of each thread, or of the process with SQLite */
     bool https;           /* cookies are sent over https alone */
 };

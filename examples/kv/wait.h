@@ -38,8 +38,8 @@ struct kv_unblock {
 extern const domus_type kv_unblock_type;
 domus_handler kv_unblock;
 
-/* An ask, which comes behind the command of its client: the client is gone. If its command waits,
- * that is answered with null. Nobody waits for the answer to this one. */
+/* Tell a shard that a client is gone, by an ask that comes after the client's command. If the
+ * command waits, the shard answers it with null. Nobody waits for the answer to this ask. */
 extern const domus_type kv_leave_type;
 domus_handler kv_leave;
 

@@ -109,7 +109,7 @@ extern const domus_type web_end_type; /* a notice: the program ends, and so do a
 
 /* Count a request. Thread-safety: the threads of the system. */
 void web_count_request(void);
-/* All that were counted. Thread-safety: any thread. */
+/* Returns the number of counted requests. Thread-safety: any thread. */
 uint64_t web_requests(void);
 
 /* --- others ----------------------------------------------------------------------------------- */

@@ -101,8 +101,8 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
 typedef struct domi_link_news {
     bool takes;   /* its envelopes are to be taken */
     bool renewed; /* the other side has begun a new session: what it did in the old one is over */
-    bool
-        is_over; /* the peer regards this side's session as over: domi_link_break() has to follow */
+    /* the peer regards this side's session as over: domi_link_break() has to follow */
+    bool is_over;
     bool confirms; /* something was confirmed */
 } domi_link_news;
 

@@ -218,9 +218,9 @@ static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
     }
 }
 
-/* Stop the grains of parts that are to be given, once no message goes to them any more; and of
- * those that are lost at once, though a gateway may still pass messages on: no life is made there.
- */
+/* Stop the grains of parts that this node gives away or has lost. Grains of a part that is given
+ * away end once no message goes to the part any more. Grains of a lost part end at once, though a
+ * gateway may still pass messages on: such a message makes no new life. */
 static void stop_grains(domus_stack *stack, const domi_warden *self)
 {
     domus_remote_parts closing = {{0}}, lost = {{0}};

@@ -93,7 +93,7 @@ extern const domus_type domi_ward_tell_type;
 /* Change the state of a part, and see that the gateways are told if it concerns them. */
 void domi_ward_move(domus_stack *stack, domi_warden *self, uint32_t index, domi_ward_state state);
 
-/* The state of a part that this node does nothing with, by its entry. */
+/* Read from the entry of a part the state which it has while this node does nothing with it. */
 domi_ward_state domi_ward_rest(const domi_warden *self, const domi_ward *at);
 
 /* --- ward_entries.c ----------------------------------------------------------------------------

@@ -32,7 +32,7 @@ static int check_options(const void *options)
                : -EINVAL;
 }
 
-/* The first bytes of a slice, or of its part before '?'. */
+/* Returns how many bytes of a text are written: at most `most`, or those before '?'. */
 static uint32_t size_of_text(domus_slice text, uint32_t most, bool hides_query)
 {
     const char *data = domus_slice_data(text);

@@ -119,7 +119,7 @@ int domi_http_cut_head(domus_wire *wire, const domi_http_source *from, uint32_t 
                        domus_slice *ret_slice);
 domus_slice domi_http_cut_body(domus_wire *wire, const domi_http_source *from);
 
-/* The same bytes of the head, to be changed where they are before they are cut. */
+/* Returns the bytes of the head for changes in place, before slices of them are made. */
 char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32_t at,
                           uint32_t size);
 

@@ -106,8 +106,8 @@ static void note_version(found *file)
     file->modified = status->modified_ns > 0 ? status->modified_ns / NS_OF_SECOND : 0;
 }
 
-/* Whether the client has the answer under a weak tag, and would get it under that again: the stage
- * has compressed it (domus/http_gzip.h), which serves for whoever accepts gzip. */
+/* Returns whether the client has the compressed answer already. The stage compresses answers for
+ * clients that accept gzip, and makes their tags weak (domus/http_gzip.h). */
 static bool is_known_weakly(const found *file)
 {
     if (file->is_packed || !domi_http_wants_gzip(file->request->fields))

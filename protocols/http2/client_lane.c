@@ -27,7 +27,8 @@ static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
     domus_wire_set_carried(h2->wire, --h2->streams);
 }
 
-/* The same, and free it. Returns its inner channel, which the caller gives up. */
+/* Take a lane out of its list, and free it. Returns its inner channel, which the caller gives up.
+ */
 static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domus_inner *inner = lane->inner;

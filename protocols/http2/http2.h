@@ -93,8 +93,8 @@ typedef struct domi_h2_block {
 
 /* Where the frames of the peer begin (late.c). */
 typedef struct domi_h2_frames {
-    uint32_t
-        left;     /* bytes of the frame in hand that have not come; at first those of the preface */
+    /* bytes of the frame in hand that have not come; at first those of the preface */
+    uint32_t left;
     uint8_t have; /* bytes of `head` */
     uint8_t head[9];
 } domi_h2_frames;

@@ -372,8 +372,8 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
     return error != 0 ? error : count_memory(h2);
 }
 
-/* Append the first frame, the settings, with the limit of streams in its place. Returns 0; -ENOMEM.
- */
+/* Append the SETTINGS frame, which is the first one, after writing the limit of streams into it.
+ * Returns 0; -ENOMEM. */
 static int append_settings(domi_h2 *h2, const uint8_t *frame, size_t size)
 {
     const uint32_t limit = h2->options.streams_max;

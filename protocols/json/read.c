@@ -10,7 +10,7 @@
 
 #define STACK_ROOM 4096u
 
-/* Whether a text has an escape of a low surrogate, which may be a lone one, or of a zero. */
+/* Returns whether a text has an escape of a zero or of a low surrogate, which may be a lone one. */
 static bool has_odd_escape(const char *text, size_t size)
 {
     const char *end = text + size;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A flush on its way behind the notices before it. */
+/* A flush that follows the earlier notices on their way to the channel. */
 struct mark {
     domus_kept kept;
     uint64_t deadline_ns;

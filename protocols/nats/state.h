@@ -251,7 +251,8 @@ domus_handler domi_nats_on_tick;
 domus_handler domi_nats_on_request, domi_nats_on_flush, domi_nats_on_flush_mark;
 extern const domus_type domi_nats_flush_mark_type;
 
-/* The same ask at the channel: send it, and keep it. And an event: slots are looked at. */
+/* Asks at the channel, which sends and keeps them. Also an event, which looks for asks that are
+ * late. */
 domus_handler domi_nats_at_request, domi_nats_at_flush, domi_nats_on_expire;
 extern const domus_type domi_nats_expire_type;
 

@@ -36,7 +36,8 @@ static bool is_profile_over(void *cpu)
            atomic_load_explicit(((const domi_viewer_cpu *)cpu)->is_gone, memory_order_relaxed);
 }
 
-/* This is a domus_cpu_profile_write. */
+/* Append a piece of the profile to the answer. The type of this function is
+ * domus_cpu_profile_write. */
 static int append_profile_text(void *out, const char *text, size_t length)
 {
     return domus_append(out, text, length);

@@ -12,7 +12,7 @@
 /* Runners of pools count mistakes of actors, too. */
 #define MISTAKES(field_, text)                                                                     \
     ROW(field_, "domus_" #field_, text, DOMI_BY_RUNNERS, .is_gauge = false)
-/* All count messages, also foreign threads. */
+/* Threads, runners of pools and foreign threads all count messages. */
 #define MESSAGES(field_, text) ROW(field_, "domus_" #field_, text, DOMI_BY_ALL, .is_gauge = false)
 
 const domi_row domi_rows[] = {

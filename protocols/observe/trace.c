@@ -22,7 +22,7 @@
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
-/* This is a domus_trace_sink. */
+/* Append a piece of the trace to the answer. The type of this function is domus_trace_sink. */
 static int append_trace_bytes(void *out, const void *bytes, size_t length)
 {
     return domus_append(out, bytes, length);

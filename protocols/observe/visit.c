@@ -72,7 +72,7 @@ static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared
 
 /* --- reports ---------------------------------------------------------------------------------- */
 
-/* This is a domi_report_sink. */
+/* Append a piece of the report to the answer. The type of this function is domi_report_sink. */
 static void append_report_text(void *out, const char *text, size_t size)
 {
     (void)domus_append(out, text, size);

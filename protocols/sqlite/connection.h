@@ -157,7 +157,7 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
 /* Give the task this failure. Returns false, for callers that end with it. */
 bool domi_sqlite_fail(domi_sqlite_task *task, const domus_sql_error *error);
 
-/* The same for a result of SQLite, and for the library's own words. */
+/* Let the task fail by a result of SQLite, or by words of the library. Return false, too. */
 bool domi_sqlite_fail_as(const domi_sqlite_connection *connection, domi_sqlite_task *task,
                          int result);
 bool domi_sqlite_refuse(domi_sqlite_task *task, int error, const char *sqlstate, const char *words);

@@ -104,7 +104,7 @@ bool domi_sqlite_leave(domi_sqlite_task *task);
 bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database,
                          domi_sqlite_task *task);
 
-/* The same with an error. */
+/* Deliver a task as domi_sqlite_deliver() does, with an error as its outcome. */
 void domi_sqlite_deliver_error(domus_stack *stack, domi_sqlite_database *database,
                                domi_sqlite_task *task, int error);
 
@@ -191,7 +191,7 @@ domus_handler domi_sqlite_on_fetch, domi_sqlite_on_begin, domi_sqlite_on_end;
 /* --- ticks.c -----------------------------------------------------------------------------------
  */
 
-/* An event, domi_sqlite_on_tick(). It comes while there is something to look for. */
+/* The event of a timer, which domi_sqlite_on_tick() handles while anything may become late. */
 extern const domus_type domi_sqlite_tick_type;
 void domi_sqlite_begin_ticks(domus_stack *stack, domi_sqlite_database *database);
 

@@ -17,8 +17,8 @@ typedef struct domi_tls_report {
 /* Write "SUBJECT: REASON", and return `error`. */
 int domi_tls_say(const domi_tls_report *report, int error, const char *subject, const char *reason);
 
-/* The same with the reason of the first error in OpenSSL's queue, which is emptied. Returns
- * `error`, or -ENOMEM if the reason is that memory is short. */
+/* Report the reason of the first error in OpenSSL's queue, which is emptied. Returns `error`, or
+ * -ENOMEM if the reason is that memory is short. */
 int domi_tls_say_openssl(const domi_tls_report *report, int error, const char *subject);
 
 #endif

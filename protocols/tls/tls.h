@@ -124,7 +124,7 @@ int domi_tls_write(domi_tls_call *call, const char *bytes, size_t size);
 /* OpenSSL has answered with an error: note it, and fail. Returns the negative errno. */
 int domi_tls_fail(domi_tls_call *call);
 
-/* The same for an error that OpenSSL knows nothing of; the peer gets this alert (RFC 8446, 6.2).
+/* Fail by an error that OpenSSL knows nothing of; the peer gets this alert (RFC 8446, 6.2).
  * `reason` is a constant. */
 int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const char *reason);
 

@@ -19,7 +19,7 @@ typedef struct domi_http_mac_text {
 void domi_http_mac(const domus_http_key *key, const domi_http_mac_text *text,
                    unsigned char mac[DOMI_HTTP_MAC_BYTES]);
 
-/* Returns whether two are the same, in a time that does not depend on what they are. */
+/* Returns whether two MACs are equal, in a time that does not depend on their bytes. */
 bool domi_http_mac_equals(const unsigned char *one, const unsigned char *other, size_t size);
 
 #endif

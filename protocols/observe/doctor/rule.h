@@ -22,7 +22,7 @@ struct domi_finding;
 typedef struct domi_rule {
     const char *name;  /* lower case and '-'; it never changes, as programs may know it */
     const char *title; /* for docs/doctor.md */
-    const char *keys;  /* of the configuration, divided by ", "; "": none */
+    const char *keys;  /* keys of the configuration, divided by ", "; "": none */
     domi_harm harm;
     /* Judge a span. Returns whether the program is ill in this way; then the sentence and the
      * change of `finding` are set, which are empty before. */

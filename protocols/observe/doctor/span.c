@@ -6,7 +6,7 @@
 
 #define SECOND_NS    1e9
 #define PLACES_TRIED 256u /* more than a place has behaviours */
-#define STARTS_APART 1e7  /* ns: of a look, in which its figures are read one after the other */
+#define STARTS_APART 1e7  /* ns over which the figures of one look are read */
 
 /* Subtract groups of `size` bytes, field by field. */
 static void subtract_groups(const void *after, const void *before, void *ret_group, size_t size)

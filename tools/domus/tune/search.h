@@ -100,8 +100,8 @@ typedef struct tune_search {
     /* The noise, over all stages: how far ratios of a rival were off those before. */
     double offs[TUNE_OFFS_MAX];
     size_t offs_count;
-    double
-        noise; /* the logarithm above which a difference would have been seen, in the worst stage */
+    /* the logarithm above which a difference would have been seen, in the worst stage */
+    double noise;
     /* The duel. */
     double pair_logs[TUNE_PAIRS_MAX], pair_brokens[2][TUNE_PAIRS_MAX]; /* of today's; of the best */
     size_t pairs;
