@@ -121,7 +121,7 @@ static _Noreturn void exit_with_error(const char *what)
     exit(1);
 }
 
-static void read_one(void)
+static void read_text_once(void)
 {
     domus_json_memory memory;
     struct order got;
@@ -131,7 +131,7 @@ static void read_one(void)
     domus_json_release(&memory);
 }
 
-static void check_one(void)
+static void check_text_once(void)
 {
     if (domus_json_check(NULL, text, sizeof text - 1, NULL) != 0)
         exit_with_error("the text is no JSON");
@@ -155,7 +155,7 @@ static void jansson_one(void)
     json_decref(made);
 }
 
-static void write_one(void)
+static void write_text_once(void)
 {
     domus_appender appender = {0};
 
@@ -227,11 +227,11 @@ int main(int argc, char **argv)
         exit_with_error("the text is not read");
     make_array();
     printf("order_bytes %zu bytes\n", sizeof text - 1);
-    measure_calls("order_read", read_one, texts, 1);
-    measure_calls("order_check", check_one, texts, 1);
+    measure_calls("order_read", read_text_once, texts, 1);
+    measure_calls("order_check", check_text_once, texts, 1);
     measure_calls("order_read_rapidjson", bare_one, texts, 1);
     measure_calls("order_read_jansson", jansson_one, texts / 10 + 1, 1);
-    measure_calls("order_write", write_one, texts, 1);
+    measure_calls("order_write", write_text_once, texts, 1);
     measure_calls("feed_read", feed_whole_text, texts / FEED_ORDERS + 1, FEED_ORDERS);
     domus_json_release(&memory);
     free(array);

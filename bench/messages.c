@@ -74,7 +74,7 @@ static int player_peer(domus_stack *stack, void *self, const void *peer)
     return 0;
 }
 
-static int player_go(domus_stack *stack, void *self, const void *balls)
+static int start_player(domus_stack *stack, void *self, const void *balls)
 {
     struct player *player = self;
 
@@ -102,7 +102,7 @@ static const domus_behaviour player = {
     .name = "player",
     .state_size = sizeof(struct player),
     .on = (const domus_on[]){{&ball_type, player_ball, 0},
-                             {&go_type, player_go, 0},
+                             {&go_type, start_player, 0},
                              {&peer_type, player_peer, 0},
                              {NULL, NULL, 0}},
 };
@@ -125,7 +125,7 @@ static int asker_returned(domus_stack *stack, void *self, const domus_answer *an
     return domus_ask(stack, asker->peer, &ball_type, &left, asker_returned);
 }
 
-static int asker_go(domus_stack *stack, void *self, const void *balls)
+static int start_asker(domus_stack *stack, void *self, const void *balls)
 {
     struct player *asker = self;
 
@@ -143,8 +143,9 @@ static int answerer_ball(domus_stack *stack, void *self, const void *ball)
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(struct player),
-    .on =
-        (const domus_on[]){{&go_type, asker_go, 0}, {&peer_type, player_peer, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&go_type, start_asker, 0},
+                             {&peer_type, player_peer, 0},
+                             {NULL, NULL, 0}},
 };
 
 static const domus_behaviour answerer = {
@@ -176,7 +177,7 @@ static int producer_peer(domus_stack *stack, void *self, const void *peer)
     return 0;
 }
 
-static int producer_go(domus_stack *stack, void *self, const void *count)
+static int start_producer(domus_stack *stack, void *self, const void *count)
 {
     struct producer *producer = self;
 
@@ -194,7 +195,7 @@ static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
     .on = (const domus_on[]){{&credit_type, producer_credit, 0},
-                             {&go_type, producer_go, 0},
+                             {&go_type, start_producer, 0},
                              {&peer_type, producer_peer, 0},
                              {NULL, NULL, 0}},
 };
@@ -204,7 +205,7 @@ struct counter {
     uint64_t handled;
 };
 
-static int counter_go(domus_stack *stack, void *self, const void *expected)
+static int start_counter(domus_stack *stack, void *self, const void *expected)
 {
     (void)stack;
     *(struct counter *)self = (struct counter){.expected = *(const uint64_t *)expected};
@@ -230,7 +231,7 @@ static const domus_behaviour counter = {
     .name = "counter",
     .state_size = sizeof(struct counter),
     .on = (const domus_on[]){{&ball_type, counter_ball, 0},
-                             {&go_type, counter_go, 0},
+                             {&go_type, start_counter, 0},
                              {NULL, NULL, 0}},
 };
 

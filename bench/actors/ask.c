@@ -39,7 +39,7 @@ static int asker_answered(domus_stack *stack, void *self, const domus_answer *an
     return domus_ask(stack, asker->peer, &number_type, &asker->left, asker_answered);
 }
 
-static int asker_go(domus_stack *stack, void *self, const void *nothing)
+static int start_asker(domus_stack *stack, void *self, const void *nothing)
 {
     struct asker *asker = self;
 
@@ -51,7 +51,7 @@ static int asker_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour asker_behaviour = {
     .name = "asker",
     .state_size = sizeof(struct asker),
-    .on = (const domus_on[]){{.type = &go_type, .handle = asker_go}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_asker}, {.type = NULL}},
 };
 
 void row_ask(domus_system *system, uint64_t asks)
@@ -98,7 +98,7 @@ static int fan_answered(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int fan_go(domus_stack *stack, void *self, const void *nothing)
+static int start_fan(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     stage_begin();
@@ -108,7 +108,7 @@ static int fan_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour fan = {
     .name = "fan",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &go_type, .handle = fan_go}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_fan}, {.type = NULL}},
 };
 
 void row_fan_out(domus_system *system, uint64_t rounds)

@@ -175,7 +175,7 @@ static bool some_are_left(void)
     return ring.made < ring.size || (ring.shuffled && ring.wired < ring.size);
 }
 
-static int maker_go(domus_stack *stack, void *self, const void *nothing)
+static int start_maker(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.stopping)
@@ -195,7 +195,7 @@ static int make_all_nodes(domus_stack *stack)
     return domus_notice(stack, ring.maker, &go_type, NULL);
 }
 
-static double since_began(void)
+static double seconds_since_begin(void)
 {
     return (double)(measure_now_ns() - ring.began_ns) / 1e9;
 }
@@ -204,11 +204,11 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.again) {
-        printf("again_seconds %.9f\n", since_began());
+        printf("again_seconds %.9f\n", seconds_since_begin());
         stage_leave();
         return 0;
     }
-    printf("startup_seconds %.9f\n", since_began());
+    printf("startup_seconds %.9f\n", seconds_since_begin());
     printf("passes %" PRIu64 "\n", ring.each * RING_TOKENS);
     ring.resident_bytes = resident_bytes() - ring.resident_bytes;
     printf("bytes %zu\n", ring.resident_bytes);
@@ -251,7 +251,7 @@ static int maker_home(domus_stack *stack, void *self, const void *nothing)
 static int maker_gone(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
-    printf("stop_seconds %.9f\n", since_began());
+    printf("stop_seconds %.9f\n", seconds_since_begin());
     ring.again = true;
     return make_all_nodes(stack);
 }
@@ -266,7 +266,7 @@ static int maker_mount(domus_stack *stack, void *self)
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = maker_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker},
                              {.type = &ready_type, .handle = maker_ready},
                              {.type = &home_type, .handle = maker_home},
                              {.type = &gone_type, .handle = maker_gone},

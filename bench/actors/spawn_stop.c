@@ -29,7 +29,7 @@ struct parent {
     bool began;
 };
 
-static int parent_go(domus_stack *stack, void *self_, const void *nothing)
+static int start_parent(domus_stack *stack, void *self_, const void *nothing)
 {
     struct parent *self = self_;
     domus_address address = domus_self(stack);
@@ -56,7 +56,7 @@ static int parent_go(domus_stack *stack, void *self_, const void *nothing)
 static const domus_behaviour parent_behaviour = {
     .name = "parent",
     .state_size = sizeof(struct parent),
-    .on = (const domus_on[]){{.type = &go_type, .handle = parent_go}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_parent}, {.type = NULL}},
 };
 
 void row_spawn_stop(domus_system *system, uint64_t children)

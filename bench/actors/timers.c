@@ -32,7 +32,7 @@ static int armer_due(domus_stack *stack, void *self, const void *number)
     return 0;
 }
 
-static int armer_go(domus_stack *stack, void *self, const void *nothing)
+static int start_armer(domus_stack *stack, void *self, const void *nothing)
 {
     struct armer *armer = self;
 
@@ -48,7 +48,7 @@ static int armer_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour armer_behaviour = {
     .name = "armer",
     .state_size = sizeof(struct armer),
-    .on = (const domus_on[]){{.type = &go_type, .handle = armer_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_armer},
                              {.type = &due_type, .handle = armer_due},
                              {.type = NULL}},
 };
@@ -67,7 +67,7 @@ static int canceller_due(domus_stack *stack, void *self, const void *number)
     stage_wrong("a timer that was cancelled");
 }
 
-static int canceller_go(domus_stack *stack, void *self, const void *nothing)
+static int start_canceller(domus_stack *stack, void *self, const void *nothing)
 {
     struct armer *armer = self;
 
@@ -89,7 +89,7 @@ static int canceller_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour canceller_behaviour = {
     .name = "canceller",
     .state_size = sizeof(struct armer),
-    .on = (const domus_on[]){{.type = &go_type, .handle = canceller_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_canceller},
                              {.type = &due_type, .handle = canceller_due},
                              {.type = NULL}},
 };

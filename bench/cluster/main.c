@@ -104,7 +104,7 @@ static int responder_asked(domus_stack *stack, void *self, const void *words)
 }
 
 /* An ask would overtake the notices before it, so a mark is a notice, and so is what answers it. */
-static int responder_marked(domus_stack *stack, void *self, const void *nothing)
+static int answer_with_mark(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
     return domus_notice(stack, domus_sender(stack), &mark_type, self);
@@ -124,7 +124,7 @@ static const domus_behaviour responder = {
     .state_size = sizeof(struct cluster_words),
     .on = (const domus_on[]){{.type = &words_type, .handle = responder_asked},
                              {.type = &notice_type, .handle = responder_told},
-                             {.type = &mark_type, .handle = responder_marked},
+                             {.type = &mark_type, .handle = answer_with_mark},
                              {.type = NULL}},
 };
 
@@ -156,7 +156,7 @@ static int asker_answered(domus_stack *stack, void *self, const domus_answer *an
     return domus_ask(stack, peer, &words_type, &(struct cluster_words){*number, 0}, asker_answered);
 }
 
-static int asker_go(domus_stack *stack, void *self, const void *nothing)
+static int start_asker(domus_stack *stack, void *self, const void *nothing)
 {
     const uint64_t *number = self;
 
@@ -167,7 +167,7 @@ static int asker_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour asker = {
     .name = "asker",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{.type = &go_type, .handle = asker_go}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_asker}, {.type = NULL}},
 };
 
 struct notifier {
@@ -189,7 +189,7 @@ static int notifier_answered(domus_stack *stack, void *self, const void *counts)
 }
 
 /* Send the notices of a mark, and the mark. */
-static int notifier_go(domus_stack *stack, void *self, const void *nothing)
+static int start_notifier(domus_stack *stack, void *self, const void *nothing)
 {
     struct notifier *notifier = self;
     uint64_t until = notifier->sent + CLUSTER_NOTICES_A_MARK;
@@ -210,7 +210,7 @@ static int notifier_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour notifier = {
     .name = "notifier",
     .state_size = sizeof(struct notifier),
-    .on = (const domus_on[]){{.type = &go_type, .handle = notifier_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_notifier},
                              {.type = &mark_type, .handle = notifier_answered},
                              {.type = NULL}},
 };
@@ -253,7 +253,7 @@ static int finder_spawned(domus_stack *stack, void *self, const domus_answer *an
     return domus_ask(stack, peer, &words_type, &(struct cluster_words){0, 0}, finder_try);
 }
 
-static int finder_go(domus_stack *stack, void *self, const void *nothing)
+static int start_finder(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self;
     (void)nothing;
@@ -263,7 +263,7 @@ static int finder_go(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour finder = {
     .name = "finder",
     .state_size = sizeof(bool),
-    .on = (const domus_on[]){{.type = &go_type, .handle = finder_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_finder},
                              {.type = &mark_type, .handle = finder_told},
                              {.type = NULL}},
 };

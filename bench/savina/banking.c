@@ -111,7 +111,7 @@ static int teller_notes_transfer(domus_stack *stack, void *self_, const domus_an
     return domus_wait_all(stack, teller_balances);
 }
 
-static int teller_go(domus_stack *stack, void *self_, const void *transfers)
+static int start_teller(domus_stack *stack, void *self_, const void *transfers)
 {
     struct teller *self = self_;
 
@@ -127,7 +127,7 @@ static int teller_go(domus_stack *stack, void *self_, const void *transfers)
 static const domus_behaviour teller = {
     .name = "teller",
     .state_size = sizeof(struct teller),
-    .on = (const domus_on[]){{.type = &go_type, .handle = teller_go}, {.type = NULL}},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_teller}, {.type = NULL}},
     .on_stop = stage_left,
 };
 

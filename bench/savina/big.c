@@ -66,7 +66,7 @@ static const domus_behaviour player = {
                              {.type = NULL}},
 };
 
-static int hub_go(domus_stack *stack, void *self_, const void *pings)
+static int start_hub(domus_stack *stack, void *self_, const void *pings)
 {
     struct hub *self = self_;
 
@@ -92,7 +92,7 @@ static int hub_pongs(domus_stack *stack, void *self_, const void *pongs)
 static const domus_behaviour hub = {
     .name = "hub",
     .state_size = sizeof(struct hub),
-    .on = (const domus_on[]){{.type = &go_type, .handle = hub_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_hub},
                              {.type = &pongs_type, .handle = hub_pongs},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -179,7 +179,7 @@ static int manager_gives_item(domus_stack *stack, void *self_, const void *nothi
     return 0;
 }
 
-static int manager_go(domus_stack *stack, void *self_, const void *items)
+static int start_manager(domus_stack *stack, void *self_, const void *items)
 {
     struct manager *self = self_;
     struct worker state = {
@@ -212,7 +212,7 @@ static const domus_behaviour manager = {
                              {.type = &next_type, .handle = manager_gives_item},
                              {.type = &last_item_type, .handle = manager_last_item},
                              {.type = &count_type, .handle = manager_count},
-                             {.type = &go_type, .handle = manager_go},
+                             {.type = &go_type, .handle = start_manager},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

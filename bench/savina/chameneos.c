@@ -67,7 +67,7 @@ struct mall {
     domus_address first;
 };
 
-static int mall_go(domus_stack *stack, void *self_, const void *meetings)
+static int start_mall(domus_stack *stack, void *self_, const void *meetings)
 {
     struct mall *self = self_;
 
@@ -110,7 +110,7 @@ static const domus_behaviour mall = {
     .state_size = sizeof(struct mall),
     .on = (const domus_on[]){{.type = &meet_type, .handle = mall_meet},
                              {.type = &count_type, .handle = mall_count},
-                             {.type = &go_type, .handle = mall_go},
+                             {.type = &go_type, .handle = start_mall},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

@@ -59,7 +59,7 @@ static void send_window(domus_stack *stack, struct producer *self)
     self->out++;
 }
 
-static int producer_go(domus_stack *stack, void *self_, const void *count)
+static int start_producer(domus_stack *stack, void *self_, const void *count)
 {
     struct producer *self = self_;
 
@@ -95,11 +95,11 @@ static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
     .on = (const domus_on[]){{.type = &so_far_type, .handle = producer_so_far},
-                             {.type = &go_type, .handle = producer_go},
+                             {.type = &go_type, .handle = start_producer},
                              {.type = NULL}},
 };
 
-static int manager_go(domus_stack *stack, void *self, const void *count)
+static int start_manager(domus_stack *stack, void *self, const void *count)
 {
     struct producer state = {
         .manager = domus_self(stack),
@@ -118,7 +118,7 @@ static int manager_value(domus_stack *stack, void *self, const void *count)
 
 static const domus_behaviour manager = {
     .name = "manager",
-    .on = (const domus_on[]){{.type = &go_type, .handle = manager_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_manager},
                              {.type = &value_type, .handle = manager_value},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -118,7 +118,7 @@ static const domus_behaviour visitor = {
 /* --- the host: all but the visitor live on its thread, or all in the pool ----------------------
  */
 
-static int host_go(domus_stack *stack, void *self, const void *visits)
+static int start_host(domus_stack *stack, void *self, const void *visits)
 {
     const domus_spawn_options far = stage_far();
     struct visitor state = {.host = domus_self(stack), .visits = *(const uint64_t *)visits};
@@ -140,7 +140,7 @@ static int host_visits(domus_stack *stack, void *self, const void *visits)
 
 static const domus_behaviour host = {
     .name = "host",
-    .on = (const domus_on[]){{.type = &go_type, .handle = host_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_host},
                              {.type = &visits_type, .handle = host_visits},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -86,7 +86,7 @@ static int producer_ends_window(domus_stack *stack, void *self_, const void *not
     return --self->working == 0 ? producer_sends_window(stack, self) : 0;
 }
 
-static int producer_go(domus_stack *stack, void *self_, const void *jobs)
+static int start_producer(domus_stack *stack, void *self_, const void *jobs)
 {
     struct producer *self = self_;
 
@@ -100,7 +100,7 @@ static const domus_behaviour producer = {
     .name = "producer",
     .state_size = sizeof(struct producer),
     .on = (const domus_on[]){{.type = &window_done_type, .handle = producer_ends_window},
-                             {.type = &go_type, .handle = producer_go},
+                             {.type = &go_type, .handle = start_producer},
                              {.type = NULL}},
     .on_stop = stage_left,
 };
@@ -142,7 +142,7 @@ static void create_actor(domus_stack *stack, struct collector *self)
     stage_send(stack, stage_spawn(stack, &piece, NULL), &angle_type, &angle);
 }
 
-static int collector_go(domus_stack *stack, void *self_, const void *size)
+static int start_collector(domus_stack *stack, void *self_, const void *size)
 {
     struct collector *self = self_;
 
@@ -169,7 +169,7 @@ static const domus_behaviour collector = {
     .name = "collector",
     .state_size = sizeof(struct collector),
     .on = (const domus_on[]){{.type = &product_type, .handle = collector_product},
-                             {.type = &go_type, .handle = collector_go},
+                             {.type = &go_type, .handle = start_collector},
                              {.type = NULL}},
     .on_stop = stage_left,
 };

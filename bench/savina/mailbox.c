@@ -71,7 +71,7 @@ static const domus_behaviour sender = {
     .on_mount = sender_mount,
 };
 
-static int office_go(domus_stack *stack, void *self, const void *size_)
+static int start_office(domus_stack *stack, void *self, const void *size_)
 {
     uint64_t size = *(const uint64_t *)size_;
     struct receiver to = {.office = domus_self(stack), .expected = size};
@@ -91,7 +91,7 @@ static int office_count(domus_stack *stack, void *self, const void *count)
 
 static const domus_behaviour office = {
     .name = "office",
-    .on = (const domus_on[]){{.type = &go_type, .handle = office_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_office},
                              {.type = &count_type, .handle = office_count},
                              {.type = NULL}},
     .on_stop = stage_left,

@@ -22,7 +22,7 @@ struct ping {
     uint64_t returned;
 };
 
-static int ping_go(domus_stack *stack, void *self_, const void *balls)
+static int start_ping(domus_stack *stack, void *self_, const void *balls)
 {
     struct ping *self = self_;
 
@@ -45,11 +45,11 @@ static const domus_behaviour ping = {
     .name = "ping",
     .state_size = sizeof(struct ping),
     .on = (const domus_on[]){{.type = &ball_type, .handle = ping_ball},
-                             {.type = &go_type, .handle = ping_go},
+                             {.type = &go_type, .handle = start_ping},
                              {.type = NULL}},
 };
 
-static int umpire_go(domus_stack *stack, void *self, const void *balls)
+static int start_umpire(domus_stack *stack, void *self, const void *balls)
 {
     struct ping state = {
         .umpire = domus_self(stack),
@@ -68,7 +68,7 @@ static int umpire_ends_game(domus_stack *stack, void *self, const void *returned
 
 static const domus_behaviour umpire = {
     .name = "umpire",
-    .on = (const domus_on[]){{.type = &go_type, .handle = umpire_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_umpire},
                              {.type = &over_type, .handle = umpire_ends_game},
                              {.type = NULL}},
     .on_stop = stage_left,

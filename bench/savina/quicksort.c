@@ -106,7 +106,7 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
     return 0;
 }
 
-static int sort_go(domus_stack *stack, void *self, const void *size)
+static int start_sort(domus_stack *stack, void *self, const void *size)
 {
     (void)self;
     (void)size;
@@ -122,7 +122,7 @@ static int sort_sorted(domus_stack *stack, void *self, const void *actors)
 
 static const domus_behaviour sort = {
     .name = "sort",
-    .on = (const domus_on[]){{.type = &go_type, .handle = sort_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_sort},
                              {.type = &sorted_type, .handle = sort_sorted},
                              {.type = NULL}},
     .on_stop = stage_left,

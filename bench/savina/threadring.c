@@ -42,7 +42,7 @@ static const domus_behaviour node = {
 
 /* Spawn the nodes from the last to the first, so that all but the last know their next one from
  * the beginning. */
-static int maker_go(domus_stack *stack, void *self, const void *passes)
+static int start_maker(domus_stack *stack, void *self, const void *passes)
 {
     domus_address last = {0};
     domus_address next = {0};
@@ -66,7 +66,7 @@ static int maker_end(domus_stack *stack, void *self, const void *index)
 
 static const domus_behaviour maker = {
     .name = "maker",
-    .on = (const domus_on[]){{.type = &go_type, .handle = maker_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_maker},
                              {.type = &end_type, .handle = maker_end},
                              {.type = NULL}},
     .on_stop = stage_left,

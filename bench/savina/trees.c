@@ -65,7 +65,7 @@ static int call_mount(domus_stack *stack, void *self_)
     return 0;
 }
 
-static int fib_go(domus_stack *stack, void *self, const void *n)
+static int start_fib(domus_stack *stack, void *self, const void *n)
 {
     uint64_t number = *(const uint64_t *)n;
 
@@ -76,7 +76,7 @@ static int fib_go(domus_stack *stack, void *self, const void *n)
 
 static const domus_behaviour fib = {
     .name = "fib",
-    .on = (const domus_on[]){{.type = &go_type, .handle = fib_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_fib},
                              {.type = &sum_type, .handle = root_sum},
                              {.type = NULL}},
     .on_stop = stage_left,
@@ -128,7 +128,7 @@ static int branch_mount(domus_stack *stack, void *self_)
     return 0;
 }
 
-static int skynet_go(domus_stack *stack, void *self, const void *leaves)
+static int start_skynet(domus_stack *stack, void *self, const void *leaves)
 {
     struct branch state = {.parent = domus_self(stack), .leaves = *(const uint64_t *)leaves};
 
@@ -139,7 +139,7 @@ static int skynet_go(domus_stack *stack, void *self, const void *leaves)
 
 static const domus_behaviour skynet = {
     .name = "skynet",
-    .on = (const domus_on[]){{.type = &go_type, .handle = skynet_go},
+    .on = (const domus_on[]){{.type = &go_type, .handle = start_skynet},
                              {.type = &sum_type, .handle = root_sum},
                              {.type = NULL}},
     .on_stop = stage_left,
