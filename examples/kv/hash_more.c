@@ -136,8 +136,8 @@ static int answer_different(struct kv_call *call, struct kv_job *job, int error)
     return is_too_large ? kv_error(call->stack, KV_TOO_LARGE) : error;
 }
 
-static int give_different(struct kv_call *call, struct kv_item **link, uint64_t count,
-                          domus_resp_builder *builder, bool with_values)
+static int answer_with_different_fields(struct kv_call *call, struct kv_item **link, uint64_t count,
+                                        domus_resp_builder *builder, bool with_values)
 {
     struct kv_job job = {.piece = choose_different, .finish = answer_different, .link = link};
     uint64_t all = (*link)->fields->count;
@@ -187,6 +187,6 @@ int kv_run_hrandfield(struct kv_call *call)
     else if (count < 0)
         add_any(&builder, (*link)->fields, (uint32_t)-count, with_values);
     else
-        return give_different(call, link, (uint64_t)count, &builder, with_values);
+        return answer_with_different_fields(call, link, (uint64_t)count, &builder, with_values);
     return kv_reply(call->stack, &builder);
 }

@@ -44,8 +44,9 @@ static int pass_on_gift(domus_stack *stack, const struct kv_session *session, st
     return error;
 }
 
-/* Whether an answer comes too late: its client is gone, and has waited for it in vain. Elements
- * that were there when the client came are the client's, as is what is behind its command. */
+/* Returns whether an answer comes too late: the client is gone, and has waited for elements in
+ * vain. Elements that were there when the client came still belong to the client, as do answers to
+ * its later commands. */
 static bool is_late(const struct kv_session *session, const domus_answer *answer)
 {
     if (!session->is_gone)

@@ -101,7 +101,7 @@ int domi_http_relay(domus_stack *stack, domi_http_ways *ways, const domus_answer
                      ? pass_piece_to_client(stack, ways, answer, then)
                      : continue_after_write(stack, ways, answer, then);
 
-    if (result < 0 && ways->down.number != 0) /* nobody will read the rest of its body */
+    if (result < 0 && ways->down.number != 0) /* nobody will read the rest of the server's answer */
         (void)domus_stop(stack, ways->down.channel);
     return result;
 }

@@ -32,7 +32,7 @@
  */
 static struct {
     domus_system *system; /* NULL: no port is open */
-    struct stat file;     /* of a Unix socket with a path */
+    struct stat file;     /* status of the file of a Unix socket with a path */
     char path[PATH_SIZE]; /* its path; "": it has none */
 } port;
 

@@ -140,7 +140,7 @@ void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
     if (!connection->has_reader || connection->wants_out)
         return;
     connection->has_reader = false;
-    connection->line.first->until_ns = 0; /* the user has idle_ns for the next one */
+    connection->line.first->until_ns = 0; /* the user has idle_ns to write the next piece */
     (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
 }
 

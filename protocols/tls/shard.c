@@ -216,7 +216,7 @@ static int set_verification(const domi_tls_shard *shard, SSL_CTX *context)
     return 0;
 }
 
-static int set_server(domi_tls_shard *shard, SSL_CTX *context)
+static int configure_server_context(domi_tls_shard *shard, SSL_CTX *context)
 {
     const domi_tls_settings *settings = shard->settings;
 
@@ -263,7 +263,8 @@ static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_re
         return error;
     error = set_verification(shard, context);
     if (error == 0)
-        error = settings->is_server ? set_server(shard, context) : set_client(settings, context);
+        error = settings->is_server ? configure_server_context(shard, context)
+                                    : set_client(settings, context);
     return error != 0 ? domi_tls_say_openssl(report, error, "OpenSSL") : 0;
 }
 

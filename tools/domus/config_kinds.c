@@ -167,7 +167,7 @@ static void add_numbers(choices *to, const json_t *key, const struct kind *kind)
 /* --- words and texts -------------------------------------------------------------------------- */
 
 /* Returns what a reader of YAML makes of a word, if it is not a text; NULL. */
-static json_t *plain_value(const char *word)
+static json_t *json_of_plain_word(const char *word)
 {
     char *end;
 
@@ -188,7 +188,7 @@ static void add_words(choices *to, const json_t *key)
 
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
-        json_t *plain = word != NULL ? plain_value(word) : NULL;
+        json_t *plain = word != NULL ? json_of_plain_word(word) : NULL;
         if (plain != NULL)
             (void)json_array_append_new(all, plain);
         (void)json_array_append(all, json_array_get(words, i));
@@ -296,6 +296,6 @@ json_t *config_kinds_default(const json_t *key)
     if (json_object_get(key, "list_max") != NULL)
         return list_of(text);
     json_t *plain =
-        kind != NULL || json_object_get(key, "words") != NULL ? plain_value(text) : NULL;
+        kind != NULL || json_object_get(key, "words") != NULL ? json_of_plain_word(text) : NULL;
     return plain != NULL ? plain : json_string(text);
 }
