@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_ROOM                                                                                   \
-    (6u * DOMUS_JSON_NAME_MAX + 2u +                                                               \
-     DOMI_JSON_PADDING) /* room for a name with each byte as an escape */
+/* Room for a name with each byte as an escape. */
+#define KEY_ROOM (6u * DOMUS_JSON_NAME_MAX + 2u + DOMI_JSON_PADDING)
 
 typedef enum domi_json_phase {
     BEGIN,
