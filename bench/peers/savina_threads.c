@@ -116,7 +116,7 @@ static void *run_thread(void *nothing)
     return nothing;
 }
 
-static void draw(uint32_t *values, size_t size)
+static void draw_values(uint32_t *values, size_t size)
 {
     uint32_t seed = 1;
 

@@ -101,8 +101,9 @@ static int part_slice(domus_stack *stack, void *self, const void *slice_)
     }
     uint64_t middle = slice.low + (slice.high - slice.low) / 2;
     size_t below = partition_values(slice.values, slice.count, middle);
-    give_away(stack, (struct slice){slice.values, below, slice.low, middle});
-    give_away(stack, (struct slice){slice.values + below, slice.count - below, middle, slice.high});
+    spawn_for_slice(stack, (struct slice){slice.values, below, slice.low, middle});
+    spawn_for_slice(stack,
+                    (struct slice){slice.values + below, slice.count - below, middle, slice.high});
     return 0;
 }
 
@@ -110,7 +111,7 @@ static int start_sort(domus_stack *stack, void *self, const void *size)
 {
     (void)self;
     (void)size;
-    give_away(stack, (struct slice){input.values, input.size, 0, UINT64_C(1) << 32});
+    spawn_for_slice(stack, (struct slice){input.values, input.size, 0, UINT64_C(1) << 32});
     return 0;
 }
 

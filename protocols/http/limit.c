@@ -84,7 +84,7 @@ int domus_http_limit_set(domus_http_limit *limit, uint32_t count, uint32_t burst
                          uint64_t period_ns)
 {
     domus_http_limit other = {.count = count, .burst = burst, .period_ns = period_ns};
-    int error = check(&other);
+    int error = check_options(&other);
 
     if (error != 0)
         return error;

@@ -242,7 +242,6 @@ static int run_seed(uint64_t seed, void *context)
 
 DOMT_TEST(every_answer_is_accounted_for_and_in_order)
 {
-    (void)start;
     domt_sweep_seeds(SEEDS, run_seed);
 }
 
