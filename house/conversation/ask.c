@@ -1,4 +1,4 @@
-/* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier, cancel. */
+/* The verbs of domus/conversation.h: ask, sleep, wait, answer, keep, barrier. */
 #include "house/conversation/ask.h"
 
 #include "base/check.h"
@@ -466,36 +466,4 @@ int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversati
         return -ENOMEM;
     *ret_conversation = (domus_conversation){pooled, domi_stack_serial(pooled)};
     return 0;
-}
-
-/* Returns 0 if this conversation of the actor waits, and was not cancelled; -ENOENT; -EALREADY. */
-static int find_waiting(const domus_stack *stack, domus_conversation conversation)
-{
-    const domus_stack *other = conversation.stack;
-
-    if (other == NULL || domi_stack_serial(other) != conversation.serial ||
-        domi_stack_house(other) != domi_stack_house(stack) || !other->parked ||
-        other->wait == DOMI_WAIT_NONE)
-        return -ENOENT;
-    return other->cancelled ? -EALREADY : 0;
-}
-
-int domus_cancel(domus_stack *stack, domus_conversation conversation)
-{
-    int error = find_waiting(stack, conversation);
-
-    if (error == 0)
-        domi_stack_cancel(stack->manager, conversation.stack, -ECANCELED);
-    return error;
-}
-
-int domus_wake(domus_stack *stack, domus_conversation conversation)
-{
-    int error = find_waiting(stack, conversation);
-    domi_promise *one = error == 0 ? conversation.stack->waiting : NULL;
-
-    for (; one != NULL; one = one->next)
-        if (one->kind == DOMI_PROMISE_SLEEP && one->state == DOMI_PROMISE_WAITING)
-            domi_promise_fail(stack->manager, one, 0);
-    return error;
 }

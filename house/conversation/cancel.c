@@ -1,4 +1,5 @@
-/* A cancel follows a chain of asks, from the asker to the asked actors. */
+/* The ends of conversations that wait: a cancel follows a chain of asks, from the asker to the
+ * asked actors, and a wake ends a sleep. */
 #include "house/conversation/cancel.h"
 
 #include "house/conversation/answer.h"
@@ -11,6 +12,8 @@
 #include "house/message/order.h"
 #include "house/message/pool.h"
 #include "house/message/types.h"
+
+#include <domus/conversation.h>
 
 #include <errno.h>
 #include <string.h>
@@ -276,4 +279,38 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         domi_pool_free(manager, node);
     }
     return any;
+}
+
+/* --- verbs ------------------------------------------------------------------------------------ */
+
+/* Returns 0 if this conversation of the actor waits, and was not cancelled; -ENOENT; -EALREADY. */
+static int find_waiting(const domus_stack *stack, domus_conversation conversation)
+{
+    const domus_stack *other = conversation.stack;
+
+    if (other == NULL || domi_stack_serial(other) != conversation.serial ||
+        domi_stack_house(other) != domi_stack_house(stack) || !other->parked ||
+        other->wait == DOMI_WAIT_NONE)
+        return -ENOENT;
+    return other->cancelled ? -EALREADY : 0;
+}
+
+int domus_cancel(domus_stack *stack, domus_conversation conversation)
+{
+    int error = find_waiting(stack, conversation);
+
+    if (error == 0)
+        domi_stack_cancel(stack->manager, conversation.stack, -ECANCELED);
+    return error;
+}
+
+int domus_wake(domus_stack *stack, domus_conversation conversation)
+{
+    int error = find_waiting(stack, conversation);
+
+    for (domi_promise *one = error == 0 ? conversation.stack->waiting : NULL; one != NULL;
+         one = one->next)
+        if (one->kind == DOMI_PROMISE_SLEEP && one->state == DOMI_PROMISE_WAITING)
+            domi_promise_fail(stack->manager, one, 0);
+    return error;
 }
