@@ -326,12 +326,15 @@ DOMT_TEST(keys_are_told_with_their_facts)
     static const char *const wanted[] = {
         "{\"tell\": \"keys\", \"program\": \"a \\\"b\\\"\", \"listeners_max\": 64, "
         "\"pools_max\": 16, \"section\": \"chat\",\n\"keys\": [\n{\"key\": \"system.threads\", "
-        "\"kind\": \"count\", \"minimum\": \"1\", \"maximum\": \"1024\", \"least\": \"1\", "
+        "\"field\": \"domus_config.system.threads\", \"kind\": \"count\", \"minimum\": \"1\", "
+        "\"maximum\": \"1024\", \"least\": \"1\", "
         "\"most\": \"1024\", \"default\": \"auto\", \"special\": \"auto\"},\n",
-        "{\"key\": \"scheduler.beltSlots\", \"kind\": \"count\", \"minimum\": \"64\", "
+        "{\"key\": \"scheduler.beltSlots\", \"field\": \"domus_config.scheduler.belt_slots\", "
+        "\"kind\": \"count\", \"minimum\": \"64\", "
         "\"maximum\": \"65536\", \"least\": \"64\", \"most\": \"65536\", \"default\": \"1024\", "
         "\"zero\": true, \"power_of_two\": true",
-        "{\"key\": \"cluster.password\", \"kind\": \"text\", \"minimum\": \"0\", "
+        "{\"key\": \"cluster.password\", \"field\": \"domus_config.cluster.password\", \"kind\": "
+        "\"text\", \"minimum\": \"0\", "
         "\"maximum\": \"255\", \"default\": \"\", \"secret\": true}",
         "{\"key\": \"chat.timeout\", \"kind\": \"duration\", \"minimum\": \"1000\", \"maximum\": "
         "\"18446744073709551614\", \"least\": \"1us\", \"most\": \"18446744073709551614ns\", "
@@ -344,9 +347,12 @@ DOMT_TEST(keys_are_told_with_their_facts)
         "{\"key\": \"chat.rooms\", \"kind\": \"name\", \"minimum\": \"1\", \"maximum\": \"15\", "
         "\"default\": \"lobby,garden\", \"list_max\": 4}",
         "{\"key\": \"chat.needed\", \"kind\": \"name\", \"minimum\": \"1\", \"maximum\": \"15\"}",
-        "\"listeners\": [\n{\"key\": \"name\", \"kind\": \"name\", \"minimum\": \"1\", "
+        "\"listeners\": [\n{\"key\": \"name\", \"field\": \"domus_listener_config.name\", "
+        "\"kind\": \"name\", \"minimum\": \"1\", "
         "\"maximum\": \"63\"}",
-        "{\"key\": \"channel.sendHigh\", \"kind\": \"size\", \"minimum\": \"1\", \"maximum\": "
+        "{\"key\": \"channel.sendHigh\", \"field\": "
+        "\"domus_listener_config.channel.send_high_bytes\", \"kind\": \"size\", \"minimum\": "
+        "\"1\", \"maximum\": "
         "\"1073741824\", \"least\": \"1B\", \"most\": \"1GiB\", \"inherits\": true",
         "\"pools\": [\n{\"key\": \"name\"",
     };
@@ -365,11 +371,12 @@ DOMT_TEST(every_key_is_told)
 {
     const domus_config_key *key;
     domt_program own;
-    char wanted[128];
+    char wanted[256];
 
     is_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
-        snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"kind\":", key->path);
+        snprintf(wanted, sizeof wanted, "{\"key\": \"%s\", \"field\": \"%s\", \"kind\":", key->path,
+                 key->field);
         domt_has(own.out_text, wanted);
     }
     domt_has(own.out_text, "\"chat.deep.words\"");
@@ -384,7 +391,8 @@ DOMT_TEST(section_of_a_program_that_reloads_is_live)
     reloading.reload = reload_nothing;
     is_told(&own, &reloading, 0, (const char *const[]){"--tell", "keys", NULL});
     domt_has(own.out_text, "\"default\": \"lobby,garden\", \"list_max\": 4, \"live\": true}");
-    domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"kind\": \"count\", "
+    domt_has(own.out_text, "{\"key\": \"scheduler.normalEvery\", \"field\": "
+                           "\"domus_config.scheduler.normal_every\", \"kind\": \"count\", "
                            "\"minimum\": \"2\", \"maximum\": \"65536\", \"least\": \"2\", "
                            "\"most\": \"65536\", \"default\": \"4\", \"live\": true}");
     is_told(&own, &program, 0, (const char *const[]){"--tell", "keys", NULL});
