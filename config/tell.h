@@ -28,11 +28,11 @@ extern const char *const domi_tell_words[];
  *     {"tell": "keys", "program": NAME, "listeners_max": N, "pools_max": N, "section": NAME,
  *      "keys": [KEY...], "listeners": [KEY...], "pools": [KEY...]}
  * "section" is missing if the program has none, and the keys of the section have its name before
- * them. A KEY has "key", "kind" (as in domus_config_kind), "minimum" and "maximum" (texts of plain
- * numbers: nanoseconds, bytes, or bytes of a text), "least" and "most" (the same as users write
- * them, of numbers), "default" (missing: the user has to give one, or it inherits), "special",
- * "words", "list_max" where it has them, and "zero" (0 is a value), "power_of_two", "inherits",
- * "secret" and "live" where that is true. */
+ * them. A KEY has "key", "field" (as in domus_config_key, where a row has it), "kind" (as in
+ * domus_config_kind), "minimum" and "maximum" (texts of plain numbers: nanoseconds, bytes, or bytes
+ * of a text), "least" and "most" (the same as users write them, of numbers), "default" (missing:
+ * the user has to give one, or it inherits), "special", "words", "list_max" where it has them, and
+ * "zero" (0 is a value), "power_of_two", "inherits", "secret" and "live" where that is true. */
 void domi_tell_keys(FILE *out, const domus_program *program);
 
 /* Write the values: {"tell": "values", "program": NAME, "right": true, "keys": [{"key": KEY,
