@@ -118,8 +118,8 @@ static const domi_wire_services services = {.make = make_payload,
                                             .wake = arm_wake,
                                             .is_closing = is_closing,
                                             .now_ns = now_ns,
-                                             .peer = get_peer_of_channel,
-                                             .tell_failure = tell_failure};
+                                            .peer = get_peer_of_channel,
+                                            .tell_failure = tell_failure};
 
 int domi_pipe_open(domus_channel *channel)
 {

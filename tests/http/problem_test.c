@@ -281,7 +281,7 @@ static const domus_pipeline pipelines[] = {
     {.stages = (const domus_pipeline_stage[]){{&domus_http_stage, &packing}, {NULL, NULL}}},
 };
 static const domus_on_peer peer_rows[] = {{.type = &domus_http_request_type, .handle = serve},
-                                     {.type = NULL}};
+                                          {.type = NULL}};
 static const domus_behaviour services[] = {
     {.name = "plain", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[0], .on_peer = peer_rows},
     {.name = "packing", .kind = DOMUS_CHANNELS, .pipeline = &pipelines[1], .on_peer = peer_rows},
