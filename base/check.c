@@ -1,10 +1,12 @@
 /* How a failed check ends the process. The text goes out by write(2) only, because the heap may be
- * the broken part. If nobody reads standard error for a second, the rest of the text is dropped: a
- * failed process must not stay, with everything that it holds, to wait for a reader. */
+ * the broken part. If nobody reads standard error for a second (where poll() is refused: at once),
+ * the rest of the text is dropped: a failed process must not stay, with everything that it holds,
+ * to wait for a reader. */
 #include "base/check.h"
 
 #include "base/symbol.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +20,7 @@
 #define FRAMES_MAX 64 /* frames of a backtrace that are printed */
 
 #define READER_MS 1000 /* milliseconds to wait until standard error can be written */
+#define TRIES_MAX 16   /* further waits, each of which a signal has interrupted */
 
 /* Write where poll() is refused by a filter. Others may share the pipe or terminal, so it waits
  * again afterwards. If fcntl() is refused, too, the text is worth more than an end for certain. */
@@ -28,7 +31,7 @@ static bool say_without_poll(const char *text)
     if (flags >= 0)
         (void)fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
     bool is_said = write(STDERR_FILENO, text, strlen(text)) > 0;
-    if (flags >= 0)
+    if (flags >= 0 && (flags & O_NONBLOCK) == 0)
         (void)fcntl(STDERR_FILENO, F_SETFL, flags);
     return is_said;
 }
@@ -40,6 +43,8 @@ static bool write_to_stderr(const char *text)
     struct pollfd reader = {.fd = STDERR_FILENO, .events = POLLOUT};
     int ready = poll(&reader, 1, READER_MS);
 
+    for (int tries = 0; ready < 0 && errno == EINTR && tries < TRIES_MAX; tries++)
+        ready = poll(&reader, 1, READER_MS);
     if (ready < 0)
         return say_without_poll(text);
     /* poll() says that a pipe is writable only if it has room for such a line, so write()

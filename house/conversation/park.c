@@ -8,6 +8,7 @@
 #include "house/conversation/circle.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/passed.h"
+#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"
@@ -156,6 +157,16 @@ static void park_stack(domus_stack *stack)
     }
 }
 
+/* True if `ask` is a request of the peer of the channel that `house` is: io tells of these, which
+ * knows whether the channel is being closed. */
+static bool is_own_request(const domi_house *house, domi_envelope *ask)
+{
+    domus_address channel;
+    uint32_t number;
+
+    return domi_ask_look_of_peer(ask, &channel, &number) == 0 && channel.house == house;
+}
+
 /* The conversation ends with `result`, which is not negative. Tell what its last function did
  * wrong, because nobody else would: it let the conversation wait, its result has no meaning, or the
  * ask has no answer, for which its asker would be blamed. */
@@ -176,7 +187,8 @@ static void look_for_mistakes(domi_manager *manager, domi_house *house, const do
         domi_counter_add(&manager->counters.results_unknown, 1);
         domi_manager_warn(manager, house, DOMI_RESULT_UNKNOWN, handled, result);
     }
-    if (stack->ask != NULL && result == 0 && !waits && !(pooled != NULL && pooled->cancelled))
+    if (stack->ask != NULL && result == 0 && !waits && !(pooled != NULL && pooled->cancelled) &&
+        !is_own_request(house, stack->ask))
         domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
 }
 

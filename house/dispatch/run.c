@@ -92,13 +92,16 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
 }
 
 /* True if a node of the exception mailbox is a failure. The end of a sleep, and a wait that was
- * over before it began, come by the same mailbox and count as replies. */
+ * over before it began, come by the same mailbox and count as replies; the end of the sleep that
+ * stands for the deadline of a kept ask is a failure. */
 static bool is_failure(const domi_node *node)
 {
+    const domi_promise *promise = (const domi_promise *)(const void *)node;
+
     if (domi_node_is_stack(node))
         return false;
-    return !domi_node_is_promise(node) ||
-           ((const domi_promise *)(const void *)node)->answer.error != 0;
+    return !domi_node_is_promise(node) || promise->answer.error != 0 ||
+           domi_promise_stack(promise)->wait == DOMI_WAIT_KEPT;
 }
 
 /* Take exceptions until `most` were taken or none is left. Returns how many it took. */

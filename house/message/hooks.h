@@ -35,7 +35,7 @@ typedef enum domi_mistake {
     DOMI_RESULT_UNKNOWN, /* the function returned a positive number that is not DOMUS_PARKED */
     DOMI_NEEDS_RING,     /* the function called a verb that needs a ring (ringless.h) */
     DOMI_TYPE_UNKNOWN,   /* the behaviour has no row for a message of this type */
-    DOMI_ASK_UNANSWERED, /* the function returned 0, and has neither answered nor kept the ask */
+    DOMI_ASK_UNANSWERED, /* the function has ended, and has neither answered nor kept the ask */
     DOMI_ANSWER_UNWRITTEN, /* the pipeline could not encode an answer of this type */
 } domi_mistake;
 

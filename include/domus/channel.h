@@ -48,14 +48,14 @@
  * Half close: if the actor has no on_end and the peer has finished sending, the channel is closed
  * when the conversations that its bytes began (on_read has parked) have ended and everything that
  * was queued is sent. So a peer that sends a request and FIN gets its answer. But it may be gone:
- * asks that any actor keeps for it (domus_keep()) are cancelled after channel.halfCloseKept, and
- * those that are kept later when the time since the FIN has doubled. A reset behind the FIN is seen
- * at the same times. The close does not wait for conversations that on_open or other messages
- * began, nor for an answer that the actor gets by a notice: an actor that needs this has an on_end
- * and closes the channel itself. If such a conversation does not end, channel.idleTimeout closes
- * the channel, as it does with any silent connection (if that is 0, only the conversation's own
- * deadlines can end it), and in a drain shutdown.drainTimeout does. A stop of the actor does not
- * wait, nor does a reset.
+ * asks that any actor of this node keeps for it (domus_keep()) are cancelled after
+ * channel.halfCloseKept, and those that are kept later when the time since the FIN has doubled. A
+ * reset behind the FIN is seen at the same times. The close does not wait for conversations that
+ * on_open or other messages began, nor for an answer that the actor gets by a notice: an actor that
+ * needs this has an on_end and closes the channel itself. If such a conversation does not end,
+ * channel.idleTimeout closes the channel, as it does with any silent connection (if that is 0, only
+ * the conversation's own deadlines can end it), and in a drain shutdown.drainTimeout does. A stop
+ * of the actor does not wait, nor does a reset.
  *
  * Back-pressure: while more than channel.sendHigh bytes wait to be sent, or the channel holds 1/16
  * of its thread's receive buffers, the channel does not read, so TCP slows the peer. It reads again

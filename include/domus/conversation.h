@@ -173,10 +173,10 @@ typedef struct domus_kept {
  * conversation (domus_sleep()): a cancel, of the asker or by domus_cancel(), then resumes it.
  *
  * A kept ask waits for what others bring. So when the peer of a channel has finished sending, which
- * may mean that it is gone, asks of its requests that are kept for channel.halfCloseKept (100 ms)
- * more are cancelled, and one that is kept later at the latest when the time since then has
- * doubled; conversations that work for its requests go on (domus/channel.h), and so do asks that
- * were kept by domus_keep_working().
+ * may mean that it is gone, asks of its requests that actors of this node keep for
+ * channel.halfCloseKept (100 ms) more are cancelled, and one that is kept later at the latest when
+ * the time since then has doubled; conversations that work for its requests go on
+ * (domus/channel.h), and so do asks that were kept by domus_keep_working().
  *
  * Returns 0; -EINVAL when the message is no ask; -EALREADY when it was answered, forwarded or kept;
  * -ENOMEM; -ECANCELED when the actor stops. With an error the ask is not kept. */
@@ -233,12 +233,13 @@ DOMUS_API int domus_conversation_of(domus_stack *stack, domus_conversation *ret_
  * was cancelled. */
 DOMUS_API int domus_cancel(domus_stack *stack, domus_conversation conversation);
 
-/* Wake a conversation of this actor that sleeps (domus_sleep()): its sleep is over now, without an
- * error, and counts as no cancel. It goes on behind the mail that was put before. Its asks are not
- * touched.
+/* Wake a conversation of this actor that sleeps (domus_sleep()): all its sleeps are over now,
+ * without an error, and count as no cancel. It goes on in a later turn, perhaps before asks and
+ * notices that were put earlier. Its asks are not touched.
  *
- * Returns 0, also when the sleep is over already and the conversation has not gone on yet; -ENOENT
- * when it has ended or does not wait; -EALREADY when it was cancelled. */
+ * Returns 0, also when the conversation waits for asks alone, or when the sleep is over already and
+ * the conversation has not gone on yet; -ENOENT when it has ended or does not wait; -EALREADY when
+ * it was cancelled. */
 DOMUS_API int domus_wake(domus_stack *stack, domus_conversation conversation);
 
 #ifdef __cplusplus

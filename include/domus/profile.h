@@ -107,8 +107,8 @@ typedef struct domus_profile {
     uint64_t channels_silent; /* channels closed at channel.firstByteTimeout */
     /* connections that were reset because their address had its share */
     uint64_t refused_by_address;
-    /* spells (times without a pause of a second or more) in which refused_by_address grew; each
-     * spell is logged */
+    /* spells in which refused_by_address grew; each spell is logged, and is over after a second
+     * without a refusal, or up to 64 s when spells follow each other */
     uint64_t address_spells;
     uint64_t full_spells; /* spells at channel.maxConnections */
     /* spells in which accepting failed for lack of descriptors or memory */
@@ -177,8 +177,10 @@ typedef struct domus_profile {
      * their number, it is about how long io waits for state actors, at most. */
     uint64_t io_behind_ns;
     /* Requests of peers that ended with a negative errno: of their handler or of an actor that it
-     * asked, at their time-out, or because their answer could not be encoded. It depends on the
-     * protocol what the peer hears (HTTP: 404 for -ENOENT, 500 for -EIO). */
+     * asked, at their time-out, or because their answer could not be encoded. Requests that were
+     * cancelled, or whose channel was being closed, are not among them, nor are bytes that are no
+     * request. It depends on the protocol what the peer hears (HTTP: 404 for -ENOENT, 500 for
+     * -EIO). */
     uint64_t requests_failed;
 } domus_profile;
 

@@ -252,9 +252,10 @@ DOMUS_API bool domus_wire_is_closing(const domus_wire *wire);
 /* Let the log tell, in `encode` and `fail`, that a request has failed by a fault of this side, and
  * not of its peer, with the negative errno `error`. `what` says for people what had to handle the
  * request, such as "GET /scores"; NULL: its type. It is a warning with the name of the behaviour,
- * and a thread writes it once in a spell of such failures (times without a pause of a second or
- * more), and once more, with their number, when the spell is over. In a kit of stages it does
- * nothing. */
+ * and a thread writes it once for each `what` and `error` in a spell of such failures, for at most
+ * 8 of these, and once more, with the number of failures, when the spell is over. A spell is over
+ * after a second without a failure, or up to 64 s when spells follow each other. In a kit of stages
+ * it does nothing. */
 DOMUS_API void domus_wire_tell_failure(domus_wire *wire, const char *what, int error);
 
 /* --- time, in all functions of a message stage but `check` and `close` ------------------------ */

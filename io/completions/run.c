@@ -75,9 +75,9 @@ static bool has_seen_all(const domus_channel *channel)
 }
 
 /* True if the actor has to hear that the peer has finished sending. It has seen all bytes, and has
- * not paused the channel. An actor with an on_end also hears of it while its only request is not
- * answered, if no bytes came behind that request, or if the request asks for it; such a request may
- * end with its peer. */
+ * not paused the channel. An actor with an on_end also hears of it while a request that DOMUS_ALONE
+ * marks is not answered, if no bytes came behind that request, or if the request asks for it; such
+ * a request may end with its peer. */
 static bool is_end_of_peer_due(const domus_channel *channel)
 {
     return channel->state == DOMI_CHANNEL_OPEN && channel->ended && !channel->end_told &&

@@ -269,7 +269,8 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
 
     if (request == NULL)
         return;
-    domi_counter_add(&pipe->channel->io->counters.requests_failed, 1);
+    if (request->type != NULL && error != -ECANCELED && pipe->channel->state == DOMI_CHANNEL_OPEN)
+        domi_counter_add(&pipe->channel->io->counters.requests_failed, 1);
     domi_pipe_begin_answer(pipe, number);
     if (DOMI_UNLIKELY(request->streaming)) {
         cut_answer(pipe, number, request, error);
@@ -382,6 +383,8 @@ void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envel
     domi_pipe *pipe = domi_pipe_of(house);
     uint32_t number = take_number(manager, ask);
 
+    if (pipe != NULL && error == -ENOMSG && pipe->channel->state == DOMI_CHANNEL_OPEN)
+        domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, ask->type, 0);
     if (pipe != NULL)
         domi_pipe_fail(pipe, number, error);
     end_ask(manager, pipe, ask);

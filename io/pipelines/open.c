@@ -108,6 +108,8 @@ static void tell_failure(domus_wire *wire, const char *what, int error)
     const domus_channel *channel = pipe->channel;
     const domi_request *request = domi_pipe_find(pipe, pipe->answering);
 
+    if (channel->state != DOMI_CHANNEL_OPEN)
+        return; /* the handler has closed it, and needs no answer */
     if (what == NULL && request != NULL && request->type != NULL)
         what = domi_type_name(request->type);
     domi_spell_of_failures(channel->io, domi_behaviour_name(domi_house_behaviour(channel->house)),

@@ -172,7 +172,8 @@ typedef struct domi_worst {
     uint64_t bytes; /* bytes that the channel holds */
 } domi_worst;
 
-#define DOMI_WORST_MAX 16u /* channels that one pass of a sweep remembers */
+#define DOMI_FAILURES_TOLD 8u  /* failures of requests that one spell tells each by itself */
+#define DOMI_WORST_MAX     16u /* channels that one pass of a sweep remembers */
 
 /* The sweep: how a careful thread (crowd.h) goes over all its channels, in steps (shed.c). */
 typedef struct domi_sweep {
@@ -258,6 +259,8 @@ typedef struct domi_io {
     domi_shortage buffers_shortage;       /* the spell in which no buffer is free (shortage.h) */
     domi_shortage conversations_shortage; /* the one in which an actor has its most conversations */
     domi_shortage failures_shortage;      /* the one in which requests of peers fail */
+    uint64_t failures_told[DOMI_FAILURES_TOLD]; /* numbers of those that were told in it */
+    uint32_t failures_told_count;
     domi_shortage proxies[DOMI_PROXY_REFUSALS]; /* spells of connections reset behind proxies */
     domi_io_timer shortage_timer; /* fires when spells that go on are looked at (spells.c) */
     uint32_t look_slot;           /* in a drain: the slot at which the next look begins */

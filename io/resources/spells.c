@@ -130,11 +130,37 @@ bool domi_spell_of_conversations_goes_on(domi_io *io)
                               "no actor comes to scheduler.conversationsMax any more");
 }
 
+/* Returns a number for a failure, nearly always one of its own (FNV-1a). */
+static uint64_t number_failure(const char *behaviour, const char *what, int error)
+{
+    uint64_t number = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(unsigned)error;
+
+    for (const char *at = behaviour; *at != '\0'; at++)
+        number = (number ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    for (const char *at = what; *at != '\0'; at++)
+        number = (number ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return number;
+}
+
+/* Note that a failure is told. Returns false if it was told in this spell, or if too many were. */
+static bool is_new_failure(domi_io *io, uint64_t number)
+{
+    for (uint32_t i = 0; i < io->failures_told_count; i++)
+        if (io->failures_told[i] == number)
+            return false;
+    if (io->failures_told_count == DOMI_FAILURES_TOLD)
+        return false;
+    io->failures_told[io->failures_told_count++] = number;
+    return true;
+}
+
 void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what, int error)
 {
     const char *why = strerrorname_np(-error);
 
     if (domi_spell_note(io, &io->failures_shortage, NULL))
+        io->failures_told_count = 0;
+    if (is_new_failure(io, number_failure(behaviour, what, error)))
         domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
                        "a request has failed: %s of actors %s: %s (%d)", what, behaviour,
                        why != NULL ? why : "?", error);

@@ -153,6 +153,8 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
     }
     bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                  domus_wire_is_closing(wire);
+    if (error == -EPIPE && domus_wire_is_closing(wire))
+        error = -EPROTO; /* the peer has ended in the midst of its body, as a handler has read */
     tell_failure(wire, state, id, error);
     int result = append_failure(wire, state, status_of_error(error), error, id, close);
     if (result != 0)

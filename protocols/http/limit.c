@@ -84,8 +84,10 @@ int domus_http_limit_set(domus_http_limit *limit, uint32_t count, uint32_t burst
                          uint64_t period_ns)
 {
     domus_http_limit other = {.count = count, .burst = burst, .period_ns = period_ns};
-    int error = check_options(&other);
+    int error = check_options(limit);
 
+    if (error == 0)
+        error = check_options(&other);
     if (error != 0)
         return error;
     const domi_http_rate rate = rate_of(&other);

@@ -184,6 +184,8 @@ static bool is_new_mistake(domus_system *system, const domus_behaviour *behaviou
 /* True if a behaviour has a row for another type with the name of `type`. */
 static bool has_namesake(const domus_behaviour *behaviour, const domus_type *type)
 {
+    if (type->name == NULL)
+        return false;
     for (const domus_on *on = behaviour->on; on != NULL && on->type != NULL; on++)
         if (on->type != type && strcmp(domi_type_name(on->type), domi_type_name(type)) == 0)
             return true;
@@ -230,14 +232,13 @@ static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_beh
                  name);
     else if (what == DOMI_ASK_UNANSWERED)
         snprintf(did, DID_SIZE,
-                 "a function that handles the ask %.40s returned 0 without an answer: its asker "
+                 "a function that handles the ask %.40s has ended without an answer: its asker "
                  "gets -ENOMSG",
                  name);
     else if (what == DOMI_ANSWER_UNWRITTEN)
-        snprintf(did, DID_SIZE,
-                 "its answer %.40s could not be encoded by its pipeline (%.32s): look at the types "
-                 "that its last stage knows",
-                 name, why != NULL ? why : "?");
+        snprintf(did, DID_SIZE, "its answer %.40s could not be encoded by its pipeline (%.32s)%s",
+                 name, why != NULL ? why : "?",
+                 result == -EOPNOTSUPP ? ": look at the types that its last stage knows" : "");
     else
         snprintf(did, DID_SIZE,
                  "a function that handles %.40s returned %d, which is neither 0 nor DOMUS_PARKED "

@@ -167,6 +167,8 @@ DOMT_TEST(another_limit_may_be_set_while_one_holds)
     domus_http_limit limit = {.count = 1, .burst = 2, .period_ns = 60000000000, .tells = true};
     domus_testkit *kit = start(&limit);
 
+    domus_http_limit wrong = {.count = 1, .buckets = UINT32_C(0x80000001)};
+    ck_assert_int_eq(domus_http_limit_set(&wrong, 1, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 0, 1, 0), -EINVAL);
     ck_assert_int_eq(domus_http_limit_set(&limit, 1, 2, DOMUS_HTTP_LIMIT_SPAN_MAX), -EINVAL);
     for (int i = 0; i < 2; i++)

@@ -73,7 +73,7 @@ DOMT_TEST(what_nobody_handles_or_answers_is_told_once)
         {&unknown_type, -EOPNOTSUPP,
          "it got a message of the type unknown, for which its behaviour has no row"},
         {&namesake_type, -EOPNOTSUPP, "it got a message of a type question that is not the one in"},
-        {&silent_type, -ENOMSG, "handles the ask silent returned 0 without an answer"},
+        {&silent_type, -ENOMSG, "handles the ask silent has ended without an answer"},
     };
     domus_config config = domt_config(1);
     domus_system *system = domt_start_logging(&config);
