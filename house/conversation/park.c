@@ -8,7 +8,6 @@
 #include "house/conversation/circle.h"
 #include "house/conversation/dead.h"
 #include "house/conversation/passed.h"
-#include "house/conversation/peer.h"
 #include "house/conversation/stack.h"
 #include "house/message/doors.h"
 #include "house/message/owned.h"
@@ -159,12 +158,9 @@ static void park_stack(domus_stack *stack)
 
 /* True if `ask` is a request of the peer of the channel that `house` is: io tells of these, which
  * knows whether the channel is being closed. */
-static bool is_own_request(const domi_house *house, domi_envelope *ask)
+static bool is_own_request(const domi_house *house, const domi_envelope *ask)
 {
-    domus_address channel;
-    uint32_t number;
-
-    return domi_ask_look_of_peer(ask, &channel, &number) == 0 && channel.house == house;
+    return ask->sender == house && house->behaviour->pipeline != NULL;
 }
 
 /* The conversation ends with `result`, which is not negative. Tell what its last function did
