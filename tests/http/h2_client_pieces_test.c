@@ -280,8 +280,8 @@ DOMT_TEST(a_proxy_passes_requests_on)
 {
     static const char *const requests[] = {
         "POST /bytes HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
-        "POST /bytes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "5\r\nhello\r\n0\r\n\r\n",
+        ("POST /bytes HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+         "5\r\nhello\r\n0\r\n\r\n"),
         "GET /now HTTP/1.1\r\nHost: a\r\n\r\n"};
     static const char *const answers[] = {"5\n", "5\n", "now\n"};
     domus_peer *peers[3];

@@ -236,7 +236,7 @@ DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
 
     make_tree();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ck_assert_int_eq(run(cases[i].deed, "counters", configuration(NOTHING), prepare),
+        ck_assert_int_eq(run((int)cases[i].deed, "counters", configuration(NOTHING), prepare),
                          128 + cases[i].signal);
         check_trace("domus-0", cases[i].name);
     }
