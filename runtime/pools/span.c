@@ -14,6 +14,16 @@ static bool is_timed(const domus_runner *runner)
     return runner->pool->system->config.profile.level != DOMUS_PROFILE_OFF;
 }
 
+/* Keep a read of the clock between the accesses before and behind it. The processor may read the
+ * TSC before an earlier access is done, and do a later one before the TSC is read; an lfence waits
+ * for all before it. Other clocks are read by the C library, which does this by itself. */
+static void fence_clock(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_lfence();
+#endif
+}
+
 static uint64_t own_cpu_ns(void)
 {
     return domi_clock_cpu_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -37,6 +47,7 @@ static uint64_t begin_change(domus_runner *runner, uint64_t *ret_now_ns)
     uint64_t before_ns = domi_counter_read(stamp_ns);
 
     atomic_store_explicit(stamp_ns, DOMI_RUNNER_MOVING, memory_order_seq_cst);
+    fence_clock();
     *ret_now_ns = domi_clock_now(&runner->pool->system->clock);
     return before_ns;
 }
@@ -112,6 +123,7 @@ domi_spans domi_span_read(const domus_runner *runner)
 
     for (int reads = 0; !same && reads < READS_MAX; reads++) {
         now_ns = domi_clock_now(&runner->pool->system->clock);
+        fence_clock();
         stamp_ns = read_counter(&counters->stamp_ns);
         spans.lived_ns = read_counter(&counters->lived_ns);
         spans.search_ns = read_counter(&counters->search_ns);
