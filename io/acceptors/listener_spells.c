@@ -3,9 +3,10 @@
 
 #include "io/resources/spells.h"
 
+#include <domus/text.h>
+
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 #include <sys/resource.h>
 
 static const char *get_listener_name(const domi_acceptor *acceptor)
@@ -48,11 +49,11 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
         domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "the kernel refuses to accept a connection (%s: a filter of system calls or "
                        "a security module): new ones wait",
-                       strerrorname_np(-error));
+                       domus_error_name(error));
     else if (is_memory)
         domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "the kernel has no memory for a connection (%s): new ones wait",
-                       strerrorname_np(-error));
+                       domus_error_name(error));
     else if (error == -EMFILE)
         domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "all %" PRIu64

@@ -1,10 +1,11 @@
 /* Counts and logs spells; see the header. */
 #include "io/resources/spells.h"
 
+#include <domus/text.h>
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define SECOND_NS     UINT64_C(1000000000)
 #define LOOK_EVERY_NS SECOND_NS /* time between two looks at spells that go on */
@@ -156,14 +157,12 @@ static bool is_new_failure(domi_io *io, uint64_t number)
 
 void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what, int error)
 {
-    const char *why = strerrorname_np(-error);
-
     if (domi_spell_note(io, &io->failures_shortage, NULL))
         io->failures_told_count = 0;
     if (is_new_failure(io, number_failure(behaviour, what, error)))
         domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
                        "a request has failed: %s of actors %s: %s (%d)", what, behaviour,
-                       why != NULL ? why : "?", error);
+                       domus_error_name(error), error);
 }
 
 bool domi_spell_of_failures_goes_on(domi_io *io)

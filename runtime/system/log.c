@@ -148,13 +148,12 @@ void domi_log_happening(domi_manager *manager, const domi_house *house, domi_hap
         log_full(manager, house);
         return;
     }
-    const char *why = strerrorname_np(-error);
     const char *where = (house->marks & DOMI_MARK_UNMOUNTED) != 0 ? ", and it was not mounted" : "";
     char whom[WHOM_SIZE];
 
     domi_log_line(system, said[what].level, thread_of(manager), "actor %s %s %s: %s (%d)%s",
                   domi_behaviour_name(house->behaviour), print_whom(system, house, whom),
-                  said[what].text, why != NULL ? why : "?", error, where);
+                  said[what].text, domus_error_name(error), error, where);
 }
 
 /* Note that a mistake is told. Returns false if it was told before, or if too many were. */
@@ -202,7 +201,6 @@ static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_beh
                           const domus_type *type, int result)
 {
     const char *name = domi_type_name(type);
-    const char *why = strerrorname_np(-result);
 
     if (what == DOMI_WAIT_NOT_RETURNED)
         snprintf(did, DID_SIZE,
@@ -237,7 +235,7 @@ static void print_mistake(char did[DID_SIZE], domi_mistake what, const domus_beh
                  name);
     else if (what == DOMI_ANSWER_UNWRITTEN)
         snprintf(did, DID_SIZE, "its answer %.40s could not be encoded by its pipeline (%.32s)%s",
-                 name, why != NULL ? why : "?",
+                 name, domus_error_name(result),
                  result == -EOPNOTSUPP ? ": look at the types that its last stage knows" : "");
     else
         snprintf(did, DID_SIZE,

@@ -8,6 +8,8 @@
 #include "house/message/types.h"
 #include "runtime/system/log.h"
 
+#include <domus/text.h>
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,12 +17,11 @@
 
 void domi_system_fail(domus_system *system, uint32_t thread, int error)
 {
-    const char *name = strerrorname_np(-error);
     char text[sizeof system->failed_text];
 
     snprintf(text, sizeof text, "the ring of thread %u has failed: %s: %s (%s)", thread,
              strcmp(system->backend_name, "epoll") == 0 ? "epoll" : "io_uring_enter",
-             strerrordesc_np(-error), name != NULL ? name : "?");
+             strerrordesc_np(-error), domus_error_name(error));
     pthread_mutex_lock(&system->mutex);
     bool is_first = system->failed == 0;
     if (is_first) {
