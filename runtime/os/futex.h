@@ -3,6 +3,7 @@
 #ifndef DOMI_RUNTIME_OS_FUTEX_H
 #define DOMI_RUNTIME_OS_FUTEX_H
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -10,27 +11,38 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The call that takes a `struct timespec` of the C library, whose times have 64 bits on every
- * processor. */
+/* futex(2) with the `struct timespec` of the C library. On 32 bits that has times of 64 bits, which
+ * only the newer call takes. A filter of system calls that is older than that call refuses it; the
+ * older one does then, as no time of CLOCK_MONOTONIC outgrows 32 bits. */
+static inline void domi_futex_call(_Atomic uint32_t *word, int operation, uint32_t value,
+                                   const struct timespec *until)
+{
 #if defined(SYS_futex_time64)
-#define DOMI_SYS_FUTEX SYS_futex_time64
+    if (syscall(SYS_futex_time64, word, operation, value, until, NULL, FUTEX_BITSET_MATCH_ANY) >=
+            0 ||
+        (errno != ENOSYS && errno != EPERM))
+        return;
+    const long older[2] = {until != NULL ? (long)until->tv_sec : 0,
+                           until != NULL ? (long)until->tv_nsec : 0};
+    (void)syscall(SYS_futex, word, operation, value, until != NULL ? older : NULL, NULL,
+                  FUTEX_BITSET_MATCH_ANY);
 #else
-#define DOMI_SYS_FUTEX SYS_futex
+    (void)syscall(SYS_futex, word, operation, value, until, NULL, FUTEX_BITSET_MATCH_ANY);
 #endif
+}
 
 /* Sleep while `word` is `value`, at the latest until `until` (CLOCK_MONOTONIC; NULL: no end). It
  * may return early. */
 static inline void domi_futex_wait(_Atomic uint32_t *word, uint32_t value,
                                    const struct timespec *until)
 {
-    (void)syscall(DOMI_SYS_FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE, value, until, NULL,
-                  FUTEX_BITSET_MATCH_ANY);
+    domi_futex_call(word, FUTEX_WAIT_BITSET_PRIVATE, value, until);
 }
 
 /* Wake one thread that sleeps on the word. */
 static inline void domi_futex_wake(_Atomic uint32_t *word)
 {
-    (void)syscall(DOMI_SYS_FUTEX, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    domi_futex_call(word, FUTEX_WAKE_BITSET_PRIVATE, 1, NULL);
 }
 
 #endif
