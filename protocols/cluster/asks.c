@@ -1,6 +1,6 @@
-/* Asks between nodes: a table of those that this gateway keeps for actors here, and one of those
- * that it has made for actors of other nodes. An id is an index and a generation, so one that comes
- * too late, or was made up, leads to nothing. */
+/* Asks between nodes: a table of the asks that this gateway keeps for actors here, and one of the
+ * asks that it makes here for actors of other nodes. An id consists of an index and a generation,
+ * so an id that comes too late, or was made up, matches no ask. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static uint64_t make_id(uint32_t index, uint32_t generation)
     return (uint64_t)generation << 32 | index;
 }
 
-/* --- asks of actors here ---------------------------------------------------------------------- */
+/* --- asks of actors here to other nodes ------------------------------------------------------- */
 
 static int asks_grow(domi_cluster_gateway *gateway)
 {
@@ -112,13 +112,13 @@ void domi_asks_sweep(domi_cluster_gateway *gateway)
 
     for (uint32_t i = 0; i < gateway->asks_room && gateway->asks_used != 0; i++) {
         domi_ask *ask = &gateway->asks[i];
-        /* The ask itself has failed at its deadline, without a word to this gateway. */
+        /* The ask itself has failed at its deadline, and the gateway is not told of that. */
         if (ask->peer != NULL && ask->deadline_ns != 0 && ask->deadline_ns < now_ns)
             domi_ask_forget(gateway, ask);
     }
 }
 
-/* --- asks of other nodes ---------------------------------------------------------------------- */
+/* --- asks of other nodes to actors here ------------------------------------------------------- */
 
 static uint32_t *served_bucket(domi_cluster_gateway *gateway, uint64_t id)
 {
@@ -152,7 +152,8 @@ static int served_grow(domi_cluster_gateway *gateway)
     gateway->served_room = room;
     for (uint32_t i = 0; i < room; i++)
         buckets[i] = DOMI_NO_INDEX;
-    for (uint32_t i = 0; i < before; i++) /* all are in use, else there would be no need to grow */
+    /* all entries are in use, so each has to be linked again */
+    for (uint32_t i = 0; i < before; i++)
         served_link(gateway, i);
     for (uint32_t i = before; i < room; i++)
         larger[i] = (domi_served){.generation = 1, .next = i + 1 < room ? i + 1 : DOMI_NO_INDEX};
@@ -208,7 +209,8 @@ void domi_served_forget(domi_cluster_gateway *gateway, domi_served *served)
     gateway->served_used--;
 }
 
-/* Nobody waits for the answer any more. The entry goes when the answer, -ECANCELED, has come. */
+/* Cancel an ask whose answer nobody waits for any more. Its entry is freed when the answer,
+ * -ECANCELED, has come. */
 static void cancel_served_ask(domi_cluster_gateway *gateway, domi_served *served)
 {
     served->peer = NULL;
@@ -237,9 +239,10 @@ void domi_served_drop(domi_cluster_gateway *gateway, const domi_peer *peer, uint
     }
 }
 
-/* --- answers ---------------------------------------------------------------------------------- */
+/* --- answers to other nodes ------------------------------------------------------------------- */
 
-#define ANSWERS_MAX 2u /* times queued_max on the way to a node, until answers are refused */
+/* multiple of queued_max on the way to a node from which on answers are refused */
+#define ANSWERS_MAX 2u
 
 void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
                       uint64_t id, int error)
@@ -250,7 +253,8 @@ void domi_served_fail(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t t
 }
 
 /* Write the message of an answer into gateway->message. Returns its bytes; -ENOBUFS when too much
- * is on the way to the node: asks and notices are refused before that; another negative errno. */
+ * is on the way to the node, at a higher bound than for asks and notices; another negative
+ * errno. */
 static int write_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
                         const domus_answer *answer)
 {
@@ -261,7 +265,7 @@ static int write_answer(domi_cluster_gateway *gateway, const domi_peer *peer,
                : domi_pickle_message(gateway, answer->type, answer->payload);
 }
 
-/* Send the message of an answer. Returns 0; a negative errno. */
+/* Send an answer that is a reply. Returns 0; a negative errno. */
 static int send_reply(domi_cluster_gateway *gateway, domi_peer *peer, const domi_served *served,
                       const domus_answer *answer)
 {
@@ -293,7 +297,8 @@ int domi_hear_answer(domus_stack *stack, void *self, const domus_answer *answer)
     domi_cluster_gateway *gateway = self;
 
     gateway->stack = stack;
-    if (answer->tag == UINT64_MAX) { /* the long sleep, which is cancelled when the gateway ends */
+    /* the answer is that of the long sleep, which is cancelled when the gateway ends */
+    if (answer->tag == UINT64_MAX) {
         if (answer->error != 0)
             return 0;
         int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);

@@ -1,4 +1,4 @@
-/* Links make batches of envelopes, which are published once all of a phase were added. */
+/* The links of a gateway make batches of envelopes, which are published at the end of a phase. */
 #include "protocols/cluster/inside.h"
 
 #include <domus/channel.h>
@@ -10,9 +10,9 @@
 
 const domus_type domi_tick_type = {.name = "cluster tick"};
 
-#define TICK_NS UINT64_C(20000000) /* between two looks at what is not confirmed */
+#define TICK_NS UINT64_C(20000000) /* ns between two checks for batches that are not confirmed */
 
-/* --- publishing ------------------------------------------------------------------------------- */
+/* --- publishing batches ----------------------------------------------------------------------- */
 
 void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slice bytes)
 {
@@ -20,7 +20,7 @@ void domi_publish(domi_cluster_gateway *gateway, const char *subject, domus_slic
     char whole[DOMUS_CLUSTER_NAME_MAX + 64];
 
     (void)snprintf(whole, sizeof whole, "dm.%s.%s", gateway->cluster->options.name, subject);
-    /* A batch that the client does not take is as good as lost on the way: it is sent again. */
+    /* A batch that the client refuses counts as lost on the way, and is sent again later. */
     if (gateway->client.house == NULL || domus_nats_set_subject(&publish, whole) != 0 ||
         domus_notice(gateway->stack, gateway->client, &domus_nats_publish_type, &publish) != 0)
         domus_nats_publish_free(&publish);
@@ -35,7 +35,7 @@ static void publish_batch(domi_cluster_gateway *gateway, const domi_peer *peer, 
     domi_publish(gateway, subject, batch);
 }
 
-/* The record counts what the link has queued. */
+/* Update the bytes on the way in the node's record by what the link has queued. */
 static void count_queued_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index)
 {
     int64_t delta = (int64_t)(peer->links[index]->queued_bytes - peer->counted[index]);
@@ -54,9 +54,10 @@ static void flush_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t 
     count_queued_of_link(gateway, peer, index);
 }
 
-/* Call `act` for each link of each peer. */
-static void each_link(domi_cluster_gateway *gateway,
-                      void (*act)(domi_cluster_gateway *, domi_peer *, uint32_t, bool), bool flag)
+/* Call `act` for each link to each peer. */
+static void call_for_each_link(domi_cluster_gateway *gateway,
+                               void (*act)(domi_cluster_gateway *, domi_peer *, uint32_t, bool),
+                               bool flag)
 {
     for (domi_peer *peer = gateway->peers; peer != NULL; peer = peer->next) {
         for (uint32_t index = 0; index < peer->record->gateways; index++) {
@@ -66,7 +67,8 @@ static void each_link(domi_cluster_gateway *gateway,
     }
 }
 
-/* A peer that something is wanted of is asked to confirm, also where nothing is on the way. */
+/* Flush a link. With `probes`, a peer from which an answer or an end is awaited is asked to
+ * confirm, even if nothing is on the way. */
 static void flush_one_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
                            bool probes)
 {
@@ -76,7 +78,7 @@ static void flush_one_link(domi_cluster_gateway *gateway, domi_peer *peer, uint3
 
 void domi_flush_all(domi_cluster_gateway *gateway, bool probes)
 {
-    each_link(gateway, flush_one_link, probes);
+    call_for_each_link(gateway, flush_one_link, probes);
 }
 
 static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
@@ -94,7 +96,7 @@ static void resend_batches_of_link(domi_cluster_gateway *gateway, domi_peer *pee
 
 void domi_resend(domi_cluster_gateway *gateway, bool all)
 {
-    each_link(gateway, resend_batches_of_link, all);
+    call_for_each_link(gateway, resend_batches_of_link, all);
 }
 
 static void confirm_batches_of_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
@@ -111,11 +113,11 @@ static void confirm_batches_of_link(domi_cluster_gateway *gateway, domi_peer *pe
 
 void domi_confirm_all(domi_cluster_gateway *gateway)
 {
-    each_link(gateway, confirm_batches_of_link, false);
+    call_for_each_link(gateway, confirm_batches_of_link, false);
 }
 
-static void note_unconfirmed_link(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
-                                  bool unused)
+static void mark_if_unconfirmed(domi_cluster_gateway *gateway, domi_peer *peer, uint32_t index,
+                                bool unused)
 {
     const domi_link *link = peer->links[index];
 
@@ -127,7 +129,7 @@ static void note_unconfirmed_link(domi_cluster_gateway *gateway, domi_peer *peer
 bool domi_has_unconfirmed(domi_cluster_gateway *gateway)
 {
     gateway->has_unconfirmed = false;
-    each_link(gateway, note_unconfirmed_link, false);
+    call_for_each_link(gateway, mark_if_unconfirmed, false);
     return gateway->has_unconfirmed;
 }
 
@@ -159,7 +161,7 @@ int domi_send(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t index,
     if (link == NULL)
         return -ENOMEM;
     int error = domi_link_add(link, envelope);
-    if (error == -ENOBUFS) { /* the message fits into the next batch */
+    if (error == -ENOBUFS) { /* the message fits into the next batch, after this one is published */
         flush_link(gateway, peer, index, false);
         error = domi_link_add(link, envelope);
     }
@@ -185,7 +187,7 @@ void domi_send_surely(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t i
     gateway->has_torn = true;
 }
 
-/* --- names and messages ----------------------------------------------------------------------- */
+/* --- names of addresses, and messages --------------------------------------------------------- */
 
 void domi_name_of(domi_cluster_gateway *gateway, domus_address address, domus_remote_name *ret_name)
 {
@@ -213,13 +215,14 @@ int domi_address_of(domi_cluster_gateway *gateway, const domus_remote_name *name
     if (name->node == gateway->cluster->id)
         local.node = DOMUS_REMOTE_HERE;
     int error = domus_remote_address(gateway->stack, &local, ret_address);
-    /* A node of which only others have told may be heard soon: until then it is down. */
+    /* A node that only other nodes have mentioned may be heard soon: until then it counts as
+     * down. */
     if (error == -ENOENT && local.node != DOMUS_REMOTE_HERE) {
         error = domi_nodes_mention(gateway, local.node);
         if (error == 0)
             error = domus_remote_address(gateway->stack, &local, ret_address);
     }
-    /* An actor that is gone for sure has the address of nobody, which answers -ESTALE. */
+    /* An actor that has certainly ended gets the address of nobody, which answers -ESTALE. */
     return error == -ESTALE || (error == -ENOENT && local.node == DOMUS_REMOTE_HERE) ? 0 : error;
 }
 

@@ -1,5 +1,5 @@
-/* A gateway follows the table of nodes: it lets go of what a node had here that is down or has
- * ended. */
+/* A gateway follows the table of nodes: it gives up everything that a node which is down or has
+ * ended had here. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
     }
     if (peer->links[domi_gateway_at(gateway, peer)] != NULL)
         return;
-    /* An ask or a watch may wait for a link that could not be made. */
+    /* An ask or a watch may be waiting for a link that could not be made, so both fail here. */
     domi_asks_fail(gateway, peer, -EHOSTDOWN);
     domi_watched_down(gateway, peer);
     domi_routes_lose(gateway, peer);
@@ -40,7 +40,7 @@ void domi_peer_lose(domi_cluster_gateway *gateway, domi_peer *peer)
 
 #define ENDED_AT_A_TIME 64u
 
-/* The node has ended: end all addresses of its actors that this gateway owns. */
+/* End all addresses of the actors of a node that has ended, as far as this gateway owns them. */
 static void end_addresses(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_remote_name names[ENDED_AT_A_TIME];
@@ -55,7 +55,7 @@ static void end_addresses(domi_cluster_gateway *gateway, uint64_t id)
 
 /* --- following the table ---------------------------------------------------------------------- */
 
-/* A record as it is now. */
+/* A record of the table, as it is now. */
 typedef struct seen_record {
     uint64_t id;
     uint32_t downs;
@@ -82,8 +82,8 @@ static uint32_t read_records(domus_cluster *cluster, seen_record *seen)
     return count;
 }
 
-/* Let go of a node that has ended, once for each gateway and node. */
-static void let_go(domi_cluster_gateway *gateway, uint64_t id)
+/* Release this gateway's hold on a node that has ended. */
+static void release_node(domi_cluster_gateway *gateway, uint64_t id)
 {
     domus_cluster *cluster = gateway->cluster;
     domi_peer *peer = domi_peer_find(gateway, id);
@@ -100,7 +100,8 @@ static void let_go(domi_cluster_gateway *gateway, uint64_t id)
         record->holders--;
     }
     domi_lock_give(&cluster->lock);
-    /* It looks at all groups, so not under the lock. Only this gateway hears of members there. */
+    /* Forgetting reads all groups, so it is done without the lock. Only gateway 0 learns of members
+     * of nodes. */
     if (is_first && gateway->index == 0)
         domi_wide_forget(&cluster->wide, id);
 }
@@ -118,6 +119,6 @@ void domi_peers_follow(domi_cluster_gateway *gateway)
             domi_interest_lose(peer);
         }
         if (seen[i].is_ended)
-            let_go(gateway, seen[i].id);
+            release_node(gateway, seen[i].id);
     }
 }

@@ -1,5 +1,5 @@
-/* The gateway of a thread: a channels actor that carries what the actors of its thread send to
- * other nodes, and what they send here (domus/remote.h). */
+/* The gateway of a thread: a channels actor that sends what the actors of its thread send to other
+ * nodes, and receives what other nodes send to them (domus/remote.h). */
 #include "protocols/cluster/parts.h"
 
 #include <domus/channel.h>
@@ -13,10 +13,11 @@
 
 static_assert(DOMI_GRAIN_NAME_MAX >= DOMI_WIDE_TAIL, "either stands beside a message");
 
-#define PAYLOAD_ROOM 65536u              /* DOMUS_PAYLOAD_MAX and a little more */
-#define BUFFER_MOST  (UINT64_C(1) << 30) /* the largest buffer that a client may have */
-#define IDLE_NAMES   64u                 /* addresses that one heartbeat asks about */
-#define IDLE_BEATS   60u /* heartbeats between two looks at addresses that nobody uses */
+/* bytes of the largest payload, DOMUS_PAYLOAD_MAX, and some more */
+#define PAYLOAD_ROOM 65536u
+#define BUFFER_MOST  (UINT64_C(1) << 30) /* bytes of the largest buffer of a client */
+#define IDLE_NAMES   64u                 /* addresses that one heartbeat asks about, at most */
+#define IDLE_BEATS   60u /* heartbeats between two checks for addresses that nobody uses */
 
 const domus_type domi_begun_type = {.name = "cluster begun"};
 const domus_type domi_leave_type = {.name = "cluster leave"};
@@ -25,7 +26,7 @@ static const domus_type begin_type = {.name = "cluster begin"};
 static const domus_type subscribe_type = {.name = "cluster subscribe"};
 static const domus_type left_type = {.name = "cluster left"};
 
-static domi_cluster_gateway *enter_gateway(domus_stack *stack, void *self)
+static domi_cluster_gateway *begin_turn(domus_stack *stack, void *self)
 {
     domi_cluster_gateway *gateway = self;
 
@@ -33,10 +34,9 @@ static domi_cluster_gateway *enter_gateway(domus_stack *stack, void *self)
     return gateway;
 }
 
-/* --- heartbeats ---------------------------------------------------------------------------------
- */
+/* --- heartbeats ------------------------------------------------------------------------------- */
 
-/* Ask the nodes which of the addresses that nobody uses have ended. */
+/* Ask a node which of its actors, whose addresses nobody here uses, have ended. */
 static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     domus_remote_name names[IDLE_NAMES];
@@ -53,7 +53,7 @@ static void ask_about_idle(domi_cluster_gateway *gateway, domi_peer *peer)
     (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
 }
 
-/* Give up the links that have lost something, or are not confirmed for too long. */
+/* Give up the links that have lost messages, or were not confirmed for too long. */
 static void lose_links(domi_cluster_gateway *gateway)
 {
     gateway->has_torn = false;
@@ -66,7 +66,7 @@ static void lose_links(domi_cluster_gateway *gateway)
     }
 }
 
-static void look_at_peers(domi_cluster_gateway *gateway)
+static void check_peers(domi_cluster_gateway *gateway)
 {
     bool is_time = ++gateway->beats % IDLE_BEATS == 0;
 
@@ -77,9 +77,9 @@ static void look_at_peers(domi_cluster_gateway *gateway)
     }
 }
 
-static int take_beat(domus_stack *stack, void *self, const void *payload)
+static int handle_beat_timer(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     (void)payload;
     if (gateway->index == 0) {
@@ -90,9 +90,10 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
         domi_say_news(gateway);
     }
     domi_peers_follow(gateway);
-    domi_routes_sweep(gateway); /* before a message goes once more that always comes back */
+    /* fail messages that wait too long, before one that is always returned is sent again */
+    domi_routes_sweep(gateway);
     domi_routes_follow(gateway);
-    look_at_peers(gateway);
+    check_peers(gateway);
     domi_asks_sweep(gateway);
     domi_watched_room(gateway);
     domi_interest_beat(gateway);
@@ -100,9 +101,9 @@ static int take_beat(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_follow(domus_stack *stack, void *self, const void *payload)
+static int handle_follow(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     (void)payload;
     domi_peers_follow(gateway);
@@ -116,7 +117,7 @@ static int take_follow(domus_stack *stack, void *self, const void *payload)
 
 static int flush_links_later(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     (void)payload;
     gateway->is_due = false;
@@ -128,9 +129,9 @@ static int flush_links_later(domus_stack *stack, void *self, const void *payload
     return 0;
 }
 
-static int take_tick(domus_stack *stack, void *self, const void *payload)
+static int handle_tick(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     (void)payload;
     gateway->ticks = false;
@@ -141,16 +142,16 @@ static int take_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int take_from_server(domus_stack *stack, void *self, const void *payload)
+static int handle_server_message(domus_stack *stack, void *self, const void *payload)
 {
-    domi_take_batch(enter_gateway(stack, self), domus_nats_payload(payload));
+    domi_take_batch(begin_turn(stack, self), domus_nats_payload(payload));
     return 0;
 }
 
-/* The connection to the servers has changed. */
-static int take_event(domus_stack *stack, void *self, const void *payload)
+/* Handle a change of the connection to the servers. */
+static int handle_connection_event(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     const domus_nats_event *event = payload;
     bool is_connected = event->happening == DOMUS_NATS_CONNECTED;
 
@@ -165,16 +166,16 @@ static int take_event(domus_stack *stack, void *self, const void *payload)
         if (is_connected && !gateway->is_leaving)
             domi_beat(gateway, DOMI_BEAT_UP);
     }
-    if (is_connected) /* what the last connection had may be lost */
+    if (is_connected) /* what was sent over the last connection may be lost, so it is sent again */
         domi_resend(gateway, true);
     return 0;
 }
 
 /* --- control ---------------------------------------------------------------------------------- */
 
-static int take_cancel(domus_stack *stack, void *self, const void *payload)
+static int handle_cancel(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     domus_kept kept = ((const domus_remote_cancelled_ask *)payload)->kept;
     uint64_t id;
 
@@ -199,16 +200,15 @@ static void send_stop(domi_cluster_gateway *gateway, uint8_t kind, const domus_r
         (void)domi_send(gateway, peer, domi_gateway_at(gateway, peer), &envelope);
 }
 
-static int take_stop(domus_stack *stack, void *self, const void *payload)
+static int handle_stop(domus_stack *stack, void *self, const void *payload)
 {
-    send_stop(enter_gateway(stack, self), DOMI_TO_STOP,
-              &((const domus_remote_stop *)payload)->name);
+    send_stop(begin_turn(stack, self), DOMI_TO_STOP, &((const domus_remote_stop *)payload)->name);
     return 0;
 }
 
-static int take_last_stop(domus_stack *stack, void *self, const void *payload)
+static int handle_last_stop(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     domus_remote_message message;
 
     (void)payload;
@@ -217,16 +217,16 @@ static int take_last_stop(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int hear_left(domus_stack *stack, void *self, const domus_answer *answer)
+static int finish_leave(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self, (void)answer;
     return domus_reply(stack, &left_type, NULL);
 }
 
-/* The parts of grains were given to others, or their time is over. */
-static int hear_given(domus_stack *stack, void *self, const domus_answer *answer)
+/* Handle that all parts of grains were given to other nodes, or the time for that is over. */
+static int finish_giving_parts(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     (void)answer;
     gateway->has_left = true;
@@ -234,19 +234,20 @@ static int hear_given(domus_stack *stack, void *self, const domus_answer *answer
     domi_flush_all(gateway, false);
     domi_beat(gateway, DOMI_BEAT_LEFT);
     return domus_ask_within(stack, gateway->client, &domus_nats_flush_type, NULL,
-                            gateway->cluster->options.heartbeat_ns, hear_left);
+                            gateway->cluster->options.heartbeat_ns, finish_leave);
 }
 
-static int take_begun(domus_stack *stack, void *self, const void *payload)
+static int answer_begun(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
     return domus_reply(stack, &domi_begun_type, NULL);
 }
 
-/* This node is about to end: the others hear of it before domus_cluster_leave() returns. */
-static int take_leave(domus_stack *stack, void *self, const void *payload)
+/* Handle the ask of domus_cluster_leave(): the other nodes are told that this one leaves before it
+ * is answered. */
+static int handle_leave(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     domus_address warden = gateway->cluster->parts->warden;
 
     (void)payload;
@@ -254,13 +255,13 @@ static int take_leave(domus_stack *stack, void *self, const void *payload)
         return domus_reply(stack, &left_type, NULL);
     gateway->is_leaving = true;
     if (warden.house == NULL)
-        return hear_given(stack, gateway, NULL);
+        return finish_giving_parts(stack, gateway, NULL);
     domi_beat(gateway, DOMI_BEAT_LEAVING);
     return domus_ask_within(stack, warden, &domi_give_all_type, NULL,
-                            gateway->cluster->options.down_after_ns, hear_given);
+                            gateway->cluster->options.down_after_ns, finish_giving_parts);
 }
 
-/* --- life ------------------------------------------------------------------------------------- */
+/* --- begin and end of a gateway --------------------------------------------------------------- */
 
 static int write_address(void *context, domus_address address, unsigned char *bytes)
 {
@@ -282,10 +283,10 @@ static int read_address(void *context, const unsigned char *bytes, size_t size,
     return domi_address_of(context, &name, ret_address);
 }
 
-/* The conversation that has all asks in the name of remote actors begins. */
+/* Begin the conversation that makes all asks in the name of remote actors. */
 static int begin_asking(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     int error = domus_sleep_add(stack, DOMI_LONG_NS, UINT64_MAX);
 
     (void)payload;
@@ -294,10 +295,10 @@ static int begin_asking(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_wait_first(stack, domi_hear_answer);
 }
 
-static int hear_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_subscribing(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)stack, (void)self;
-    return answer->error; /* the gateway has failed, and the root decides */
+    return answer->error; /* the gateway fails, and its parent decides what happens */
 }
 
 static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, const char *subject)
@@ -317,7 +318,7 @@ static int add_subscription(domus_stack *stack, domi_cluster_gateway *gateway, c
 
 static int subscribe_to_inbox(domus_stack *stack, void *self, const void *payload)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     char inbox[64];
 
     (void)payload;
@@ -326,7 +327,7 @@ static int subscribe_to_inbox(domus_stack *stack, void *self, const void *payloa
     int error = add_subscription(stack, gateway, inbox);
     if (error == 0 && gateway->index == 0)
         error = add_subscription(stack, gateway, "b");
-    return error != 0 ? error : domus_wait_all(stack, hear_subscribed);
+    return error != 0 ? error : domus_wait_all(stack, resume_after_subscribing);
 }
 
 void domi_cluster_client_options(const domus_cluster_options *options,
@@ -365,7 +366,8 @@ static int open_client(domus_stack *stack, domi_cluster_gateway *gateway)
     return domus_nats_open(stack, &nats, &gateway->client);
 }
 
-/* The kinds that the options name are spread, and this gateway has routes for them. */
+/* Spread the kinds of grains that the options name over the cluster, with routes for them in this
+ * gateway. */
 static int spread_grains(domi_cluster_gateway *gateway)
 {
     const domus_cluster *cluster = gateway->cluster;
@@ -421,15 +423,15 @@ static int mount_gateway(domus_stack *stack, domi_cluster_gateway *gateway)
 
 static int on_mount(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
     int error = mount_gateway(stack, gateway);
 
-    if (error != 0) { /* no on_stop follows */
+    if (error != 0) { /* on_stop is not called after on_mount has failed */
         free(gateway->routes);
         free(gateway->payload);
         free(gateway->message);
         atomic_store_explicit(&gateway->cluster->failed, error, memory_order_relaxed);
-        /* release: pairs with the loads of the opener, which may free the cluster then. */
+        /* release: pairs with the loads of the opener, which may free the cluster afterwards */
         atomic_fetch_add_explicit(&gateway->cluster->ended, 1, memory_order_release);
     }
     return error;
@@ -437,7 +439,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    domi_cluster_gateway *gateway = enter_gateway(stack, self);
+    domi_cluster_gateway *gateway = begin_turn(stack, self);
 
     domi_watches_free(gateway);
     domi_routes_free(gateway);
@@ -453,21 +455,21 @@ const domus_behaviour domi_gateway_behaviour = {
     .state_size = sizeof(domi_cluster_gateway),
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .on = (const domus_on[]){{&domus_nats_message_type, take_from_server, 0},
+    .on = (const domus_on[]){{&domus_nats_message_type, handle_server_message, 0},
                              {&domus_later_type, flush_links_later, 0},
-                             {&domi_tick_type, take_tick, 0},
-                             {&beat_type, take_beat, 0},
-                             {&domi_follow_type, take_follow, 0},
-                             {&domus_remote_cancel_type, take_cancel, 0},
+                             {&domi_tick_type, handle_tick, 0},
+                             {&beat_type, handle_beat_timer, 0},
+                             {&domi_follow_type, handle_follow, 0},
+                             {&domus_remote_cancel_type, handle_cancel, 0},
                              {&domus_remote_watch_type, domi_take_watch, 0},
-                             {&domus_remote_stop_type, take_stop, 0},
-                             {&domus_remote_stop_after_mail_type, take_last_stop, 0},
+                             {&domus_remote_stop_type, handle_stop, 0},
+                             {&domus_remote_stop_after_mail_type, handle_last_stop, 0},
                              {&domus_remote_joined_type, domi_take_joined, 0},
                              {&domus_down_type, domi_take_down, 0},
                              {&domi_spawn_type, domi_take_spawn, 0},
-                             {&domus_nats_event_type, take_event, 0},
-                             {&domi_begun_type, take_begun, 0},
-                             {&domi_leave_type, take_leave, 0},
+                             {&domus_nats_event_type, handle_connection_event, 0},
+                             {&domi_begun_type, answer_begun, 0},
+                             {&domi_leave_type, handle_leave, 0},
                              {&begin_type, begin_asking, 0},
                              {&subscribe_type, subscribe_to_inbox, 0},
                              {NULL, domi_take_message, 0}},

@@ -1,12 +1,12 @@
-/* Messages to grains as they travel, and those that come from other nodes: the ones that this node
- * does not take go back. */
+/* Writes and reads the grain to which a message goes, and returns messages of other nodes for
+ * grains that this node does not have. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Kind and key, each with its length before it. */
+/* Write a text with its length before it. */
 static uint32_t write_text(const char *text, unsigned char *bytes)
 {
     size_t length = strnlen(text, DOMUS_GRAIN_KEY_MAX);
@@ -23,7 +23,8 @@ uint32_t domi_grain_name_write(const domus_remote_grain *grain, unsigned char *b
     return size + write_text(grain->key, bytes + size);
 }
 
-/* Read a text, and move `*at` behind it. Returns false if there is none of 1..63 bytes. */
+/* Read a text, and move `*at` behind it. Returns false if there is none, or it has not 1..63
+ * bytes. */
 static bool read_text(const unsigned char *bytes, uint32_t size, uint32_t *at,
                       char ret_text[DOMUS_GRAIN_KEY_MAX + 1])
 {
@@ -56,11 +57,10 @@ int domi_grain_name_read(const domi_cluster_gateway *gateway, const unsigned cha
     return 0;
 }
 
-/* --- messages that go back ---------------------------------------------------------------------
- */
+/* --- messages that are returned --------------------------------------------------------------- */
 
-/* Return a message. To a node that is full already it goes back as what it is to its sender: an ask
- * that has failed, or a notice that was dropped. */
+/* Return a message to the node that has sent it. If the way to that node is full, the sender gets a
+ * failed ask instead, or the notice is dropped. */
 static void return_message(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t to_gateway,
                            const domi_wire_envelope *envelope)
 {
@@ -107,8 +107,7 @@ void domi_grain_forget_returns(domi_peer *peer, uint16_t from_gateway)
     memset(peer->returns[from_gateway], 0, sizeof *peer->returns);
 }
 
-/* --- counts ------------------------------------------------------------------------------------
- */
+/* --- counts ----------------------------------------------------------------------------------- */
 
 static uint64_t load_count(const _Atomic uint64_t *count)
 {

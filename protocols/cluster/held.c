@@ -1,5 +1,5 @@
-/* Messages that wait for a part of the grains, as they travel: no more than queued_max bytes of
- * each gateway, and for no longer than down_after_ns. */
+/* Messages that wait until a node has their part of the grains, in the form in which they travel:
+ * at most queued_max bytes in each gateway, and for at most down_after_ns. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void count_waiting(domi_cluster_gateway *gateway, const domi_held *held, 
     }
 }
 
-/* Make a message that waits. Returns 0; -ENOBUFS at queued_max bytes; -ENOMEM. */
+/* Make a message that waits. Returns 0; -ENOBUFS if it exceeds queued_max bytes; -ENOMEM. */
 int domi_held_make(domi_cluster_gateway *gateway, const unsigned char *bytes, uint32_t size,
                    domi_held **ret_held)
 {
@@ -82,7 +82,7 @@ void domi_held_free(domi_cluster_gateway *gateway, domi_held *held)
     free(held);
 }
 
-/* A message that waits will not get there. */
+/* Fail a message that waits and cannot be sent: its ask fails, or its notice is counted as lost. */
 void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
@@ -91,11 +91,10 @@ void domi_held_fail(domi_cluster_gateway *gateway, domi_held *held, int error)
     domi_held_free(gateway, held);
 }
 
-/* --- messages that wait for too long -----------------------------------------------------------
- */
+/* --- messages that wait for too long ---------------------------------------------------------- */
 
-/* Let those of a list fail that have waited since before `before_ns`. Asks whose deadline has
- * passed have failed by themselves. */
+/* Fail the messages of a list that have waited since before `before_ns`. Asks whose deadline has
+ * passed have failed already. */
 static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint64_t before_ns,
                        int error)
 {
@@ -114,8 +113,8 @@ static void sweep_list(domi_cluster_gateway *gateway, domi_held_list *list, uint
     *list = left;
 }
 
-/* Messages wait for a part: its entry may be another one by now than this node knows, or than the
- * node knows that is to have it. */
+/* Ask for a check of who has a part for which messages wait: this node, or the node that should
+ * have the part, may know an old entry of it. */
 static void doubt_holder_of_part(domi_cluster_gateway *gateway, uint32_t part)
 {
     const domi_wire_envelope envelope = {.kind = DOMI_TO_DOUBT, .id = part};
@@ -151,7 +150,7 @@ void domi_routes_sweep(domi_cluster_gateway *gateway)
     }
 }
 
-/* Take the ask out of a list. Returns whether it was there. */
+/* Remove an ask from a list. Returns whether it was in the list. */
 static bool cancel_ask_in_list(domi_cluster_gateway *gateway, domi_held_list *list, domus_kept kept)
 {
     domi_held *before = NULL;

@@ -1,27 +1,30 @@
-/* Nodes tell each other of which groups they have members. Gateway 0 of each node tells gateway 0
- * of each other one the changes that it has not been sent, in order and in parts. Each part names
- * the change behind which it begins, and is taken only by a node that holds all changes until then;
- * the answer says which ones it holds. Changes that were not confirmed between two heartbeats are
- * told again, so a link that breaks needs nothing of its own. A node that was down may have
- * forgotten this one, so it is told from the first change on, until it says what it holds. Which of
- * both was down is not always seen here, as when this machine was paused: so a node is told the
- * last change again now and then, and says if it misses those before.
+/* Nodes tell each other for which groups they have members.
  *
- * The changes that a node holds of another one are in force until that one has ended, also while it
+ * Gateway 0 of each node sends gateway 0 of each other node the changes that it has not sent there
+ * yet, in order and in parts. Each part names the change behind which it begins, and is accepted
+ * only by a node that has all changes before; the answer tells which ones it has. Changes that were
+ * not confirmed between two heartbeats are sent again, so a broken link needs no special care. A
+ * node that was down may have forgotten this one, so it is sent all changes from the first one on,
+ * until it tells what it has. A node cannot always see which of the two was down, for instance when
+ * its machine was paused: so the last change is sent again now and then, and the receiver tells if
+ * it misses earlier ones.
+ *
+ * The changes that a node has of another one stay in force until that node has ended, even while it
  * is down. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define PART_MAX      128u  /* changes of one part */
-#define UNHELD_MAX    1024u /* changes that are on the way to one node, about */
-#define LOOKS         1024u /* groups that one heartbeat looks at */
-#define SURE_BEATS    60u   /* heartbeats until the last change is told again */
-#define RECORD_BYTES  2u    /* before the name: whether there are members, and its length */
+#define PART_MAX   128u  /* changes of one part, at most */
+#define UNHELD_MAX 1024u /* changes that are on the way to one node, about at most */
+#define LOOKS      1024u /* groups that one heartbeat checks */
+#define SURE_BEATS 60u   /* heartbeats until the last change is sent again */
+/* bytes before the name: a flag whether there are members, and the length */
+#define RECORD_BYTES  2u
 #define PART_SIZE_MAX (PART_MAX * (RECORD_BYTES + DOMI_WIDE_NAME_MAX))
 
-/* --- telling ---------------------------------------------------------------------------------- */
+/* --- sending changes -------------------------------------------------------------------------- */
 
 static uint32_t write_part(const domi_wide_change *changes, uint32_t count, unsigned char *bytes)
 {
@@ -37,8 +40,8 @@ static uint32_t write_part(const domi_wide_change *changes, uint32_t count, unsi
     return size;
 }
 
-/* Send the next part, if there is one. Returns whether it was sent. */
-static bool tell_part(domi_cluster_gateway *gateway, domi_peer *peer)
+/* Send the next part of the changes, if there is one. Returns whether it was sent. */
+static bool send_part(domi_cluster_gateway *gateway, domi_peer *peer)
 {
     domi_wide_change changes[PART_MAX];
     unsigned char bytes[PART_SIZE_MAX];
@@ -59,13 +62,13 @@ static bool tell_part(domi_cluster_gateway *gateway, domi_peer *peer)
     return true;
 }
 
-static void tell_interest_to_peer(domi_cluster_gateway *gateway, domi_peer *peer)
+static void send_interest_to_peer(domi_cluster_gateway *gateway, domi_peer *peer)
 {
-    while (peer->told - peer->held < UNHELD_MAX && tell_part(gateway, peer))
+    while (peer->told - peer->held < UNHELD_MAX && send_part(gateway, peer))
         ;
 }
 
-/* The ids of the nodes that are up. */
+/* Read the ids of the nodes that are up. */
 static uint32_t read_ids_of_up_nodes(domus_cluster *cluster, uint64_t *ids)
 {
     uint32_t count = 0;
@@ -79,8 +82,9 @@ static uint32_t read_ids_of_up_nodes(domus_cluster *cluster, uint64_t *ids)
     return count;
 }
 
-/* Tell all nodes that are up. With `again`, what was not confirmed since the last time, too. */
-static void tell_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again)
+/* Send changes to all nodes that are up. With `again`, also those that were not confirmed since the
+ * last time. */
+static void send_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again)
 {
     uint64_t ids[DOMUS_CLUSTER_NODES_MAX];
     uint64_t changes = domi_wide_changes(&gateway->cluster->wide);
@@ -99,13 +103,13 @@ static void tell_interest_to_all_nodes(domi_cluster_gateway *gateway, bool again
             peer->told = --peer->held;
         if (again)
             peer->held_before = peer->held;
-        tell_interest_to_peer(gateway, peer);
+        send_interest_to_peer(gateway, peer);
     }
 }
 
 void domi_interest_follow(domi_cluster_gateway *gateway)
 {
-    tell_interest_to_all_nodes(gateway, false);
+    send_interest_to_all_nodes(gateway, false);
 }
 
 void domi_interest_lose(domi_peer *peer)
@@ -126,7 +130,7 @@ void domi_interest_beat(domi_cluster_gateway *gateway)
         }
         (void)domi_wide_look(wide, gateway->wide_cursor++);
     }
-    tell_interest_to_all_nodes(gateway, true);
+    send_interest_to_all_nodes(gateway, true);
 }
 
 int domi_take_joined(domus_stack *stack, void *self, const void *payload)
@@ -136,23 +140,23 @@ int domi_take_joined(domus_stack *stack, void *self, const void *payload)
 
     gateway->stack = stack;
     if (domi_wide_look(&gateway->cluster->wide, joined->outlet.number))
-        tell_interest_to_all_nodes(gateway, false);
+        send_interest_to_all_nodes(gateway, false);
     return 0;
 }
 
 void domi_interest_held(domi_cluster_gateway *gateway, domi_peer *peer, uint64_t held)
 {
     if (gateway->index != 0 || held > domi_wide_changes(&gateway->cluster->wide))
-        return;            /* there is no such change */
-    if (held > peer->told) /* the peer was told before it went down */
+        return;            /* the confirmation is invalid, because there is no such change */
+    if (held > peer->told) /* the peer has got these changes before it went down */
         peer->told = held;
     peer->held = held;
-    tell_interest_to_peer(gateway, peer);
+    send_interest_to_peer(gateway, peer);
 }
 
-/* --- hearing ---------------------------------------------------------------------------------- */
+/* --- receiving changes ------------------------------------------------------------------------ */
 
-/* Read one record at `at`. Returns its bytes; 0: they cannot be one. */
+/* Read one record at `at`. Returns its bytes; 0 if it is invalid. */
 static uint32_t read_record(const unsigned char *at, uint32_t left, bool *ret_has_members,
                             const char **ret_name)
 {
@@ -163,9 +167,10 @@ static uint32_t read_record(const unsigned char *at, uint32_t left, bool *ret_ha
     return domi_wide_is_name(*ret_name, at[1]) ? RECORD_BYTES + at[1] : 0;
 }
 
-/* Returns false if the bytes cannot be a part. Records before a wrong one are taken. */
-static bool take_part(domi_cluster_gateway *gateway, const domi_peer *peer,
-                      const domi_wire_envelope *envelope)
+/* Handle a part of changes. Returns false if it is invalid; records before the invalid one are
+ * stored. */
+static bool store_part(domi_cluster_gateway *gateway, const domi_peer *peer,
+                       const domi_wire_envelope *envelope)
 {
     uint32_t size = 0;
 
@@ -177,7 +182,8 @@ static bool take_part(domi_cluster_gateway *gateway, const domi_peer *peer,
             return false;
         if (domi_wide_note(&gateway->cluster->wide, name, size - RECORD_BYTES, peer->id,
                            has_members) != 0)
-            domi_count_wrong(gateway); /* its publications will not come from here */
+            /* publications of this group will not be sent to that node */
+            domi_count_wrong(gateway);
     }
     return true;
 }
@@ -190,7 +196,7 @@ void domi_interest_hear(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t
         return;
     }
     if (envelope->time_ns <= peer->holds) {
-        if (!take_part(gateway, peer, envelope)) {
+        if (!store_part(gateway, peer, envelope)) {
             domi_count_wrong(gateway);
             return;
         }

@@ -1,8 +1,9 @@
-/* The cluster of a program of domus_main(): its options are made of the section `cluster` of the
- * configuration, of the files that this names, and of what the program says (domus/front.h).
+/* Joins the program of domus_main() to a cluster: the options are made from the section `cluster`
+ * of the configuration, from the files that it names, and from the program's own setup
+ * (domus/front.h).
  *
- * Secrets are in memory only while the options are used, and are cleared then. No error shows what
- * a file holds. Any thread. */
+ * Secrets are in memory only while the options are used, and are cleared then. No error text shows
+ * the contents of a file. Any thread. */
 #include <domus/cluster.h>
 
 #include <domus/nats.h>
@@ -15,13 +16,13 @@
 
 #define PREFIX "cluster."
 
-/* Where an error goes. */
+/* The buffer for an error text. */
 typedef struct domi_joining_report {
     char *text;
     size_t size;
 } domi_joining_report;
 
-/* The options that were made, and the texts of files that they point to. */
+/* The options that were made, and the texts from files to which they point. */
 typedef struct domi_joining {
     domus_cluster_options options;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
@@ -29,7 +30,7 @@ typedef struct domi_joining {
     char nkey_seed[DOMUS_NATS_SECRET_SIZE], jwt[DOMUS_NATS_JWT_SIZE];
 } domi_joining;
 
-/* Say "cluster.KEY: REASON", and return `error`. */
+/* Write "cluster.KEY: REASON", and return `error`. */
 static int report_error(const domi_joining_report *report, int error, const char *key,
                         const char *reason)
 {
@@ -45,8 +46,8 @@ static const char *text_or_null(const char *text)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Read up to `size` bytes of a file. It is read twice, so it can be no pipe, and nobody waits for
- * one. Returns how many there were; a negative errno. */
+/* Read up to `size` bytes of a file. The file is read twice, so pipes are refused, for which the
+ * reader might also wait for ever. Returns the number of bytes; a negative errno. */
 static ssize_t read_file(const char *path, char *text, size_t size)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -68,7 +69,7 @@ static ssize_t read_file(const char *path, char *text, size_t size)
     return (ssize_t)used;
 }
 
-/* Returns what is wrong with a secret, or NULL. White space was cut off its end. */
+/* Returns what is wrong with a secret, or NULL. White space at its end was removed. */
 static const char *find_fault(const char *text, size_t size, size_t room)
 {
     if (size == 0)
@@ -82,8 +83,8 @@ static const char *find_fault(const char *text, size_t size, size_t room)
     return NULL;
 }
 
-/* Read the secret that is the only line of a file, if there is a file. `ret_text` gets it, which is
- * in `room` bytes at `text`. */
+/* Read a secret, the only line of a file, if a file is named. `ret_text` gets the secret, which is
+ * stored in the `room` bytes at `text`. */
 static int read_secret(const domi_joining_report *report, const char *key, const char *path,
                        char *text, size_t room, const char **ret_text)
 {
@@ -133,8 +134,8 @@ static int read_secrets(const domus_config *config, const domi_joining_report *r
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* The name of a cluster that nobody has named: that of the program, with '-' for bytes that no name
- * has. */
+/* Make a name for a cluster without one: the program's name, with '-' for bytes that are not
+ * allowed. */
 static void name_by_program(const char *program, char name[DOMUS_CLUSTER_NAME_MAX + 1])
 {
     (void)snprintf(name, DOMUS_CLUSTER_NAME_MAX + 1, "%s",
@@ -146,8 +147,8 @@ static void name_by_program(const char *program, char name[DOMUS_CLUSTER_NAME_MA
     }
 }
 
-/* One way to say who this is, with what belongs to it. */
-static int check_who(const domus_cluster_options *options, const domi_joining_report *report)
+/* Check that only one way to log in is given, with everything it needs. */
+static int check_login(const domus_cluster_options *options, const domi_joining_report *report)
 {
     if (options->password != NULL && options->user == NULL)
         return report_error(report, -EINVAL, "user", "there is a password, and no user");
@@ -160,7 +161,7 @@ static int check_who(const domus_cluster_options *options, const domi_joining_re
     return 0;
 }
 
-/* Make the options. */
+/* Make the options of the cluster. */
 static int make_options(const domus_cluster_setup *setup, const domi_joining_report *report,
                         domi_joining *joining)
 {
@@ -192,12 +193,12 @@ static int make_options(const domus_cluster_setup *setup, const domi_joining_rep
     options->addresses_max = config->cluster.addresses_max;
     options->message_max = (uint32_t)config->cluster.message_max_bytes;
     int error = read_secrets(config, report, joining);
-    return error != 0 ? error : check_who(options, report);
+    return error != 0 ? error : check_login(options, report);
 }
 
-/* Put the key of the configuration before a reason of domus_cluster_check(), which names it, or the
- * field. Without a reason there is no key. */
-static int say_with_key(const domi_joining_report *report, int error, const char *reason)
+/* Put the key of the configuration before a reason of domus_cluster_check(), which begins with the
+ * key's or the field's name. Without a reason there is no key. */
+static int report_with_key(const domi_joining_report *report, int error, const char *reason)
 {
     static const char seed[] = "nkey_seed: ";
 
@@ -213,7 +214,7 @@ static int say_with_key(const domi_joining_report *report, int error, const char
     return error;
 }
 
-/* --- the functions ---------------------------------------------------------------------------- */
+/* --- functions of the joiner ------------------------------------------------------------------ */
 
 static int check_setup(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
@@ -225,7 +226,7 @@ static int check_setup(const domus_cluster_setup *setup, char *error, size_t err
     if (result == 0) {
         result = domus_cluster_check(&joining.options, reason, sizeof reason);
         if (result != 0)
-            (void)say_with_key(&report, result, reason);
+            (void)report_with_key(&report, result, reason);
     }
     explicit_bzero(&joining, sizeof joining);
     return result;
@@ -242,7 +243,7 @@ static int open_cluster(struct domus_system *system, const domus_cluster_setup *
     if (result == 0) {
         result = domus_cluster_open(system, &joining.options, reason, sizeof reason, ret_cluster);
         if (result != 0)
-            (void)say_with_key(&report, result, reason);
+            (void)report_with_key(&report, result, reason);
     }
     explicit_bzero(&joining, sizeof joining);
     return result;

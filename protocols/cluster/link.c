@@ -1,14 +1,16 @@
-/* The two directions of a link; see the header. */
+/* The two directions of a link (link.h). */
 #include "protocols/cluster/link.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define KEPT_FEW          16u                 /* batches for which there is room at first */
-#define RESEND_MIN_NS     UINT64_C(100000000) /* time without a confirmation until all are resent */
-#define RESEND_MAX_NS     UINT64_C(1600000000) /* and at most, after it has doubled */
+#define KEPT_FEW 16u /* batches for which memory is allocated at first */
+/* ns without a confirmation after which all batches are sent again */
+#define RESEND_MIN_NS UINT64_C(100000000)
+/* the largest such time, in ns, after it was doubled several times */
+#define RESEND_MAX_NS     UINT64_C(1600000000)
 #define RTTS_UNTIL_RESEND 4u
-#define OWED_MAX          8u /* batches that are taken until one is confirmed in any case */
+#define OWED_MAX          8u /* batches that may be taken before a confirmation must be sent */
 
 void domi_link_init(domi_link *link, uint64_t here, uint64_t there, uint16_t gateway)
 {
@@ -26,8 +28,9 @@ static domi_link_batch *kept_batch_at(const domi_link *link, uint64_t number)
     return &link->kept[number & (link->kept_room - 1)];
 }
 
-/* Forget the batches up to `number`. Returns how many messages they had. */
-static uint64_t forget_until(domi_link *link, uint64_t number)
+/* Free the batches up to `number`, which were confirmed or are given up. Returns how many messages
+ * they had. */
+static uint64_t free_batches_up_to(domi_link *link, uint64_t number)
 {
     uint64_t messages = 0;
 
@@ -42,14 +45,14 @@ static uint64_t forget_until(domi_link *link, uint64_t number)
 
 void domi_link_fini(domi_link *link)
 {
-    (void)forget_until(link, link->last);
+    (void)free_batches_up_to(link, link->last);
     free(link->kept);
     domus_append_drop(&link->next);
 }
 
-/* --- out -------------------------------------------------------------------------------------- */
+/* --- sending batches -------------------------------------------------------------------------- */
 
-/* The batch that was built is lost, whose size was `bytes`. */
+/* Count the batch that is being built, which had `bytes`, as lost. */
 static void lose_built_batch(domi_link *link, uint32_t bytes)
 {
     link->queued_bytes -= bytes;
@@ -73,7 +76,8 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     if (bytes > DOMI_BATCH_MAX - DOMI_BATCH_FOOT - before)
         return -ENOBUFS;
     int error = domi_envelope_append(&link->next, envelope);
-    if (error != 0) { /* the whole batch is lost: its messages cannot be told from each other */
+    /* the whole batch is lost, because its messages cannot be separated any more */
+    if (error != 0) {
         domus_append_drop(&link->next);
         lose_built_batch(link, before);
         return error;
@@ -83,7 +87,7 @@ int domi_link_add(domi_link *link, const domi_wire_envelope *envelope)
     return 0;
 }
 
-/* See that one more batch can be kept. */
+/* Make sure that one more batch can be kept. Returns false without memory. */
 static bool make_room(domi_link *link)
 {
     uint64_t count = link->last - link->confirmed;
@@ -102,7 +106,7 @@ static bool make_room(domi_link *link)
     return true;
 }
 
-/* The foot of a batch that is sent now, which confirms all that has come. */
+/* Make the foot of a batch that is sent now, which confirms all batches that have come. */
 static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
 {
     domi_batch_foot foot = {
@@ -127,9 +131,9 @@ static domi_batch_foot make_foot(domi_link *link, uint64_t number, bool probes)
     return foot;
 }
 
-/* The last foot has said all that was owed. One that tells the end of a session confirms
- * nothing. */
-static void settle_owed(domi_link *link)
+/* Reset what was owed to the other side after a foot was sent. A foot that tells the end of a
+ * session confirms nothing. */
+static void reset_owed(domi_link *link)
 {
     if (link->is_broken || link->resets) {
         link->owes = link->resets = false;
@@ -150,7 +154,7 @@ static uint64_t delay_before_resend(const domi_link *link)
     return after_ns < RESEND_MAX_NS ? after_ns : RESEND_MAX_NS;
 }
 
-/* Send the batch that was built. */
+/* Finish the batch that was built, so that it can be sent. */
 static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domus_slice *ret_batch)
 {
     unsigned char bytes[DOMI_BATCH_FOOT];
@@ -181,7 +185,7 @@ static int flush_built_batch(domi_link *link, uint64_t now_ns, bool probes, domu
         link->waits_ns = now_ns;
         link->resend_ns = now_ns + delay_before_resend(link);
     }
-    settle_owed(link);
+    reset_owed(link);
     *ret_batch = batch;
     return 1;
 }
@@ -199,7 +203,7 @@ int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *
     int error = domus_slice_copy(bytes, sizeof bytes, ret_batch);
     if (error != 0)
         return error;
-    settle_owed(link);
+    reset_owed(link);
     return 1;
 }
 
@@ -225,10 +229,10 @@ int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *curso
     return 1;
 }
 
-/* --- in --------------------------------------------------------------------------------------- */
+/* --- receiving batches ------------------------------------------------------------------------ */
 
-/* Take a confirmation. Returns whether it has confirmed something. */
-static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
+/* Handle a confirmation. Returns whether it confirms anything new. */
+static bool handle_confirmation(domi_link *link, const domi_batch_foot *foot, uint64_t now_ns)
 {
     if (foot->confirmed_session != link->session || foot->confirmed > link->last ||
         (foot->flags & DOMI_BATCH_RESET) != 0)
@@ -241,7 +245,7 @@ static bool take_confirmed(domi_link *link, const domi_batch_foot *foot, uint64_
     const domi_link_batch *newest = kept_batch_at(link, foot->confirmed);
     if (!newest->resent)
         link->rtt_ns = now_ns > newest->sent_ns ? now_ns - newest->sent_ns : 1;
-    (void)forget_until(link, foot->confirmed);
+    (void)free_batches_up_to(link, foot->confirmed);
     link->resends = 0;
     bool waits = link->last != link->confirmed;
     link->waits_ns = waits ? now_ns : 0;
@@ -264,12 +268,12 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         return news;
     }
     if (foot->session < link->their_session)
-        return news; /* the batch was under way when its session ended */
+        return news; /* the batch was still under way when its session ended */
     link->is_broken = false;
-    /* The batch has envelopes, too, if a late one of an old session was answered by it. When it is
-     * sent again it says the same again. */
+    /* The batch may have envelopes, too, if it answers a late batch of an old session. When it is
+     * sent again, it repeats this. */
     if ((foot->flags & DOMI_BATCH_RESET) != 0) {
-        link->owes = true; /* so that the other side hears of this side's session */
+        link->owes = true; /* so that the other side learns this side's session */
         news.is_over = foot->confirmed_session == link->session;
     }
     if (foot->session > link->their_session) {
@@ -278,7 +282,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         link->their_last = 0;
         link->owed = 0;
     }
-    news.confirms = take_confirmed(link, foot, now_ns);
+    news.confirms = handle_confirmation(link, foot, now_ns);
     if ((foot->flags & DOMI_BATCH_PROBE) != 0)
         link->owes = true;
     if (foot->number == link->their_last + 1) {
@@ -287,7 +291,7 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
         news.takes = true;
     } else if (foot->number != 0 && foot->number <= link->their_last) {
         link->owes =
-            true; /* the peer has sent the batch again: the confirmation was lost or late */
+            true; /* the peer has sent the batch again, because the confirmation was lost or late */
     } else if (foot->last > link->their_last) {
         link->misses = true;
     }
@@ -296,7 +300,8 @@ domi_link_news domi_link_receive(domi_link *link, const domi_batch_foot *foot, u
 
 uint64_t domi_link_break(domi_link *link, bool is_told)
 {
-    uint64_t lost = forget_until(link, link->last) + link->next_messages + link->torn_messages;
+    uint64_t lost =
+        free_batches_up_to(link, link->last) + link->next_messages + link->torn_messages;
 
     link->is_torn = false;
     link->torn_messages = 0;

@@ -1,14 +1,14 @@
-/* The names of the actors of this node, as any thread may list them.
+/* The list of registered names of this node's actors, which any thread may read.
  *
- * The registrar alone changes the list. A name leaves its place to the last one, so a change takes
- * some instructions under the lock, and a reader copies a few names at a time. */
+ * Only the registrar changes the list. A removed name is replaced by the last one, so a change
+ * takes only some instructions under the lock, and a reader copies a few names at a time. */
 #include "protocols/cluster/registry.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP 64u /* names that are copied under the lock at a time */
+#define STEP 64u /* names that are copied at a time under the lock */
 
 int domi_listed_reserve(domus_cluster *cluster, uint32_t count)
 {

@@ -1,5 +1,5 @@
-/* A lock for a few fields that gateways share, which is held for some instructions. Whoever finds
- * it held lets others run, because its holder may not be on a CPU. */
+/* A lock for a few members that gateways share, held only for some instructions. A thread that
+ * finds it locked yields its CPU, because the holder may not be running. */
 #ifndef DOMI_CLUSTER_LOCK_H
 #define DOMI_CLUSTER_LOCK_H
 
@@ -17,7 +17,7 @@ typedef struct domi_lock {
 
 static inline void domi_lock_take(domi_lock *lock)
 {
-    /* acquire: pairs with the release below, so this holder sees what the last one wrote. */
+    /* acquire: pairs with the release below, so that this holder sees what the last one wrote */
     while (atomic_flag_test_and_set_explicit(&lock->held, memory_order_acquire))
         (void)sched_yield();
 }

@@ -1,4 +1,4 @@
-/* The verbs of names: asks to the registrar of this node. */
+/* The functions for names: each is an ask to the registrar of this node. */
 #include "protocols/cluster/registry.h"
 
 #include <errno.h>

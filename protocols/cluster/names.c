@@ -1,4 +1,4 @@
-/* The names of the actors of this node, as its registrar has them. */
+/* The table of this node's names, which its registrar uses. */
 #include "protocols/cluster/registry.h"
 
 #include <errno.h>

@@ -1,23 +1,23 @@
-/* The table of nodes: heartbeats come in, and states come out.
+/* The table of nodes, which heartbeats and silence change.
  *
- *   HEARD   it was heard, but has not said that it hears this node
+ *   HEARD   the node was heard, but has not told that it hears this node
  *   UP      both hear each other
- *   DOWN    for down_after_ns it was silent, or did not say that it hears this node
- *   ENDED   it has left, or a newer start of a node of its name was heard
+ *   DOWN    for down_after_ns the node was silent, or did not tell that it hears this node
+ *   ENDED   the node has left, or a newer start of a node with its name was heard
  *
  *   HEARD -> UP    its heartbeat names this node, or a batch has come from it, which it only sends
  *                  to nodes that it takes for up
  *   UP    -> DOWN  silence, in one direction
  *   DOWN  -> UP    its heartbeat names this node again
  *   HEARD -> DOWN  silence
- *   any   -> ENDED it has said so, or has begun anew
+ *   any   -> ENDED it has told so, or has started again
  *
- * A node that was not heard, of whose actors another node has sent an address, is in the table,
+ * A node that was not heard, but of whose actors another node has sent an address, is in the table,
  * too, as DOWN, but programs do not see it.
  *
- * An ended node stays in the table until each gateway has let go of it. A node that was never up
- * and is silent for ten times as long is ended, and so is one that was up and is silent for an
- * hour, so neither strangers nor nodes that crash and get new names fill the table for ever. */
+ * An ended node stays in the table until each gateway has released it. A node that was never up and
+ * is silent for ten times as long is ended, and so is one that was up and is silent for an hour, so
+ * neither strangers nor nodes that crash and get new names fill the table for ever. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
@@ -26,9 +26,12 @@
 
 const domus_type domi_follow_type = {.name = "cluster follow"};
 
-#define FORGET_AFTER 10u                     /* times down_after_ns; for nodes that were never up */
-#define FORGET_NS    UINT64_C(3600000000000) /* for nodes that were */
-#define HEARSAY_MAX  64u                     /* nodes that were not heard, but mentioned */
+/* multiple of down_after_ns after which silent nodes that were never up are removed */
+#define FORGET_AFTER 10u
+/* ns after which silent nodes that were up are removed */
+#define FORGET_NS UINT64_C(3600000000000)
+/* nodes that were mentioned but never heard, at most */
+#define HEARSAY_MAX 64u
 
 domi_node_record *domi_node_find(domus_cluster *cluster, uint64_t id)
 {
@@ -44,7 +47,7 @@ static uint64_t load_count(const _Atomic uint64_t *count)
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)count, memory_order_relaxed);
 }
 
-/* Change the state. Under the lock. */
+/* Change the state of a node. Under the lock. */
 static void set_node_state(domi_node_record *record, domus_node_state state, uint64_t now_ns)
 {
     if (record->state == DOMUS_NODE_UP || state == DOMUS_NODE_ENDED)
@@ -53,8 +56,9 @@ static void set_node_state(domi_node_record *record, domus_node_state state, uin
     record->since_ns = now_ns;
 }
 
-/* The errno of the runtime for what is sent to this node. Under the lock. */
-static int error_of(const domi_node_record *record)
+/* Returns the errno with which the runtime refuses messages to this node; 0: it sends them. Under
+ * the lock. */
+static int errno_for_node(const domi_node_record *record)
 {
     if (record->state == DOMUS_NODE_ENDED)
         return -ESTALE;
@@ -65,15 +69,15 @@ static int error_of(const domi_node_record *record)
 
 void domi_node_apply(domi_cluster_gateway *gateway, domi_node_record *record)
 {
-    /* Under the lock, so that the last of several changes is the last that the runtime hears of. */
+    /* The runtime is told under the lock, so that it gets the last of several changes last. */
     domi_lock_take(&gateway->cluster->lock);
-    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
     domi_lock_give(&gateway->cluster->lock);
 }
 
-/* Look whether the node is full, or has room again, by what is on the way now: another gateway may
- * have changed that since this one has. Under the lock. Returns true if it has room again. */
-static bool look_at_room(domi_cluster_gateway *gateway, domi_node_record *record)
+/* Update whether the way to the node is full, by the bytes that are on it now: another gateway may
+ * have changed them. Under the lock. Returns whether it has room again. */
+static bool update_room(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t max = gateway->cluster->options.queued_max;
     uint64_t now = load_count(&record->queued_bytes);
@@ -82,7 +86,7 @@ static bool look_at_room(domi_cluster_gateway *gateway, domi_node_record *record
     if (record->is_full == is_full)
         return false;
     record->is_full = is_full;
-    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
     return !is_full;
 }
 
@@ -96,7 +100,7 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
     if (delta == 0 || (now <= max && now > max / 2))
         return;
     domi_lock_take(&gateway->cluster->lock);
-    bool has_room = look_at_room(gateway, record);
+    bool has_room = update_room(gateway, record);
     domi_lock_give(&gateway->cluster->lock);
     if (!has_room || !domi_cluster_is_open(gateway->cluster))
         return;
@@ -104,9 +108,9 @@ void domi_node_count_queued(domi_cluster_gateway *gateway, domi_node_record *rec
         (void)domus_notice(gateway->stack, gateway->cluster->addresses[i], &domi_follow_type, NULL);
 }
 
-/* --- heartbeats that come --------------------------------------------------------------------- */
+/* --- heartbeats of other nodes ---------------------------------------------------------------- */
 
-/* Make a record, in a free place. Under the lock. Returns NULL if there is none, or no memory. */
+/* Make a record at a free place. Under the lock. Returns NULL if there is no place or no memory. */
 static domi_node_record *add_record(domi_cluster_gateway *gateway, uint64_t id,
                                     domus_node_state state)
 {
@@ -136,8 +140,8 @@ static domi_node_record *add_record(domi_cluster_gateway *gateway, uint64_t id,
     return record;
 }
 
-/* A node is heard for the first time: note what it says of itself. `record` is NULL, or was made
- * when the node was mentioned. Under the lock. Returns the record; NULL as add_record(). */
+/* Store what a node tells of itself in its first heartbeat. `record` is NULL, or was made when the
+ * node was mentioned. Under the lock. Returns the record; NULL as add_record(). */
 static domi_node_record *introduce_node(domi_cluster_gateway *gateway, domi_node_record *record,
                                         const domi_heartbeat *beat)
 {
@@ -153,7 +157,7 @@ static domi_node_record *introduce_node(domi_cluster_gateway *gateway, domi_node
     return record;
 }
 
-/* True if the node was not heard: others have only mentioned it. Under the lock. */
+/* Returns whether the node was never heard, but only mentioned by others. Under the lock. */
 static bool is_hearsay(const domi_node_record *record)
 {
     return record->gateways == 0;
@@ -185,15 +189,16 @@ int domi_nodes_mention(domi_cluster_gateway *gateway, uint64_t id)
     return error;
 }
 
-/* A node of this name has begun anew: its earlier starts have ended. Under the lock. Returns false
- * if the heartbeat is that of an earlier start itself. One that is silent is the earlier one
- * whatever the clock of its host has said: that may have been set back. */
-static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+/* End the earlier starts of a node that has started again. Under the lock. Returns false if the
+ * heartbeat itself is of an earlier start. A silent node counts as the earlier one whatever its
+ * clock has told, because that may have been set back. */
+static bool end_earlier_starts(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domus_cluster *cluster = gateway->cluster;
 
     if (strcmp(beat->name, cluster->options.node) == 0 &&
-        beat->incarnation < cluster->incarnation) { /* of this node itself */
+        /* the heartbeat is of an earlier start of this node itself */
+        beat->incarnation < cluster->incarnation) {
         cluster->has_rival = true;
         return false;
     }
@@ -212,9 +217,10 @@ static bool end_earlier(domi_cluster_gateway *gateway, const domi_heartbeat *bea
     return true;
 }
 
-/* A heartbeat of a node that the table has. Under the lock. Returns whether its state changes. */
-static bool hear_known(domi_cluster_gateway *gateway, domi_node_record *record,
-                       const domi_heartbeat *beat)
+/* Handle a heartbeat of a node that is in the table. Under the lock. Returns whether its state
+ * changes. */
+static bool handle_beat_of_known_node(domi_cluster_gateway *gateway, domi_node_record *record,
+                                      const domi_heartbeat *beat)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     bool hears = domi_heartbeat_hears(beat, gateway->cluster->id);
@@ -232,7 +238,7 @@ static bool hear_known(domi_cluster_gateway *gateway, domi_node_record *record,
         set_node_state(record, DOMUS_NODE_UP, now_ns);
     else
         return false;
-    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
     return true;
 }
 
@@ -252,12 +258,12 @@ domi_nodes_news domi_nodes_hear(domi_cluster_gateway *gateway, const domi_heartb
     domi_node_record *record = domi_node_find(cluster, beat->id);
     bool is_known = record != NULL && (!is_hearsay(record) || record->state == DOMUS_NODE_ENDED);
     if (!is_known && beat->state != DOMI_BEAT_LEFT && beat->gateways <= DOMI_GATEWAYS_MAX &&
-        end_earlier(gateway, beat)) {
+        end_earlier_starts(gateway, beat)) {
         record = introduce_node(gateway, record, beat);
         news.is_new = record != NULL;
     }
     if (record != NULL && (!is_hearsay(record) || beat->state == DOMI_BEAT_LEFT))
-        news.has_changed = hear_known(gateway, record, beat) || !is_known;
+        news.has_changed = handle_beat_of_known_node(gateway, record, beat) || !is_known;
     domi_lock_give(&cluster->lock);
     return news;
 }
@@ -270,19 +276,21 @@ void domi_nodes_hear_batch(domi_cluster_gateway *gateway, domi_node_record *reco
     if (record->state == DOMUS_NODE_HEARD) {
         record->heard_ns = record->hears_ns = now_ns;
         set_node_state(record, DOMUS_NODE_UP, now_ns);
-        (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+        (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
     }
     domi_lock_give(&gateway->cluster->lock);
 }
 
-/* --- silence ---------------------------------------------------------------------------------- */
+/* --- silent nodes ----------------------------------------------------------------------------- */
 
-/* Look at one node. Under the lock. Returns whether its state changes. */
+/* Change the state of one node if it is silent for too long. Under the lock. Returns whether it
+ * changes. */
 static bool update_node_state(domi_cluster_gateway *gateway, domi_node_record *record)
 {
     uint64_t now_ns = domus_now_ns(gateway->stack);
     uint64_t after_ns = gateway->cluster->options.down_after_ns;
-    if (now_ns < record->heard_ns) /* by another gateway, whose clock was read later */
+    /* another gateway, which has read its clock later, has heard the node */
+    if (now_ns < record->heard_ns)
         now_ns = record->heard_ns;
     bool is_silent = now_ns - record->heard_ns > after_ns;
     bool is_one_way = record->state == DOMUS_NODE_UP && now_ns - record->hears_ns > after_ns;
@@ -296,7 +304,7 @@ static bool update_node_state(domi_cluster_gateway *gateway, domi_node_record *r
         set_node_state(record, DOMUS_NODE_ENDED, now_ns);
     else
         return false;
-    (void)domus_remote_node_set(gateway->stack, record->id, error_of(record));
+    (void)domus_remote_node_set(gateway->stack, record->id, errno_for_node(record));
     return true;
 }
 
@@ -321,7 +329,7 @@ domi_nodes_news domi_nodes_look(domi_cluster_gateway *gateway)
     return news;
 }
 
-/* --- this node's own -------------------------------------------------------------------------- */
+/* --- the heartbeat of this node --------------------------------------------------------------- */
 
 uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, unsigned char *bytes)
 {
@@ -348,7 +356,7 @@ uint32_t domi_nodes_write_beat(domi_cluster_gateway *gateway, uint8_t state, uns
     return domi_heartbeat_write(&beat, heard, bytes);
 }
 
-/* --- what programs see ------------------------------------------------------------------------ */
+/* --- information for programs ----------------------------------------------------------------- */
 
 domus_cluster_counts domus_cluster_count(const domus_cluster *cluster)
 {
@@ -368,7 +376,7 @@ domus_node domus_cluster_here(domus_cluster *cluster)
     return (domus_node){cluster, cluster->id};
 }
 
-/* Under the lock. */
+/* Make the information about another node. Under the lock. */
 static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *record)
 {
     domus_node_info info = {
@@ -390,7 +398,7 @@ static domus_node_info info_of(domus_cluster *cluster, const domi_node_record *r
     return info;
 }
 
-/* Under the lock. */
+/* Make the information about this node. Under the lock. */
 static domus_node_info info_of_this_node(domus_cluster *cluster)
 {
     bool is_up = cluster->options.servers == NULL || cluster->is_connected;

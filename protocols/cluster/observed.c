@@ -1,6 +1,6 @@
-/* The cluster as others see it: tables of this node, of all nodes, of its grains, and of the names
- * of its actors (domus/figures.h). They are read only while somebody looks, from the table of nodes
- * and the list of names, so no gateway does anything for them. */
+/* The cluster as observers see it: tables of this node, of all nodes, of its grains, and of the
+ * names of its actors (domus/figures.h). They are read only while somebody looks, from the table of
+ * nodes and the list of names, so no gateway does anything for them. */
 #include "protocols/cluster/inside.h"
 
 #include <domus/figures.h>
@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_MAX  (DOMUS_CLUSTER_NODES_MAX + 1) /* with this one */
-#define NAMES_STEP 256u                          /* names that are read at a time */
-#define ID_SIZE    17u                           /* bytes of an id in text */
+/* nodes of the cluster, including this one, at most */
+#define NODES_MAX  (DOMUS_CLUSTER_NODES_MAX + 1)
+#define NAMES_STEP 256u /* names that are read at a time */
+#define ID_SIZE    17u  /* bytes of an id as text */
 
 static const char *write_id(uint64_t id, char text[ID_SIZE])
 {
@@ -21,8 +22,8 @@ static const char *write_id(uint64_t id, char text[ID_SIZE])
     return text;
 }
 
-/* Read all nodes into a block that the caller frees. Returns how many they are; 0 without memory.
- */
+/* Read all nodes into memory that the caller frees. Returns how many there are; 0 without
+ * memory. */
 static uint32_t read_nodes(domus_cluster *cluster, domus_node_info **ret_infos)
 {
     *ret_infos = calloc(NODES_MAX, sizeof **ret_infos);
@@ -32,8 +33,7 @@ static uint32_t read_nodes(domus_cluster *cluster, domus_node_info **ret_infos)
     return count < NODES_MAX ? count : NODES_MAX;
 }
 
-/* --- this node ---------------------------------------------------------------------------------
- */
+/* --- this node -------------------------------------------------------------------------------- */
 
 static const char *const servers[] = {"alone", "missing", "connected", "replaced", NULL};
 enum { ALONE, MISSING, CONNECTED, REPLACED };
@@ -133,8 +133,7 @@ static int read_figures_of_this_node(void *context, uint32_t from, domus_figures
     return 0;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static const char *const states[] = {
     [DOMUS_NODE_HEARD] = "heard",
@@ -193,8 +192,9 @@ static const domus_figure_column nodes_columns[] = {
 };
 #define NODES_COLUMNS (sizeof nodes_columns / sizeof nodes_columns[0])
 
-/* A node that has ended may have the name of its next start, and a rival has that of this node:
- * such rows are not in metrics, and neither is that of this node, which sends itself nothing. */
+/* Put a row for a node. A node that has ended may have the name of its next start, and a rival has
+ * the name of this node: such rows are left out of metrics, and so is the row of this node, which
+ * sends itself nothing. */
 static bool put_node(const domus_cluster *cluster, const domus_node_info *info,
                      domus_figures_shot *to)
 {
@@ -237,8 +237,7 @@ static int read_nodes_table(void *context, uint32_t from, domus_figures_shot *to
     return 0;
 }
 
-/* --- grains ------------------------------------------------------------------------------------
- */
+/* --- grains ----------------------------------------------------------------------------------- */
 
 static const domus_figure_column grains_columns[] = {
     {.name = "kind", .title = "kind", .kind = DOMUS_FIGURE_LABEL},
@@ -297,7 +296,7 @@ static const domus_figure_column parts_columns[] = {
 };
 #define PARTS_COLUMNS (sizeof parts_columns / sizeof parts_columns[0])
 
-/* Without grains over the cluster the table has no row. */
+/* Read the parts; without grains over the cluster the table has no rows. */
 static int read_parts(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total)
 {
     const domus_cluster *cluster = context;
@@ -313,8 +312,7 @@ static int read_parts(void *context, uint32_t from, domus_figures_shot *to, uint
     return 0;
 }
 
-/* --- names -------------------------------------------------------------------------------------
- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static const domus_figure_column names_columns[] = {
     {.name = "name", .title = "name", .kind = DOMUS_FIGURE_LABEL},
@@ -335,8 +333,7 @@ static int read_names(void *context, uint32_t from, domus_figures_shot *to, uint
     return 0;
 }
 
-/* --- tables ------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static void end_table(void *cluster)
 {
@@ -383,7 +380,7 @@ static const domus_figures_table tables[] = {
 };
 #define TABLES (sizeof tables / sizeof tables[0])
 
-/* A system that has no room for further tables does not show this one. */
+/* If the system has no room for further tables, these are not shown. */
 void domi_observed_begin(domus_cluster *cluster)
 {
     for (size_t i = 0; i < TABLES; i++) {

@@ -1,5 +1,5 @@
-/* A cluster is opened and closed: its options are checked and copied, and each thread gets a
- * gateway. */
+/* Opens and closes a cluster: checks and copies its options, and spawns a gateway on each
+ * thread. */
 #include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MS       UINT64_C(1000000)
-#define BEGIN_NS (10000 * MS) /* in which gateways should have begun */
+#define BEGIN_NS (10000 * MS) /* ns within which gateways should have begun */
 
 __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t size,
                                                         const char *format, ...)
@@ -32,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *error, size_t size
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* True if each byte of the name is a letter, a digit or one of `others`. */
+/* Returns whether each byte of the name is a letter, a digit or one of `others`. */
 static bool has_only_name_characters(const char *name, const char *others)
 {
     for (; *name != '\0'; name++) {
@@ -43,7 +43,7 @@ static bool has_only_name_characters(const char *name, const char *others)
     return true;
 }
 
-/* True if it is 1..63 bytes, each a letter, a digit or one of `others`. */
+/* Returns whether the name is valid: 1..63 bytes, each a letter, a digit or one of `others`. */
 static bool is_name(const char *name, const char *others)
 {
     size_t length = strnlen(name, DOMUS_CLUSTER_NAME_MAX + 1);
@@ -51,14 +51,14 @@ static bool is_name(const char *name, const char *others)
     return length > 0 && length <= DOMUS_CLUSTER_NAME_MAX && has_only_name_characters(name, others);
 }
 
-static uint64_t or_preset(uint64_t value, uint64_t preset)
+static uint64_t value_or_preset(uint64_t value, uint64_t preset)
 {
     return value != 0 ? value : preset;
 }
 
 static void fill_presets(domus_cluster_options *options)
 {
-    options->heartbeat_ns = or_preset(options->heartbeat_ns, DOMUS_CLUSTER_HEARTBEAT);
+    options->heartbeat_ns = value_or_preset(options->heartbeat_ns, DOMUS_CLUSTER_HEARTBEAT);
     if (options->down_after_ns == 0) {
         options->down_after_ns = DOMUS_CLUSTER_DOWN_AFTER;
         if (options->down_after_ns < 4 * options->heartbeat_ns)
@@ -66,9 +66,9 @@ static void fill_presets(domus_cluster_options *options)
     }
     if (options->lease_ns == 0)
         options->lease_ns = options->down_after_ns > 500 * MS ? options->down_after_ns : 500 * MS;
-    options->queued_max = or_preset(options->queued_max, DOMUS_CLUSTER_QUEUED_MAX);
-    options->asks_max = (uint32_t)or_preset(options->asks_max, DOMUS_CLUSTER_ASKS_MAX);
-    options->message_max = (uint32_t)or_preset(options->message_max, 512 * 1024);
+    options->queued_max = value_or_preset(options->queued_max, DOMUS_CLUSTER_QUEUED_MAX);
+    options->asks_max = (uint32_t)value_or_preset(options->asks_max, DOMUS_CLUSTER_ASKS_MAX);
+    options->message_max = (uint32_t)value_or_preset(options->message_max, 512 * 1024);
 }
 
 static int check_numbers(const domus_cluster_options *options, char *error, size_t size)
@@ -93,8 +93,8 @@ static int check_numbers(const domus_cluster_options *options, char *error, size
     return 0;
 }
 
-/* Types that a gateway has rows for: a program that sent one to a remote actor would send it to
- * the gateway. */
+/* Check that no pickler is for a type that gateways themselves handle: a message of that type to a
+ * remote actor would be taken for one to the gateway. */
 static int check_picklers(const domus_pickler *picklers, char *error, size_t size)
 {
     for (; picklers != NULL && picklers->type != NULL; picklers++) {
@@ -121,7 +121,7 @@ static int check_exports(const domus_cluster_export *exports, char *error, size_
     return 0;
 }
 
-/* Let libdomus-nats look at what the gateways will give it. */
+/* Let libdomus-nats check the options that the gateways will give it. */
 static int check_client(const domus_cluster_options *options, char *error, size_t size)
 {
     domus_nats_options nats;
@@ -134,7 +134,7 @@ static int check_client(const domus_cluster_options *options, char *error, size_
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
-/* Copy a text into a place of the cluster's, if there is one and it fits. */
+/* Copy a text into the cluster's memory, if there is one and it fits. */
 static int copy_text(domus_cluster *cluster, uint32_t place, const char **text, const char *key,
                      char *error, size_t size)
 {
@@ -172,7 +172,7 @@ static int copy_texts(domus_cluster *cluster, char *error, size_t size)
     return result;
 }
 
-/* A number that differs from start to start, or that the seed gives. */
+/* Returns a number that differs from start to start, or follows from the seed. */
 static uint64_t draw_incarnation(uint64_t seed)
 {
     uint64_t number = seed;
@@ -186,7 +186,7 @@ static uint64_t draw_incarnation(uint64_t seed)
     return number != 0 ? number : 1;
 }
 
-/* The name of a node that has none: that of the host, and a few digits. */
+/* Make a name for a node without one: the name of the host, and a few digits. */
 static void name_node(domus_cluster *cluster)
 {
     char host[32] = "node";
@@ -198,7 +198,8 @@ static void name_node(domus_cluster *cluster)
     cluster->options.node = cluster->texts[1];
 }
 
-/* Starts of one node are told apart by the time at which they began; a test says it. */
+/* Returns the time at which this start began, which distinguishes the starts of a node; a test
+ * gives it by its options. */
 static uint64_t incarnation_from_clock(const domus_cluster_options *options)
 {
     struct timespec now;
@@ -263,8 +264,9 @@ static uint32_t count_kinds(const domus_cluster_options *options)
     return count;
 }
 
-/* Lives from before have no fence, and no part in which they would be stopped. */
-static int refuse_living(const domus_grain_kind *kind, char *error, size_t size)
+/* Refuse a kind that has living grains, which would have no fence, and no part with which they
+ * would be stopped. */
+static int refuse_living_grains(const domus_grain_kind *kind, char *error, size_t size)
 {
     (void)refuse(error, size, "grains: grains of %s live already", kind->name);
     return -EBUSY;
@@ -287,13 +289,13 @@ static int open_grains(domus_cluster *cluster, char *error, size_t size)
             (void)refuse(error, size, "grains: %s cannot be opened: %s",
                          cluster->options.grains[i].name, strerror(-result));
         if (result == 0 && domus_grain_count(cluster->kinds[i]) != 0)
-            result = refuse_living(&cluster->options.grains[i], error, size);
+            result = refuse_living_grains(&cluster->options.grains[i], error, size);
     }
     cluster->kinds_count = count;
     return result;
 }
 
-/* The actor that takes parts of grains and gives them. */
+/* Spawn the warden, the actor that takes and gives parts of grains. */
 static int spawn_warden(domus_cluster *cluster)
 {
     if (cluster->kinds_count == 0 || domi_is_alone(cluster))
@@ -308,8 +310,8 @@ static int spawn_warden(domus_cluster *cluster)
     return error;
 }
 
-/* See that all gateways have begun: otherwise messages would go nowhere. A gateway that could not
- * has ended, and has no address any more. In a test kit they begin later. */
+/* Wait until all gateways have begun, or messages would be lost. A gateway that could not begin has
+ * ended, and has no address any more. In a test kit gateways begin later. */
 static int wait_for_gateways(domus_cluster *cluster)
 {
     int result = 0;
@@ -325,7 +327,7 @@ static int wait_for_gateways(domus_cluster *cluster)
         }
         result = result == 0 ? error : result;
     }
-    /* acquire: as in abandon_cluster(), for the errno beside it. */
+    /* acquire: as in abandon_cluster(), because errno is read, too */
     bool has_failed = atomic_load_explicit(&cluster->ended, memory_order_acquire) != 0;
     return result == -ESTALE && has_failed
                ? atomic_load_explicit(&cluster->failed, memory_order_relaxed)
@@ -351,11 +353,11 @@ static int spawn_gateways(domus_cluster *cluster)
     return error == 0 ? spawn_warden(cluster) : error;
 }
 
-/* It could not be opened. Gateways that have begun still use it, so it stays until the program ends
- * then. */
+/* Give up a cluster that could not be opened. Gateways that have begun still use its memory, which
+ * is then kept until the program ends. */
 static void abandon_cluster(domus_cluster *cluster)
 {
-    /* acquire: pairs with the gateways' on_mount. */
+    /* acquire: pairs with the release in the gateways' on_mount */
     bool is_used = atomic_load_explicit(&cluster->ended, memory_order_acquire) != cluster->missed;
 
     for (uint32_t i = 0; cluster->addresses != NULL && i < cluster->gateways; i++) {
@@ -404,7 +406,7 @@ int domus_cluster_open(struct domus_system *system, const domus_cluster_options 
         abandon_cluster(cluster);
         return result;
     }
-    /* release: pairs with the load in domi_cluster_is_open(). */
+    /* release: pairs with the load in domi_cluster_is_open() */
     atomic_store_explicit(&cluster->is_open, true, memory_order_release);
     domi_observed_begin(cluster);
     *ret_cluster = cluster;
@@ -417,7 +419,8 @@ void domus_cluster_leave(domus_cluster *cluster)
         domus_outside_ask(cluster->system, cluster->addresses[0], &domi_leave_type, NULL,
                           cluster->options.heartbeat_ns + cluster->options.down_after_ns, NULL);
 
-    if (error == -EOPNOTSUPP) /* a test kit, which lets the time pass itself */
+    /* in a test kit, which moves the time itself, nothing is waited for */
+    if (error == -EOPNOTSUPP)
         (void)domus_outside_notice(cluster->system, cluster->addresses[0], &domi_leave_type, NULL);
 }
 

@@ -1,4 +1,4 @@
-/* The other nodes as one gateway has them, with its links to them. */
+/* The other nodes as one gateway sees them, with its links to their gateways. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@ static domi_peer **bucket_of(domi_cluster_gateway *gateway, uint64_t id)
     return &gateway->peers_by_id[(id ^ id >> 32) % DOMI_PEERS_BUCKETS];
 }
 
-/* Find the record of a node that was heard and has not ended, and how often it went down until
- * then: a node that goes down a moment later is lost by the peer that is made now. */
+/* Find the record of a node that was heard and has not ended, and how often it went down so far: if
+ * it goes down later, the peer that is made now notices it by that number. */
 static domi_node_record *find_record(domus_cluster *cluster, uint64_t id, uint32_t *ret_downs)
 {
     domi_lock_take(&cluster->lock);
@@ -63,7 +63,7 @@ domi_link *domi_peer_link(domi_cluster_gateway *gateway, domi_peer *peer, uint16
         if (link == NULL)
             return NULL;
         domi_link_init(link, gateway->cluster->id, peer->id, (uint16_t)gateway->index);
-        /* After those of a gateway before this one, which has failed. */
+        /* Greater than the sessions of an earlier gateway here, which has failed. */
         link->session = domus_now_ns(gateway->stack) + 1;
         peer->links[index] = link;
     }

@@ -1,7 +1,8 @@
-/* The writer and the reader of one message, and the doors between the files that use them.
+/* The writer and the reader of one message, and the functions that the files of the pickler call of
+ * each other.
  *
  * Both are on the stack of domus_pickle() or domus_unpickle(). Their members are set one by one,
- * because most of their bytes are room for a fault, which few messages have. */
+ * because most of their bytes are memory for a fault, which few messages have. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_H
 
@@ -11,8 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The arrays and maps that a function of the user has begun, and how many values each still lacks.
- * Tables do not need it, because they count their own fields. */
+/* The arrays and maps that a function of the user has begun, and how many values each still needs.
+ * Tables do not need this, because they count their own fields. */
 typedef struct domi_nest {
     uint32_t depth;
     uint64_t left[DOMUS_PICKLE_DEPTH_MAX + 1];
@@ -25,7 +26,7 @@ static inline void domi_nest_begin(domi_nest *nest)
 }
 
 /* Count a value to which `count` further ones belong. Returns 0; -EINVAL when no value was
- * announced any more; -EMSGSIZE when it is nested too deep. */
+ * announced; -EMSGSIZE when it is nested too deep. */
 static inline int domi_nest_take(domi_nest *nest, uint64_t count)
 {
     if (nest->left[nest->depth] == 0)
@@ -49,50 +50,53 @@ static inline bool domi_nest_is_whole(const domi_nest *nest)
 }
 
 struct domus_pickle_writer {
-    char *at; /* the place of the next byte; [at, end) is free */
+    char *at; /* place of the next byte; the bytes from `at` up to `end` are free */
     char *end;
-    char *begin;              /* of the bytes that `appender` does not know of yet */
-    domus_appender *appender; /* NULL: the bytes go into a buffer that does not grow */
-    uint32_t left;            /* bytes that the message may have behind `begin` */
+    char *begin; /* first of the bytes that `appender` does not know yet */
+    /* appender of the bytes; NULL: they go into a buffer that does not grow */
+    domus_appender *appender;
+    uint32_t left; /* bytes that the message may have behind `begin`, at most */
     const domus_pickle_context *context;
     domi_nest nest;
     domi_pickle_fault fault;
 };
 
-/* One value of MessagePack: all of it, or the head of an array or a map. */
+/* One value of MessagePack, or the head of an array or a map. */
 typedef struct domi_pickle_token {
     domus_pickle_value value;
-    int32_t ext;   /* the type of an extension */
-    uint32_t size; /* bytes of the body; elements of an array; of a map keys with their values */
-    const unsigned char *body; /* of a text, of bytes and of an extension */
+    int32_t ext;   /* type of an extension */
+    uint32_t size; /* bytes of the body; elements of an array; keys of a map, each with its value */
+    const unsigned char *body; /* body of a text, of bytes or of an extension */
     union {
-        uint64_t number; /* of an integer: a negative one as int64_t; of a boolean 0 or 1 */
+        uint64_t number; /* value of an integer, negative ones as int64_t; 0 or 1 for a boolean */
         double real;
     } is;
 } domi_pickle_token;
 
 struct domus_pickle_reader {
-    const unsigned char *at; /* the next byte */
+    const unsigned char *at; /* place of the next byte */
     const unsigned char *end;
     domus_slice bytes;
-    const unsigned char *data; /* of the first byte of `bytes` */
-    domi_pickle_token token; /* the one that was read last; no function has one of its own, because
-                                of a variable whose address is taken each call checks its stack */
+    const unsigned char *data; /* place of the first byte of `bytes` */
+    /* the last token that was read; it is here because a function with such a variable of its
+     * own, whose address is taken, would check its stack at each call */
+    domi_pickle_token token;
     const domus_pickle_context *context;
     uint32_t memory_left;
     domi_nest nest;
     domi_pickle_fault fault;
 };
 
-/* Make room for `size` bytes at `at`. Returns 0 or the error, which the fault has then. */
+/* Make room for `size` bytes at `at`. Returns 0, or the error, which is also recorded as the
+ * fault. */
 int domi_pickle_grow(domus_pickle_writer *writer, size_t size);
 
-/* Write one struct; a field of one; and the value of a field, or one element of it. All return 0 or
- * the error, whose fault has the path from here on. */
+/* Write one struct; write a field of one; write the value of a field, or one element of it. All
+ * return 0 or the error, whose fault has the path from here on. */
 int domi_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
                            const void *value);
 
-/* Write what is more than a call of msgpack-c: these know the callbacks and the bounds. */
+/* Write values that need more than a call of msgpack-c, with their callbacks and bounds. */
 int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address);
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint);
 int domi_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
@@ -102,7 +106,7 @@ int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t
 int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                            void *value);
 
-/* Give the member of a field that is missing its default. `value` is the struct. */
+/* Set the member of a missing field to its default. `value` is the struct. */
 int domi_pickle_set_missing(domus_pickle_reader *reader, const domus_pickle_field *field,
                             void *value);
 
@@ -117,28 +121,28 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
 int domi_pickle_get_chars(domus_pickle_reader *reader, char *buffer, size_t size);
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value);
 
-/* Pass over one value, with all that belongs to it. */
+/* Skip one value, with all values that belong to it. */
 int domi_pickle_skip(domus_pickle_reader *reader);
 
-/* Take memory of the message's bound. */
+/* Count memory against the bound of the message. */
 int domi_pickle_take_memory(domus_pickle_reader *reader, uint64_t bytes);
 
-/* Whether a table's structs own memory. */
+/* Returns whether the structs of a table own memory. */
 bool domi_pickle_owns(const domus_pickle_table *table);
 
-/* The hash of the name of a pickler, which is one of `picklers`. */
+/* Returns the hash of the name of a pickler, which must be one of `picklers`. */
 uint64_t domi_pickle_hash_of(const domus_picklers *picklers, const domus_pickler *pickler);
 
-/* Check one pickler of a list, with its table. Returns 0; -EINVAL, and `error` says why. */
+/* Check one pickler of a list, with its table. Returns 0; -EINVAL, and `error` tells why. */
 int domi_pickler_check(const domus_pickler *pickler, char *error, size_t error_size);
 
-/* The name of a pickler in the bytes. */
+/* Returns the name under which a pickler's messages travel. */
 static inline const char *domi_pickler_name(const domus_pickler *pickler)
 {
     return pickler->name != NULL ? pickler->name : pickler->type->name;
 }
 
-/* An unsigned integer of 1, 2, 4 or 8 bytes, somewhere in a struct. */
+/* Load and store an unsigned integer of 1, 2, 4 or 8 bytes in a struct. */
 static inline uint64_t domi_load(const void *from, uint32_t size)
 {
     uint64_t eight;
@@ -197,7 +201,7 @@ static inline int64_t domi_load_signed(const void *from, uint32_t size)
     }
 }
 
-/* The greatest number of `size` bytes, without and with a sign. */
+/* Return the greatest number of `size` bytes, without and with a sign. */
 static inline uint64_t domi_greatest(uint32_t size)
 {
     return UINT64_MAX >> (64 - 8 * size);

@@ -1,4 +1,4 @@
-/* Tells which field of a message is wrong, and how. */
+/* Records which field of a message is wrong, and how. */
 #include "protocols/cluster/pickle_fault.h"
 
 #include <stdarg.h>

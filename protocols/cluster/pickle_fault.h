@@ -1,7 +1,7 @@
-/* The first thing that is wrong with a message, and where it is.
+/* The first fault of a message, with the path of the field that is wrong.
  *
- * The path is made on the way out of the functions that were at work, from the field to the
- * message, so a message without a fault pays nothing for it. */
+ * The path is built while the functions return, from the field up to the message, so a message
+ * without a fault pays nothing for it. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_FAULT_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_FAULT_H
 
@@ -9,18 +9,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_PICKLE_FAULT_PATH 256u /* bytes of a path; of a longer one the inner part is told */
+#define DOMI_PICKLE_FAULT_PATH 256u /* bytes of a path; a longer one keeps its inner part */
 #define DOMI_PICKLE_FAULT_WHAT 160u
 
 typedef struct domi_pickle_fault {
-    int error;     /* a negative errno; 0: nothing is wrong, and the other members mean nothing */
+    int error;     /* a negative errno; 0: there is no fault, and the other members mean nothing */
     uint32_t from; /* the offset in `path` at which the path begins */
     bool is_cut;   /* the outer part of the path did not fit */
-    char path[DOMI_PICKLE_FAULT_PATH]; /* without a zero at its end */
+    char path[DOMI_PICKLE_FAULT_PATH]; /* the path, without a zero at its end */
     char what[DOMI_PICKLE_FAULT_WHAT];
 } domi_pickle_fault;
 
-/* Say what is wrong, unless something is already. Returns the first error. */
+/* Record a fault, unless there is one already. Returns the first error. */
 int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
@@ -28,8 +28,8 @@ int domi_pickle_fault_say(domi_pickle_fault *fault, int error, const char *forma
 int domi_pickle_fault_name(domi_pickle_fault *fault, const char *name) __attribute__((cold));
 int domi_pickle_fault_element(domi_pickle_fault *fault, uint64_t index) __attribute__((cold));
 
-/* Write the fault of a message of the type `name` for the user, whose buffer may be NULL if its
- * size is 0. Returns the error. */
+/* Write the fault of a message with the type's `name` as text for the user, whose buffer may be
+ * NULL if its size is 0. Returns the error. */
 int domi_pickle_fault_tell(const domi_pickle_fault *fault, const char *name, char *error,
                            size_t error_size) __attribute__((cold));
 

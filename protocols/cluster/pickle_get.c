@@ -1,12 +1,12 @@
-/* The functions by which a user reads a value: each counts it against the heads that were read
- * before it. */
+/* The functions by which a user's function reads values: each counts its value against the heads
+ * that were read before. */
 #include "protocols/cluster/pickle_token.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Returns 0 if a value may be read, to which `count` others belong. */
-static int take_value(domus_pickle_reader *reader, uint64_t count)
+/* Count a value to which `count` others belong. Returns 0 if it may be read. */
+static int count_value(domus_pickle_reader *reader, uint64_t count)
 {
     switch (domi_nest_take(&reader->nest, count)) {
     case 0:
@@ -20,10 +20,10 @@ static int take_value(domus_pickle_reader *reader, uint64_t count)
     }
 }
 
-/* Returns 0 if a value may be read that has no others. */
+/* Count a value to which no others belong. Returns 0 if it may be read. */
 static int begin_value(domus_pickle_reader *reader)
 {
-    return reader->fault.error != 0 ? reader->fault.error : take_value(reader, 0);
+    return reader->fault.error != 0 ? reader->fault.error : count_value(reader, 0);
 }
 
 domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader)
@@ -157,7 +157,7 @@ int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_e
     return error != 0 ? error : domi_pickle_get_endpoint(reader, ret_endpoint);
 }
 
-/* Read a head, to each of whose elements `each` values belong. */
+/* Read the head of an array or a map, to each of whose elements `each` values belong. */
 static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const char *wanted,
                     uint32_t each, uint32_t most, uint32_t *ret_count)
 {
@@ -173,7 +173,7 @@ static int get_head(domus_pickle_reader *reader, domus_pickle_value value, const
     if (token->size > most)
         return domi_pickle_fault_say(&reader->fault, -EMSGSIZE, "has %u elements, more than %u",
                                      token->size, most);
-    error = take_value(reader, each * (uint64_t)token->size);
+    error = count_value(reader, each * (uint64_t)token->size);
     if (error != 0)
         return error;
     *ret_count = token->size;

@@ -1,8 +1,8 @@
 /* Reads a struct by its table, from a map with numbers as keys.
  *
- * The memory begins zeroed, and a pointer is in it as soon as it owns something, so whoever stops
- * in the midst can give everything back by the table. Writers mostly have the same fields in the
- * same order, so the next row is tried first, and only then looked for. */
+ * The memory begins zeroed, and a pointer is in it as soon as it owns something, so a reader that
+ * stops in the midst can free everything by the table. Writers mostly have the same fields in the
+ * same order, so the next row is tried first, and others are searched only if it does not fit. */
 #include "protocols/cluster/pickle_token.h"
 #include "protocols/cluster/pickle_words.h"
 
@@ -27,7 +27,7 @@ static int get_bool(domus_pickle_reader *reader, void *at)
     return 0;
 }
 
-/* Say that an integer is out of the range of its member, or of the one of its row. */
+/* Record that an integer is out of the range of its member, or of its row. */
 static int refuse_number(domus_pickle_reader *reader, const domus_pickle_field *field, bool fits)
 {
     const domi_pickle_token *token = &reader->token;
@@ -93,7 +93,8 @@ static int get_int(domus_pickle_reader *reader, const domus_pickle_field *field,
     return 0;
 }
 
-/* Say that a word is none of an enum. Bytes that a terminal would act on are not shown. */
+/* Record that a word is not in the list of an enum. Bytes that a terminal would act on are not
+ * shown. */
 static int refuse_word(domus_pickle_reader *reader)
 {
     const domi_pickle_token *token = &reader->token;
@@ -168,7 +169,7 @@ static int get_owned_text(domus_pickle_reader *reader, const domus_pickle_field 
     return domi_pickle_get_owned_text(reader, field->bytes_max, at);
 }
 
-/* Give a member, or an element of it, its default. Its memory is zeroed. */
+/* Set a member, or an element of it, to its default. Its memory must be zeroed. */
 static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *field, void *at)
 {
     const char *text = field->preset_text;
@@ -209,7 +210,7 @@ static int set_preset(domus_pickle_reader *reader, const domus_pickle_field *fie
     return domi_pickle_fault_say(&reader->fault, -EINVAL, "has no kind");
 }
 
-/* Give the elements from `from` on of a fixed array their default. */
+/* Set the elements of a fixed array from `from` on to their default. */
 static int set_presets(domus_pickle_reader *reader, const domus_pickle_field *field, char *at,
                        uint64_t from)
 {
@@ -301,7 +302,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
 {
     int error;
 
-    if (field->has != 0 && is_nil(reader)) { /* absent, as if it were not there */
+    if (field->has != 0 && is_nil(reader)) { /* nil means that the field is absent */
         reader->at++;
         error = domi_pickle_set_missing(reader, field, value);
         return error;
@@ -315,7 +316,7 @@ static int get_field(domus_pickle_reader *reader, const domus_pickle_field *fiel
     return 0;
 }
 
-/* Returns the index of the row with this number; the count of rows: there is none. */
+/* Returns the index of the row with this number; the number of rows if there is none. */
 static uint32_t find_row(const domus_pickle_table *table, uint64_t number)
 {
     uint32_t low = 0;
@@ -331,8 +332,8 @@ static uint32_t find_row(const domus_pickle_table *table, uint64_t number)
     return low < table->count && table->fields[low].number == number ? low : table->count;
 }
 
-/* Read a key that is not that of the row which was expected. `ret_row` gets the index of its row;
- * the count of rows: the field is not known, and its value was passed over. */
+/* Read a key that is not the expected one. `ret_row` gets the index of its row, or the number of
+ * rows if the field is unknown and its value was skipped. */
 static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table, uint32_t *ret_row)
 {
     const unsigned char *begin = reader->at;
@@ -346,11 +347,12 @@ static int read_key(domus_pickle_reader *reader, const domus_pickle_table *table
     if (*ret_row != table->count)
         return 0;
     reader->at = begin;
-    error = domi_pickle_skip(reader); /* the key, which may be an array */
+    error = domi_pickle_skip(reader); /* skip the key, which may be an array */
     return error != 0 ? error : domi_pickle_skip(reader);
 }
 
-/* Treat the fields that were not there: `seen` has a bit for each row that was. */
+/* Set the missing fields to their defaults, or fail: `seen` has a bit for each row that was
+ * read. */
 static int fill_missing_fields(domus_pickle_reader *reader, const domus_pickle_table *table,
                                uint64_t seen, void *value)
 {
@@ -390,7 +392,7 @@ int domi_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table
             error = read_key(reader, table, &row);
             if (error != 0)
                 return error;
-            if (row == table->count) /* the field is not known */
+            if (row == table->count) /* the field is unknown, and was skipped */
                 continue;
         }
         const domus_pickle_field *field = &table->fields[row];

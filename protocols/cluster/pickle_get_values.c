@@ -1,5 +1,5 @@
-/* Reads the values that are more than a number, for tables and for functions of a user alike. Each
- * size is held against its bound before memory is taken. */
+/* Reads values that are more than a number, both for tables and for functions of a user. Each size
+ * is compared with its bound before memory is allocated. */
 #include "protocols/cluster/pickle_token.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static int refuse_memory(domus_pickle_reader *reader)
     return domi_pickle_fault_say(&reader->fault, -ENOMEM, "no memory");
 }
 
-/* Read a text of at most `most` bytes, none of which is a zero, because texts end with it. */
+/* Read a text of at most `most` bytes, none of which may be zero, because texts in memory end with
+ * a zero. */
 static int read_text(domus_pickle_reader *reader, uint64_t most)
 {
     const domi_pickle_token *token = &reader->token;
@@ -74,8 +75,8 @@ int domi_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most, char 
     return error != 0 ? error : domi_pickle_own_text(reader, token->body, token->size, ret_text);
 }
 
-/* Make a slice that shares the page of the message. The page may be moved by this, if it is where
- * bytes were received, and the reader goes on in the new place. */
+/* Make a slice that shares the page of the message. This may move the page, if it lies where bytes
+ * were received, and the reader then continues in the new place. */
 static int share_page_as_slice(domus_pickle_reader *reader, domus_slice *ret_slice)
 {
     const domi_pickle_token *token = &reader->token;
@@ -115,7 +116,7 @@ int domi_pickle_get_slice(domus_pickle_reader *reader, uint32_t most, domus_slic
     return 0;
 }
 
-/* Read an extension of this type, or nil, which has a size of 0 then. */
+/* Read an extension of this type, or nil, which gets a size of 0. */
 static int read_extension(domus_pickle_reader *reader, int type, const char *wanted)
 {
     domi_pickle_token *token = &reader->token;
@@ -190,7 +191,8 @@ int domi_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_en
     return 0;
 }
 
-/* A double is an integer without a loss up to 2^53; a larger one may be, too, and is refused. */
+/* Every integer up to 2^53 is exact as a double; larger ones are refused, although some are exact,
+ * too. */
 #define EXACT_MAX (INT64_C(1) << 53)
 
 int domi_pickle_get_real(domus_pickle_reader *reader, double *ret_value)

@@ -1,5 +1,5 @@
-/* The index of a program's picklers: two tables with open addressing, by the type and by the hash
- * of the name, in one piece of memory. They are at most half full. */
+/* The index of a program's picklers: two hash tables with open addressing, by the type and by the
+ * hash of the name, in one block of memory. They are at most half full. */
 #include "protocols/cluster/pickle.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 struct domus_picklers {
     const domus_pickler *list;
     uint32_t count;
-    uint32_t mask;     /* of a place in both tables */
-    uint64_t *hashes;  /* of the names, in the order of the list */
-    uint16_t *by_type; /* the index in the list and one more; 0: a free place */
+    uint32_t mask;     /* mask for a place in both tables */
+    uint64_t *hashes;  /* hashes of the names, in the order of the list */
+    uint16_t *by_type; /* by type: index in the list plus one; 0: a free place */
     uint16_t *by_hash;
 };
 
@@ -21,7 +21,8 @@ static uint32_t place_of_type(const domus_picklers *picklers, const domus_type *
     return (uint32_t)(mixed >> 32) & picklers->mask;
 }
 
-/* Hashes come from the bytes of strangers, too; a wrong one ends at the next free place. */
+/* Returns the place of a hash. Hashes come also from strangers; for an unknown one the search ends
+ * at the next free place. */
 static uint32_t place_of_hash(const domus_picklers *picklers, uint64_t hash)
 {
     return (uint32_t)(hash ^ (hash >> 32)) & picklers->mask;
@@ -73,7 +74,7 @@ static void put_index_into_table(const domus_picklers *picklers, uint16_t *place
     places[place] = (uint16_t)(index + 1);
 }
 
-/* Check a pickler, and put it into both tables. */
+/* Check a pickler, and add it to both tables. */
 static int add_pickler(domus_picklers *picklers, uint32_t index, char *error, size_t error_size)
 {
     const domus_pickler *pickler = &picklers->list[index];

@@ -1,13 +1,14 @@
-/* Whole messages: an array of the hash of the type's name, the version, and the payload. */
+/* Writes and reads whole messages: an array of the hash of the type's name, the version, and the
+ * payload. */
 #include "protocols/cluster/pickle_pack.h"
 #include "protocols/cluster/pickle_token.h"
 
-#define PARTS 3u   /* of a message */
-#define ROOM  256u /* bytes that are asked of an appender at first */
+#define PARTS 3u   /* elements of a message */
+#define ROOM  256u /* bytes that an appender is asked for at first */
 
 static const domus_pickle_context no_context;
 
-/* The table of a type without a payload: a later version may have fields. */
+/* The table of a type without a payload, for which a later version may have fields. */
 static const domus_pickle_table no_fields = {.fields = NULL, .count = 0, .size = 0};
 
 static uint32_t bytes_max_of(const domus_pickle_context *context)
@@ -17,7 +18,7 @@ static uint32_t bytes_max_of(const domus_pickle_context *context)
     return most < DOMUS_SLICE_MAX ? most : DOMUS_SLICE_MAX;
 }
 
-/* Write a payload by the functions of its type. */
+/* Write a payload by the functions of its pickler. */
 static int write_by_functions(domus_pickle_writer *writer, const domus_pickler *pickler,
                               const void *payload)
 {
@@ -128,7 +129,7 @@ static void begin_reader(domus_pickle_reader *reader, const domus_pickle_context
     reader->fault.error = 0;
 }
 
-/* Read what stands before the payload. */
+/* Read the hash and the version before the payload. */
 static int read_head(domus_pickle_reader *reader, uint64_t *ret_hash, uint64_t *ret_version)
 {
     const domi_pickle_token *token = &reader->token;
@@ -186,7 +187,7 @@ int domus_pickled_open(const domus_picklers *picklers, const domus_pickle_contex
     return 0;
 }
 
-/* Read a payload by the functions of its type. */
+/* Read a payload by the functions of its pickler. */
 static int read_by_functions(domus_pickle_reader *reader, const domus_pickled *pickled,
                              void *payload)
 {

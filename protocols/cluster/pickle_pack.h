@@ -1,5 +1,5 @@
-/* The bridge to msgpack-c, which writes all tokens: its packer hands each to domi_pack(). The
- * compiler sees both, so a token is a comparison and a store. */
+/* The bridge to msgpack-c, which writes all tokens: its packer passes each token to domi_pack().
+ * The compiler sees both, so a token costs a comparison and a store. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_PACK_H
 
@@ -7,7 +7,7 @@
 
 #include <msgpack/pack.h>
 
-/* Write bytes. Returns 0 or a negative errno, which the fault has, too. */
+/* Write bytes. Returns 0, or a negative errno, which is also recorded as the fault. */
 static inline int domi_pack(void *data, const char *bytes, size_t size)
 {
     domus_pickle_writer *writer = data;

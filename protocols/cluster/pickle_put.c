@@ -1,11 +1,11 @@
-/* The functions by which a user writes a value: each counts it against what was announced, and has
- * msgpack-c write it. */
+/* The functions by which a user's function writes values: each counts its value against what was
+ * announced, and lets msgpack-c write it. */
 #include "protocols/cluster/pickle_pack.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Returns 0 if a value may be put, to which `count` others belong. */
+/* Count a value to which `count` others belong. Returns 0 if it may be written. */
 static int begin_value(domus_pickle_writer *writer, uint64_t count)
 {
     if (writer->fault.error != 0)

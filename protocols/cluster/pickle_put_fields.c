@@ -95,7 +95,7 @@ static int put_real(domus_pickle_writer *writer, const domus_pickle_field *field
     return msgpack_pack_float(&packer, small);
 }
 
-/* Write one value: the member, or an element of it. */
+/* Write one value: the member, or one element of it. */
 static int put_value(domus_pickle_writer *writer, const domus_pickle_field *field, const void *at)
 {
     msgpack_packer packer = domi_packer(writer);

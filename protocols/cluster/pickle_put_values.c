@@ -1,5 +1,5 @@
-/* Makes room for what is written, and writes the values that are more than a call of msgpack-c, for
- * tables and for functions of a user alike. */
+/* Makes room for bytes to be written, and writes values that need more than a call of msgpack-c,
+ * both for tables and for functions of a user. */
 #include "protocols/cluster/pickle_pack.h"
 
 #include <sys/socket.h>
@@ -25,7 +25,7 @@ int domi_pickle_grow(domus_pickle_writer *writer, size_t size)
     return 0;
 }
 
-/* The sizes of MessagePack have 32 bits; longer bytes are beyond every bound here. */
+/* Refuse a size: in MessagePack sizes have 32 bits, and every bound here is smaller. */
 static int refuse_size(domus_pickle_writer *writer)
 {
     return domi_pickle_fault_say(&writer->fault, -EMSGSIZE, "has more bytes than a message may");
@@ -50,7 +50,8 @@ int domi_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t
 int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
 {
     const domus_pickle_context *context = writer->context;
-    unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX] = {0}; /* no byte of the stack travels */
+    /* zeroed, so that no byte of the stack is sent */
+    unsigned char bytes[DOMUS_PICKLE_ADDRESS_MAX] = {0};
     msgpack_packer packer = domi_packer(writer);
 
     if (domus_address_equals(address, (domus_address){NULL, 0}))
@@ -64,8 +65,8 @@ int domi_pickle_put_address(domus_pickle_writer *writer, domus_address address)
     return msgpack_pack_ext_with_body(&packer, bytes, (size_t)size, DOMUS_PICKLE_EXT_ADDRESS);
 }
 
-/* The bytes of an endpoint: one for the family, then the address, and behind that of IPv4 and IPv6
- * the port in network byte order. */
+/* Write an endpoint: one byte for the family, then the address, and for IPv4 and IPv6 the port
+ * behind it, in network byte order. */
 int domi_pickle_put_endpoint(domus_pickle_writer *writer, const domus_endpoint *endpoint)
 {
     unsigned char bytes[1 + sizeof endpoint->bytes + 2];

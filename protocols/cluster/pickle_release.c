@@ -1,5 +1,5 @@
-/* Frees what a struct owns by its table. Each pointer is zero afterwards, so a struct may be
- * released twice, and one that was read in part at any time. */
+/* Frees by its table what a struct owns. Each pointer is NULL afterwards, so a struct may be
+ * released twice, and a struct that was read only in part at any time. */
 #include "protocols/cluster/pickle.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static void release_field(const domus_pickle_field *field, char *value)
     else if (field->shape != DOMUS_PICKLE_ONE)
         count = domi_load(value + field->count_offset, field->count_size);
     if (count > field->count_max && field->shape != DOMUS_PICKLE_ONE)
-        count = field->count_max; /* the user has written a count that is too large */
+        count = field->count_max; /* the user has set a count that is too large */
     if (field->shape == DOMUS_PICKLE_POINTED) {
         memcpy(&at, value + field->offset, sizeof at);
         if (at == NULL)

@@ -5,13 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define WORD_MAX 63u /* bytes of a word */
+#define WORD_MAX 63u /* bytes of a word of an enum, at most */
 
-/* Where an error text goes, and whose it is. */
+/* The buffer for an error text, and the type and row that it is about. */
 typedef struct domi_complaint {
     char *error;
     size_t size;
-    const char *name; /* of the row; NULL: of none */
+    const char *name; /* name of the row; NULL: the error is about no row */
 } domi_complaint;
 
 static int write_complaint(const domi_complaint *complaint, const char *format, ...)
@@ -67,7 +67,7 @@ static int check_number(const domus_pickle_field *field, const domi_complaint *c
     return 0;
 }
 
-/* Check one word against the member and those before it. */
+/* Check one word against its member and the words before it. */
 static int check_word(const domus_pickle_field *field, uint32_t i, const domi_complaint *complaint)
 {
     const domus_pickle_word *word = &field->words[i];
@@ -139,7 +139,7 @@ static int check_size(const domus_pickle_field *field, size_t size, const domi_c
 static int check_struct(const domus_pickle_field *field, uint32_t depth,
                         const domi_complaint *complaint);
 
-/* Check what a row says of one value. */
+/* Check the bounds that a row has for one value. */
 static int check_value(const domus_pickle_field *field, uint32_t depth,
                        const domi_complaint *complaint)
 {
@@ -173,8 +173,8 @@ static int check_value(const domus_pickle_field *field, uint32_t depth,
     return write_complaint(complaint, "a row without a sort");
 }
 
-/* Check that the compiler has seen a member of the type that the row means. Structs and arrays of
- * char have no word of their own. */
+/* Check that the member has the type that the row means, as the compiler has recorded it. Structs
+ * and arrays of char have no record. */
 static int check_member(const domus_pickle_field *field, const domi_complaint *complaint)
 {
     static const char words[] = {
@@ -196,7 +196,7 @@ typedef struct domi_extent {
     uint64_t to;
 } domi_extent;
 
-/* The bytes of the struct that a row uses: its member, its count and its `has`. */
+/* Find the bytes of the struct that a row uses: its member, its count and its `has`. */
 static uint32_t find_extents(const domus_pickle_field *field, domi_extent extents[3])
 {
     uint32_t count = 0;
@@ -216,7 +216,7 @@ static uint32_t find_extents(const domus_pickle_field *field, domi_extent extent
     return count;
 }
 
-/* Check that a row stays within its struct, and has bytes that no row before it has. */
+/* Check that a row lies within its struct, and shares no byte with a row before it. */
 static int check_place(const domus_pickle_table *table, uint32_t row,
                        const domi_complaint *complaint)
 {
@@ -284,7 +284,7 @@ static int check_row(const domus_pickle_table *table, uint32_t row, uint32_t dep
     return error != 0 ? error : check_place(table, row, complaint);
 }
 
-/* Check a table that stands in `depth` others. */
+/* Check a table that is nested in `depth` others. */
 static int check_table(const domus_pickle_table *table, uint32_t depth,
                        const domi_complaint *complaint)
 {

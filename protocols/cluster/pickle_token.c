@@ -13,9 +13,9 @@ static bool is_shorter_than(const domus_pickle_reader *reader, uint64_t size)
     return (uint64_t)(reader->end - reader->at) < size;
 }
 
-/* Pass over the next `size` bytes. Returns where they are; NULL: they are not there, and the
- * fault says so. */
-static inline const unsigned char *take(domus_pickle_reader *reader, uint32_t size)
+/* Skip the next `size` bytes. Returns where they are; NULL if there are not so many, which is
+ * recorded as a fault. */
+static inline const unsigned char *skip_bytes(domus_pickle_reader *reader, uint32_t size)
 {
     const unsigned char *from = reader->at;
 
@@ -27,8 +27,8 @@ static inline const unsigned char *take(domus_pickle_reader *reader, uint32_t si
     return from;
 }
 
-/* A number of `size` bytes in network byte order. The size is a constant of each caller, so one
- * branch is left there. */
+/* Load a number of `size` bytes in network byte order. The size is constant at each call, so the
+ * compiler leaves only one branch. */
 static inline uint64_t load_number(const unsigned char *from, uint32_t size)
 {
     uint64_t eight;
@@ -52,7 +52,7 @@ static inline uint64_t load_number(const unsigned char *from, uint32_t size)
 
 static inline int read_unsigned(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = take(reader, size);
+    const unsigned char *from = skip_bytes(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
@@ -63,7 +63,7 @@ static inline int read_unsigned(domus_pickle_reader *reader, uint32_t size)
 
 static inline int read_signed(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = take(reader, size);
+    const unsigned char *from = skip_bytes(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
@@ -75,7 +75,7 @@ static inline int read_signed(domus_pickle_reader *reader, uint32_t size)
 
 static int read_float(domus_pickle_reader *reader)
 {
-    const unsigned char *from = take(reader, sizeof(float));
+    const unsigned char *from = skip_bytes(reader, sizeof(float));
     float real;
 
     if (from == NULL)
@@ -89,7 +89,7 @@ static int read_float(domus_pickle_reader *reader)
 
 static int read_double(domus_pickle_reader *reader)
 {
-    const unsigned char *from = take(reader, sizeof(double));
+    const unsigned char *from = skip_bytes(reader, sizeof(double));
 
     if (from == NULL)
         return -EBADMSG;
@@ -99,10 +99,10 @@ static int read_double(domus_pickle_reader *reader)
     return 0;
 }
 
-/* Read the size of a body, or a count, which has `size` bytes itself. */
+/* Read a number of `size` bytes, which is the size of a body or a count. */
 static inline int read_size(domus_pickle_reader *reader, uint32_t size)
 {
-    const unsigned char *from = take(reader, size);
+    const unsigned char *from = skip_bytes(reader, size);
 
     if (from == NULL)
         return -EBADMSG;
@@ -110,7 +110,7 @@ static inline int read_size(domus_pickle_reader *reader, uint32_t size)
     return 0;
 }
 
-/* Pass over a body of `size` bytes. */
+/* Skip a body of `size` bytes, and store where it is. */
 static int read_body(domus_pickle_reader *reader, domus_pickle_value value, uint32_t size)
 {
     if (is_shorter_than(reader, size))
@@ -128,12 +128,13 @@ static int read_extension(domus_pickle_reader *reader, uint32_t size)
 {
     if (is_shorter_than(reader, 1))
         return refuse_end(reader);
-    unsigned char type = *reader->at++; /* which has a sign */
+    unsigned char type = *reader->at++; /* the type is a signed byte */
     reader->token.ext = type < 0x80 ? type : (int32_t)type - 0x100;
     return read_body(reader, DOMUS_PICKLE_EXTENSION, size);
 }
 
-/* Each element has a byte at least, so a count that lies is found before anybody believes it. */
+/* Read the head of an array or a map. Each element has at least one byte, so a count that is too
+ * large is found before it is used. */
 static int read_head(domus_pickle_reader *reader, domus_pickle_value value, uint32_t count)
 {
     if (is_shorter_than(reader, value == DOMUS_PICKLE_MAP_HEAD ? 2 * (uint64_t)count : count))
@@ -146,7 +147,7 @@ static int read_head(domus_pickle_reader *reader, domus_pickle_value value, uint
     return 0;
 }
 
-/* Read the token of a mark of 0xc0 to 0xdf. */
+/* Read a token that begins with a mark from 0xc0 to 0xdf. */
 static int read_marked(domus_pickle_reader *reader, unsigned char mark)
 {
     int error = 0;
@@ -160,7 +161,7 @@ static int read_marked(domus_pickle_reader *reader, unsigned char mark)
         reader->token.value = DOMUS_PICKLE_TRUE_OR_FALSE;
         reader->token.is.number = mark & 1u;
         return 0;
-    case 0xc4: /* bytes, with a size of 1, 2 and 4 bytes */
+    case 0xc4: /* bytes, whose size takes 1, 2 or 4 bytes */
     case 0xc5:
     case 0xc6:
         error = read_size(reader, 1u << (mark - 0xc4u));
@@ -190,7 +191,7 @@ static int read_marked(domus_pickle_reader *reader, unsigned char mark)
         return read_signed(reader, 4);
     case 0xd3:
         return read_signed(reader, 8);
-    case 0xd4: /* extensions of 1, 2, 4, 8 and 16 bytes */
+    case 0xd4: /* extensions with bodies of 1, 2, 4, 8 and 16 bytes */
     case 0xd5:
     case 0xd6:
     case 0xd7:
@@ -259,8 +260,8 @@ int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted)
                                  names[reader->token.value], wanted);
 }
 
-/* The values that belong to those passed over are counted, not followed, so no depth is too deep.
- * The count is bounded, because no head announces more values than bytes are left. */
+/* The values that belong to skipped ones are counted, not followed by recursion, so any depth is
+ * allowed. The count is bounded, because no head may announce more values than bytes are left. */
 int domi_pickle_skip(domus_pickle_reader *reader)
 {
     for (uint64_t left = 1; left != 0; left--) {

@@ -1,23 +1,23 @@
-/* Reads the head of one value of MessagePack, and the body of all but arrays and maps.
+/* Reads the head of one value of MessagePack, and the body of all values but arrays and maps.
  *
- * msgpack-c has two readers, and neither is bounded: msgpack_unpack_next() makes room for as many
- * objects as an array or a map announces before it has seen one of them (5 bytes make it take
- * 8 GiB), and the templates behind it, which would let us bound that, are no documented interface.
- * This reader takes no memory, looks at each byte once, and never leaves [at, end). The byte orders
- * are msgpack-c's. Its tests hold it against msgpack-c's reader. */
+ * msgpack-c has two readers, and neither is bounded: msgpack_unpack_next() allocates as many
+ * objects as an array or a map announces before it has seen one of them (5 bytes make it allocate 8
+ * GiB), and the templates behind it, by which this could be bounded, are no documented interface.
+ * This reader allocates nothing, reads each byte once, and never leaves the bytes from `at` up to
+ * `end`. Its byte order functions are msgpack-c's. Its tests compare it with msgpack-c's reader. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_TOKEN_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_TOKEN_H
 
 #include "protocols/cluster/pickle.h"
 
-/* Read a token that is more than one byte. */
+/* Read a token of more than one byte. */
 int domi_pickle_token_read(domus_pickle_reader *reader);
 
-/* Say that the token is of another kind than `wanted`. Returns -EBADMSG. */
+/* Record that the token is of another kind than `wanted`. Returns -EBADMSG. */
 int domi_pickle_token_refuse(domus_pickle_reader *reader, const char *wanted) __attribute__((cold));
 
-/* Read the next token, into `reader->token`. Returns 0; -EBADMSG when it is none, or more is
- * announced than the bytes that are left could hold. */
+/* Read the next token into `reader->token`. Returns 0; -EBADMSG when it is invalid, or announces
+ * more than the bytes that are left could hold. */
 static inline int domi_pickle_token_next(domus_pickle_reader *reader)
 {
     if (reader->at != reader->end && *reader->at < 0x80) {

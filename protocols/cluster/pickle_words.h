@@ -1,11 +1,11 @@
-/* The values of an enum: found by the number in the member, by a number that was read, and by a
- * word. A list is short, so it is gone through. */
+/* Finds the words of an enum: by the number in a member, by a number that was read, and by a word.
+ * The lists are short, so they are searched from the start. */
 #ifndef DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
 #define DOMI_PROTOCOLS_CLUSTER_PICKLE_WORDS_H
 
 #include "protocols/cluster/pickle.h"
 
-/* The row whose value the member has, of which `bits` are the bytes; NULL: none has it. */
+/* Returns the word whose number the member has, whose bytes are `bits`; NULL if no word has it. */
 static inline const domus_pickle_word *domi_word_of(const domus_pickle_field *field, uint64_t bits)
 {
     for (const domus_pickle_word *word = field->words; word->word != NULL; word++) {

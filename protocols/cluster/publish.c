@@ -1,17 +1,17 @@
-/* Publications over the cluster: a gateway is given what actors here publish (domus/remote.h), and
+/* Publications over the cluster: a gateway receives what actors here publish (domus/remote.h), and
  * sends it once to each node that has members; there it is published in the name of its publisher.
  *
- * A publisher's home has one gateway, which sends to one gateway of each other node. So the order
- * of a publisher is that of a mailbox, of a link, and of a gateway's puts. */
+ * All publications of an actor go from its home's gateway to one gateway of each other node. So
+ * they stay in the order of a mailbox, of a link, and of a gateway's puts. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* --- open ------------------------------------------------------------------------------------- */
+/* --- opening groups --------------------------------------------------------------------------- */
 
-/* Give a group its outlet: an address on this node, as if that were another one, at home 0, so that
- * gateway 0 hears of first members. Returns 0; -ENOENT before gateways are there. */
+/* Make the outlet of a group: an address on this node, as if the node were another one, at home 0,
+ * so that gateway 0 learns of first members. Returns 0; -ENOENT before gateways are there. */
 static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t number)
 {
     const domus_remote_name name = {.node = cluster->id, .number = number, .lease = 1};
@@ -27,7 +27,7 @@ static int give_outlet(domus_stack *stack, domus_cluster *cluster, uint32_t numb
         domi_wide_note_outlet(&cluster->wide, number);
     return error == -EALREADY
                ? 0
-               : error; /* another gateway joins the outlet, and notes that if it could */
+               : error; /* another gateway is joining the outlet, and records whether it could */
 }
 
 int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const char *name,
@@ -41,7 +41,7 @@ int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluster, const c
         error = domi_wide_open(&cluster->wide, name, group, &number);
         if (error == 0)
             error = give_outlet(stack, cluster, number);
-        if (error == -ENOENT) /* domi_wide_begin() will do it, before anything is sent */
+        if (error == -ENOENT) /* domi_wide_begin() makes the outlet, before anything is sent */
             error = 0;
     }
     if (error == 0)
@@ -54,14 +54,14 @@ int domi_wide_begin(domi_cluster_gateway *gateway)
     domus_cluster *cluster = gateway->cluster;
     int error = domi_is_alone(cluster) ? 0 : domus_remote_node_open(gateway->stack, cluster->id, 0);
 
-    if (error == -EALREADY) /* another gateway was first */
+    if (error == -EALREADY) /* another gateway has made the outlet first */
         error = 0;
     for (uint32_t i = 0; error == 0 && domi_wide_at(&cluster->wide, i).group != NULL; i++)
         error = give_outlet(gateway->stack, cluster, i);
     return error;
 }
 
-/* --- what is published here ------------------------------------------------------------------- */
+/* --- publications of actors here -------------------------------------------------------------- */
 
 static bool may_be_sent(domi_cluster_gateway *gateway, const domi_peer *peer)
 {
@@ -76,7 +76,7 @@ static void count_refused(domi_cluster_gateway *gateway)
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
 }
 
-/* Write the message, and behind it the name of the group. Returns its bytes; a negative errno. */
+/* Write the message, followed by the name of the group. Returns its bytes; a negative errno. */
 static int write_publication(domi_cluster_gateway *gateway, const domus_type *type,
                              const void *payload, const char *name)
 {
@@ -118,7 +118,7 @@ void domi_publish_to_nodes(domi_cluster_gateway *gateway, const domus_remote_mes
     }
 }
 
-/* --- what is published elsewhere -------------------------------------------------------------- */
+/* --- publications of other nodes -------------------------------------------------------------- */
 
 int domi_publication_group(domi_cluster_gateway *gateway, domus_slice *message,
                            domus_group *ret_group)

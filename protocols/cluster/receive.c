@@ -1,4 +1,4 @@
-/* Heartbeats and batches come to a gateway. Nothing in them is trusted. */
+/* A gateway receives heartbeats and batches, whose contents it never trusts. */
 #include "protocols/cluster/parts.h"
 
 #include <domus/nats.h>
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One envelope, and whom it is from. */
+/* One envelope that has come, and the peer and gateway that have sent it. */
 typedef struct arrival {
     domi_cluster_gateway *gateway;
     domi_peer *peer;
     uint16_t from_gateway;
     domi_wire_envelope envelope;
-    domus_slice rest; /* the bytes behind the envelope, in the page of the batch */
+    domus_slice rest; /* bytes behind the envelope, in the page of the batch */
 } arrival;
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Read the message into gateway->payload. Returns 0; a negative errno. */
+/* Read the message of an envelope into gateway->payload. Returns 0; a negative errno. */
 static int read_message(const arrival *came, const domus_type **ret_type)
 {
     return domi_unpickle_message(came->gateway, came->rest, ret_type);
@@ -30,9 +30,10 @@ static void release_payload(domi_cluster_gateway *gateway, const domus_type *typ
         type->release(gateway->payload);
 }
 
-/* Send the notice that has come, in the name of its sender. `grain` is NULL if it is for an actor.
- */
-static int make_notice(const arrival *came, const domi_grain_name *grain, const domus_type *type)
+/* Send the notice of an envelope in the name of its sender. `grain` is NULL if it is for an
+ * actor. */
+static int send_local_notice(const arrival *came, const domi_grain_name *grain,
+                             const domus_type *type)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from, to;
@@ -48,7 +49,7 @@ static int make_notice(const arrival *came, const domi_grain_name *grain, const 
                       : domus_remote_notice(gateway->stack, from, to, type, gateway->payload);
 }
 
-static void take_notice(const arrival *came, const domi_grain_name *grain)
+static void handle_notice(const arrival *came, const domi_grain_name *grain)
 {
     domi_cluster_gateway *gateway = came->gateway;
     const domus_type *type;
@@ -57,13 +58,13 @@ static void take_notice(const arrival *came, const domi_grain_name *grain)
         domi_count_wrong(gateway);
         return;
     }
-    if (make_notice(came, grain, type) != 0) {
+    if (send_local_notice(came, grain, type) != 0) {
         release_payload(gateway, type);
         atomic_fetch_add_explicit(&gateway->cluster->dropped, 1, memory_order_relaxed);
     }
 }
 
-static void take_publication(arrival *came)
+static void handle_publication(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from;
@@ -72,7 +73,7 @@ static void take_publication(arrival *came)
 
     int error = domi_publication_group(gateway, &came->rest, &group);
     if (error == 0 && domus_group_members(group) == 0)
-        return; /* the last member has left meanwhile */
+        return; /* the last member has left meanwhile, so nobody gets it */
     if (error == 0)
         error = read_message(came, &type);
     if (error != 0) {
@@ -91,7 +92,7 @@ static void send_fail(const arrival *came, int error)
     domi_served_fail(came->gateway, came->peer, came->from_gateway, came->envelope.id, error);
 }
 
-/* Ask an actor or a grain, with what the peer has said of the ask. */
+/* Ask an actor or a grain here, with the deadline that the peer has given. */
 static int ask_local_actor(const arrival *came, const domi_grain_name *grain, domus_address from,
                            domus_address to, const domus_type *type, uint64_t tag,
                            domus_remote_asked *ret_asked)
@@ -106,9 +107,9 @@ static int ask_local_actor(const arrival *came, const domi_grain_name *grain, do
                             came->envelope.time_ns, tag, ret_asked);
 }
 
-/* Make the ask that has come, in the name of its sender. Returns 0; a negative errno, and the
- * payload is still the caller's. */
-static int make_ask(const arrival *came, const domi_grain_name *grain, const domus_type *type)
+/* Make the ask of an envelope in the name of its sender. Returns 0; a negative errno, and then the
+ * caller keeps the payload. */
+static int send_local_ask(const arrival *came, const domi_grain_name *grain, const domus_type *type)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domus_address from, to = {NULL, 0};
@@ -134,13 +135,13 @@ static int make_ask(const arrival *came, const domi_grain_name *grain, const dom
     return error;
 }
 
-static void take_ask(const arrival *came, const domi_grain_name *grain)
+static void handle_ask(const arrival *came, const domi_grain_name *grain)
 {
     const domus_type *type;
     int error = read_message(came, &type);
 
     if (error == 0) {
-        error = make_ask(came, grain, type);
+        error = send_local_ask(came, grain, type);
         if (error != 0)
             release_payload(came->gateway, type);
     } else {
@@ -150,8 +151,9 @@ static void take_ask(const arrival *came, const domi_grain_name *grain)
         send_fail(came, error);
 }
 
-/* A message to a grain: it is taken, or returned, if this node does not have the grain's part. */
-static void take_for_grain(arrival *came)
+/* Handle a message to a grain: it is accepted, or returned if this node does not have the grain's
+ * part. */
+static void handle_grain_message(arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     bool is_ask = came->envelope.kind == DOMI_TO_GRAIN_ASK;
@@ -170,20 +172,20 @@ static void take_for_grain(arrival *came)
     came->rest.offset += grain.bytes;
     came->rest.size -= grain.bytes;
     if (is_ask)
-        take_ask(came, &grain);
+        handle_ask(came, &grain);
     else
-        take_notice(came, &grain);
+        handle_notice(came, &grain);
 }
 
-/* The answer to an ask of an actor here. */
-static void take_reply(const arrival *came)
+/* Handle the answer to an ask of an actor here. */
+static void handle_reply(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
     const domus_type *type;
 
     if (ask == NULL || ask->spawns)
-        return; /* the ask is over, or was never made */
+        return; /* the ask is over, or never existed */
     domus_kept kept = ask->kept;
     domi_ask_forget(gateway, ask);
     int error = read_message(came, &type);
@@ -195,7 +197,7 @@ static void take_reply(const arrival *came)
     }
 }
 
-static void take_fail(const arrival *came)
+static void handle_failed_ask(const arrival *came)
 {
     domi_ask *ask = domi_ask_find(came->gateway, came->peer, came->envelope.id);
     int error = came->envelope.error;
@@ -207,7 +209,7 @@ static void take_fail(const arrival *came)
     (void)domus_kept_fail(came->gateway->stack, kept, error < 0 && error > -4096 ? error : -EPROTO);
 }
 
-static void take_spawned(const arrival *came)
+static void handle_spawned(const arrival *came)
 {
     domi_cluster_gateway *gateway = came->gateway;
     domi_ask *ask = domi_ask_find(gateway, came->peer, came->envelope.id);
@@ -226,7 +228,7 @@ static void take_spawned(const arrival *came)
 
 /* --- control ---------------------------------------------------------------------------------- */
 
-static void take_stop(const arrival *came, bool after_mail)
+static void handle_stop(const arrival *came, bool after_mail)
 {
     domus_address to;
 
@@ -238,8 +240,8 @@ static void take_stop(const arrival *came, bool after_mail)
         (void)domus_stop(came->gateway->stack, to);
 }
 
-/* The actor of the peer has ended. It can only tell that of its own actors. */
-static void take_end(const arrival *came)
+/* Handle the end of an actor. A peer can report only the ends of its own actors. */
+static void handle_end(const arrival *came)
 {
     domus_remote_name name = came->envelope.from;
     int reason = came->envelope.error;
@@ -248,7 +250,7 @@ static void take_end(const arrival *came)
     domi_watched_end(came->gateway, &name, reason <= 0 && reason > -4096 ? reason : -EPROTO);
 }
 
-static void take_are_alive(const arrival *came)
+static void answer_are_alive(const arrival *came)
 {
     const unsigned char *at = came->envelope.rest;
 
@@ -263,20 +265,20 @@ static void take_are_alive(const arrival *came)
     }
 }
 
-static void take_arrival(arrival *came)
+static void handle_arrival(arrival *came)
 {
     switch ((enum domi_kind_of_envelope)came->envelope.kind) {
     case DOMI_TO_NOTICE:
-        take_notice(came, NULL);
+        handle_notice(came, NULL);
         break;
     case DOMI_TO_ASK:
-        take_ask(came, NULL);
+        handle_ask(came, NULL);
         break;
     case DOMI_TO_REPLY:
-        take_reply(came);
+        handle_reply(came);
         break;
     case DOMI_TO_FAIL:
-        take_fail(came);
+        handle_failed_ask(came);
         break;
     case DOMI_TO_CANCEL:
         domi_served_cancel(came->gateway, came->peer, came->envelope.id);
@@ -285,23 +287,23 @@ static void take_arrival(arrival *came)
         domi_watching_add(came->gateway, came->peer, came->from_gateway, &came->envelope.to);
         break;
     case DOMI_TO_DOWN:
-        take_end(came);
+        handle_end(came);
         break;
     case DOMI_TO_STOP:
     case DOMI_TO_STOP_LAST:
-        take_stop(came, came->envelope.kind == DOMI_TO_STOP_LAST);
+        handle_stop(came, came->envelope.kind == DOMI_TO_STOP_LAST);
         break;
     case DOMI_TO_SPAWN:
         domi_spawn_here(came->gateway, came->peer, came->from_gateway, &came->envelope, came->rest);
         break;
     case DOMI_TO_SPAWNED:
-        take_spawned(came);
+        handle_spawned(came);
         break;
     case DOMI_TO_ARE_ALIVE:
-        take_are_alive(came);
+        answer_are_alive(came);
         break;
     case DOMI_TO_PUBLISH:
-        take_publication(came);
+        handle_publication(came);
         break;
     case DOMI_TO_INTEREST:
         domi_interest_hear(came->gateway, came->peer, came->from_gateway, &came->envelope);
@@ -311,7 +313,7 @@ static void take_arrival(arrival *came)
         break;
     case DOMI_TO_GRAIN_NOTICE:
     case DOMI_TO_GRAIN_ASK:
-        take_for_grain(came);
+        handle_grain_message(came);
         break;
     case DOMI_TO_RETURN:
         domi_route_returned(came->gateway, came->peer, &came->envelope);
@@ -333,8 +335,8 @@ static void take_arrival(arrival *came)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
-                           domus_slice bytes)
+static void handle_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint16_t from_gateway,
+                             domus_slice bytes)
 {
     const unsigned char *data = (const unsigned char *)domus_slice_data(bytes);
     uint32_t end = bytes.size - DOMI_BATCH_FOOT;
@@ -353,12 +355,12 @@ static void take_envelopes(domi_cluster_gateway *gateway, domi_peer *peer, uint1
         if (came.envelope.from.lease != 0 && came.envelope.from.node == DOMUS_REMOTE_HERE)
             came.envelope.from.node = peer->id;
         DOMI_COUNT(gateway, peer->record, received, 1);
-        take_arrival(&came);
+        handle_arrival(&came);
     }
 }
 
-static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const domi_batch_foot *foot,
-                        domus_slice bytes)
+static void handle_batch_of_link(domi_cluster_gateway *gateway, domi_peer *peer,
+                                 const domi_batch_foot *foot, domus_slice bytes)
 {
     domi_link *link = domi_peer_link(gateway, peer, foot->gateway);
 
@@ -376,12 +378,12 @@ static void take_linked(domi_cluster_gateway *gateway, domi_peer *peer, const do
         atomic_store_explicit(&peer->record->rtt_ns, link->rtt_ns, memory_order_relaxed);
     if (news.takes) {
         domi_nodes_hear_batch(gateway, peer->record);
-        take_envelopes(gateway, peer, foot->gateway, bytes);
+        handle_envelopes(gateway, peer, foot->gateway, bytes);
     }
     domi_flush_soon(gateway);
 }
 
-static void take_beat(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
+static void handle_heartbeat(domi_cluster_gateway *gateway, const domi_heartbeat *beat)
 {
     domi_nodes_news news = domi_nodes_hear(gateway, beat);
 
@@ -399,7 +401,7 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
 
     if (domi_heartbeat_read(data, bytes.size, &beat)) {
         if (gateway->index == 0)
-            take_beat(gateway, &beat);
+            handle_heartbeat(gateway, &beat);
         return;
     }
     if (!domi_batch_foot_read(data, bytes.size, &foot)) {
@@ -408,9 +410,10 @@ void domi_take_batch(domi_cluster_gateway *gateway, domus_slice bytes)
     }
     domi_peer *peer = foot.to == gateway->cluster->id ? domi_peer_of(gateway, foot.from) : NULL;
     if (peer == NULL || foot.gateway >= peer->record->gateways) {
-        domi_count_wrong(gateway); /* of a node that was not heard yet, or to an earlier start of
-                                 this one: it is sent again, or its sender learns better */
+        /* the batch comes from a node that was not heard yet, or is for an earlier start of this
+         * node: it is sent again, or its sender learns of the new start */
+        domi_count_wrong(gateway);
         return;
     }
-    take_linked(gateway, peer, &foot, bytes);
+    handle_batch_of_link(gateway, peer, &foot, bytes);
 }

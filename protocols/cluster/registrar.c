@@ -1,4 +1,4 @@
-/* Names of the whole cluster; see the header. */
+/* The registrar, which keeps names for the whole cluster (registry.h). */
 #include "protocols/cluster/parts.h"
 #include "protocols/cluster/registry.h"
 
@@ -14,9 +14,9 @@
 static const domus_type keep_type = {.name = "cluster keep lease"};
 static const domus_type sweep_type = {.name = "cluster sweep names"};
 
-/* --- the store -------------------------------------------------------------------------------- */
+/* --- entries in the store --------------------------------------------------------------------- */
 
-static void key_of_name(const char *name, char key[DOMI_KEY_SIZE])
+static void make_key_of_name(const char *name, char key[DOMI_KEY_SIZE])
 {
     (void)snprintf(key, DOMI_KEY_SIZE, "w.");
     (void)domus_nats_kv_make_key(name, strlen(name), key + 2, DOMI_KEY_SIZE - 2);
@@ -32,7 +32,7 @@ static bool is_alone(const domi_registrar *registrar)
     return domi_is_alone(registrar->cluster);
 }
 
-/* Returns 0 if this node holds its lease now. */
+/* Returns 0 if this node holds its lease now; otherwise the errno for the asker. */
 static int check_lease(const domus_stack *stack, const domi_registrar *registrar)
 {
     if (is_alone(registrar))
@@ -64,16 +64,17 @@ static bool read_entry(const domus_answer *answer, domus_remote_name *ret_name)
     return ret_name->node != 0 && ret_name->lease != 0;
 }
 
-/* --- register --------------------------------------------------------------------------------- */
+/* --- registering a name ----------------------------------------------------------------------- */
 
 typedef struct registering {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
-    uint64_t revision; /* of the entry that is to be changed */
-    uint64_t owner;    /* the node whose entry that is */
+    uint64_t revision; /* revision of the entry that is to be changed */
+    uint64_t owner;    /* id of the node to which that entry belongs */
 } registering;
 
-/* Delete the entry of a name, at the revision that it has had; nobody waits for the answer. */
+/* Delete the entry of a name, if it still has its known revision, without waiting for the
+ * answer. */
 static void delete_entry(domus_stack *stack, const domi_registrar *registrar, const char *name,
                          uint64_t revision)
 {
@@ -83,7 +84,7 @@ static void delete_entry(domus_stack *stack, const domi_registrar *registrar, co
 
     if (is_alone(registrar) || revision == 0)
         return;
-    key_of_name(name, put.key);
+    make_key_of_name(name, put.key);
     (void)domus_ask_add(stack, registrar->entries, &domus_nats_kv_put_type, &put, 0, 0);
 }
 
@@ -93,13 +94,15 @@ static int fail_stale(domus_stack *stack, void *self, const domus_answer *answer
     return -ESTALE;
 }
 
-/* The store has the entry: the name is the actor's, if that and the lease are still there. */
+/* Finish a registration whose entry is in the store: the name belongs to the actor, if the actor
+ * and the lease are still there. */
 static int end_register(domus_stack *stack, domi_registrar *registrar, const registering *frame,
                         uint64_t revision)
 {
     domi_name *at = domi_name_find(registrar, frame->name);
 
-    if (at == NULL || !domus_address_equals(at->actor, frame->actor)) { /* ended meanwhile */
+    /* the actor has ended meanwhile */
+    if (at == NULL || !domus_address_equals(at->actor, frame->actor)) {
         delete_entry(stack, registrar, frame->name, revision);
         return domus_wait_all(stack, fail_stale);
     }
@@ -127,7 +130,7 @@ DOMUS_SEQUENCE(take_register, registering)
     int error;
 
     if (message == NULL)
-        key_of_name(frame->name, key);
+        make_key_of_name(frame->name, key);
     DOMUS_BEGIN;
     memcpy(frame->name, ((const domi_name_request *)message)->name, sizeof frame->name);
     frame->actor = domus_sender(stack);
@@ -142,7 +145,7 @@ DOMUS_SEQUENCE(take_register, registering)
         return error;
     if (is_alone(registrar))
         return end_register(stack, registrar, frame, 1);
-    key_of_name(frame->name, key);
+    make_key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_create(stack, registrar->entries, key, value, sizeof value, 0, then));
     if (answer->error == 0)
@@ -159,8 +162,8 @@ DOMUS_SEQUENCE(take_register, registering)
         return give_up_registration(stack, registrar, frame, -EEXIST);
     frame->revision = ((const domus_nats_kv_entry *)answer->payload)->revision;
     frame->owner = found.node;
-    /* An entry of this node of a name that the table does not have is that of an actor which has
-     * ended, or has lost its names: it is worth nothing. */
+    /* An entry of this node that is not in the table belonged to an actor which has ended, or has
+     * lost its names, so it may be replaced. */
     if (found.node != registrar->cluster->id) {
         domi_key_of_node(frame->owner, key);
         DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->leases, key, 0, then));
@@ -168,7 +171,7 @@ DOMUS_SEQUENCE(take_register, registering)
             return give_up_registration(stack, registrar, frame,
                                         answer->error == 0 ? -EEXIST : answer->error);
     }
-    key_of_name(frame->name, key);
+    make_key_of_name(frame->name, key);
     write_entry(stack, registrar, frame->actor, value);
     DOMUS_AWAIT(domus_nats_kv_update(stack, registrar->entries, key, value, sizeof value,
                                      frame->revision, 0, then));
@@ -179,7 +182,7 @@ DOMUS_SEQUENCE(take_register, registering)
     DOMUS_END;
 }
 
-/* --- unregister, and the end of actors -------------------------------------------------------- */
+/* --- unregistering, and the end of actors ----------------------------------------------------- */
 
 static int forget_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -193,7 +196,7 @@ static int answer_registration(domus_stack *stack, void *self, const domus_answe
     return domus_reply(stack, &domus_cluster_done_type, NULL);
 }
 
-static int take_unregister(domus_stack *stack, void *self, const void *payload)
+static int handle_unregister(domus_stack *stack, void *self, const void *payload)
 {
     domi_registrar *registrar = self;
     const domi_name_request *request = payload;
@@ -224,9 +227,9 @@ static int remove_names_of_ended_actor(domus_stack *stack, void *self, const voi
     return domus_wait_all(stack, forget_answers);
 }
 
-/* --- find ------------------------------------------------------------------------------------- */
+/* --- finding a name --------------------------------------------------------------------------- */
 
-/* True if the node of an entry is known to be up, or is this one. */
+/* Returns whether the node of an entry is this one, or is known to be up. */
 static bool is_node_up(domi_registrar *registrar, uint64_t id)
 {
     domus_cluster *cluster = registrar->cluster;
@@ -268,12 +271,12 @@ DOMUS_SEQUENCE(take_find, struct finding)
         return -ENOENT;
     if (registrar->entries.house == NULL)
         return -EHOSTDOWN;
-    key_of_name(((const domi_name_request *)message)->name, key);
+    make_key_of_name(((const domi_name_request *)message)->name, key);
     DOMUS_AWAIT(domus_nats_kv_read(stack, registrar->entries, key, 0, then));
     if (answer->error != 0)
         return answer->error;
     if (!read_entry(answer, &frame->found) || frame->found.node == registrar->cluster->id)
-        return -ENOENT; /* or nobody has it here any more */
+        return -ENOENT; /* or no actor here has the name any more */
     if (is_node_up(registrar, frame->found.node))
         return reply_found(stack, registrar, frame->found);
     domi_key_of_node(frame->found.node, key);
@@ -284,10 +287,10 @@ DOMUS_SEQUENCE(take_find, struct finding)
     DOMUS_END;
 }
 
-/* --- the lease -------------------------------------------------------------------------------- */
+/* --- the lease of the node -------------------------------------------------------------------- */
 
-/* Each name may be another actor's by now. The others would be this node's again with its next
- * lease, so their entries are deleted then. */
+/* Remove all names after the lease has ended, because each may be another actor's by now. Entries
+ * that are still this node's would be valid again with its next lease, so they are deleted then. */
 static void lose_names(domus_stack *stack, domi_registrar *registrar)
 {
     for (uint32_t i = 0; i < DOMI_NAMES_BUCKETS; i++) {
@@ -302,8 +305,8 @@ static void lose_names(domus_stack *stack, domi_registrar *registrar)
     }
 }
 
-/* Forget a lost name. Others may have been lost since it was the first. */
-static void end_lost(domi_registrar *registrar, domi_name *name)
+/* Remove a lost name from the list. Others may have been added before it. */
+static void remove_lost_name(domi_registrar *registrar, domi_name *name)
 {
     domi_name **link = &registrar->lost;
 
@@ -314,10 +317,11 @@ static void end_lost(domi_registrar *registrar, domi_name *name)
 }
 
 struct sweeping {
-    domi_name *name; /* stays in the list until its entry is deleted */
+    domi_name *name; /* name whose entry is being deleted; it stays in the list until then */
 };
 
-/* Delete the entries of lost names, one after the other, at the revisions that they have had. */
+/* Delete the entries of lost names, one after the other, if they still have their known
+ * revisions. */
 DOMUS_SEQUENCE(sweep_lost, struct sweeping)
 {
     domi_registrar *registrar = self;
@@ -328,13 +332,13 @@ DOMUS_SEQUENCE(sweep_lost, struct sweeping)
     while (registrar->lost != NULL) {
         frame->name = registrar->lost;
         if (frame->name->revision != 0) {
-            key_of_name(frame->name->name, key);
+            make_key_of_name(frame->name->name, key);
             DOMUS_AWAIT(domus_nats_kv_delete(stack, registrar->entries, key, frame->name->revision,
                                              0, then));
             if (answer->error != 0 && answer->error != -EEXIST && answer->error != -ENOENT)
-                break; /* the next renewal tries again */
+                break; /* the next renewal of the lease tries again */
         }
-        end_lost(registrar, frame->name);
+        remove_lost_name(registrar, frame->name);
     }
     registrar->is_sweeping = false;
     DOMUS_END;
@@ -346,9 +350,9 @@ static void sweep_soon(domus_stack *stack, domi_registrar *registrar)
         registrar->is_sweeping = domus_notice(stack, domus_self(stack), &sweep_type, NULL) == 0;
 }
 
-/* The lease is over, if it was not renewed in time. A renewal that came later, because nothing ran
- * here for a while, has not made up for it. */
-static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
+/* End the lease if it was not renewed in time. A later renewal, for instance because no thread ran
+ * here for a while, does not help. */
+static void end_lease_if_over(domus_stack *stack, domi_registrar *registrar)
 {
     if (registrar->valid_until_ns == 0 || registrar->valid_until_ns > domus_now_ns(stack))
         return;
@@ -357,8 +361,8 @@ static void look_at_lease(domus_stack *stack, domi_registrar *registrar)
     lose_names(stack, registrar);
 }
 
-/* Tell the others of this node who need the lease. */
-static void show_lease(const domi_registrar *registrar)
+/* Publish the state of the lease for the other actors of this node. */
+static void publish_lease(const domi_registrar *registrar)
 {
     domi_parts *parts = registrar->cluster->parts;
 
@@ -367,7 +371,7 @@ static void show_lease(const domi_registrar *registrar)
                           memory_order_relaxed);
 }
 
-static void show_buckets(const domi_registrar *registrar)
+static void publish_buckets(const domi_registrar *registrar)
 {
     domus_cluster *cluster = registrar->cluster;
 
@@ -377,7 +381,7 @@ static void show_buckets(const domi_registrar *registrar)
     domi_lock_give(&cluster->lock);
 }
 
-static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t ttl_ns)
+static domus_nats_kv_config make_bucket_config(const domi_registrar *registrar, uint64_t ttl_ns)
 {
     return (domus_nats_kv_config){
         .history = 1, .ttl_ns = ttl_ns, .replicas = registrar->cluster->options.replicas};
@@ -387,8 +391,8 @@ static domus_nats_kv_config config_of(const domi_registrar *registrar, uint64_t 
 static int open_buckets(domus_stack *stack, domi_registrar *registrar)
 {
     domus_cluster *cluster = registrar->cluster;
-    domus_nats_kv_config leases = config_of(registrar, cluster->options.lease_ns);
-    domus_nats_kv_config names = config_of(registrar, 0);
+    domus_nats_kv_config leases = make_bucket_config(registrar, cluster->options.lease_ns);
+    domus_nats_kv_config names = make_bucket_config(registrar, 0);
     domus_nats_kv_options options = {.create = &leases, .seed = cluster->options.seed};
     char bucket[DOMUS_CLUSTER_NAME_MAX + 16];
 
@@ -411,7 +415,7 @@ struct keeping {
     uint64_t began_ns;
 };
 
-static bool ends_lease(const domi_registrar *registrar)
+static bool must_end_lease(const domi_registrar *registrar)
 {
     return atomic_load_explicit(&registrar->cluster->parts->ends_lease, memory_order_relaxed);
 }
@@ -427,17 +431,17 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
     DOMUS_BEGIN;
     while (registrar->entries.house == NULL && open_buckets(stack, registrar) != 0)
         DOMUS_SLEEP(20 * MS);
-    show_buckets(registrar);
+    publish_buckets(registrar);
     for (;;) {
-        while (ends_lease(registrar)) {
-            look_at_lease(stack, registrar);
-            show_lease(registrar);
+        while (must_end_lease(registrar)) {
+            end_lease_if_over(stack, registrar);
+            publish_lease(registrar);
             DOMUS_SLEEP(options->lease_ns / 10);
         }
         frame->began_ns = domus_now_ns(stack);
         DOMUS_AWAIT(domus_nats_kv_write(stack, registrar->leases, key, options->node,
                                         strlen(options->node), options->lease_ns / 3, then));
-        look_at_lease(stack, registrar);
+        end_lease_if_over(stack, registrar);
         if (answer->error == 0) {
             registrar->lease_error = 0;
             registrar->had_lease = true;
@@ -447,7 +451,7 @@ DOMUS_SEQUENCE(keep_lease, struct keeping)
             registrar->lease_error =
                 answer->error == -ECONNREFUSED && !registrar->had_lease ? -EOPNOTSUPP : -EHOSTDOWN;
         }
-        show_lease(registrar);
+        publish_lease(registrar);
         DOMUS_SLEEP(registrar->lease_error != 0 ? options->lease_ns / 10 : options->lease_ns / 3);
     }
     DOMUS_END;
@@ -471,7 +475,7 @@ static void on_stop(domus_stack *stack, void *self)
             domi_name_remove(stack, registrar, registrar->names[i]->name);
     }
     while (registrar->lost != NULL)
-        end_lost(registrar, registrar->lost);
+        remove_lost_name(registrar, registrar->lost);
 }
 
 const domus_behaviour domi_registrar_behaviour = {
@@ -480,7 +484,7 @@ const domus_behaviour domi_registrar_behaviour = {
     .on_mount = on_mount,
     .on_stop = on_stop,
     .on = (const domus_on[]){DOMUS_ON(&domi_register_type, take_register),
-                             {&domi_unregister_type, take_unregister, 0},
+                             {&domi_unregister_type, handle_unregister, 0},
                              DOMUS_ON(&domi_find_type, take_find),
                              DOMUS_ON(&keep_type, keep_lease),
                              DOMUS_ON(&sweep_type, sweep_lost),

@@ -1,14 +1,13 @@
 /* The registrar of a node: an actor that holds the node's lease in the key-value store, and the
  * names of the actors here.
  *
- * Two buckets belong to a cluster. In `dm_NAME_leases` entries live for lease_ns; a node renews its
- * own, `n.ID`. In `dm_NAME_names` they stay: an entry `w.NAME` says which actor of which node has
- * the name. An entry whose node has no lease is as good as none: whoever wants the name changes the
+ * A cluster has two buckets. In `dm_NAME_leases` entries live for lease_ns; a node renews its own,
+ * `n.ID`. In `dm_NAME_names` they stay: an entry `w.NAME` tells which actor of which node has the
+ * name. An entry whose node has no lease counts as none: a node that wants the name changes the
  * entry at the revision that it has seen, so of several that try, one succeeds.
  *
  * A node trusts its lease until lease_ns have passed, by its own clock, since it began to write the
- * last entry, and not a moment longer: the server counts from when it has the entry, which is
- * later. */
+ * last entry: the server counts from when it has received the entry, which is later. */
 #ifndef DOMI_CLUSTER_REGISTRY_H
 #define DOMI_CLUSTER_REGISTRY_H
 
@@ -18,29 +17,31 @@
 
 #define DOMI_NAMES_MAX     65536u
 #define DOMI_NAMES_BUCKETS 1024u
-#define DOMI_UNLISTED      UINT32_MAX /* the place of a name that is not in the list */
+#define DOMI_UNLISTED      UINT32_MAX /* `place` of a name that is not in the list */
 #define DOMI_KEY_SIZE      256u
-#define DOMI_ENTRY_BYTES   DOMI_NAME_BYTES /* the value of a name's entry */
+#define DOMI_ENTRY_BYTES   DOMI_NAME_BYTES /* bytes of the value of a name's entry */
 
-/* A name of an actor here. */
+/* A registered name of an actor here. */
 typedef struct domi_name domi_name;
 
 struct domi_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_address actor;
     domus_watch watch;
-    uint64_t revision; /* the revision of the name's entry; 0: the name is being registered */
-    uint32_t place;    /* in the list of the cluster (listed.c) */
+    uint64_t revision; /* revision of the name's entry; 0: the name is being registered */
+    uint32_t place;    /* index in the cluster's list of names (listed.c) */
     domi_name *next;
 };
 
 typedef struct domi_registrar {
     domus_cluster *cluster;
-    domus_address leases, entries; /* the buckets; nobody: this machine alone, or not open yet */
-    uint64_t lease_revision;       /* the revision of this node's entry; 0: no entry */
-    uint64_t valid_until_ns;       /* the lease is trusted until then; 0: it is not */
-    int lease_error;               /* why there is none */
-    bool had_lease;                /* so the servers have JetStream, though perhaps no leader now */
+    /* addresses of the buckets; nobody: this machine is alone, or they are not open yet */
+    domus_address leases, entries;
+    uint64_t lease_revision; /* revision of this node's lease entry; 0: it has none */
+    uint64_t valid_until_ns; /* time until which the lease is valid; 0: it is not */
+    int lease_error;         /* errno because of which there is no lease */
+    /* there was a lease, so the servers have JetStream, even if it has no leader now */
+    bool had_lease;
     uint32_t count;
     domi_name *names[DOMI_NAMES_BUCKETS];
     domi_name *lost;  /* names whose entries are to be deleted when there is a lease again */
@@ -51,31 +52,31 @@ typedef struct domi_registrar {
 
 domi_name *domi_name_find(domi_registrar *registrar, const char *name);
 
-/* Note a name, whose entry is not made yet, and watch its actor. Returns 0; -ENOSPC; -ENOMEM; as
- * domus_watch_actor(). */
+/* Add a name, whose entry is not written yet, and watch its actor. Returns 0; -ENOSPC; -ENOMEM; or
+ * as domus_watch_actor(). */
 int domi_name_add(domus_stack *stack, domi_registrar *registrar, const char *name,
                   domus_address actor);
 
-/* Take a name out of the table; it is the caller's then. Returns NULL if it is not there. */
+/* Remove a name from the table, so that the caller owns it. Returns NULL if it is not there. */
 domi_name *domi_name_take(domus_stack *stack, domi_registrar *registrar, const char *name);
 void domi_name_remove(domus_stack *stack, domi_registrar *registrar, const char *name);
 
 /* --- listed.c --------------------------------------------------------------------------------- */
 
-/* Make room in the list for so many names. Returns 0; -ENOMEM. */
+/* Allocate memory in the list for `count` names. Returns 0; -ENOMEM. */
 int domi_listed_reserve(domus_cluster *cluster, uint32_t count);
 
-/* Put a name that is registered into the list, for which there is room; take it out, if it is
- * there. Both for the registrar alone. */
+/* Add a registered name to the list, which must have room; and remove a name, if it is there. Only
+ * the registrar calls these. */
 void domi_listed_add(domus_cluster *cluster, domi_name *name);
 void domi_listed_remove(domus_cluster *cluster, domi_name *name);
 
 /* --- registrar.c ------------------------------------------------------------------------------ */
 
-/* The key of a node's lease. */
+/* Make the key of a node's lease. */
 void domi_key_of_node(uint64_t id, char key[DOMI_KEY_SIZE]);
 
-/* The payload of an ask for a name. */
+/* The payload of an ask to register, unregister or find a name. */
 typedef struct domi_name_request {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 } domi_name_request;

@@ -1,26 +1,26 @@
-/* The routes of a gateway: where messages to the grains of each part go, so that those of one
- * sender to one grain stay in order while parts go from node to node.
+/* The routes of a gateway: where messages to the grains of each part go, so that messages of one
+ * sender to one grain stay in order while parts move from node to node.
  *
- *   HERE    the grains of this system get them. Once nothing waits for the gateway any more, actors
- *           of its thread put to them themselves.
- *   THERE   they are sent to the node that has the part. It returns those that it does not take,
- *           and all that come behind them over this link, until it gets a FENCE.
- *   FENCES  a FENCE was sent, because something came back, or because another node has the part
- *           now. The answer comes behind all that is returned; until then new messages wait.
- *   WAITS   nobody has the part. Messages that wait for down_after_ns fail.
+ *   HERE    The grains of this system get them. Once no message waits in the gateway any more,
+ *           actors of its thread put messages to them themselves.
+ *   THERE   They are sent to the node that has the part. It returns those that it does not
+ *           accept, and all that come behind them over this link, until it gets a FENCE.
+ *   FENCES  A FENCE was sent, because a message was returned, or because another node has the
+ *           part now. Its answer comes behind all returned messages; until then new messages wait.
+ *   WAITS   No node has the part. Messages that wait for down_after_ns fail.
  *
  * The route leaves HERE only when the warden closes the part, and the warden waits until each
- * gateway has, before it stops the grains. */
+ * gateway has done so, before it stops the grains. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- messages that go on -----------------------------------------------------------------------
- */
+/* --- messages that are sent or delivered ------------------------------------------------------ */
 
-/* The peer that has the part, if it takes messages. Returns 0; -EHOSTDOWN; -ENOBUFS. */
+/* Find the peer that has the part, if messages can be sent to it. Returns 0; -EHOSTDOWN;
+ * -ENOBUFS. */
 static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **ret_peer)
 {
     domi_peer *peer = domi_peer_of(gateway, node);
@@ -36,8 +36,8 @@ static int find_peer(domi_cluster_gateway *gateway, uint64_t node, domi_peer **r
     return error;
 }
 
-/* Send a message to the node of the route. `kept` is that of an ask; NULL: it is a notice. Returns
- * 0; a negative errno, and the ask is still kept. */
+/* Send a message to the node of the route. `kept` is the ask; NULL: it is a notice. Returns 0; a
+ * negative errno, and then the ask is still kept. */
 static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *route,
                                  domi_wire_envelope *envelope, const domus_kept *kept,
                                  uint64_t deadline_ns)
@@ -61,8 +61,9 @@ static int send_to_node_of_route(domi_cluster_gateway *gateway, domi_route *rout
     return error;
 }
 
-/* The time since which a message waits, on the clock of this node, goes with it in fields that an
- * envelope to a grain does not need: if it comes back it goes on to wait. */
+/* Write the time since which a message waits, by this node's clock, into members that an envelope
+ * to a grain does not need, so that the message goes on waiting from that time if it is
+ * returned. */
 static void write_since(uint64_t since_ns, domi_wire_envelope *envelope)
 {
     envelope->to.number = (uint32_t)since_ns;
@@ -85,7 +86,7 @@ static int send_held_message(domi_cluster_gateway *gateway, domi_route *route,
                                  held->deadline_ns);
 }
 
-/* Read a notice that has waited, and send it to the grain here, in the name of its sender. */
+/* Read a notice that has waited, and send it to the grain here in the name of its sender. */
 static int deliver_held_notice(domi_cluster_gateway *gateway, const domi_held *held)
 {
     domi_grain_name grain;
@@ -111,7 +112,7 @@ static int deliver_held_notice(domi_cluster_gateway *gateway, const domi_held *h
     return error;
 }
 
-/* Let all that waits go where the route leads now. */
+/* Send all messages that wait to where the route leads now. */
 static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
 {
     domi_held *held;
@@ -125,7 +126,8 @@ static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
         else
             error = deliver_held_notice(gateway, held);
         if (error == -ENOBUFS && route->state == DOMI_ROUTE_THERE) {
-            domi_held_put_back(route, held); /* until the node has room */
+            /* the message waits until the way to the node has room */
+            domi_held_put_back(route, held);
             return;
         }
         if (error == 0)
@@ -135,18 +137,17 @@ static void send_held_messages(domi_cluster_gateway *gateway, domi_route *route)
     }
 }
 
-/* --- messages of actors here -------------------------------------------------------------------
- */
+/* --- messages of actors here ------------------------------------------------------------------ */
 
-/* The message in hand does not get there: an ask fails, and a notice is counted. */
+/* Refuse the current message: an ask fails, and a notice is counted. */
 static int refuse_message(domi_cluster_gateway *gateway, int error)
 {
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
-    (void)domus_fail(gateway->stack, error); /* -EINVAL for a notice */
+    (void)domus_fail(gateway->stack, error); /* fails with -EINVAL for a notice, which is ignored */
     return 0;
 }
 
-/* Write the message in hand as it travels, with its grain before it. Returns its bytes; a negative
+/* Write the current message as it travels, with its grain before it. Returns its bytes; a negative
  * errno. */
 static int write_message(domi_cluster_gateway *gateway, const domus_remote_grain *grain,
                          const domus_type *type, const void *payload)
@@ -230,10 +231,9 @@ int domi_route_take(domi_cluster_gateway *gateway, const domus_remote_message *m
     return error != 0 ? refuse_message(gateway, error) : 0;
 }
 
-/* --- following the table -----------------------------------------------------------------------
- */
+/* --- following the table of parts ------------------------------------------------------------- */
 
-/* Where the table says that messages for a part are to go. Under the lock. */
+/* Returns the state that the table of parts demands of a route. Under the lock. */
 static domi_route_state read_route_state(domi_cluster_gateway *gateway, const domi_part *part)
 {
     domus_cluster *cluster = gateway->cluster;
@@ -246,7 +246,8 @@ static domi_route_state read_route_state(domi_cluster_gateway *gateway, const do
     return record != NULL && record->state == DOMUS_NODE_UP ? DOMI_ROUTE_THERE : DOMI_ROUTE_WAITS;
 }
 
-/* Ask the node of the route to return what it does not take. Without a link nothing comes back. */
+/* Send a FENCE to the node of the route, which asks it to return what it does not accept. Without a
+ * link no message can be returned, so none is sent. */
 static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
 {
     domi_peer *peer = domi_peer_find(gateway, route->node);
@@ -260,7 +261,7 @@ static void begin_fence(domi_cluster_gateway *gateway, domi_route *route)
     route->is_sent = false;
 }
 
-/* Let messages for a part go to the grains here, if the table still says so. */
+/* Begin to pass messages for a part to the grains here, if the table still allows it. */
 static bool enter_part_of_this_node(domus_cluster *cluster, domi_part *part)
 {
     domi_lock_take(&cluster->lock);
@@ -296,7 +297,7 @@ static void update_route(domi_cluster_gateway *gateway, uint32_t index)
     domi_lock_give(&cluster->lock);
     if (state == DOMI_ROUTE_THERE && node == route->node &&
         domus_now_ns(gateway->stack) < route->retry_ns)
-        return; /* the node takes none now, and is not asked again at once */
+        return; /* the way to the node is full or it is down, so it is asked later */
     if (route->state == state && (state != DOMI_ROUTE_THERE || route->node == node)) {
         if (state == DOMI_ROUTE_THERE && has_held_messages(route))
             send_held_messages(gateway, route);
@@ -315,7 +316,7 @@ static void update_route(domi_cluster_gateway *gateway, uint32_t index)
     send_held_messages(gateway, route);
     if (state == DOMI_ROUTE_HERE) {
         gateway->unopened++;
-        domi_flush_soon(gateway); /* domi_routes_open() */
+        domi_flush_soon(gateway); /* so that domi_routes_open() is called at the end of the phase */
     }
 }
 
@@ -337,8 +338,7 @@ bool domi_routes_open(domi_cluster_gateway *gateway)
     return gateway->unopened != 0;
 }
 
-/* --- what peers say ----------------------------------------------------------------------------
- */
+/* --- messages of peers ------------------------------------------------------------------------ */
 
 void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uint64_t part)
 {
@@ -351,7 +351,7 @@ void domi_route_fenced(domi_cluster_gateway *gateway, const domi_peer *peer, uin
     update_route(gateway, (uint32_t)part);
 }
 
-/* The ask that has come back; NULL: it is over, or was not for a grain. */
+/* Find the ask that was returned; NULL if it is over, or was not for a grain. */
 static domi_ask *find_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
                                const domi_wire_envelope *envelope)
 {
@@ -361,7 +361,7 @@ static domi_ask *find_returned(domi_cluster_gateway *gateway, const domi_peer *p
     return ask != NULL && ask->for_grain ? ask : NULL;
 }
 
-/* A message that has come back does not get there: an ask fails, and it is counted. */
+/* Fail a returned message that cannot be delivered: an ask fails, and a notice is counted. */
 static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
                           const domi_wire_envelope *envelope, int error)
 {
@@ -375,7 +375,7 @@ static void fail_returned(domi_cluster_gateway *gateway, const domi_peer *peer,
     (void)domus_kept_fail(gateway->stack, kept, error);
 }
 
-/* An ask came back: it waits again as it did before. Returns false if it is over. */
+/* Let a returned ask wait again, since its original time. Returns false if the ask is over. */
 static bool hold_returned_ask(domi_cluster_gateway *gateway, const domi_peer *peer,
                               const domi_wire_envelope *envelope, domi_held *held)
 {

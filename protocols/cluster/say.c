@@ -1,13 +1,13 @@
-/* Tells the log of nodes and servers.
+/* Logs changes of nodes and servers.
  *
- * A look compares the table with what the log was told last. Lines are bounded: a burst, and then
- * one in a second. A change for which there is no line now is told by a later look, if it has not
- * been undone by then. So neither a node that comes and goes, nor a stranger who makes up nodes,
- * fills the log, and in the end it has the last state of each node.
+ * A check compares the table of nodes with what the log was told last. Lines are bounded: a burst,
+ * and then one each second. A change for which there is no line now is logged by a later check,
+ * unless it was undone by then. So neither a node that comes and goes, nor a stranger who makes up
+ * nodes, can fill the log, and in the end it has the last state of each node.
  *
- * While this node has no server, all others are down to it, which one line says for all; they are
- * told one by one when there has been a server again for so long that they could have been heard.
- */
+ * While this node has no server, all others are down to it, for which there is one line; they are
+ * logged one by one when there has been a server again for so long that they could have been
+ * heard. */
 #include "protocols/cluster/inside.h"
 
 #include <domus/log.h>
@@ -15,20 +15,19 @@
 #include <errno.h>
 #include <string.h>
 
-#define BURST_LINES 32u /* at once */
-#define LOOK_LINES  16u /* about nodes in one look */
+#define BURST_LINES 32u /* lines that may be logged at once */
+#define LOOK_LINES  16u /* lines about nodes of one check, at most */
 #define SECOND_NS   UINT64_C(1000000000)
 
-/* A change of a node that is to be told. */
+/* A change of a node that is to be logged. */
 typedef struct change {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_node_state from, to;
     bool is_leaving;
-    uint64_t lasted_ns; /* how long it was down, if it is up again */
+    uint64_t lasted_ns; /* ns for which the node was down, if it is up again */
 } change;
 
-/* --- bound -------------------------------------------------------------------------------------
- */
+/* --- the bound of lines ----------------------------------------------------------------------- */
 
 static void refill_line_allowance(domi_said *said, uint64_t now_ns)
 {
@@ -46,8 +45,8 @@ static void refill_line_allowance(domi_said *said, uint64_t now_ns)
         said->is_behind = false;
 }
 
-/* Returns whether a line may be written, and counts it. */
-static bool take_line(domi_said *said)
+/* Returns whether a line may be logged, and counts it. */
+static bool count_line(domi_said *said)
 {
     if (said->lines == 0)
         return false;
@@ -55,11 +54,10 @@ static bool take_line(domi_said *said)
     return true;
 }
 
-/* --- servers -----------------------------------------------------------------------------------
- */
+/* --- servers ---------------------------------------------------------------------------------- */
 
-/* Returns how long this node has had a server; 0: it has none. */
-static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
+/* Log whether this node has a server. Returns for how many ns it has had one; 0: it has none. */
+static uint64_t log_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
 {
     domus_cluster *cluster = gateway->cluster;
     const domus_cluster_options *options = &cluster->options;
@@ -69,7 +67,7 @@ static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
     bool is_connected = cluster->is_connected;
     uint64_t since_ns = cluster->connected_ns;
     domi_lock_give(&cluster->lock);
-    if (is_connected && !said->has_server && take_line(said)) {
+    if (is_connected && !said->has_server && count_line(said)) {
         if (said->had_server)
             domus_log_write(gateway->stack, DOMUS_LOG_INFO,
                             "cluster %s: node %s has a server again, after %.1f s", options->name,
@@ -78,7 +76,7 @@ static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
             domus_log_write(gateway->stack, DOMUS_LOG_INFO, "cluster %s: node %s has a server",
                             options->name, options->node);
         said->has_server = said->had_server = true;
-    } else if (!is_connected && said->has_server && take_line(said)) {
+    } else if (!is_connected && said->has_server && count_line(said)) {
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: node %s has lost its servers: it goes on for its own actors, "
                         "and other nodes are down to it",
@@ -86,7 +84,7 @@ static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
         said->has_server = false;
         said->lost_ns = since_ns;
     } else if (!is_connected && !said->had_server && !said->misses_server &&
-               now_ns - said->began_ns > options->down_after_ns && take_line(said)) {
+               now_ns - said->began_ns > options->down_after_ns && count_line(said)) {
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: node %s finds no server: it goes on for its own actors, and "
                         "looks further",
@@ -96,21 +94,21 @@ static uint64_t look_at_servers(domi_cluster_gateway *gateway, uint64_t now_ns)
     return is_connected ? now_ns - since_ns : 0;
 }
 
-static void look_at_rivals(domi_cluster_gateway *gateway)
+static void log_rivals(domi_cluster_gateway *gateway)
 {
     domus_cluster *cluster = gateway->cluster;
 
     domi_lock_take(&cluster->lock);
     bool is_rival = cluster->is_rival, has_rival = cluster->has_rival;
     domi_lock_give(&cluster->lock);
-    if (has_rival && !cluster->said.has_rival && take_line(&cluster->said)) {
+    if (has_rival && !cluster->said.has_rival && count_line(&cluster->said)) {
         cluster->said.has_rival = true;
         domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
                         "cluster %s: another node has the name of this one, %s, and has begun "
                         "before it",
                         cluster->options.name, cluster->options.node);
     }
-    if (!is_rival || cluster->said.is_rival || !take_line(&cluster->said))
+    if (!is_rival || cluster->said.is_rival || !count_line(&cluster->said))
         return;
     cluster->said.is_rival = true;
     domus_log_write(gateway->stack, DOMUS_LOG_WARNING,
@@ -119,12 +117,11 @@ static void look_at_rivals(domi_cluster_gateway *gateway)
                     cluster->options.name, cluster->options.node);
 }
 
-/* --- nodes -------------------------------------------------------------------------------------
- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
-/* True if the log is to be told that a node has got from one state to another. One that was never
- * up is not told of. */
-static bool is_news(domus_node_state from, domus_node_state to, bool tells_down)
+/* Returns whether the change of a node from one state to another is logged. Nodes that were never
+ * up are not. */
+static bool is_logged_change(domus_node_state from, domus_node_state to, bool tells_down)
 {
     if (to == DOMUS_NODE_UP)
         return from != DOMUS_NODE_UP;
@@ -133,7 +130,7 @@ static bool is_news(domus_node_state from, domus_node_state to, bool tells_down)
     return to == DOMUS_NODE_ENDED || (to == DOMUS_NODE_DOWN && from == DOMUS_NODE_UP && tells_down);
 }
 
-/* Note the changes to tell, as many as there are lines for. Returns how many; `ret_more` is set if
+/* Find the changes to log, as many as there are lines for. Returns how many; `ret_more` is set if
  * there are more. */
 static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *changes,
                              bool *ret_more)
@@ -144,9 +141,9 @@ static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *ch
     domi_lock_take(&cluster->lock);
     for (uint32_t i = 0; i < cluster->nodes_used; i++) {
         domi_node_record *record = cluster->nodes[i];
-        if (record == NULL || !is_news(record->said, record->state, tells_down))
+        if (record == NULL || !is_logged_change(record->said, record->state, tells_down))
             continue;
-        if (count == LOOK_LINES || !take_line(&cluster->said)) {
+        if (count == LOOK_LINES || !count_line(&cluster->said)) {
             *ret_more = true;
             break;
         }
@@ -163,7 +160,7 @@ static uint32_t find_changes(domus_cluster *cluster, bool tells_down, change *ch
     return count;
 }
 
-static void tell_change(domi_cluster_gateway *gateway, const change *one)
+static void log_change(domi_cluster_gateway *gateway, const change *one)
 {
     const domus_cluster_options *options = &gateway->cluster->options;
     const char *name = options->name;
@@ -200,12 +197,12 @@ void domi_say_news(domi_cluster_gateway *gateway)
     if (gateway->is_leaving)
         return;
     refill_line_allowance(&cluster->said, now_ns);
-    uint64_t connected_ns = look_at_servers(gateway, now_ns);
-    look_at_rivals(gateway);
+    uint64_t connected_ns = log_servers(gateway, now_ns);
+    log_rivals(gateway);
     uint32_t count =
         find_changes(cluster, connected_ns > cluster->options.down_after_ns, changes, &has_more);
     for (uint32_t i = 0; i < count; i++)
-        tell_change(gateway, &changes[i]);
+        log_change(gateway, &changes[i]);
     if (!has_more || cluster->said.lines > 0 || cluster->said.is_behind)
         return;
     cluster->said.is_behind = true;
@@ -215,8 +212,7 @@ void domi_say_news(domi_cluster_gateway *gateway)
                     cluster->options.name, BURST_LINES);
 }
 
-/* --- types -------------------------------------------------------------------------------------
- */
+/* --- types ------------------------------------------------------------------------------------ */
 
 void domi_say_type(domi_cluster_gateway *gateway, const domus_type *type, int error)
 {

@@ -1,9 +1,9 @@
-/* Messages of actors here to remote actors become envelopes. */
+/* Sends messages of actors here to remote actors, as envelopes. */
 #include "protocols/cluster/parts.h"
 
 #include <errno.h>
 
-/* Send the message in hand as `envelope` has it. An ask is kept until its answer comes. */
+/* Send the current message as `envelope` describes it. An ask is kept until its answer comes. */
 static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
                         domi_wire_envelope *envelope, bool is_ask)
 {
@@ -30,14 +30,14 @@ static int send_message(domi_cluster_gateway *gateway, domi_peer *peer,
     return 0;
 }
 
-/* The message does not leave: an ask fails, and a notice is counted, because its sender has gone
+/* Refuse the current message: an ask fails, and a notice is counted, because its sender has gone
  * on. `peer` is NULL if its node is not known any more. */
 static int refuse_message(domi_cluster_gateway *gateway, domi_peer *peer, int error)
 {
     if (peer != NULL)
         atomic_fetch_add_explicit(&peer->record->refused, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&gateway->cluster->refused, 1, memory_order_relaxed);
-    (void)domus_fail(gateway->stack, error); /* -EINVAL for a notice */
+    (void)domus_fail(gateway->stack, error); /* fails with -EINVAL for a notice, which is ignored */
     return 0;
 }
 
@@ -50,7 +50,8 @@ int domi_take_message(domus_stack *stack, void *self, const void *payload)
     int error = domus_remote_target(stack, &message);
     if (error != 0)
         return error == -ESTALE ? refuse_message(gateway, NULL, error) : 0;
-    if (message.to.node == gateway->cluster->id) { /* the address is the outlet of a group */
+    /* the address is the outlet of a group, so the message is a publication */
+    if (message.to.node == gateway->cluster->id) {
         domi_publish_to_nodes(gateway, &message, payload);
         return 0;
     }

@@ -1,4 +1,4 @@
-/* Spawning on other nodes: a request names a behaviour that is exported there. */
+/* Spawns actors on other nodes: a request names a behaviour that the other node exports. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ const domus_type domus_cluster_spawned_type = {.name = "cluster spawned",
 /* The request of domus_cluster_spawn(); it owns `message`. */
 typedef struct domi_spawn_request {
     uint64_t node;
-    domus_slice message; /* the name with its length, and the input as it travels */
+    domus_slice message; /* the name with its length, and the pickled input */
 } domi_spawn_request;
 
 static void release_request(void *request)
@@ -22,9 +22,10 @@ static void release_request(void *request)
 const domus_type domi_spawn_type = {
     .name = "cluster spawn", .size = sizeof(domi_spawn_request), .release = release_request};
 
-/* --- the asker's side ------------------------------------------------------------------------- */
+/* --- the side that asks ----------------------------------------------------------------------- */
 
-/* Addresses in an input are names of remote actors only to a gateway, so they do not travel. */
+/* Pickle an input. Addresses in it are refused, because only a gateway can write the names of
+ * remote actors. */
 static int pickle_input(domus_cluster *cluster, const char *behaviour, const domus_type *type,
                         const void *input, domus_slice *ret_message)
 {
@@ -94,7 +95,7 @@ static int request_remote_spawn(domi_cluster_gateway *gateway, domi_peer *peer,
     return 0;
 }
 
-/* --- the spawner's side ----------------------------------------------------------------------- */
+/* --- the side that spawns --------------------------------------------------------------------- */
 
 static const domus_cluster_export *find_export(const domus_cluster *cluster, const char *name,
                                                uint32_t length)
@@ -108,7 +109,8 @@ static const domus_cluster_export *find_export(const domus_cluster *cluster, con
     return NULL;
 }
 
-/* Read the input into gateway->payload, if the export has one. `ret_read` says whether it was. */
+/* Read the input into gateway->payload, if the export takes one. `ret_read` tells whether it was
+ * read. */
 static int read_input(domi_cluster_gateway *gateway, const domus_cluster_export *export,
                       domus_slice bytes, bool *ret_read)
 {
@@ -154,7 +156,7 @@ static int spawn_export(domi_cluster_gateway *gateway, const domus_cluster_expor
     return error;
 }
 
-/* Spawn what the message says. Returns 0; a negative errno. */
+/* Spawn the behaviour that the message names. Returns 0; a negative errno. */
 static int spawn_from_message(domi_cluster_gateway *gateway, domus_slice message,
                               domus_address *ret_address)
 {

@@ -1,5 +1,5 @@
-/* The node that is to have a part of the grains: the one whose name has the highest hash with it
- * (rendezvous hashing), of those that are up and do not leave. */
+/* Finds the node that should have a part of the grains: among the nodes that are up and do not
+ * leave, the one whose name has the highest hash together with the part (rendezvous hashing). */
 #include "protocols/cluster/wards.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static uint64_t mix_bits(uint64_t number)
     return number ^ number >> 31;
 }
 
-/* Write the nodes that may have parts now. Returns how many. */
+/* List the nodes that may have parts now. Returns how many there are. */
 static uint32_t list_candidates(const domus_stack *stack, const domi_warden *self,
                                 domi_candidate *ret_list)
 {
@@ -46,7 +46,7 @@ static uint64_t choose_node_of_part(const domi_warden *self, uint32_t index)
     return id;
 }
 
-/* Look which nodes are up, and who is to have each part, if they are others than before. */
+/* Find out which nodes are up, and if these have changed, who should have each part. */
 void domi_wanted_look(domus_stack *stack, domi_warden *self)
 {
     domi_candidate now[DOMUS_CLUSTER_NODES_MAX + 1];

@@ -1,10 +1,10 @@
-/* The state of a part of the grains, as the warden changes it, and as the gateways see it. */
+/* Changes the state of a part of the grains for the warden, and shows it to the gateways. */
 #include "protocols/cluster/wards.h"
 
 const domus_type domi_ward_tell_type = {.name = "cluster warden tell"};
 
-/* Write the holder of a part, and whether this node takes messages for it. Returns whether that has
- * changed. */
+/* Publish the holder of a part, and whether this node accepts messages for it. Returns whether that
+ * has changed. */
 static bool publish_holder_of_part(domi_warden *self, uint32_t index)
 {
     domus_cluster *cluster = self->cluster;
@@ -21,8 +21,8 @@ static bool publish_holder_of_part(domi_warden *self, uint32_t index)
     return has_changed;
 }
 
-/* One notice behind the entries that wait here is enough for all of them. One that is refused is
- * only late: gateways look with each heartbeat. */
+/* Tell the gateways soon. One notice behind the entries that wait here is enough for all of them. A
+ * refused notice only delays it, because gateways check with each heartbeat. */
 static void tell_soon(domus_stack *stack, domi_warden *self)
 {
     if (!self->tells)

@@ -1,5 +1,5 @@
-/* The entries of parts of the grains in the bucket of names, as the warden sees and writes them,
- * and the leases of those whom they name. */
+/* Reads and writes the entries of parts of the grains in the bucket of names for the warden, and
+ * checks the leases of the nodes in them. */
 #include "protocols/cluster/wards.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@ void domi_ward_key(uint32_t index, char key[DOMI_KEY_SIZE])
     (void)snprintf(key, DOMI_KEY_SIZE, "g.%u", index);
 }
 
-/* An entry was seen. */
-static void note_entry(domus_stack *stack, domi_warden *self, uint32_t index, uint64_t revision,
-                       uint64_t holder)
+/* Store an entry that was read, and change the state of its part. */
+static void store_entry(domus_stack *stack, domi_warden *self, uint32_t index, uint64_t revision,
+                        uint64_t holder)
 {
     domi_ward *at = &self->parts[index];
 
@@ -29,7 +29,7 @@ static void note_entry(domus_stack *stack, domi_warden *self, uint32_t index, ui
     else if ((at->state == DOMI_WARD_OPEN || at->state == DOMI_WARD_CLOSES) &&
              holder != self->cluster->id)
         domi_ward_move(stack, self, index,
-                       DOMI_WARD_LOST); /* another node has seen that the lease was over */
+                       DOMI_WARD_LOST); /* another node has seen that this node's lease was over */
 }
 
 static uint64_t read_holder(domus_slice value)
@@ -64,16 +64,15 @@ int domi_ward_take_entry(domus_stack *stack, void *self_, const void *payload)
         index = 10 * index + (uint32_t)(text[i] - '0');
     }
     if (index < DOMUS_REMOTE_PARTS)
-        note_entry(stack, self, index, entry->revision, read_holder(domus_nats_kv_value(entry)));
+        store_entry(stack, self, index, entry->revision, read_holder(domus_nats_kv_value(entry)));
     return 0;
 }
 
-/* --- writing entries ---------------------------------------------------------------------------
- */
+/* --- writing entries -------------------------------------------------------------------------- */
 
-/* The state of a part after its entry was written, or not. `error` is -EEXIST when somebody else
- * has changed it: the watch tells who. After other errors the entry may have been written all the
- * same, and the watch tells that, too. */
+/* Change the state of a part after a write of its entry has ended. `error` is -EEXIST when another
+ * node has changed the entry: the watch tells which. After other errors the entry may have been
+ * written nevertheless, which the watch tells, too. */
 void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_change *change,
                          int error, uint64_t revision)
 {
@@ -82,11 +81,11 @@ void domi_ward_end_write(domus_stack *stack, domi_warden *self, const domi_ward_
     bool takes = at->state == DOMI_WARD_TAKES;
 
     if (at->serial != change->serial)
-        return; /* the change was given up */
+        return; /* the change was given up meanwhile */
     at->serial++;
     self->writes--;
     if (at->state != DOMI_WARD_TAKES && at->state != DOMI_WARD_GIVES)
-        return; /* lost meanwhile */
+        return; /* the part was lost meanwhile */
     if (error == 0 && revision > at->revision) {
         at->revision = revision;
         at->holder = change->holder;
@@ -124,11 +123,9 @@ void domi_ward_write(domus_stack *stack, domi_warden *self, uint32_t index, domi
         domi_ward_move(stack, self, index, before);
 }
 
-/* --- leases of others --------------------------------------------------------------------------
- */
+/* --- leases of other nodes -------------------------------------------------------------------- */
 
-/* Find a node that has parts, and may be dead, or be without its lease. Returns 0 if there is none.
- */
+/* Find a node that has parts, and may be dead or without its lease. Returns 0 if there is none. */
 uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
 {
     domus_cluster *cluster = self->cluster;
@@ -149,8 +146,8 @@ uint64_t domi_ward_suspect(const domi_warden *self, uint32_t *ret_next)
     return 0;
 }
 
-/* The lease of a node was over: what it had until then is free. It may have a lease again, but not
- * these parts: it knows that it has lost them, because its own clock has told it before. */
+/* Free the parts of a node whose lease was over. The node may have a new lease, but not these
+ * parts: its own clock has told it earlier that it has lost them. */
 void domi_ward_bury(domus_stack *stack, domi_warden *self, const domi_ward_looking *look)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {

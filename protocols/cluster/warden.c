@@ -1,4 +1,4 @@
-/* The work of the warden; see the header. */
+/* The work of the warden (wards.h). */
 #include "protocols/cluster/wards.h"
 
 #include <domus/await.h>
@@ -14,7 +14,7 @@ static const domus_type look_type = {.name = "cluster warden look"};
 static const domus_type watch_type = {.name = "cluster warden watch"};
 const domus_type domi_give_all_type = {.name = "cluster warden give all"};
 
-/* The time between two ticks. */
+/* Returns the time between two ticks. */
 static uint64_t tick_ns_of(const domus_cluster *cluster)
 {
     uint64_t shortest_ns = cluster->options.heartbeat_ns < cluster->options.lease_ns
@@ -24,8 +24,7 @@ static uint64_t tick_ns_of(const domus_cluster *cluster)
     return shortest_ns > 100 * MS ? shortest_ns / 10 : 10 * MS;
 }
 
-/* --- entries and leases ------------------------------------------------------------------------
- */
+/* --- entries and leases ----------------------------------------------------------------------- */
 
 struct writing {
     domi_ward_change change;
@@ -33,9 +32,9 @@ struct writing {
     uint64_t revision;
 };
 
-/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails the entry
- * may have been written all the same, or by another node. The watch tells, but servers that have
- * lost their leader need some seconds until they let one begin anew, so the entry is read, too. */
+/* Write the entry of a part that is in DOMI_WARD_TAKES or DOMI_WARD_GIVES. If that fails, the entry
+ * may have been written nevertheless, or by another node. The watch tells so, but servers that have
+ * lost their leader need some seconds until a watch can begin again, so the entry is read, too. */
 DOMUS_SEQUENCE(take_write, struct writing)
 {
     domi_warden *self_ = self;
@@ -73,8 +72,8 @@ struct reading {
     uint32_t index;
 };
 
-/* Read the entry of a part for which messages wait. The watch should have told what it is, but one
- * that has broken may be without a server for some seconds. */
+/* Read the entry of a part for which messages wait. The watch should have told its value, but after
+ * a broken connection it may have no server for some seconds. */
 DOMUS_SEQUENCE(take_read, struct reading)
 {
     domi_warden *self_ = self;
@@ -93,8 +92,8 @@ DOMUS_SEQUENCE(take_read, struct reading)
     DOMUS_END;
 }
 
-/* Take some parts that gateways doubt. Returns how many. */
-static uint32_t take_doubts(domi_warden *self, uint32_t room, uint32_t ret_parts[])
+/* Get some parts that gateways doubt, and reset their doubts. Returns how many there are. */
+static uint32_t get_doubted_parts(domi_warden *self, uint32_t room, uint32_t ret_parts[])
 {
     domi_parts *parts = self->cluster->parts;
     uint32_t count = 0;
@@ -106,7 +105,7 @@ static uint32_t take_doubts(domi_warden *self, uint32_t room, uint32_t ret_parts
         if (!parts->parts[i].is_doubted)
             continue;
         if (count == room) {
-            parts->has_doubts = true; /* the rest is for the next tick */
+            parts->has_doubts = true; /* the other parts are left for the next tick */
             break;
         }
         parts->parts[i].is_doubted = false;
@@ -122,10 +121,11 @@ static void read_doubted(domus_stack *stack, domi_warden *self)
     uint32_t doubted[DOMI_WARD_WRITES_MAX];
     uint64_t now_ns = domus_now_ns(stack);
 
-    /* One that could not begin for want of memory has ended, too. */
+    /* A read that could not begin for want of memory is not counted down, so it is given up after a
+     * time. */
     if (now_ns - self->reads_ns > 2 * self->cluster->options.lease_ns)
         self->reads = 0;
-    uint32_t count = take_doubts(self, DOMI_WARD_WRITES_MAX - self->reads, doubted);
+    uint32_t count = get_doubted_parts(self, DOMI_WARD_WRITES_MAX - self->reads, doubted);
     for (uint32_t i = 0; i < count; i++) {
         if (domus_notice(stack, domus_self(stack), &read_type, &doubted[i]) == 0)
             self->reads++;
@@ -133,7 +133,7 @@ static void read_doubted(domus_stack *stack, domi_warden *self)
     }
 }
 
-/* Look whether a node that is not up has its lease. */
+/* Check whether a node that is not up has its lease. */
 DOMUS_SEQUENCE(take_look, domi_ward_looking)
 {
     domi_warden *self_ = self;
@@ -154,7 +154,7 @@ DOMUS_SEQUENCE(take_look, domi_ward_looking)
     DOMUS_END;
 }
 
-static int take_initial(domus_stack *stack, void *self_, const void *payload)
+static int handle_initial_entries(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -163,10 +163,9 @@ static int take_initial(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* --- a tick ------------------------------------------------------------------------------------
- */
+/* --- a tick ----------------------------------------------------------------------------------- */
 
-static bool is_used(const domi_warden *self, uint32_t index)
+static bool is_used_by_gateway(const domi_warden *self, uint32_t index)
 {
     domus_cluster *cluster = self->cluster;
 
@@ -195,19 +194,20 @@ static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
             domi_ward_move(stack, self, index, DOMI_WARD_CLOSES);
         break;
     case DOMI_WARD_CLOSES:
-        if (is_used(self, index) || domus_remote_part_living(stack, index) != 0)
+        if (is_used_by_gateway(self, index) || domus_remote_part_living(stack, index) != 0)
             break;
         (void)domus_remote_part_set(stack, index, 0);
         if (domus_remote_part_living(stack, index) == 0)
             domi_ward_write(stack, self, index, DOMI_WARD_GIVES);
         break;
     case DOMI_WARD_LOST:
-        if (domus_remote_part_living(stack, index) == 0 && !is_used(self, index))
+        if (domus_remote_part_living(stack, index) == 0 && !is_used_by_gateway(self, index))
             domi_ward_move(stack, self, index, domi_ward_rest(self, at));
         break;
     case DOMI_WARD_TAKES:
     case DOMI_WARD_GIVES:
-        /* A write that could not begin for want of memory ends by nobody. */
+        /* A write that could not begin for want of memory never ends, so it is given up after a
+         * time. */
         if (domus_now_ns(stack) - at->since_ns > 2 * self->cluster->options.lease_ns)
             domi_ward_end_write(stack, self,
                                 &(domi_ward_change){.index = index, .serial = at->serial},
@@ -219,8 +219,8 @@ static void advance_part(domus_stack *stack, domi_warden *self, uint32_t index)
 }
 
 /* Stop the grains of parts that this node gives away or has lost. Grains of a part that is given
- * away end once no message goes to the part any more. Grains of a lost part end at once, though a
- * gateway may still pass messages on: such a message makes no new life. */
+ * away end once no message goes to the part any more. Grains of a lost part end at once, although a
+ * gateway may still pass messages on: such a message begins no new life. */
 static void stop_grains(domus_stack *stack, const domi_warden *self)
 {
     domus_remote_parts closing = {{0}}, lost = {{0}};
@@ -229,7 +229,7 @@ static void stop_grains(domus_stack *stack, const domi_warden *self)
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         domi_ward_state state = self->parts[i].state;
         uint64_t bit = UINT64_C(1) << i % 64;
-        if (state == DOMI_WARD_CLOSES && !is_used(self, i)) {
+        if (state == DOMI_WARD_CLOSES && !is_used_by_gateway(self, i)) {
             closing.bits[i / 64] |= bit;
             closes = true;
         } else if (state == DOMI_WARD_LOST) {
@@ -243,7 +243,7 @@ static void stop_grains(domus_stack *stack, const domi_warden *self)
         domus_remote_parts_stop(stack, &lost, false);
 }
 
-/* This node has no lease any more: others may have its parts by now. */
+/* Lose all parts, because this node has no lease any more and others may have them by now. */
 static void lose_all_parts(domus_stack *stack, domi_warden *self)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
@@ -253,7 +253,7 @@ static void lose_all_parts(domus_stack *stack, domi_warden *self)
     }
 }
 
-static bool has_any(const domi_warden *self)
+static bool has_any_part(const domi_warden *self)
 {
     for (uint32_t i = 0; i < DOMUS_REMOTE_PARTS; i++) {
         const domi_ward *at = &self->parts[i];
@@ -266,13 +266,13 @@ static bool has_any(const domi_warden *self)
 
 static void answer_leave(domus_stack *stack, domi_warden *self)
 {
-    if (!self->has_asked || has_any(self))
+    if (!self->has_asked || has_any_part(self))
         return;
     self->has_asked = false;
     (void)domus_kept_reply(stack, self->leaving, &domus_cluster_done_type, NULL);
 }
 
-static int take_tick(domus_stack *stack, void *self_, const void *payload)
+static int handle_tick(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     uint32_t losses = domi_losses(self->cluster), next;
@@ -299,8 +299,8 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* The gateways look at the table once for all that has changed by then. */
-static int take_tell(domus_stack *stack, void *self_, const void *payload)
+/* Tell the gateways once of all changes, so that they read the table. */
+static int tell_gateways(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -316,7 +316,7 @@ static int give_all_parts_away(domus_stack *stack, void *self_, const void *payl
     domi_warden *self = self_;
 
     (void)payload;
-    if (!has_any(self))
+    if (!has_any_part(self))
         return domus_reply(stack, &domus_cluster_done_type, NULL);
     self->gives_all = true;
     int error = domus_keep(stack, &self->leaving);
@@ -324,10 +324,9 @@ static int give_all_parts_away(domus_stack *stack, void *self_, const void *payl
     return error;
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ------------------------------------------------------------------------------------- */
 
-static int hear_watching(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_watching(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     if (answer->error == 0)
@@ -335,8 +334,8 @@ static int hear_watching(domus_stack *stack, void *self, const domus_answer *ans
     return domus_after(stack, 100 * MS, &watch_type, NULL, NULL);
 }
 
-/* Watch the entries, once the bucket is there. */
-static int take_watch(domus_stack *stack, void *self_, const void *payload)
+/* Watch the entries, once the bucket is open. */
+static int begin_watch(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
     domus_cluster *cluster = self->cluster;
@@ -351,11 +350,13 @@ static int take_watch(domus_stack *stack, void *self_, const void *payload)
     domi_lock_give(&cluster->lock);
     if (entries.house == NULL)
         return domus_after(stack, 20 * MS, &watch_type, NULL, NULL);
-    return domus_ask_within(stack, entries, &domus_nats_kv_watch_type, &watch, 0, hear_watching);
+    return domus_ask_within(stack, entries, &domus_nats_kv_watch_type, &watch, 0,
+                            resume_after_watching);
 }
 
-/* The watch has ended by itself: the bucket was removed, and what it said is worth nothing. */
-static int take_ended(domus_stack *stack, void *self_, const void *payload)
+/* Handle that the watch has ended by itself: the bucket was removed, so its entries mean nothing
+ * any more. */
+static int handle_ended_watch(domus_stack *stack, void *self_, const void *payload)
 {
     domi_warden *self = self_;
 
@@ -391,11 +392,11 @@ const domus_behaviour domi_warden_behaviour = {
     .state_size = sizeof(domi_warden),
     .on_mount = on_mount,
     .on = (const domus_on[]){{&domus_nats_kv_entry_type, domi_ward_take_entry, 0},
-                             {&domus_nats_kv_initial_type, take_initial, 0},
-                             {&domus_nats_kv_ended_type, take_ended, 0},
-                             {&tick_type, take_tick, 0},
-                             {&domi_ward_tell_type, take_tell, 0},
-                             {&watch_type, take_watch, 0},
+                             {&domus_nats_kv_initial_type, handle_initial_entries, 0},
+                             {&domus_nats_kv_ended_type, handle_ended_watch, 0},
+                             {&tick_type, handle_tick, 0},
+                             {&domi_ward_tell_type, tell_gateways, 0},
+                             {&watch_type, begin_watch, 0},
                              DOMUS_ON(&look_type, take_look),
                              DOMUS_ON(&read_type, take_read),
                              DOMUS_ON(&domi_ward_write_type, take_write),

@@ -1,4 +1,5 @@
-/* Watches over nodes: remote actors that are watched here, and actors here that others watch. */
+/* Watches between nodes: remote actors that are watched here, and actors here that other nodes
+ * watch. */
 #include "protocols/cluster/inside.h"
 
 #include <errno.h>
@@ -38,9 +39,9 @@ static domi_watched *find_watched(domi_cluster_gateway *gateway, const domus_rem
     return watched;
 }
 
-/* Note that the actor is watched. Returns 1 if it was not before; 0; -ENOMEM. */
-static int note_watched(domi_cluster_gateway *gateway, domi_peer *peer,
-                        const domus_remote_watch *watch, domi_watched **ret_watched)
+/* Record that the remote actor is watched. Returns 1 if it was not watched before; 0; -ENOMEM. */
+static int add_watched(domi_cluster_gateway *gateway, domi_peer *peer,
+                       const domus_remote_watch *watch, domi_watched **ret_watched)
 {
     domi_watched **bucket = &gateway->watched[bucket_of_name(&watch->name)];
 
@@ -59,7 +60,7 @@ static int note_watched(domi_cluster_gateway *gateway, domi_peer *peer,
     return 1;
 }
 
-/* The other node cannot be told of the watch. */
+/* End the watches on a remote actor, because the other node cannot be told of them. */
 static void end_watched(domi_cluster_gateway *gateway, const domus_remote_name *name, int error)
 {
     domi_watched **link = &gateway->watched[bucket_of_name(name)];
@@ -78,7 +79,7 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
     domi_watched *watched;
 
     gateway->stack = stack;
-    if (watch->name.home == DOMUS_REMOTE_ROUTER) { /* as on this node, it cannot be watched */
+    if (watch->name.home == DOMUS_REMOTE_ROUTER) { /* a router cannot be watched, as on this node */
         (void)domus_remote_down(stack, &watch->name, -EOPNOTSUPP);
         return 0;
     }
@@ -87,7 +88,7 @@ int domi_take_watch(domus_stack *stack, void *self, const void *payload)
         (void)domus_remote_down(stack, &watch->name, -EHOSTDOWN);
         return 0;
     }
-    int made = note_watched(gateway, peer, watch, &watched);
+    int made = add_watched(gateway, peer, watch, &watched);
     if (made < 0) {
         (void)domus_remote_down(stack, &watch->name, made);
         return 0;
@@ -154,7 +155,7 @@ void domi_watched_room(domi_cluster_gateway *gateway)
     gateway->has_rooms = has_rooms;
 }
 
-/* --- actors here that others watch ------------------------------------------------------------ */
+/* --- actors here that other nodes watch ------------------------------------------------------- */
 
 static void send_down_to_gateway(domi_cluster_gateway *gateway, domi_peer *peer,
                                  uint16_t to_gateway, const domus_remote_name *name, int reason)
@@ -169,8 +170,8 @@ static domi_watched **bucket_of_address(domi_cluster_gateway *gateway, domus_add
     return &gateway->watching[domus_address_hash(address) % DOMI_WATCHED_BUCKETS];
 }
 
-/* Returns an entry for the actor, that of this gateway of this peer if there is one; NULL: no peer
- * watches it. */
+/* Returns an entry for the actor: the one of this gateway of this peer if there is one; NULL if no
+ * peer watches the actor. */
 static const domi_watched *find_watching(domi_cluster_gateway *gateway, const domi_peer *peer,
                                          uint16_t from_gateway, domus_address address)
 {
@@ -238,7 +239,8 @@ int domi_take_down(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Nobody of this peer is told; the watch ends with the last peer that wants it. */
+/* Remove a peer's watch without telling the peer; the watch on the actor ends with the last
+ * peer. */
 static void drop_watching(domi_cluster_gateway *gateway, domi_watched **link)
 {
     domus_watch watch = (*link)->watch;

@@ -1,4 +1,4 @@
-/* The table of groups over the cluster; see the header. */
+/* The table of groups over the cluster (wide.h). */
 #include "protocols/cluster/wide.h"
 
 #include <errno.h>
@@ -14,11 +14,11 @@ bool domi_wide_is_name(const char *name, size_t length)
     return length > 0 && length <= DOMI_WIDE_NAME_MAX;
 }
 
-/* --- the table, under the lock ---------------------------------------------------------------- */
+/* --- finding groups, under the lock ----------------------------------------------------------- */
 
 static domi_wide_group **bucket_of(domi_wide *wide, const char *name, size_t length)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* the hash is FNV-1a */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)name[i]) * UINT64_C(0x100000001b3);
@@ -34,8 +34,8 @@ static domi_wide_group *find_group(domi_wide *wide, const char *name, size_t len
     return at;
 }
 
-static int find_or_add(domi_wide *wide, const char *name, size_t length,
-                       domi_wide_group **ret_group)
+static int find_or_add_group(domi_wide *wide, const char *name, size_t length,
+                             domi_wide_group **ret_group)
 {
     domi_wide_group *group = find_group(wide, name, length);
 
@@ -60,7 +60,8 @@ static bool is_opened(const domi_wide_group *group)
     return group->group.group != NULL;
 }
 
-/* Free the group that `link` leads to, if nobody has anything in it. Returns whether it did. */
+/* Free the group to which `link` leads, if it was not opened here and no node has members. Returns
+ * whether it was freed. */
 static bool free_if_unused(domi_wide *wide, domi_wide_group **link)
 {
     domi_wide_group *group = *link;
@@ -74,7 +75,7 @@ static bool free_if_unused(domi_wide *wide, domi_wide_group **link)
     return true;
 }
 
-/* Find the link to a group that is in the table. */
+/* Find the link that leads to a group in the table. */
 static domi_wide_group **find_link_to_group(domi_wide *wide, const domi_wide_group *group)
 {
     domi_wide_group **link = bucket_of(wide, group->name, strlen(group->name));
@@ -106,7 +107,7 @@ int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_
     domi_lock_take(&wide->lock);
     int error = make_room(wide);
     if (error == 0)
-        error = find_or_add(wide, name, strlen(name), &found);
+        error = find_or_add_group(wide, name, strlen(name), &found);
     if (error == 0) {
         if (!is_opened(found)) {
             found->group = group;
@@ -119,7 +120,7 @@ int domi_wide_open(domi_wide *wide, const char *name, domus_group group, uint32_
     return error;
 }
 
-/* NULL: there is no such number. Under the lock. */
+/* Returns the group with this number; NULL if there is none. Under the lock. */
 static domi_wide_group *group_by_number(domi_wide *wide, uint32_t number)
 {
     return number < wide->opened_count ? wide->opened[number] : NULL;
@@ -161,9 +162,9 @@ domus_group domi_wide_at(domi_wide *wide, uint32_t number)
     return group;
 }
 
-/* --- changes here ----------------------------------------------------------------------------- */
+/* --- changes of groups here ------------------------------------------------------------------- */
 
-/* Make it the newest of those that have changed. Under the lock. */
+/* Make a group the newest of those that have changed. Under the lock. */
 static void move_to_newest(domi_wide *wide, domi_wide_group *group)
 {
     if (group->changed != 0) {
@@ -223,9 +224,9 @@ uint32_t domi_wide_copy_changes(domi_wide *wide, uint64_t from, domi_wide_change
     return count;
 }
 
-/* --- nodes that have members ------------------------------------------------------------------ */
+/* --- nodes that have members of a group ------------------------------------------------------- */
 
-/* Under the lock. */
+/* Add a node to those that have members of a group. Under the lock. */
 static int add_node(domi_wide_group *group, uint64_t node)
 {
     if (group->nodes_count == DOMUS_CLUSTER_NODES_MAX)
@@ -242,7 +243,7 @@ static int add_node(domi_wide_group *group, uint64_t node)
     return 0;
 }
 
-static uint32_t index_of(const domi_wide_group *group, uint64_t node)
+static uint32_t find_node_index(const domi_wide_group *group, uint64_t node)
 {
     uint32_t index = 0;
 
@@ -259,11 +260,11 @@ int domi_wide_note(domi_wide *wide, const char *name, size_t length, uint64_t no
 
     domi_lock_take(&wide->lock);
     if (has_members)
-        error = find_or_add(wide, name, length, &group);
+        error = find_or_add_group(wide, name, length, &group);
     else
         group = find_group(wide, name, length);
     if (error == 0 && group != NULL) {
-        uint32_t index = index_of(group, node);
+        uint32_t index = find_node_index(group, node);
         if (has_members && index == group->nodes_count)
             error = add_node(group, node);
         else if (!has_members && index < group->nodes_count)
@@ -298,7 +299,7 @@ void domi_wide_forget(domi_wide *wide, uint64_t node)
         domi_wide_group **link = &wide->buckets[i];
         while (*link != NULL) {
             domi_wide_group *group = *link;
-            uint32_t index = index_of(group, node);
+            uint32_t index = find_node_index(group, node);
             if (index < group->nodes_count)
                 group->nodes[index] = group->nodes[--group->nodes_count];
             if (!free_if_unused(wide, link))

@@ -1,10 +1,10 @@
-/* Numbers at fixed places; see the header. */
+/* Writes and reads numbers at fixed places (wire.h). */
 #include "protocols/cluster/wire.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Each kind of bytes begins with a word of its own, whose last letter is the version. */
+/* The first bytes of each kind of message, whose last letter is the version. */
 static const unsigned char heartbeat_magic[4] = {'D', 'H', 'B', '1'};
 static const unsigned char batch_magic[4] = {'D', 'B', 'T', '1'};
 
@@ -25,8 +25,8 @@ static uint64_t get_number(const unsigned char *at, uint32_t bytes)
 
 /* --- heartbeats ------------------------------------------------------------------------------- */
 
-#define BEAT_HEAD    32u /* bytes before the name */
-#define HOSTS_GRAINS 1u  /* a flag */
+#define BEAT_HEAD    32u /* bytes of a heartbeat before the name */
+#define HOSTS_GRAINS 1u  /* bit in the flags of a heartbeat */
 
 uint32_t domi_heartbeat_write(const domi_heartbeat *beat, const uint64_t *heard,
                               unsigned char *bytes)
@@ -117,7 +117,7 @@ bool domi_batch_foot_read(const unsigned char *batch, uint32_t size, domi_batch_
         .confirmed_session = get_number(bytes + 48, 8),
         .confirmed = get_number(bytes + 56, 8),
     };
-    /* Only a batch with a number has envelopes. */
+    /* A batch without a number must have no envelopes. */
     if (foot.from == 0 || foot.session == 0 || foot.number > foot.last ||
         (foot.number == 0) != (size == DOMI_BATCH_FOOT))
         return false;

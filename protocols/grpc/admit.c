@@ -18,7 +18,8 @@ static bool is_text(domus_slice slice, const char *text)
     return domus_slice_equals(slice, text, strlen(text));
 }
 
-/* "application/grpc", with a format or parameters behind it. */
+/* Find out whether the content type is "application/grpc", alone or with a format or parameters
+ * behind it. */
 static bool is_grpc(const domus_http_request *request)
 {
     static const char media[] = "application/grpc";
@@ -82,7 +83,8 @@ static int read_timeout(domus_slice fields, uint64_t *ret_ns)
         if (units[i].unit == bytes[value.size - 1]) {
             bool is_endless = number > UINT64_MAX / 2 / units[i].ns;
             *ret_ns = is_endless ? UINT64_MAX / 2 : number * units[i].ns;
-            *ret_ns += *ret_ns == 0; /* without any time: this is not the same as without a bound */
+            /* a time of 0 ns becomes 1 ns, because a due time of 0 means no bound */
+            *ret_ns += *ret_ns == 0;
             return 0;
         }
     }
@@ -117,7 +119,8 @@ static bool is_call(domus_stack *stack, const domus_http_request *request,
     return refusal->http == 0;
 }
 
-/* Say how the messages of both sides are compressed. Returns false if that cannot be. */
+/* Read from the fields how the client's messages are compressed, and whether it accepts gzip.
+ * Returns false for a compression that the service does not support. */
 static bool read_encodings(domus_slice fields, domi_grpc_inside *inside)
 {
     domus_slice value;
@@ -132,7 +135,7 @@ static bool read_encodings(domus_slice fields, domi_grpc_inside *inside)
     return true;
 }
 
-/* Fill in what the request says. Returns 0; 1 with a refusal; a negative errno. */
+/* Fill in the call from the request's fields. Returns 0; 1 with a refusal; a negative errno. */
 static int fill_call_from_request(domus_stack *stack, const domus_http_request *request,
                                   domi_grpc_inside *inside, domi_grpc_refusal *refusal)
 {

@@ -1,5 +1,5 @@
-/* Makes the answers of HTTP for the ends of calls: status and words are fields behind the messages,
- * or, if there are none, fields of the only head. */
+/* Makes the HTTP answers that end calls: status and text are fields (trailers) behind the messages,
+ * or, if there are no messages, fields of the only head. */
 #include "protocols/grpc/grpc.h"
 
 #include "protocols/grpc/gzip.h"
@@ -45,20 +45,20 @@ int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
     int error = domus_append(&frame, prefix, sizeof prefix);
     if (error == 0)
         error = domi_grpc_pack(message, &frame);
-    if (error != 0) { /* compression does not make the message smaller */
+    if (error != 0) { /* compression does not make the message smaller, so it is framed as it is */
         domus_append_drop(&frame);
         return domus_grpc_frame(message, ret_frame);
     }
     put_prefix(prefix, true, frame.size - DOMI_GRPC_PREFIX);
     error = domus_append_end(&frame, ret_frame);
-    if (error == 0) /* nobody has seen the page yet */
+    if (error == 0) /* nobody else has seen the page yet, so it may still be written */
         memcpy((char *)(uintptr_t)domus_slice_data(*ret_frame), prefix, sizeof prefix);
     return error;
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* The size of words, cut at a letter. */
+/* Returns the size to which the text of a status is cut, at the end of a character of UTF-8. */
 static uint32_t cut_text(domus_slice text)
 {
     const char *bytes = domus_slice_data(text);
@@ -72,7 +72,7 @@ static uint32_t cut_text(domus_slice text)
     return size;
 }
 
-/* Append words; bytes that a field cannot have, and '%', are escaped. */
+/* Append the text of a status; '%' and bytes that a field cannot have are escaped. */
 static void append_text(domus_appender *to, domus_slice text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -89,7 +89,7 @@ static void append_text(domus_appender *to, domus_slice text)
     }
 }
 
-/* Append the fields of the end of a call. */
+/* Append the fields that end a call: its status and the text of it. */
 static void append_end(domus_appender *to, const domus_grpc_answer *answer)
 {
     char line[32];
@@ -138,8 +138,9 @@ static int reply_with_response(domus_stack *stack, domus_http_response *response
     return error;
 }
 
-/* End a call of which no message has left, with these fields, which this takes. */
-static int reply_alone(domus_stack *stack, domus_slice fields)
+/* End a call of which no message was sent, by an answer that is only a head with `fields`, which
+ * this function takes. */
+static int reply_with_head_alone(domus_stack *stack, domus_slice fields)
 {
     domus_http_response response = {.status = 200, .media = DOMI_GRPC_MEDIA, .fields = fields};
 
@@ -151,16 +152,16 @@ int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun)
     const domus_http_trailers trailers = {.fields = fields};
 
     if (!has_begun)
-        return reply_alone(stack, fields);
+        return reply_with_head_alone(stack, fields);
     int error = domus_reply_end(stack, &domus_http_trailers_type, &trailers);
     if (error != 0)
         domus_slice_free(fields);
     return error;
 }
 
-/* End a call whose answer leaves at once, and is well. */
-static int reply_whole(domus_stack *stack, const domi_grpc_inside *inside,
-                       const domus_grpc_answer *answer)
+/* End a successful call whose whole answer, with its message, leaves at once. */
+static int reply_with_message(domus_stack *stack, const domi_grpc_inside *inside,
+                              const domus_grpc_answer *answer)
 {
     domus_http_response response;
     domus_appender fields = {0};
@@ -182,7 +183,8 @@ static int reply_whole(domus_stack *stack, const domi_grpc_inside *inside,
     return reply_with_response(stack, &response);
 }
 
-/* Returns the end that can be sent: this one, or another one if it is none. */
+/* Returns the end of a call that can be sent: `answer`, or an error in its place if its status is
+ * unknown. */
 static domus_grpc_answer check_end(const domus_grpc_answer *answer)
 {
     domus_grpc_answer end = *answer;
@@ -208,14 +210,15 @@ int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
 {
     domus_grpc_answer end = check_end(answer);
     domus_slice fields;
-    int error = end.status == DOMUS_GRPC_OK ? reply_whole(stack, inside, &end) : -EPROTO;
+    int error = end.status == DOMUS_GRPC_OK ? reply_with_message(stack, inside, &end) : -EPROTO;
 
     if (error == 0)
         return 0;
-    if (end.status == DOMUS_GRPC_OK) /* its message or its metadata cannot be sent */
+    /* the message or the metadata of the answer cannot be sent, so the call ends with an error */
+    if (end.status == DOMUS_GRPC_OK)
         end = (domus_grpc_answer){.status = domus_grpc_status_of(error)};
     error = domi_grpc_make_end(&end, &fields);
-    return error != 0 ? error : reply_alone(stack, fields);
+    return error != 0 ? error : reply_with_head_alone(stack, fields);
 }
 
 int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
@@ -239,5 +242,5 @@ int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal)
     append_end(&fields, &answer);
     domus_slice_free(answer.text);
     error = domus_append_end(&fields, &made);
-    return error != 0 ? error : reply_alone(stack, made);
+    return error != 0 ? error : reply_with_head_alone(stack, made);
 }

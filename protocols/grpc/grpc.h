@@ -1,11 +1,11 @@
-/* A call as the library sees it, and the doors between its files.
+/* A call as the library sees it, and the functions that its files call of each other.
  *
- * Two conversations have a call. That of the request (serve.c), on the channel, looks at the
- * request (admit.c), reads the message if it comes alone, asks for the handler, and answers the
- * client (answer.c). That of the handler, perhaps on another thread, reads (read.c) and writes
- * (write.c). Each has an owner's share of the call, and the last one frees it. The reader belongs
- * to the conversation of the request until it has asked, and then to that of the handler. All else
- * is constant from then on, but for `begins`. */
+ * Two conversations share a call. The conversation of the request (serve.c), on the channel, looks
+ * at the request (admit.c), reads the message if it comes alone, asks the handler, and answers the
+ * client (answer.c). The conversation of the handler, perhaps on another thread, reads (read.c) and
+ * writes (write.c). Each conversation owns a share of the call, and the last share frees it. The
+ * reader belongs to the conversation of the request until it has asked the handler, and then to the
+ * conversation of the handler. All other members are constant from then on, except `begins`. */
 #ifndef DOMI_PROTOCOLS_GRPC_H
 #define DOMI_PROTOCOLS_GRPC_H
 
@@ -15,25 +15,26 @@
 
 #include <stdatomic.h>
 
-#define DOMI_GRPC_MESSAGE_MAX (4u << 20) /* bytes of a message, by default */
+#define DOMI_GRPC_MESSAGE_MAX (4u << 20) /* bytes of a message at most, by default */
 #define DOMI_GRPC_PREFIX      5u         /* bytes before each message */
 
 typedef struct domi_grpc_inside {
     _Atomic uint32_t owners;
     const domus_grpc_service *service;
     const domus_grpc_method *method;
-    domus_stream stream; /* of the answer */
-    domus_body body;     /* of number 0: there is none, or it has ended */
-    uint64_t due_ns;     /* when its time is over; 0: never */
-    bool packs;          /* the client accepts gzip, and the service wants it */
-    /* The handler has sent a begin of the answer, which may fail, or be on its way yet. It sets
-     * this before, and the other conversation reads it when the ask is over: both in the order of
-     * messages, but after a time-out. */
+    domus_stream stream; /* the stream of the answer */
+    /* the body of the request; of number 0: there is no body, or it has ended */
+    domus_body body;
+    uint64_t due_ns; /* time at which the call is over, in ns; 0: never */
+    bool packs;      /* the client accepts gzip, and the service wants it */
+    /* True once the handler has sent a begin of the answer, which may fail or be on its way yet.
+     * The handler sets it before it sends the begin, and the conversation of the request reads it
+     * after the ask is over: the messages order both accesses, except after a time-out. */
     _Atomic bool begins;
     domi_grpc_reader reader;
     domus_slice message; /* the message that was read last; owned */
-    int error;           /* of the last read: 0, -ENODATA, or why there is none */
-    bool waits;          /* for a piece of the body, or for its next turn: */
+    int error;           /* result of the last read: 0, -ENODATA at the end, or another errno */
+    bool waits;          /* the reader waits for a piece of the body, or for its next turn */
     bool pauses;
     bool is_timed; /* a sleep until due_ns is under way in the conversation of the request */
 } domi_grpc_inside;
@@ -50,7 +51,7 @@ static inline bool domi_grpc_streams_out(const domi_grpc_inside *inside)
            inside->method->kind == DOMUS_GRPC_BIDIRECTIONAL;
 }
 
-/* The call that the handler answers; NULL: it is over. */
+/* Returns the call that the handler answers; NULL if the call is over. */
 static inline domi_grpc_inside *domi_grpc_inside_of(const domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
@@ -63,8 +64,8 @@ void domi_grpc_drop(domi_grpc_inside *inside);
 
 /* --- admit.c ---------------------------------------------------------------------------------- */
 
-/* The end of a request that never becomes a call: a status of HTTP, if it is not 0; or else one of
- * gRPC. Its words are constants, which `path` follows, if it is not empty. */
+/* The refusal of a request that never becomes a call: a status of HTTP if that is not 0, else a
+ * status of gRPC. Its text is a constant, followed by `path` if that is not empty. */
 typedef struct domi_grpc_refusal {
     uint16_t http;
     domus_grpc_status status;
@@ -80,15 +81,15 @@ int domi_grpc_admit(domus_stack *stack, const domus_http_request *request,
 
 /* --- read.c ----------------------------------------------------------------------------------- */
 
-/* Go on with a read, as domus_grpc_read_goes_on() does. That of a message that comes alone ends
- * with -ETIMEDOUT at due_ns: the conversation of a request has no deadline. */
+/* Continue a read, as domus_grpc_read_goes_on() does. The read of a message that comes alone ends
+ * with -ETIMEDOUT at due_ns, because the conversation of a request has no deadline of its own. */
 bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
                     domus_resumed *then);
 
 /* --- metadata.c ------------------------------------------------------------------------------- */
 
-/* Check metadata: fields that HTTP can send, and that say nothing of the message or the call.
- * Returns 0; -EINVAL. */
+/* Check metadata: its fields must be such as HTTP can send, and must not be those that describe the
+ * message or the call. Returns 0; -EINVAL. */
 int domi_grpc_check_metadata(domus_slice fields);
 
 /* --- answer.c --------------------------------------------------------------------------------- */
@@ -98,8 +99,8 @@ int domi_grpc_check_metadata(domus_slice fields);
 /* Make the fields of the end of a call. The slice is the caller's. Returns 0; -ENOMEM. */
 int domi_grpc_make_end(const domus_grpc_answer *answer, domus_slice *ret_fields);
 
-/* End the call with such fields: behind its stream, if that has begun, or else alone. Takes them in
- * every case. Returns as a handler does. */
+/* End the call with the fields that domi_grpc_make_end() has made: behind its stream, if that has
+ * begun, or else alone. Takes `fields` in every case. Returns as a handler does. */
 int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun);
 
 /* Make the head of an answer with a stream of messages. Takes `metadata` in every case. Returns 0;
@@ -107,12 +108,13 @@ int domi_grpc_reply_end(domus_stack *stack, domus_slice fields, bool has_begun);
 int domi_grpc_make_head(const domi_grpc_inside *inside, domus_slice metadata,
                         domus_http_response *ret_response);
 
-/* Make a frame of a message, compressed if that is wanted. Returns as domus_grpc_frame(). */
+/* Make a frame of a message, compressed if the client and the service want that. Returns as
+ * domus_grpc_frame(). */
 int domi_grpc_pack_frame(const domi_grpc_inside *inside, domus_slice message,
                          domus_slice *ret_frame);
 
-/* Answer the request that is handled, of whose answer nothing was sent: to end its call, or to
- * refuse it. `answer` is not changed. Return as a handler does. */
+/* End the call of the request that is handled, of whose answer nothing was sent yet, with `answer`,
+ * which may be a failure. Returns as a handler does. */
 int domi_grpc_end(domus_stack *stack, const domi_grpc_inside *inside,
                   const domus_grpc_answer *answer);
 int domi_grpc_refuse(domus_stack *stack, const domi_grpc_refusal *refusal);

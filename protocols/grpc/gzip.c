@@ -1,20 +1,19 @@
-/* Compresses and decompresses by zlib, whose state is there for one message; see the
- * header. */
+/* Compresses and decompresses messages by zlib, with a new state of zlib for each message. */
 #include "protocols/grpc/gzip.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW (15 + 16) /* the largest window, and what gzip makes alone */
+#define GZIP_WINDOW (15 + 16) /* zlib's largest window; the 16 selects the format of gzip alone */
 #define PACK_MEMORY 8
-#define STEP        16384u /* bytes that come out in one step, at most */
-#define STEP_IN     4096u  /* bytes that go in */
+#define STEP        16384u /* bytes that are decompressed in one step, at most */
+#define STEP_IN     4096u  /* compressed bytes that are given to zlib in one step, at most */
 
 struct domi_grpc_unpacker {
     z_stream zlib;
-    domus_slice packed; /* owned */
-    uint32_t left;      /* bytes of it that zlib was not shown */
+    domus_slice packed; /* the compressed bytes; owned */
+    uint32_t left;      /* bytes of `packed` that zlib was not shown yet */
     domus_appender to;
 };
 
@@ -35,8 +34,8 @@ int domi_grpc_unpack_begin(domus_slice packed, uint32_t max, domi_grpc_unpacker 
     return 0;
 }
 
-/* Decompress one step. Returns as inflate(); `ret_cost` gets what it has cost; `ret_error` an error
- * of the bytes that came out. */
+/* Decompress one step. Returns as inflate(). `ret_cost` gets the cost of the step, and `ret_error`
+ * is 0 or a negative errno if the decompressed bytes cannot be appended. */
 static int decompress_step(domi_grpc_unpacker *unpacker, uint32_t *ret_cost, int *ret_error)
 {
     z_stream *zlib = &unpacker->zlib;

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES 256u /* of a service that is asked for */
+#define NAME_MAX_BYTES 256u /* bytes of the name of a service in a health check, at most */
 
-/* Answers: the field `status`, which is SERVING (1) or NOT_SERVING (2). */
+/* Answers: a message with the field `status`, which is SERVING (1) or NOT_SERVING (2). */
 static const char is_well[] = {0x08, 1};
 static const char is_ill[] = {0x08, 2};
 
-/* Read the name of a service out of a message that has this one field (1, text), or none. Returns
- * 0; -EINVAL. */
+/* Read the name of a service from a request message, which has one field (number 1, text) or none.
+ * Returns 0; -EINVAL. */
 static int read_name(domus_slice message, domus_slice *ret_name)
 {
     const char *bytes = domus_slice_data(message);
@@ -24,7 +24,7 @@ static int read_name(domus_slice message, domus_slice *ret_name)
     if (message.size < 2 || bytes[0] != 0x0a)
         return -EINVAL;
     uint32_t size = (unsigned char)bytes[1];
-    if (size >= 0x80) { /* a length of two bytes */
+    if (size >= 0x80) { /* the length of the text takes two bytes */
         if (message.size < 3 || (unsigned char)bytes[2] >= 0x80)
             return -EINVAL;
         size = (size & 0x7f) | (uint32_t)(unsigned char)bytes[2] << 7;
@@ -38,7 +38,7 @@ static int read_name(domus_slice message, domus_slice *ret_name)
     return 0;
 }
 
-/* Whether a method of a service of this name is in the table. */
+/* Returns whether the table of methods has one of the service with this name. */
 static bool has_service(const domus_grpc_service *service, domus_slice name)
 {
     for (const domus_grpc_method *method = service->methods; method->path != NULL; method++) {

@@ -1,12 +1,13 @@
-/* Looks at metadata before it is sent. Fields that HTTP cannot send would become a failure of HTTP,
- * and clients of gRPC see no status in that; so they are found here. Any thread. */
+/* Checks metadata before it is sent. Clients of gRPC would see no status if HTTP refused a field
+ * when it is sent, so wrong fields are found here. Any thread. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
-/* Fields that the library writes, or that belong to a connection or a message of HTTP. */
+/* Returns whether a field is one that the library itself writes, or that belongs to HTTP's
+ * connection or message. */
 static bool is_reserved(const char *name, size_t size)
 {
     static const char *const names[] = {"content-type",   "content-encoding", "te",
@@ -22,8 +23,8 @@ static bool is_reserved(const char *name, size_t size)
     return false;
 }
 
-/* Returns how many of the first bytes are those of a name (a token of RFC 9110 5.6.2). */
-static size_t run_name(const char *bytes, size_t size)
+/* Returns how many of the first bytes can be a field's name (a token of RFC 9110 5.6.2). */
+static size_t count_name_bytes(const char *bytes, size_t size)
 {
     size_t at = 0;
 
@@ -34,9 +35,9 @@ static size_t run_name(const char *bytes, size_t size)
     return at;
 }
 
-/* Returns how many of the first bytes are those of a value, which has no control characters but
+/* Returns how many of the first bytes can be a field's value, which has no control characters but
  * tabs. */
-static size_t run_value(const char *bytes, size_t size)
+static size_t count_value_bytes(const char *bytes, size_t size)
 {
     size_t at = 0;
 
@@ -53,12 +54,12 @@ int domi_grpc_check_metadata(domus_slice fields)
     if (size > DOMUS_GRPC_METADATA_MAX)
         return -EINVAL;
     for (size_t at = 0; at < size; at += 2) {
-        size_t name = run_name(bytes + at, size - at);
+        size_t name = count_name_bytes(bytes + at, size - at);
         if (name == 0 || at + name == size || bytes[at + name] != ':' ||
             is_reserved(bytes + at, name))
             return -EINVAL;
         at += name + 1;
-        at += run_value(bytes + at, size - at);
+        at += count_value_bytes(bytes + at, size - at);
         if (size - at < 2 || bytes[at] != '\r' || bytes[at + 1] != '\n')
             return -EINVAL;
     }

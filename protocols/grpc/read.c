@@ -1,12 +1,13 @@
-/* Reads the messages of a call: a piece of the body is asked for when the reader needs one. */
+/* Reads the messages of a call; a piece of the request's body is asked for only when the reader
+ * needs one. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 
-#define TAG_OF_TIME 1u /* of the sleep until the time of the call is over */
+#define TAG_OF_TIME 1u /* tag of the sleep that ends when the time of the call is over */
 
-/* The error of a read: a client that is gone has taken its calls back. */
-static int error_of(int error)
+/* Translate the error of a read: each errno of a client that is gone becomes -ECANCELED. */
+static int translate_read_error(int error)
 {
     bool is_gone =
         error == -ECONNRESET || error == -ECONNABORTED || error == -EPIPE || error == -ESTALE;
@@ -14,20 +15,22 @@ static int error_of(int error)
     return is_gone ? -ECANCELED : error;
 }
 
-/* Take what a wait has brought: a piece, the end, or nothing behind a pause. Returns 0, or an
- * error. */
-static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer)
+/* Handle the answer of a wait: a piece of the body, its end, or the end of a pause. Returns 0, or a
+ * negative errno. */
+static int handle_wait_answer(domus_stack *stack, domi_grpc_inside *inside,
+                              const domus_answer *answer)
 {
     bool is_pause = inside->pauses;
 
     inside->waits = inside->pauses = false;
     if (answer->error != 0)
-        return error_of(answer->error);
+        return translate_read_error(answer->error);
     if (inside->is_timed && answer->tag == TAG_OF_TIME)
         return -ETIMEDOUT;
     if (is_pause)
         return 0;
-    if (answer->type != &domus_piece_type) { /* trailers, which say nothing to a server */
+    /* the answer is the trailers, which mean nothing to a server */
+    if (answer->type != &domus_piece_type) {
         inside->body.number = 0;
         return 0;
     }
@@ -42,8 +45,9 @@ static int take_piece(domus_stack *stack, domi_grpc_inside *inside, const domus_
     return error;
 }
 
-/* Let the time of the call run, once. Returns 0; -ETIMEDOUT; a negative errno. */
-static int begin_time(domus_stack *stack, domi_grpc_inside *inside)
+/* Begin to measure the time of the call, if that was not done yet. Returns 0; -ETIMEDOUT; a
+ * negative errno. */
+static int start_timer_once(domus_stack *stack, domi_grpc_inside *inside)
 {
     uint64_t now_ns = domus_now_ns(stack);
 
@@ -56,22 +60,22 @@ static int begin_time(domus_stack *stack, domi_grpc_inside *inside)
     return error;
 }
 
-/* Wait for a piece, or for the next turn, and beside that for the end of the call's time, unless a
- * handler reads, which has a deadline. Returns DOMUS_PARKED; a negative errno. */
+/* Wait for a piece of the body, or for the next turn, and also for the end of the call's time. A
+ * handler that reads has a deadline instead. Returns DOMUS_PARKED; a negative errno. */
 static int wait_for_piece_or_turn(domus_stack *stack, domi_grpc_inside *inside, bool is_pause,
                                   domus_resumed *then)
 {
     if (inside->due_ns == 0 || domi_grpc_streams_in(inside))
         return is_pause ? domus_sleep(stack, 1, then) : domus_body_read(stack, inside->body, then);
-    int error = begin_time(stack, inside);
+    int error = start_timer_once(stack, inside);
     if (error == 0)
         error =
             is_pause ? domus_sleep_add(stack, 1, 0) : domus_body_read_add(stack, inside->body, 0);
     return error != 0 ? error : domus_wait_first(stack, then);
 }
 
-/* Take the next message, or ask for a piece. Returns whether a wait has begun; otherwise `error`
- * says how the read has ended. */
+/* Read the next message from the bytes that have come, or ask for a piece of the body. Returns true
+ * if a wait has begun; otherwise `error` is the result of the read. */
 static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_resumed *then)
 {
     int result = domi_grpc_reader_next(&inside->reader, &inside->message);
@@ -91,11 +95,11 @@ static bool seek_message(domus_stack *stack, domi_grpc_inside *inside, domus_res
 bool domi_grpc_read(domus_stack *stack, domi_grpc_inside *inside, const domus_answer *answer,
                     domus_resumed *then)
 {
-    if (!inside->waits) { /* a new read */
+    if (!inside->waits) { /* this is the first step of a new read */
         domus_slice_free(inside->message);
         inside->message = (domus_slice){NULL, 0, 0};
     } else {
-        inside->error = take_piece(stack, inside, answer);
+        inside->error = handle_wait_answer(stack, inside, answer);
     }
     return inside->error == 0 && seek_message(stack, inside, then);
 }

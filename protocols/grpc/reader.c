@@ -1,4 +1,4 @@
-/* The reader of messages; see the header. */
+/* Reads the messages of gRPC out of the pieces of a body, without IO. */
 #include "protocols/grpc/reader.h"
 
 #include "protocols/grpc/gzip.h"
@@ -25,14 +25,15 @@ void domi_grpc_reader_drop(domi_grpc_reader *reader)
     reader->unpacker = domi_grpc_unpack_end(reader->unpacker);
 }
 
-/* Take bytes off the begin of the piece. */
+/* Remove the first `size` bytes of the piece. */
 static void pass_over_bytes(domi_grpc_reader *reader, uint32_t size)
 {
     reader->piece.offset += size;
     reader->piece.size -= size;
 }
 
-/* Read the bytes before a message. Returns 1 when they are there; 0; -EPROTO; -EMSGSIZE. */
+/* Read the 5 bytes before a message. Returns 1 when all of them have come; 0 before; -EPROTO;
+ * -EMSGSIZE. */
 static int read_head(domi_grpc_reader *reader)
 {
     uint32_t part = sizeof reader->head - reader->have;
@@ -52,8 +53,8 @@ static int read_head(domi_grpc_reader *reader)
     return reader->left > reader->max ? -EMSGSIZE : 1;
 }
 
-/* Gather a part of a message that goes on in the next piece, or has begun in one before. Returns 1
- * at its end; 0; -ENOMEM. */
+/* Append the next bytes of a message that lies in several pieces. Returns 1 when the message is
+ * complete; 0 before; -ENOMEM. */
 static int gather_message_part(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t part = reader->left < reader->piece.size ? reader->left : reader->piece.size;
@@ -69,7 +70,7 @@ static int gather_message_part(domi_grpc_reader *reader, domus_slice *ret_messag
     return error != 0 ? error : 1;
 }
 
-/* Cut a whole message out of its piece. Returns 1; -ENOMEM. */
+/* Cut out a message that lies as a whole in the piece. Returns 1; -ENOMEM. */
 static int cut_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     domus_slice part = reader->piece;
@@ -85,7 +86,7 @@ static int cut_message(domi_grpc_reader *reader, domus_slice *ret_message)
     return 1;
 }
 
-/* Go on to decompress the message in hand. Returns as domi_grpc_reader_next(). */
+/* Continue to decompress the current message. Returns as domi_grpc_reader_next(). */
 static int unpack_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     uint32_t cost;
@@ -106,8 +107,9 @@ static int unpack_message(domi_grpc_reader *reader, domus_slice *ret_message)
     return 1;
 }
 
-/* Take the bytes of the next message, as they have come. Returns 1; 0; a negative errno. */
-static int take_bytes(domi_grpc_reader *reader, domus_slice *ret_message)
+/* Read the bytes of the next message, without decompressing them. Returns 1 with the message; 0 if
+ * more bytes are needed; a negative errno. */
+static int read_packed_message(domi_grpc_reader *reader, domus_slice *ret_message)
 {
     bool is_new = reader->have < sizeof reader->head;
     int result = is_new ? read_head(reader) : 1;
@@ -127,7 +129,7 @@ int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message)
 
     if (reader->unpacker != NULL)
         return unpack_message(reader, ret_message);
-    int result = take_bytes(reader, &message);
+    int result = read_packed_message(reader, &message);
     if (result != 1)
         return result;
     if (reader->head[0] == 0) {

@@ -7,31 +7,35 @@
 #include <domus/slice.h>
 
 typedef struct domi_grpc_reader {
-    uint32_t max;         /* bytes of a message, as it is and decompressed */
-    bool unpacks;         /* compressed messages are those of gzip; otherwise they are wrong */
-    uint8_t head[5];      /* of the message that comes, */
-    uint8_t have;         /* of which so many bytes have come */
-    uint32_t left;        /* bytes of the message that have not come, when its head has */
-    domus_slice piece;    /* bytes that were not looked at; owned */
-    domus_appender bytes; /* of a message that does not lie in one piece */
-    struct domi_grpc_unpacker *unpacker; /* of the message in hand; NULL: it is not compressed */
-    uint32_t spent;                      /* cost of decompressing since the last pause */
+    uint32_t max; /* bytes of a message at most, as it came and decompressed */
+    /* compressed messages are decompressed by gzip; if false, they are an error */
+    bool unpacks;
+    uint8_t head[5];      /* the bytes before the message that comes next */
+    uint8_t have;         /* bytes of `head` that have come */
+    uint32_t left;        /* bytes of the message that have not come yet, once its head has */
+    domus_slice piece;    /* bytes of the body that were not read yet; owned */
+    domus_appender bytes; /* the bytes so far of a message that lies in several pieces */
+    /* decompresses the current message; NULL if it is not compressed */
+    struct domi_grpc_unpacker *unpacker;
+    /* cost of decompressing since the last pause, as in gzip.h */
+    uint32_t spent;
 } domi_grpc_reader;
 
-/* Give the reader the next piece, when it has used the one before it. It owns the slice then. */
+/* Give the reader the next piece of the body, after all bytes of the piece before were read. The
+ * reader owns the slice then. */
 void domi_grpc_reader_put(domi_grpc_reader *reader, domus_slice piece);
 
-/* The cost of decompressing (gzip.h) until others have their turns: one message may become large,
- * or take long to become small, and a piece may hold many small ones that do. */
+/* The cost of decompressing (gzip.h) after which the reader pauses, so that others have their
+ * turns: a message may grow large or decompress slowly, and a piece may hold many small ones. */
 #define DOMI_GRPC_SPENT_MAX (1u << 20)
 
-/* Take the next message. Returns 1 with a message, which the caller owns; 0: more is needed;
- * DOMI_GRPC_PAUSE: this is to be called again, behind a pause; -EMSGSIZE; -EPROTO; -ENOMEM. Behind
- * an error it is not called any more. */
+/* Read the next message. Returns 1 with the message, which the caller owns; 0 if another piece is
+ * needed; DOMI_GRPC_PAUSE if this is to be called again after a pause; -EMSGSIZE; -EPROTO; -ENOMEM.
+ * It must not be called again after an error. */
 #define DOMI_GRPC_PAUSE 2
 int domi_grpc_reader_next(domi_grpc_reader *reader, domus_slice *ret_message);
 
-/* Whether the bytes so far end with a whole message. */
+/* Returns whether the bytes read so far end with a complete message. */
 bool domi_grpc_reader_is_between(const domi_grpc_reader *reader);
 
 void domi_grpc_reader_drop(domi_grpc_reader *reader);

@@ -1,11 +1,11 @@
-/* The way of a call: the conversation of its request on the channel. */
+/* Serves a call in the conversation of its HTTP request, on the channel. */
 #include "protocols/grpc/grpc.h"
 
 #include <assert.h>
 #include <errno.h>
 
 typedef struct serving {
-    domi_grpc_inside *inside; /* with a share of this conversation */
+    domi_grpc_inside *inside; /* the call, of which this conversation owns a share */
     /* the message that comes alone, until the handler is asked; then the fields of the end, until
      * it is known whether they follow a stream; owned */
     domus_slice message;
@@ -22,7 +22,8 @@ static void drop_call(serving *frame)
     frame->message = (domus_slice){NULL, 0, 0};
 }
 
-/* The answer has begun by now, or cannot begin any more. */
+/* End the stream: the begin of the answer has left by now, or failed and cannot be sent any
+ * more. */
 static int end_stream(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
@@ -33,9 +34,11 @@ static int end_stream(domus_stack *stack, void *self, const domus_answer *answer
     return domi_grpc_reply_end(stack, fields, answer->error == 0 || answer->error == -EALREADY);
 }
 
-/* End a call whose handler has sent a begin. Whether that has come, and was right, is known to the
- * channel alone: another begin is refused there by -EALREADY, or takes the place of the first. */
-static int find_begin(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
+/* End a call whose handler has sent a begin of the answer. Only the channel knows whether that
+ * begin has arrived and was accepted, so this sends another one: the channel refuses it by
+ * -EALREADY, or takes it in place of the first. */
+static int end_call_by_another_begin(domus_stack *stack, serving *frame,
+                                     const domus_grpc_answer *answer)
 {
     static const domus_http_response head = {.status = 200, .media = DOMI_GRPC_MEDIA};
 
@@ -48,12 +51,12 @@ static int find_begin(domus_stack *stack, serving *frame, const domus_grpc_answe
     return result;
 }
 
-/* End the call, and give its share back. */
+/* End the call, and drop this conversation's share of it. */
 static int end_call(domus_stack *stack, serving *frame, const domus_grpc_answer *answer)
 {
-    /* relaxed: see the field */
+    /* relaxed: messages order it, see domi_grpc_inside.begins */
     if (atomic_load_explicit(&frame->inside->begins, memory_order_relaxed))
-        return find_begin(stack, frame, answer);
+        return end_call_by_another_begin(stack, frame, answer);
     int result = domi_grpc_end(stack, frame->inside, answer);
     drop_call(frame);
     return result;
@@ -64,7 +67,7 @@ static int end_call_with_error(domus_stack *stack, serving *frame, int error)
     return end_call(stack, frame, &(domus_grpc_answer){.status = domus_grpc_status_of(error)});
 }
 
-/* The handler has answered, or has failed, or its time is over. */
+/* Finish the call when its handler has answered or failed, or its time is over. */
 static int finish_call(domus_stack *stack, void *self, const domus_answer *answer)
 {
     serving *frame = domus_frame(stack);
@@ -77,7 +80,7 @@ static int finish_call(domus_stack *stack, void *self, const domus_answer *answe
     return end_call_with_error(stack, frame, -ENOMSG);
 }
 
-/* Ask for the handler. */
+/* Ask the handler of the method. */
 static int ask_handler(domus_stack *stack, serving *frame)
 {
     domi_grpc_inside *inside = frame->inside;
@@ -90,7 +93,7 @@ static int ask_handler(domus_stack *stack, serving *frame)
     int error = request != NULL ? domus_slice_keep(request->fields, &call.fields) : -ECANCELED;
     if (error != 0)
         return end_call_with_error(stack, frame, error);
-    /* Relaxed: the ask brings the share to its owner. */
+    /* Relaxed: the ask hands the new share to the handler. */
     atomic_fetch_add_explicit(&inside->owners, 1, memory_order_relaxed);
     frame->message = (domus_slice){NULL, 0, 0};
     int result = domus_ask_within(stack, domus_self(stack), &domus_grpc_call_type, &call,
@@ -101,16 +104,16 @@ static int ask_handler(domus_stack *stack, serving *frame)
     return end_call_with_error(stack, frame, result);
 }
 
-/* Read the message that comes alone, and the end behind it. */
-static int read_alone(domus_stack *stack, serving *frame, const domus_answer *answer,
-                      domus_resumed *then)
+/* Read the message that comes alone, and check that no other one follows. */
+static int read_only_message(domus_stack *stack, serving *frame, const domus_answer *answer,
+                             domus_resumed *then)
 {
     domi_grpc_inside *inside = frame->inside;
 
     while (!domi_grpc_read(stack, inside, answer, then)) {
         if (inside->error == -ENODATA && frame->has_message)
             return ask_handler(stack, frame);
-        if (inside->error != 0 || frame->has_message) /* none, or a second one */
+        if (inside->error != 0 || frame->has_message) /* no message has come, or a second one */
             return end_call_with_error(
                 stack, frame,
                 inside->error != 0 && inside->error != -ENODATA ? inside->error : -EPROTO);
@@ -124,7 +127,7 @@ static int read_alone(domus_stack *stack, serving *frame, const domus_answer *an
 static int read_message_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return read_alone(stack, domus_frame(stack), answer, read_message_on);
+    return read_only_message(stack, domus_frame(stack), answer, read_message_on);
 }
 
 int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *request,
@@ -140,8 +143,9 @@ int domus_grpc_serve(domus_stack *stack, void *self, const domus_http_request *r
     int result = domi_grpc_admit(stack, request, service, &frame->inside, &refusal);
     if (result != 0)
         return result < 0 ? result : domi_grpc_refuse(stack, &refusal);
-    return domi_grpc_streams_in(frame->inside) ? ask_handler(stack, frame)
-                                               : read_alone(stack, frame, &none, read_message_on);
+    return domi_grpc_streams_in(frame->inside)
+               ? ask_handler(stack, frame)
+               : read_only_message(stack, frame, &none, read_message_on);
 }
 
 int domus_grpc_dispatch(domus_stack *stack, void *self, const void *payload)

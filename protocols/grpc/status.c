@@ -1,4 +1,4 @@
-/* The statuses for errors. */
+/* Returns the gRPC status for a negative errno. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>

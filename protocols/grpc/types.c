@@ -5,7 +5,7 @@
 
 void domi_grpc_drop(domi_grpc_inside *inside)
 {
-    /* Release and acquire: the last owner sees all that the other one has written. */
+    /* Release and acquire: the last owner sees all that the other owner has written. */
     if (inside == NULL || atomic_fetch_sub_explicit(&inside->owners, 1, memory_order_acq_rel) != 1)
         return;
     domi_grpc_reader_drop(&inside->reader);

@@ -1,10 +1,10 @@
-/* The verbs by which the handler of a call answers it. */
+/* The functions by which the handler of a call answers it. */
 #include "protocols/grpc/grpc.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Answer, and release what the answer owns if nobody else does. */
+/* Answer the call, and release what the answer owns if it was not sent. */
 static int reply_with_answer(domus_stack *stack, domus_grpc_answer *answer)
 {
     int error = domus_reply(stack, &domus_grpc_answer_type, answer);
@@ -39,7 +39,7 @@ int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_resumed *th
     int result = domi_grpc_make_head(inside, metadata, &head);
     if (result != 0)
         return result;
-    /* Relaxed, all three: messages order it, see the field. */
+    /* Relaxed, all three accesses: messages order them, see domi_grpc_inside.begins. */
     bool before = atomic_load_explicit(&inside->begins, memory_order_relaxed);
     atomic_store_explicit(&inside->begins, true, memory_order_relaxed);
     result = domus_stream_begin(stack, inside->stream, &domus_http_response_type, &head, then);
@@ -56,7 +56,8 @@ int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *the
     domus_slice frame;
     int error = inside == NULL                   ? -ECANCELED
                 : !domi_grpc_streams_out(inside) ? -EOPNOTSUPP
-                : !atomic_load_explicit(&inside->begins, memory_order_relaxed) /* as above */
+                /* relaxed: messages order it, see domi_grpc_inside.begins */
+                : !atomic_load_explicit(&inside->begins, memory_order_relaxed)
                     ? -EINVAL
                     : domi_grpc_pack_frame(inside, message, &frame);
 

@@ -1,8 +1,9 @@
-/* The queue of an access log, and the making of its lines.
+/* The queue of an access log, and the functions that write its lines.
  *
- * The queue has several rings. A thread always uses the same one, so it mostly has it for itself; a
- * flag keeps a second thread out, which then drops its line rather than wait. One reader takes
- * lines from all rings. A ring holds whole lines only: `head` moves on behind a whole one. */
+ * The queue has several rings. A thread always uses the same ring, so it mostly has it for itself;
+ * a flag keeps a second thread out, which then drops its line rather than wait. One reader takes
+ * lines from all rings. A ring holds complete lines only: `head` moves on only after a complete
+ * one. */
 #ifndef DOMI_PROTOCOLS_HTTP_ACCESS_H
 #define DOMI_PROTOCOLS_HTTP_ACCESS_H
 
@@ -10,39 +11,39 @@
 
 #include <stdalign.h>
 
-#define DOMI_HTTP_ACCESS_LINE_MAX 6144u /* bytes of a line */
+#define DOMI_HTTP_ACCESS_LINE_MAX 6144u /* bytes of a line, at most */
 
 typedef struct domi_http_access_ring {
-    alignas(64) uint64_t head; /* bytes that were put so far */
+    alignas(64) uint64_t head; /* bytes that were written so far */
     bool is_taken;             /* a thread is putting a line */
-    char *bytes;               /* NULL: not used yet */
-    alignas(64) uint64_t tail; /* bytes that were taken out */
+    char *bytes;               /* memory of the ring; NULL: the ring was not used yet */
+    alignas(64) uint64_t tail; /* bytes that were read so far */
 } domi_http_access_ring;
 
 typedef struct domi_http_access_queue {
     uint32_t ring_bytes;
-    bool is_open;     /* there is a writer */
-    uint64_t dropped; /* lines */
-    uint32_t next;    /* the ring that is read first, of the reader */
+    bool is_open;     /* an actor writes the lines of this queue */
+    uint64_t dropped; /* lines that were dropped */
+    uint32_t next;    /* index of the ring from which the reader reads next */
     domi_http_access_ring rings[DOMUS_HTTP_ACCESS_QUEUES];
 } domi_http_access_queue;
 
-/* Get the queue, and make it if there is none. NULL: no memory. */
+/* Get the queue of an access log, which is made if there is none. Returns NULL without memory. */
 domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access);
 
-/* Put a line. */
+/* Add a line to the queue, or count it as dropped. */
 void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_t size);
 
-/* Take whole lines. Returns the bytes. */
+/* Remove complete lines from the queue, as many as fit. Returns their bytes. */
 size_t domi_http_access_take_from(domi_http_access_queue *queue, char *to, size_t room);
 
-/* Count lines as dropped: those in these bytes; one, for which there was no memory. */
+/* Count lines as dropped: those in `lines`, or one line for which there was no memory. */
 void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, size_t size);
 
-/* The parts of a request that its line shows, noted when it enters. */
+/* The parts of a request that its log line shows, copied when the request enters the chain. */
 typedef struct domi_http_access_note {
     domus_endpoint client;
-    uint32_t target_size; /* the texts stand behind each other in `texts` */
+    uint32_t target_size; /* bytes of the target; the texts stand one behind the other in `texts` */
     uint32_t referer_size;
     uint32_t agent_size;
     char texts[];
@@ -55,7 +56,7 @@ size_t domi_http_access_write_line(const domus_http_access *access,
                                    const domi_http_access_note *note, int64_t utc_s,
                                    char to[DOMI_HTTP_ACCESS_LINE_MAX]);
 
-/* The bytes of a target that are shown at most. */
+/* Returns how many bytes of a target are shown at most. */
 static inline uint32_t domi_http_access_target_max(const domus_http_access *access)
 {
     return access->target_max != 0 ? access->target_max : 1024;

@@ -1,5 +1,5 @@
-/* Writes lines of an access log. Text of strangers comes escaped and cut, so a line has
- * room for all of its parts (the assertion below). Any thread. */
+/* Writes lines of an access log. Texts of strangers are escaped and cut, so a line has room for all
+ * of its parts (the assertion below). Any thread. */
 #include "protocols/http/access.h"
 #include "protocols/http/json_text.h"
 #include "protocols/http/write.h"
@@ -11,13 +11,13 @@
 #include <time.h>
 
 #define TIME_ROOM 64u
-#define FIXED_MAX 1024u /* bytes of all but the texts of strangers */
+#define FIXED_MAX 1024u /* bytes of a line without the texts of strangers, at most */
 
 static_assert(DOMUS_HTTP_ACCESS_TARGET_MAX + 3 * DOMUS_HTTP_ACCESS_TEXT_MAX + FIXED_MAX <=
                   DOMI_HTTP_ACCESS_LINE_MAX,
               "the room of a line");
 
-/* Where a line is written, and how its texts are escaped. */
+/* The position at which a line is written, and how its texts are escaped. */
 typedef struct line {
     char *to;
     size_t size;
@@ -37,8 +37,8 @@ static void put_number(line *at, uint64_t number)
     at->size = (size_t)(domi_http_put_number(at->to + at->size, number) - at->to);
 }
 
-/* Escape as Apache does: \" and \\, and \xHH for all that is not printable, and for spaces where
- * they divide. Returns the bytes written. */
+/* Escape a text as Apache does: \" and \\, and \xHH for all bytes that are not printable, and for
+ * spaces if they divide fields. Returns the bytes written. */
 static size_t escape_text(const char *bytes, size_t size, bool with_spaces, char *to, size_t room)
 {
     static const char digits[] = "0123456789abcdef";
@@ -67,7 +67,7 @@ static size_t escape_text(const char *bytes, size_t size, bool with_spaces, char
     return written;
 }
 
-/* Put a text of a stranger, of `most` bytes at most. */
+/* Write a text of a stranger, of which at most `most` bytes are shown. */
 static void put_text(line *at, const char *text, size_t size, bool with_spaces, size_t most)
 {
     char *to = at->to + at->size;
@@ -76,7 +76,7 @@ static void put_text(line *at, const char *text, size_t size, bool with_spaces, 
                             : escape_text(text, size, with_spaces, to, most);
 }
 
-/* The address without its port; "-": there is none. */
+/* Write the address of the client without its port; "-" if there is none. */
 static void put_client(line *at, const domus_endpoint *client)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
@@ -109,7 +109,7 @@ static unsigned status_of(const domus_http_exchange *exchange)
     return exchange->status != 0 ? exchange->status : 499;
 }
 
-/* Put the seconds of the whole exchange, with microseconds. */
+/* Write the duration of the exchange in seconds, with six decimals. */
 static void put_duration(line *at, const domus_http_exchange *exchange)
 {
     uint64_t time_us = exchange->begun_ns != 0 && exchange->ended_ns > exchange->begun_ns
@@ -118,7 +118,8 @@ static void put_duration(line *at, const domus_http_exchange *exchange)
 
     put_number(at, time_us / 1000000);
     char *micros = at->to + at->size;
-    put_number(at, 1000000 + time_us % 1000000); /* the 1 becomes the point */
+    /* the first digit, a 1, is replaced by the decimal point */
+    put_number(at, 1000000 + time_us % 1000000);
     *micros = '.';
 }
 
@@ -138,7 +139,7 @@ static void write_time(int64_t utc_s, bool is_json, char text[TIME_ROOM])
                        months[utc.tm_mon], utc.tm_year + 1900, utc.tm_hour, utc.tm_min, utc.tm_sec);
 }
 
-/* Put the time, whose text is made once in a second for each thread and form. */
+/* Write the time of the line, whose text each thread makes once a second for each format. */
 static void put_time(line *at, int64_t utc_s)
 {
     static _Thread_local int64_t seconds[2] = {INT64_MIN, INT64_MIN};
@@ -151,9 +152,9 @@ static void put_time(line *at, int64_t utc_s)
     put_string(at, texts[at->is_json]);
 }
 
-/* --- the formats ------------------------------------------------------------------------------ */
+/* --- the formats of lines --------------------------------------------------------------------- */
 
-/* Put a text between quotes; '-' stands for an empty one. */
+/* Write a text in double quotes; "-" stands for an empty text. */
 static void put_quoted(line *at, const char *text, size_t size)
 {
     put_string(at, " \"");
@@ -199,7 +200,7 @@ static void write_combined(line *at, const domus_http_access *access,
     }
 }
 
-/* Put a member with a text, if that is not empty. */
+/* Write a member of JSON whose value is a text, unless the text is empty. */
 static void put_member(line *at, const char *name, const char *text, size_t size, size_t most)
 {
     if (size == 0)

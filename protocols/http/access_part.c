@@ -1,5 +1,5 @@
-/* The part of a chain that logs requests. The word of an exchange is its note. The thread of the
- * connection. */
+/* The part of a chain that logs requests. It keeps its note in the word of the exchange. The thread
+ * of the connection. */
 #include "protocols/http/access.h"
 #include "protocols/http/client_address.h"
 
@@ -32,7 +32,8 @@ static int check_options(const void *options)
                : -EINVAL;
 }
 
-/* Returns how many bytes of a text are written: at most `most`, or those before '?'. */
+/* Returns how many bytes of a text are shown: at most `most`, and with `hides_query` only those
+ * before '?'. */
 static uint32_t size_of_text(domus_slice text, uint32_t most, bool hides_query)
 {
     const char *data = domus_slice_data(text);
@@ -58,7 +59,9 @@ static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
     uint32_t agent_size = size_of_text(agent, DOMUS_HTTP_ACCESS_TEXT_MAX, false);
     domi_http_access_note *note = malloc(sizeof *note + target_size + referer_size + agent_size);
     if (note == NULL)
-        return -ENOMEM; /* what is not logged is not done */
+        /* without memory for the note the request is refused, because a request that is not
+         * logged must not be done */
+        return -ENOMEM;
     domi_http_find_client(exchange, request->fields, access->proxies, &note->client);
     note->target_size = target_size;
     note->referer_size = referer_size;
@@ -70,10 +73,11 @@ static int begin_access_line(domus_stack *stack, domus_http_exchange *exchange,
     return 0;
 }
 
-/* Bytes that are no request have the peer of the connection, and nothing else. */
+/* Write the log line of an exchange. For bytes that were no request, it shows the peer of the
+ * connection and nothing else. */
 static void write_access_line(domus_http_exchange *exchange, const void *options)
 {
-    /* the queue is changed, which is no option */
+    /* the cast is allowed, because only the queue is changed, which is no option */
     domus_http_access *access = (domus_http_access *)(uintptr_t)options;
     domi_http_access_note *note = (domi_http_access_note *)(uintptr_t)*exchange->word;
     domi_http_access_queue *queue = domi_http_access_queue_of(access);

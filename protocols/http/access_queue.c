@@ -1,4 +1,4 @@
-/* The queue of an access log; see the header. */
+/* The queue of an access log (access.h). */
 #include "protocols/http/access.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access)
 {
-    /* acquire: pairs with the release below, so that the queue is seen as it was made */
+    /* acquire: pairs with the release below, so that the members of the queue are seen as they were
+     * set */
     domi_http_access_queue *queue = __atomic_load_n(&access->queue, __ATOMIC_ACQUIRE);
     void *none = NULL;
 
@@ -25,29 +26,30 @@ domi_http_access_queue *domi_http_access_queue_of(domus_http_access *access)
     if (__atomic_compare_exchange_n(&access->queue, &none, queue, false, __ATOMIC_RELEASE,
                                     __ATOMIC_ACQUIRE))
         return queue;
-    free(queue); /* another thread was first */
+    free(queue); /* another thread has made the queue first */
     return none;
 }
 
-/* The ring of this thread: threads take them in turn. */
+/* Returns the ring of this thread; new threads are given the rings in turn. */
 static domi_http_access_ring *ring_of_thread(domi_http_access_queue *queue)
 {
     static uint32_t threads;
     static _Thread_local uint32_t own;
 
-    if (own == 0) /* relaxed: the number alone counts */
+    if (own == 0) /* relaxed: only the number itself matters */
         own = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED) | UINT32_C(1) << 31;
     return &queue->rings[own % DOMUS_HTTP_ACCESS_QUEUES];
 }
 
-/* Copy a line into the ring that this thread has taken. Returns false if it does not fit. */
+/* Copy a line into the ring, whose flag this thread has set. Returns false if the line does not
+ * fit. */
 static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_access_ring *ring,
                                 const char *line, size_t size)
 {
     if (ring->bytes == NULL)
         ring->bytes = malloc(queue->ring_bytes);
     uint64_t head = ring->head;
-    /* acquire: pairs with the release of the reader, who has read the bytes before */
+    /* acquire: pairs with the release of the reader, so that the freed bytes were read */
     uint64_t used = head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
     if (ring->bytes == NULL || size > queue->ring_bytes - used)
         return false;
@@ -55,7 +57,7 @@ static bool copy_line_into_ring(const domi_http_access_queue *queue, domi_http_a
     size_t first = size < queue->ring_bytes - at ? size : (size_t)(queue->ring_bytes - at);
     memcpy(ring->bytes + at, line, first);
     memcpy(ring->bytes, line + first, size - first);
-    /* release: the bytes are there before the reader sees the head */
+    /* release: the bytes are written before the reader sees the new head */
     __atomic_store_n(&ring->head, head + size, __ATOMIC_RELEASE);
     return true;
 }
@@ -65,7 +67,7 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
     domi_http_access_ring *ring = ring_of_thread(queue);
     bool is_in = false;
 
-    /* acquire and release: a thread sees the ring as the one before has left it */
+    /* acquire and release: a thread sees the ring as the thread before has left it */
     if (!__atomic_exchange_n(&ring->is_taken, true, __ATOMIC_ACQUIRE)) {
         is_in = copy_line_into_ring(queue, ring, line, size);
         __atomic_store_n(&ring->is_taken, false, __ATOMIC_RELEASE);
@@ -74,7 +76,7 @@ void domi_http_access_put(domi_http_access_queue *queue, const char *line, size_
         domi_http_access_drop(queue, "\n", 1);
 }
 
-/* Returns how many of the bytes from the tail on are whole lines that fit. */
+/* Returns how many bytes from the tail on are complete lines that fit into `room`. */
 static size_t count_bytes_of_whole_lines(const domi_http_access_queue *queue,
                                          const domi_http_access_ring *ring, uint64_t head,
                                          size_t room)
@@ -90,7 +92,8 @@ static size_t take_from_ring(const domi_http_access_queue *queue, domi_http_acce
                              char *to, size_t room)
 {
     uint64_t head =
-        __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE); /* pairs with copy_line_into_ring() */
+        /* acquire: pairs with the release in copy_line_into_ring() */
+        __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
     if (head == ring->tail)
         return 0;
@@ -99,7 +102,7 @@ static size_t take_from_ring(const domi_http_access_queue *queue, domi_http_acce
     size_t first = size < queue->ring_bytes - at ? size : (size_t)(queue->ring_bytes - at);
     memcpy(to, ring->bytes + at, first);
     memcpy(to + first, ring->bytes, size - first);
-    /* release: the bytes were read before a writer uses their place */
+    /* release: the bytes were read before a writer reuses their place */
     __atomic_store_n(&ring->tail, ring->tail + size, __ATOMIC_RELEASE);
     return size;
 }
@@ -123,7 +126,7 @@ void domi_http_access_drop(domi_http_access_queue *queue, const char *lines, siz
     for (size_t i = 0; i < size; i++)
         count += lines[i] == '\n';
     (void)__atomic_add_fetch(&queue->dropped, count,
-                             __ATOMIC_RELAXED); /* a count orders nothing else */
+                             __ATOMIC_RELAXED); /* relaxed: the count orders nothing else */
 }
 
 size_t domus_http_access_take(domus_http_access *access, char *to, size_t room)

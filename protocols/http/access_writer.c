@@ -1,5 +1,5 @@
 /* The actor that writes the lines of an access log. It asks a helper thread, which takes lines from
- * the queue and writes them until there are none; so one thread at a time reads the queue. */
+ * the queue and writes them until there are none, so only one thread at a time reads the queue. */
 #include "protocols/http/access.h"
 
 #include <domus/blocking.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define FLUSH_DEFAULT UINT64_C(200000000)
-#define STEP          65536u /* bytes of a write */
-#define STEPS_MAX     256u   /* writes of a flush */
+#define STEP          65536u /* bytes of one write, at most */
+#define STEPS_MAX     256u   /* writes of one flush, at most */
 
 typedef struct writer {
     domus_http_access *access;
@@ -37,7 +37,8 @@ static int write_all_lines(int file, const char *lines, size_t size)
     return 0;
 }
 
-/* Write lines to where they belong; `file` is a descriptor, or less than 0 if there is none. */
+/* Write lines to the file, or by the function of the options; `file` is a descriptor, or negative
+ * if there is none. */
 static int write_lines(const domus_http_access *access, int file, const char *lines, size_t size)
 {
     if (access->path == NULL)
@@ -74,7 +75,7 @@ static int flush_queue(void *argument)
 static bool has_lines(const domi_http_access_queue *queue)
 {
     for (uint32_t i = 0; i < DOMUS_HTTP_ACCESS_QUEUES; i++) {
-        /* relaxed: a line that is seen late is written with the next flush */
+        /* relaxed: a line that is not seen yet is written by the next flush */
         if (__atomic_load_n(&queue->rings[i].head, __ATOMIC_RELAXED) !=
             __atomic_load_n(&queue->rings[i].tail, __ATOMIC_RELAXED))
             return true;
@@ -88,7 +89,8 @@ static int wait_for_next_flush(domus_stack *stack, const domus_http_access *acce
                        NULL, NULL);
 }
 
-/* A helper thread that could not be had is no reason to end: the lines wait for the next time. */
+/* Finish a flush. If there was no helper thread, this is no reason to end: the lines wait for the
+ * next flush. */
 static int end_flush(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != -ECANCELED ? wait_for_next_flush(stack, ((const writer *)self)->access)
@@ -115,7 +117,8 @@ static void stop_writer(domus_stack *stack, void *self)
     domi_http_access_queue *queue = ((const writer *)self)->access->queue;
 
     (void)stack;
-    __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE); /* its last flush is done */
+    /* release: the last flush of this writer is done */
+    __atomic_store_n(&queue->is_open, false, __ATOMIC_RELEASE);
 }
 
 static const domus_behaviour behaviour = {
@@ -127,8 +130,8 @@ static const domus_behaviour behaviour = {
     .on_stop = stop_writer,
 };
 
-/* Make the queue belong to one writer. Returns 0; -EINVAL; -EALREADY; -ENOMEM. */
-static int take_queue(domus_http_access *access)
+/* Claim the queue for one writer. Returns 0; -EINVAL; -EALREADY; -ENOMEM. */
+static int claim_queue(domus_http_access *access)
 {
     if (access->path == NULL && access->write == NULL)
         return -EINVAL;
@@ -138,8 +141,8 @@ static int take_queue(domus_http_access *access)
     return __atomic_exchange_n(&queue->is_open, true, __ATOMIC_ACQUIRE) ? -EALREADY : 0;
 }
 
-/* The actor was made, or not. Returns the error. */
-static int give_back_if(int error, domus_http_access *access)
+/* Release the queue if the actor could not be made. Returns `error`. */
+static int release_queue_on_error(int error, domus_http_access *access)
 {
     domi_http_access_queue *queue = access->queue;
 
@@ -152,22 +155,23 @@ int domus_http_access_open(domus_stack *stack, domus_http_access *access)
 {
     writer state = {.access = access};
     domus_address address;
-    int error = take_queue(access);
+    int error = claim_queue(access);
 
     if (error != 0)
         return error;
-    return give_back_if(domus_spawn(stack, &behaviour, &state, &address), access);
+    return release_queue_on_error(domus_spawn(stack, &behaviour, &state, &address), access);
 }
 
 int domus_outside_http_access_open(domus_system *system, domus_http_access *access)
 {
     writer state = {.access = access};
     domus_address address;
-    int error = take_queue(access);
+    int error = claim_queue(access);
 
     if (error != 0)
         return error;
-    return give_back_if(domus_outside_spawn(system, &behaviour, &state, &address), access);
+    return release_queue_on_error(domus_outside_spawn(system, &behaviour, &state, &address),
+                                  access);
 }
 
 void domus_http_access_close(domus_http_access *access)

@@ -1,4 +1,4 @@
-/* Builds fields. */
+/* Builds blocks of fields. */
 #include "protocols/http/fields.h"
 #include "protocols/http/write.h"
 
@@ -56,8 +56,8 @@ int domi_http_add_line(domus_appender *fields, const domus_http_line *line)
                              domus_slice_data(line->value), line->value.size);
 }
 
-/* The part of some fields that has those of the connection, which are looked through for each of
- * the others: mostly one line, or nothing. */
+/* Cut the fields Connection out of a block, to which each other field is compared; mostly it is one
+ * line, or nothing. */
 static domus_slice cut_connection(domus_slice fields)
 {
     domus_http_line line;
@@ -71,12 +71,12 @@ static domus_slice cut_connection(domus_slice fields)
         first = end == 0 ? from : first;
         end = at;
     }
-    end = end < fields.size ? end : fields.size; /* the last line may have no end */
+    end = end < fields.size ? end : fields.size; /* the last line may have no line end */
     return domi_http_part_of(fields, first, end - first);
 }
 
-/* Whether a field of the connection names this one. */
-static bool is_named(domus_slice connection, domus_slice name)
+/* Returns whether a field Connection names this field. */
+static bool is_named_by_connection(domus_slice connection, domus_slice name)
 {
     domi_http_elements walk = {.fields = connection, .name = "connection"};
     const char *element;
@@ -101,7 +101,7 @@ int domi_http_add_others(domus_appender *fields, domus_slice received,
 
     while (fields->error == 0 && domus_http_next(received, &at, &line)) {
         if (!domi_http_slice_is_one_of(line.name, of_connection) &&
-            !is_named(connection, line.name) && !is_left(line.name))
+            !is_named_by_connection(connection, line.name) && !is_left(line.name))
             (void)domi_http_add_line(fields, &line);
     }
     return fields->error;

@@ -1,4 +1,4 @@
-/* Encodes the answers of a server. */
+/* Encodes the answers of a server as HTTP/1.1. */
 #include "protocols/http/chain.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/outgoing.h"
@@ -6,9 +6,9 @@
 
 #include <errno.h>
 
-/* The end of the body, as the head says it. */
+/* How the end of the body is marked, as the head tells the peer. */
 typedef enum ending {
-    NOTHING, /* there is none, and cannot be */
+    NOTHING, /* there is no body, and none is allowed */
     LENGTH,
     CHUNKS,
     PLAIN, /* the body ends with the connection */
@@ -20,9 +20,9 @@ int domi_http_send_100(domus_wire *wire, domi_http_state *state)
     return domus_wire_append(wire, "HTTP/1.1 100 Continue\r\n\r\n", 25);
 }
 
-/* Answers are encoded in any order, but leave in that of the requests: what is owed belongs behind
- * the answer to the last request. If that was encoded before, the peer gets it between two answers,
- * where it is passed over. */
+/* Finish the encoding of an answer. Answers are encoded in any order but leave in the order of
+ * their requests, and an owed 100 Continue belongs behind the answer to the last request. If that
+ * answer was encoded earlier, the peer gets the 100 between two answers, where it ignores it. */
 int domi_http_end_answer(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
@@ -37,13 +37,13 @@ bool domi_http_has_left_body(const domi_http_state *state, uint64_t id)
 {
     bool is_last = (uint32_t)(id >> DOMI_HTTP_ID_NUMBER) == state->made;
 
-    /* a tunnel that is open was opened for an answer that has failed */
+    /* a tunnel is open whose answer has failed */
     if (state->tunnel != DOMI_HTTP_NO_TUNNEL)
         return is_last;
     return is_last && state->phase == DOMI_HTTP_STREAMING && state->waits_for_100;
 }
 
-/* Returns 0; -EINVAL for an answer that HTTP cannot say. */
+/* Check an answer. Returns 0; -EINVAL for an answer that HTTP cannot express. */
 static int check_answer(const domi_http_outgoing *answer, uint64_t id)
 {
     if (answer->status != 101 && (answer->status < 200 || answer->status > 599))
@@ -64,7 +64,7 @@ static int check_answer(const domi_http_outgoing *answer, uint64_t id)
     return more < 0 ? more : has | more;
 }
 
-/* Put what says where the body ends, and what becomes of the connection. */
+/* Write the fields that tell where the body ends, and whether the connection ends. */
 static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id, ending framing,
                          uint64_t length)
 {
@@ -75,14 +75,15 @@ static char *put_framing(char *to, const domi_http_outgoing *answer, uint64_t id
     } else if (framing == CHUNKS) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     }
-    if (answer->status == 101 || (answer->status == 426 && !answer->close)) /* with Upgrade */
+    /* the field Upgrade requires Connection: upgrade */
+    if (answer->status == 101 || (answer->status == 426 && !answer->close))
         return DOMI_HTTP_PUT(to, "Connection: upgrade\r\n");
     if (answer->close)
         return DOMI_HTTP_PUT(to, "Connection: close\r\n");
     return (id & DOMI_HTTP_ID_NEW) != 0 ? to : DOMI_HTTP_PUT(to, "Connection: keep-alive\r\n");
 }
 
-/* Append the head, and a body that is whole. */
+/* Append the head of an answer, and its body if that is complete. */
 static int append_answer(domus_wire *wire, const domi_http_state *state,
                          const domi_http_outgoing *answer, uint64_t id, ending framing,
                          uint64_t length, int has)
@@ -127,8 +128,8 @@ static int append_answer(domus_wire *wire, const domi_http_state *state,
                                 : domus_wire_append_slice(wire, answer->body);
 }
 
-/* How the body of a stream leaves, and what its word says. */
-static ending begin_stream(const domi_http_outgoing *answer, uint64_t id, uint64_t *ret_stream)
+/* Choose how the body of an answer in pieces is sent, and set the word of its stream. */
+static ending choose_ending(const domi_http_outgoing *answer, uint64_t id, uint64_t *ret_stream)
 {
     ending framing = answer->length != 0 ? LENGTH : (id & DOMI_HTTP_ID_NEW) != 0 ? CHUNKS : PLAIN;
 
@@ -142,7 +143,8 @@ static ending begin_stream(const domi_http_outgoing *answer, uint64_t id, uint64
     return framing;
 }
 
-/* A stream of a status without a body may end at once, but has no pieces. */
+/* Encode the begin of an answer in pieces. With a status that allows no body, the stream may end at
+ * once but has no pieces. */
 static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
                          domi_http_outgoing *answer, uint64_t *stream)
 {
@@ -151,11 +153,11 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
     int has = check_answer(answer, id);
 
     if (*stream != 0)
-        return -EOPNOTSUPP; /* a second head */
+        return -EOPNOTSUPP; /* the answer has a head already */
     if (has < 0 || answer->body_size != 0)
         return -EINVAL;
     ending framing =
-        domi_http_has_no_body(answer->status) ? NOTHING : begin_stream(answer, id, &word);
+        domi_http_has_no_body(answer->status) ? NOTHING : choose_ending(answer, id, &word);
     answer->close |= framing == PLAIN;
     int error = append_answer(wire, state, answer, id, framing, answer->length, has);
     if (error != 0)
@@ -163,12 +165,13 @@ static int encode_stream(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (answer->deflater != NULL)
         domi_http_deflater_list(answer->deflater, &state->deflaters);
     answer->deflater = NULL;
-    answer->close |= is_tunnel; /* there is no request behind it */
+    /* no further request can follow on a connection that became a tunnel */
+    answer->close |= is_tunnel;
     *stream = word;
     return 0;
 }
 
-/* Append a whole answer with its trailers, in chunks. */
+/* Append a complete answer with trailers, in chunks. */
 static int append_in_chunks(domus_wire *wire, const domi_http_state *state,
                             const domi_http_outgoing *answer, uint64_t id, int has)
 {
@@ -225,7 +228,8 @@ static int encode_plain(domus_wire *wire, domi_http_state *state, uint64_t id,
     if (error != 0)
         return error;
     if (domi_http_has_left_body(state, id))
-        state->waits_for_100 = false; /* a 100 Continue would stand in the midst of the answer */
+        /* no 100 Continue is sent any more, because it would stand within the answer */
+        state->waits_for_100 = false;
     if (answer->close)
         domus_wire_last(wire);
     return 0;
@@ -249,7 +253,8 @@ static int encode_packed(domus_wire *wire, domi_http_state *state, uint64_t id,
     return error;
 }
 
-/* Let the parts of the chain see the answer, and end the exchange if the answer is whole. */
+/* Pass the answer through the parts of the chain, and end the exchange if the answer is
+ * complete. */
 static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
                           domi_http_outgoing *answer)
 {
@@ -258,7 +263,8 @@ static int encode_chained(domus_wire *wire, domi_http_state *state, uint64_t id,
     domus_slice made = {NULL, 0, 0};
 
     if (exchange == NULL)
-        return -EINVAL; /* its handler has gone around the chain */
+        /* the handler has answered around the chain, although the chain still waits */
+        return -EINVAL;
     int error = domi_http_leave_answer(exchange, answer, is_whole, &made);
     if (error == 0)
         error = encode_packed(wire, state, id, answer);
@@ -312,7 +318,7 @@ static int encode_text(domus_wire *wire, domi_http_state *state, uint64_t id,
     return encode_answer(wire, state, id, &made);
 }
 
-/* Append the end of an answer in pieces, with its trailers if they reach the peer. */
+/* Append the end of an answer in pieces, with its trailers if the peer reads them. */
 static int encode_trailers(domus_wire *wire, uint64_t *stream, uint64_t id,
                            const domus_http_trailers *trailers)
 {
@@ -324,7 +330,7 @@ static int encode_trailers(domus_wire *wire, uint64_t *stream, uint64_t id,
                                      domi_http_may_have_trailers(id) ? trailers : &none);
 }
 
-/* The end of an answer in pieces was encoded. */
+/* Finish the encoding of an answer in pieces. */
 static int end_stream(domus_wire *wire, domi_http_state *state, uint64_t id)
 {
     if (state->chained != NULL)
@@ -339,7 +345,7 @@ int domi_http_encode_answer(domus_wire *wire, domi_http_state *state, uint64_t i
     int error;
 
     if (id == DOMUS_NO_ID)
-        return -EOPNOTSUPP; /* nobody has asked for it */
+        return -EOPNOTSUPP; /* no request has asked for this message */
     if (type == &domus_http_text_type)
         return encode_text(wire, state, id, payload);
     if (type == &domus_http_response_type)

@@ -1,4 +1,4 @@
-/* Encodes the requests of a client. */
+/* Encodes the requests of a client as HTTP/1.1. */
 #include "protocols/http/chars.h"
 #include "protocols/http/method.h"
 #include "protocols/http/write.h"
@@ -8,7 +8,8 @@
 
 #include <errno.h>
 
-/* A target is a path, "*", or a whole address; nothing in it can end it. */
+/* Returns whether a target is valid: a path, "*", or a whole URL, without any byte that would end
+ * it. */
 static bool is_target(const domus_http_request *request)
 {
     const char *target = domus_slice_data(request->target);
@@ -22,25 +23,28 @@ static bool is_target(const domus_http_request *request)
            (size > 8 && domi_http_is_same(target, "https://", 8));
 }
 
-/* Methods whose requests mean something by an empty body, so that its length is said. */
+/* Returns whether the method expects a body, so that even an empty one needs Content-Length. */
 static bool wants_length(const domus_http_request *request)
 {
     return request->body.size != 0 || request->method == DOMUS_HTTP_POST ||
            request->method == DOMUS_HTTP_PUT || request->method == DOMUS_HTTP_PATCH;
 }
 
-/* The place that a head names. Its texts own nothing. */
+/* The host and the target that a head names, and fields that it needs. Its texts are owned
+ * elsewhere. */
 typedef struct place {
-    const char *host; /* for the field Host */
-    size_t host_size; /* 0: the fields have it */
+    const char *host; /* value of the field Host */
+    size_t host_size; /* bytes of `host`; 0: the request's fields have a Host */
     domus_slice target;
-    bool is_rootless;  /* a '/' is put before the target */
-    bool accepts_gzip; /* the head says so, and the fields do not */
-    bool expects;      /* the same of "Expect: 100-continue" */
+    bool is_rootless; /* the target lacks its first '/', which is written before it */
+    /* the head must have Accept-Encoding: gzip, which the request's fields have not */
+    bool accepts_gzip;
+    /* the head must have Expect: 100-continue, which the request's fields have not */
+    bool expects;
 } place;
 
-/* Make an origin form of a target in absolute form. Returns 0; -EINVAL. */
-static int take_apart(place *said)
+/* Split a target that is a whole URL into host and path. Returns 0; -EINVAL. */
+static int split_absolute_target(place *said)
 {
     const char *text = domus_slice_data(said->target);
     domus_http_url url;
@@ -62,7 +66,8 @@ static bool accepts_gzip(const domi_http_state *state, const domus_http_request 
     return state->options.unzip && !domus_http_field(request->fields, "accept-encoding", &value);
 }
 
-/* Find the place that a head has to name. Returns 0; -EINVAL for what HTTP cannot say. */
+/* Find the host and target for the head of a request. Returns 0; -EINVAL for what HTTP cannot
+ * express. */
 static int find_place(const domi_http_state *state, const domus_http_request *request, int has,
                       place *ret_said)
 {
@@ -75,7 +80,9 @@ static int find_place(const domi_http_state *state, const domus_http_request *re
 
     if (has < 0 || !is_target(request))
         return -EINVAL;
-    int error = state->options.origin_form && first != '/' && first != '*' ? take_apart(&said) : 0;
+    int error = state->options.origin_form && first != '/' && first != '*'
+                    ? split_absolute_target(&said)
+                    : 0;
     if ((has & DOMI_HTTP_FIELD_HOST) != 0)
         said.host_size = 0;
     else if (said.host_size == 0)
@@ -84,7 +91,7 @@ static int find_place(const domi_http_state *state, const domus_http_request *re
     return error;
 }
 
-/* Returns 0; -EINVAL for a request that HTTP cannot say. */
+/* Check a request. Returns 0; -EINVAL for what HTTP cannot express. */
 static int check_request(const domus_http_request *request)
 {
     if (request->method >= DOMUS_HTTP_METHODS)
@@ -94,7 +101,7 @@ static int check_request(const domus_http_request *request)
     return request->method == DOMUS_HTTP_TRACE && request->body.size != 0 ? -EINVAL : 0;
 }
 
-/* Whether a request has a body, which may be one in pieces. */
+/* Returns whether a request has a body, which may come in pieces. */
 static bool has_body(const domus_http_request *request, const uint64_t *stream)
 {
     return stream != NULL || request->body.size != 0;
@@ -103,7 +110,7 @@ static bool has_body(const domus_http_request *request, const uint64_t *stream)
 static char *put_framing(char *to, const domus_http_request *request, const uint64_t *stream)
 {
     if (request->tunnels) {
-        /* it has no body */
+        /* the length of the body is 0 */
     } else if (stream != NULL && request->length == 0) {
         to = DOMI_HTTP_PUT(to, "Transfer-Encoding: chunked\r\n");
     } else if (stream != NULL || wants_length(request)) {
@@ -117,7 +124,7 @@ static char *put_framing(char *to, const domus_http_request *request, const uint
     return request->upgrade ? DOMI_HTTP_PUT(to, "Connection: upgrade\r\n") : to;
 }
 
-/* Append the head. */
+/* Append the head of a request. */
 static int append_request_head(domus_wire *wire, const domus_http_request *request,
                                const place *said, const uint64_t *stream)
 {
@@ -154,8 +161,8 @@ static int append_request_head(domus_wire *wire, const domus_http_request *reque
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-/* A body that waits leaves before the next request. Then append the head of that, and the body if
- * it is whole; if it is to wait, `ret_waiting` is set to it instead. */
+/* Append a request: first a body that still waits for 100 Continue, then the head, and the body if
+ * it is complete. If this body has to wait, `ret_waiting` gets it instead. */
 static int append_request(domus_wire *wire, const domi_http_state *state,
                           const domus_http_request *request, const place *said,
                           const uint64_t *stream, domus_slice *ret_waiting)
@@ -170,8 +177,8 @@ static int append_request(domus_wire *wire, const domi_http_state *state,
                             : domus_wire_append_slice(wire, request->body);
 }
 
-/* Whether a tunnel may be asked for. It is the last thing that is sent before its answer, and the
- * bytes behind that come in pieces. */
+/* Returns whether a request may ask for a tunnel. Nothing may be sent behind it before its answer,
+ * so the bytes of the tunnel have to come in pieces. */
 static bool may_tunnel(const domi_http_state *state, const domus_http_request *request,
                        const uint64_t *stream)
 {
@@ -179,8 +186,8 @@ static bool may_tunnel(const domi_http_state *state, const domus_http_request *r
            request->length == 0;
 }
 
-/* The word of the stream of a request. */
-static uint64_t word_of(const domus_http_request *request)
+/* Returns the word of the stream by which a request's body is sent. */
+static uint64_t stream_word_of(const domus_http_request *request)
 {
     if (request->tunnels)
         return DOMI_HTTP_STREAM_TUNNEL;
@@ -199,19 +206,19 @@ static int encode_request(domus_wire *wire, domi_http_state *state,
     domus_slice waiting = {NULL, 0, 0};
 
     if (stream != NULL && *stream != 0)
-        return -EOPNOTSUPP; /* a second head */
+        return -EOPNOTSUPP; /* the request has a head already */
     if (error == 0)
         error = check_request(request);
     if (error != 0 || (stream != NULL && request->body.size != 0))
         return -EINVAL;
     if ((has & DOMI_HTTP_FIELD_EXPECT) != 0 && !has_body(request, stream))
-        return -EINVAL; /* the server would wait for a body that does not come */
+        return -EINVAL; /* the server would wait for a body that never comes */
     if (request->tunnels && !may_tunnel(state, request, stream))
         return -EINVAL;
     if (state->asked.count == DOMI_HTTP_ASKED_MAX)
         return -ENOBUFS;
     if (state->wait == DOMI_HTTP_UNWANTED)
-        return -EPIPE; /* the server may take it for the body that it did not get */
+        return -EPIPE; /* the server may take these bytes for the body that it did not get */
     said.expects = waits && (has & DOMI_HTTP_FIELD_EXPECT) == 0;
     error = append_request(wire, state, request, &said, stream, &waiting);
     if (error != 0)
@@ -221,22 +228,22 @@ static int encode_request(domus_wire *wire, domi_http_state *state,
     if (request->close)
         domus_wire_last(wire);
     if (stream != NULL)
-        *stream = word_of(request);
+        *stream = stream_word_of(request);
     state->tunnel = request->tunnels ? DOMI_HTTP_TUNNEL_ASKED : DOMI_HTTP_NO_TUNNEL;
     if (waits)
         domi_http_begin_wait(wire, state, waiting, stream);
     return 0;
 }
 
-/* Whether a part belongs to a request whose body does not go as it comes. */
-static bool is_of_waiting(domus_wire *wire, const domi_http_state *state)
+/* Returns whether a piece belongs to the request whose body waits for 100 Continue. */
+static bool belongs_to_waiting_body(domus_wire *wire, const domi_http_state *state)
 {
     const uint64_t *stream = domus_wire_stream(wire);
 
     return state->wait != DOMI_HTTP_GOES && stream != NULL && *stream != 0;
 }
 
-/* Whether a part is for a tunnel that is not open, and then takes no bytes. */
+/* Returns whether a piece is for a tunnel that is not open yet, which accepts no bytes. */
 static bool is_before_tunnel(domus_wire *wire, const domi_http_state *state)
 {
     const uint64_t *stream = domus_wire_stream(wire);
@@ -249,17 +256,17 @@ int domi_http_encode_ask(domus_wire *wire, domi_http_state *state, uint64_t id,
                          const domus_type *type, const void *payload)
 {
     if (id == DOMUS_NO_ID)
-        return -EOPNOTSUPP; /* a notice: its answer would go to the next who asks */
+        return -EOPNOTSUPP; /* a notice has no asker, so its answer would go to the next ask */
     if (type == &domus_http_request_type || type == &domus_http_repeatable_type)
         return encode_request(wire, state, payload);
     if (is_before_tunnel(wire, state))
         return type == &domus_piece_type && ((const domus_piece *)payload)->last ? 0 : -EPIPE;
     if (type == &domus_piece_type)
-        return is_of_waiting(wire, state)
+        return belongs_to_waiting_body(wire, state)
                    ? domi_http_encode_waiting(wire, state, payload, NULL)
                    : domi_http_encode_piece(wire, domus_wire_stream(wire), payload);
     if (type == &domus_http_trailers_type)
-        return is_of_waiting(wire, state)
+        return belongs_to_waiting_body(wire, state)
                    ? domi_http_encode_waiting(wire, state, NULL, payload)
                    : domi_http_encode_trailers(wire, domus_wire_stream(wire), payload);
     return -EOPNOTSUPP;

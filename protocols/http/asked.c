@@ -1,10 +1,10 @@
-/* Remembers what a client has asked, in the order in which the answers come: to HEAD there is no
- * body, and 101 is an answer only to a request that wants to upgrade. */
+/* Remembers for each unanswered request of a client, in the order of the answers, whether it is
+ * HEAD, whose answer has no body, and whether it may be answered by 101. */
 #include "protocols/http/http.h"
 
 #include <string.h>
 
-#define OF_BYTE 4u /* requests whose marks are in one byte */
+#define OF_BYTE 4u /* requests whose marks fit into one byte */
 
 enum { IS_HEAD = 1, UPGRADES = 2 };
 

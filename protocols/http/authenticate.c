@@ -1,4 +1,4 @@
-/* The part of a chain that finds out who asks. The thread of the connection. */
+/* The part of a chain that finds the user of a request. The thread of the connection. */
 #include "protocols/http/chars.h"
 
 #include <domus/http_auth.h>
@@ -21,7 +21,8 @@ static bool is_sha256(const char *text)
     return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
 }
 
-/* A user has either a secret or its hash, so that no row lets everybody in. */
+/* Returns whether a row of users is valid: it has either a secret or its hash, so that no row
+ * accepts everybody. */
 static bool is_right_user(const domus_http_user *user, unsigned schemes)
 {
     size_t size = strlen(user->name);
@@ -48,7 +49,7 @@ static int check_options(const void *options)
     return 0;
 }
 
-/* --- the answer ------------------------------------------------------------------------------- */
+/* --- the answer 401 --------------------------------------------------------------------------- */
 
 int domus_http_unauthorized(domus_stack *stack, const domus_http_auth *auth, bool is_wrong)
 {
@@ -78,7 +79,8 @@ static bool is_user(const domus_http_user *user, const domus_http_credentials *g
     return is_right & is_name;
 }
 
-/* Find the user with these credentials, looking at each row. NULL: there is none. */
+/* Find the user with these credentials; every row is compared, so that the time tells nothing.
+ * Returns NULL if there is none. */
 static const domus_http_user *find_user(const domus_http_user *users,
                                         const domus_http_credentials *given)
 {
@@ -91,9 +93,9 @@ static const domus_http_user *find_user(const domus_http_user *users,
     return found;
 }
 
-/* --- the way in ------------------------------------------------------------------------------- */
+/* --- entering the chain ----------------------------------------------------------------------- */
 
-/* Returns 0; -EACCES; or what `verify` has returned. */
+/* Verify credentials. Returns 0; -EACCES; or what `verify` has returned. */
 static int verify_credentials(domus_stack *stack, domus_http_exchange *exchange,
                               const domus_http_auth *auth, const domus_http_credentials *given)
 {

@@ -1,26 +1,27 @@
-/* Takes bodies apart. The bytes around chunks are read one by one and used at once, so none of them
- * has to be kept; only trailers wait until they are whole. */
+/* Decodes the framing of bodies. The bytes around chunks are read one by one and used at once, so
+ * none has to be kept; only trailers wait until they are complete. */
 #include "protocols/http/body.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/lines.h"
 
 #define DIGITS_MAX 15u /* hexadecimal digits of a chunk's size at most: they fit into 60 bits */
 
-/* Where the next byte of a body in chunks belongs. The states up to SIZE_LF are of the line of a
- * chunk's size, which ends with the first CR in each of them: none lets CR or LF into a quoted
- * text, neither plain nor escaped. So a reader that knows nothing of quotes sees the same end. */
+/* The part of a body in chunks to which the next byte belongs. The states up to SIZE_LF belong to
+ * the line of a chunk's size, which ends with the first CR in each of them: no quoted text may
+ * contain CR or LF, neither plain nor escaped. So a reader that knows nothing of quotes sees the
+ * same end. */
 enum {
-    SIZE,        /* a digit of a chunk's size, or the byte that ends the digits */
-    SIZE_SPACE,  /* behind a space that follows the size: a ';' has to come */
+    SIZE,        /* a digit of the chunk's size, or the byte behind the digits */
+    SIZE_SPACE,  /* behind a space that follows the size: only ';' may come */
     EXTENSION,   /* the first byte of the name of an extension, or a space before it */
-    NAME,        /* in the name */
-    NAME_SPACE,  /* behind a space that follows a name: '=' or ';' has to come */
+    NAME,        /* within the name of an extension */
+    NAME_SPACE,  /* behind a space that follows a name: only '=' or ';' may come */
     VALUE,       /* the first byte of the value of an extension, or a space before it */
-    TOKEN,       /* in a value without quotes */
-    QUOTED,      /* in a quoted value */
-    ESCAPED,     /* behind a backslash in it */
+    TOKEN,       /* within a value without quotes */
+    QUOTED,      /* within a quoted value */
+    ESCAPED,     /* behind a backslash in a quoted value */
     UNQUOTED,    /* behind a quoted value */
-    VALUE_SPACE, /* behind a space that follows a value: a ';' has to come */
+    VALUE_SPACE, /* behind a space that follows a value: only ';' may come */
     SIZE_LF,
     DATA,
     DATA_CR,
@@ -34,8 +35,8 @@ static int refuse_body(domi_http_body *body, unsigned status)
     return status == 400 ? -EPROTO : -EMSGSIZE;
 }
 
-/* The part before `byte` is whole: the line of the chunk's size ends, an extension begins, or
- * spaces follow, behind which `space` is the phase. */
+/* End a part of the line at `byte`: the line ends, an extension begins, or spaces follow, after
+ * which the phase is `space`. */
 static int end_part(domi_http_body *body, char byte, unsigned space)
 {
     if (byte == '\r')
@@ -62,8 +63,8 @@ static int read_size(domi_http_body *body, char byte)
     return 0;
 }
 
-/* Behind spaces only what they were let in for may come, and never the end of the line: they would
- * stand for nothing then. */
+/* Read a byte behind spaces: only the bytes for which spaces are allowed may follow, and never the
+ * end of the line. */
 static int read_behind_space(domi_http_body *body, char byte)
 {
     if (domi_http_is_space(byte))
@@ -77,7 +78,7 @@ static int read_behind_space(domi_http_body *body, char byte)
     return 0;
 }
 
-/* Read a byte between quotes. A backslash lets the next byte stand for itself, also a quote. */
+/* Read a byte between quotes. A backslash makes the next byte literal, even a quote. */
 static int read_quoted(domi_http_body *body, char byte)
 {
     if (domi_http_run_text(&byte, 1) != 1 && byte != '\t')
@@ -91,7 +92,7 @@ static int read_quoted(domi_http_body *body, char byte)
     return 0;
 }
 
-/* Read a byte of the extensions of a chunk (RFC 9112 7.1.1), with spaces where it allows them. */
+/* Read a byte of a chunk's extensions (RFC 9112 7.1.1), with spaces where the RFC allows them. */
 static int read_extension(domi_http_body *body, char byte)
 {
     bool is_token = domi_http_is(byte, DOMI_HTTP_TOKEN);
@@ -116,12 +117,12 @@ static int read_extension(domi_http_body *body, char byte)
     case QUOTED:
     case ESCAPED:
         return read_quoted(body, byte);
-    default: /* TOKEN, UNQUOTED */
+    default: /* phases TOKEN and UNQUOTED */
         return is_token && body->phase == TOKEN ? 0 : end_part(body, byte, VALUE_SPACE);
     }
 }
 
-/* The size of a chunk was read. */
+/* Begin a chunk whose size was read. */
 static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits)
 {
     if (body->left > limits->body_max - body->taken)
@@ -132,7 +133,7 @@ static int begin_chunk(domi_http_body *body, const domi_http_body_limits *limits
     return 0;
 }
 
-/* Read a byte that is none of the body itself. */
+/* Read a byte around chunks, which is not a byte of the body. */
 static int read_framing_byte(domi_http_body *body, const domi_http_body_limits *limits, char byte)
 {
     bool is_extension = body->phase == SIZE ? byte == ';' || domi_http_is_space(byte)
@@ -156,7 +157,7 @@ static int read_framing_byte(domi_http_body *body, const domi_http_body_limits *
     }
 }
 
-/* Take bytes of the body itself, which begin at `at`. Returns the bytes up to their end. */
+/* Take bytes of the body, which begin at `at`. Returns the number of bytes up to their end. */
 static int take_body_bytes(domi_http_body *body, size_t at, size_t size, domi_http_part *ret_part)
 {
     size_t part = size - at < body->left ? size - at : (size_t)body->left;

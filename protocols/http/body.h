@@ -10,7 +10,7 @@ typedef enum domi_http_framing {
     DOMI_HTTP_COUNTED,
     DOMI_HTTP_IN_CHUNKS,
     DOMI_HTTP_UNTIL_CLOSE,
-    DOMI_HTTP_TUNNEL, /* as the last, of another protocol, and of any length (tunnel.h) */
+    DOMI_HTTP_TUNNEL, /* the rest of the connection, which speaks another protocol (tunnel.h) */
 } domi_http_framing;
 
 typedef struct domi_http_body_limits {
@@ -23,25 +23,25 @@ typedef struct domi_http_body_limits {
 /* `{.framing = framing, .left = length}` begins a body. */
 typedef struct domi_http_body {
     uint8_t framing;     /* domi_http_framing */
-    uint8_t phase;       /* where the next byte belongs (the enum in body.c) */
+    uint8_t phase;       /* the part to which the next byte belongs (the enum in body.c) */
     uint8_t digits;      /* digits of the chunk's size that have come */
-    uint16_t wrong;      /* the status for a body that was refused */
-    uint32_t extensions; /* bytes of extensions */
+    uint16_t wrong;      /* status of the answer for a body that was refused */
+    uint32_t extensions; /* bytes of chunk extensions so far */
     uint64_t left;       /* bytes of the body, or of the chunk, that have not come */
     uint64_t taken;      /* bytes of the body that have come */
     domi_http_head trailers;
 } domi_http_body;
 
-/* The outcome of a step. */
+/* The result of domi_http_body_step(). */
 typedef struct domi_http_part {
-    /* where the bytes of the body, or the trailers, begin in the bytes that were looked at */
+    /* offset of the body's bytes, or of the trailers, in the bytes of the step */
     size_t at;
     size_t size;
-    bool done; /* the body ends with it, and if it came in chunks, these are its trailers */
+    bool done; /* the body ends here; for a body in chunks, these bytes are its trailers */
 } domi_http_part;
 
-/* Go on, with `size` bytes (1 or more) at `bytes`. Returns how many were used; 0 when more are
- * needed; -EPROTO or -EMSGSIZE: then `wrong` is set. */
+/* Decode `size` (at least 1) bytes at `bytes`. Returns how many were used; 0 when more are needed;
+ * -EPROTO or -EMSGSIZE, and then `wrong` is set. */
 int domi_http_body_step(domi_http_body *body, const domi_http_body_limits *limits,
                         const char *bytes, size_t size, domi_http_part *ret_part);
 

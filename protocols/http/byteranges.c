@@ -1,4 +1,4 @@
-/* Makes bodies of several ranges; see the header. */
+/* Makes bodies with several ranges (byteranges.h). */
 #include "protocols/http/byteranges.h"
 
 #include "protocols/http/websocket/websocket.h"
@@ -7,7 +7,7 @@
 
 static_assert(DOMI_HTTP_RANGES_MOST + 1 <= DOMUS_FILE_PARTS_MAX, "a body is one answer");
 
-/* Draw the text that divides parts. Returns 0; the error of getrandom(2). */
+/* Draw a random boundary between parts. Returns 0; the error of getrandom(2). */
 static int draw_boundary(char *boundary)
 {
     static const char digits[] = "0123456789abcdef";
@@ -22,7 +22,7 @@ static int draw_boundary(char *boundary)
     return error;
 }
 
-/* Make the text before a range; NULL: the end of the body. Returns 0; -ENOMEM. */
+/* Write the text before a range, or for NULL the end of the body. Returns 0; -ENOMEM. */
 static int make_text(const domi_http_byteranges *body, const domus_http_range *range,
                      uint64_t length, const char *media, domus_slice *ret_text)
 {

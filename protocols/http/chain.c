@@ -1,12 +1,12 @@
-/* The exchanges of a connection, and their way out; see the header. */
+/* The exchanges of a connection, and how answers leave the chain (chain.h). */
 #include "protocols/http/chain.h"
 #include "protocols/http/write.h"
 
 #include <stdlib.h>
 
-/* --- check ------------------------------------------------------------------------------------ */
+/* --- checking a chain ------------------------------------------------------------------------- */
 
-/* Check the steps of a list, and add how many they are. Returns 0; a negative errno. */
+/* Check the steps of a list, and add their number to `count`. Returns 0; a negative errno. */
 static int check_steps(const domus_http_step *steps, uint32_t *count)
 {
     for (; steps != NULL && steps->part != NULL; steps++) {
@@ -32,7 +32,7 @@ int domi_http_check_chain(const domus_http_chain *chain)
     return error;
 }
 
-/* --- the list --------------------------------------------------------------------------------- */
+/* --- the list of exchanges -------------------------------------------------------------------- */
 
 domi_http_chained *domi_http_chained_new(const domus_http_chain *chain)
 {
@@ -53,7 +53,7 @@ void domi_http_chained_free(domi_http_chained *chained, uint64_t now_ns)
     free(chained);
 }
 
-/* Fill in what is known of each exchange. */
+/* Fill in the members that all exchanges of a connection share. */
 static void fill_exchange(const domi_http_chained *chained, domi_http_exchange *exchange)
 {
     exchange->chain = chained->chain;
@@ -105,7 +105,7 @@ static void remove_exchange(domi_http_chained *chained, const domi_http_exchange
         chained->last = before;
 }
 
-/* --- the way out ------------------------------------------------------------------------------ */
+/* --- leaving the chain ------------------------------------------------------------------------ */
 
 const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uint32_t index)
 {
@@ -113,7 +113,7 @@ const domus_http_step *domi_http_step_at(const domi_http_exchange *exchange, uin
                                       : &exchange->row->parts[index - exchange->of_chain];
 }
 
-/* Leave the parts from the last one that was entered. */
+/* Call `leave` of each part that was entered, from the last one on. */
 static void leave_parts(domi_http_exchange *exchange, domus_http_leaving *leaving)
 {
     exchange->face.status = leaving->status;
@@ -125,9 +125,9 @@ static void leave_parts(domi_http_exchange *exchange, domus_http_leaving *leavin
     }
 }
 
-/* Take the body that a part has made, if one was wanted; it is thrown away otherwise. */
-static void take_body(domus_http_leaving *leaving, domi_http_outgoing *answer,
-                      domus_slice *ret_made)
+/* Use the body that a part has made, if the answer needs one; otherwise free it. */
+static void use_body_of_part(domus_http_leaving *leaving, domi_http_outgoing *answer,
+                             domus_slice *ret_made)
 {
     if (!leaving->wants_body || leaving->body.size == 0) {
         domus_slice_free(leaving->body);
@@ -140,7 +140,7 @@ static void take_body(domus_http_leaving *leaving, domi_http_outgoing *answer,
     answer->body_size = leaving->body.size;
 }
 
-/* Whether an answer of a handler is an error without a body. */
+/* Returns whether a handler's answer is an error without a body. */
 static bool is_bare_error(const domi_http_outgoing *answer)
 {
     return answer->status >= 400 && answer->body_size == 0 && answer->media == NULL &&
@@ -159,7 +159,7 @@ int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *ans
     leave_parts(exchange, &leaving);
     int error = domus_append_end(&added, &answer->added);
     if (error == 0) {
-        take_body(&leaving, answer, ret_made);
+        use_body_of_part(&leaving, answer, ret_made);
         return 0;
     }
     domus_slice_free(leaving.body);
@@ -167,8 +167,8 @@ int domi_http_leave_answer(domi_http_exchange *exchange, domi_http_outgoing *ans
     return error;
 }
 
-/* Say what the peer of a connection is, once. */
-static void learn_peer(const domus_wire *wire, domi_http_chained *chained)
+/* Store the address of the connection's peer, once. */
+static void store_peer_address(const domus_wire *wire, domi_http_chained *chained)
 {
     if (!chained->knows_peer)
         chained->knows_peer = domus_wire_peer(wire, &chained->peer) == 0;
@@ -185,7 +185,7 @@ static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outg
     leave_parts(exchange, &leaving);
     if (leaving.body.size > DOMUS_HTTP_FAILURE_MAX)
         leaving.wants_body = false;
-    take_body(&leaving, answer, ret_made);
+    use_body_of_part(&leaving, answer, ret_made);
     if (domus_append_end(&added, &answer->added) != 0)
         answer->added = (domus_slice){NULL, 0, 0};
     if (answer->added.size != 0 && domi_http_check_fields(answer->added) < 0) {
@@ -194,7 +194,7 @@ static void leave_failed(domi_http_exchange *exchange, int error, domi_http_outg
     }
 }
 
-/* End the parts of an exchange from the last one that was entered. */
+/* Call `end` of each part that was entered, from the last one on. */
 static void end_parts(domi_http_exchange *exchange, uint64_t now_ns, bool is_cut)
 {
     exchange->face.ended_ns = now_ns;
@@ -225,7 +225,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
         *chained = domi_http_chained_new(chain);
     if (*chained == NULL)
         return;
-    learn_peer(wire, *chained);
+    store_peer_address(wire, *chained);
     fill_exchange(*chained, &none);
     while (chain->parts != NULL && chain->parts[none.of_chain].part != NULL)
         none.of_chain++;
@@ -235,7 +235,7 @@ void domi_http_leave_failure(domus_wire *wire, domi_http_chained **chained,
     end_parts(&none, now_ns, false);
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end of an exchange ------------------------------------------------------------------- */
 
 void domi_http_drop_whole(domi_http_exchange *exchange)
 {

@@ -1,4 +1,5 @@
-/* The classes of bytes. Each row is sixteen bytes; those from 128 on are in no class. */
+/* The table of the classes of bytes. Each row has sixteen bytes; bytes from 128 on are in no
+ * class. */
 #include "protocols/http/chars.h"
 
 /* clang-format off */

@@ -1,4 +1,5 @@
-/* The bytes of which HTTP is made: tokens, and texts without control characters. */
+/* Classes of the bytes that HTTP allows, in tokens and in texts without control characters, and
+ * functions that count and compare such bytes. */
 #ifndef DOMI_PROTOCOLS_HTTP_CHARS_H
 #define DOMI_PROTOCOLS_HTTP_CHARS_H
 
@@ -12,15 +13,15 @@
 #endif
 
 enum {
-    DOMI_HTTP_TOKEN = 1,  /* tchar of RFC 9110 */
-    DOMI_HTTP_TARGET = 2, /* a visible byte of ASCII that is no '#' */
+    DOMI_HTTP_TOKEN = 1,  /* a byte of a token: tchar of RFC 9110 */
+    DOMI_HTTP_TARGET = 2, /* a visible ASCII byte other than '#' */
     DOMI_HTTP_HOST = 4,   /* a letter, a digit, '-', '.' or '_' */
     DOMI_HTTP_HEX = 8,
-    DOMI_HTTP_COOKIE = 16, /* cookie-octet of RFC 6265 */
-    DOMI_HTTP_PLAIN = 32,  /* unreserved of RFC 3986 */
+    DOMI_HTTP_COOKIE = 16, /* a byte of a cookie's value: cookie-octet of RFC 6265 */
+    DOMI_HTTP_PLAIN = 32,  /* a byte that needs no escape: unreserved of RFC 3986 */
 };
 
-/* The classes of each byte. */
+/* The classes of each byte, as bits. */
 extern const uint8_t domi_http_classes[256];
 
 static inline bool domi_http_is(char byte, unsigned classes)
@@ -28,7 +29,7 @@ static inline bool domi_http_is(char byte, unsigned classes)
     return (domi_http_classes[(unsigned char)byte] & classes) != 0;
 }
 
-/* Returns how many of the first bytes at `bytes` are of a class. */
+/* Returns how many of the first bytes at `bytes` belong to one of the classes. */
 static inline size_t domi_http_run(const char *bytes, size_t size, unsigned classes)
 {
     size_t i = 0;
@@ -38,8 +39,7 @@ static inline size_t domi_http_run(const char *bytes, size_t size, unsigned clas
     return i;
 }
 
-/* Where the processor has vectors, the following look at 16 bytes together, and never at a byte
- * behind `size`. */
+/* With SSE2 the following functions read 16 bytes at once, and never a byte behind `size`. */
 
 #ifdef __SSE2__
 static inline __m128i domi_http_16(const char *bytes)
@@ -47,7 +47,7 @@ static inline __m128i domi_http_16(const char *bytes)
     return _mm_loadu_si128((const __m128i *)(const void *)bytes);
 }
 
-/* A bit for each byte that is a control character. */
+/* Returns a word with a bit for each byte that is a control character. */
 static inline unsigned domi_http_controls(__m128i some)
 {
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(some, _mm_set1_epi8(0x1f)), some);
@@ -56,7 +56,8 @@ static inline unsigned domi_http_controls(__m128i some)
     return (unsigned)_mm_movemask_epi8(_mm_or_si128(low, last));
 }
 
-/* The same for 8 to 15 bytes: the first 8 of them, and behind them the last 8. */
+/* Returns the same for 8 to 15 bytes: bits for the first 8 bytes, and behind them for the last
+ * 8. */
 static inline unsigned domi_http_controls_of_few(const char *bytes, size_t size)
 {
     __m128i first = _mm_loadl_epi64((const __m128i *)(const void *)bytes);
@@ -77,7 +78,7 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
         if (wrong != 0)
             return i + (size_t)__builtin_ctz(wrong);
     }
-    if (size >= 16 && i != size) { /* the last 16, of which the first were looked at */
+    if (size >= 16 && i != size) { /* the last 16 bytes, the first of which were checked before */
         unsigned wrong = domi_http_controls(domi_http_16(bytes + size - 16));
         return wrong != 0 ? size - 16 + (size_t)__builtin_ctz(wrong) : size;
     }
@@ -89,7 +90,7 @@ static inline size_t domi_http_run_text(const char *bytes, size_t size)
     return i;
 }
 
-/* Returns how many of the first bytes are of a target. */
+/* Returns how many of the first bytes may be in a target. */
 static inline size_t domi_http_run_target(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -108,8 +109,8 @@ static inline size_t domi_http_run_target(const char *bytes, size_t size)
     return i + domi_http_run(bytes + i, size - i, DOMI_HTTP_TARGET);
 }
 
-/* Returns how many of the first bytes are of a token. Most names have letters, digits
- * and '-' alone. */
+/* Returns how many of the first bytes may be in a token. Most names have only letters, digits and
+ * '-'. */
 static inline size_t domi_http_run_token(const char *bytes, size_t size)
 {
     size_t i = 0;
@@ -138,8 +139,8 @@ static inline char domi_http_lower(char byte)
     return byte >= 'A' && byte <= 'Z' ? (char)(byte | 0x20) : byte;
 }
 
-/* Returns whether `size` bytes are this word, whose letters are small; the bytes may
- * have capitals. */
+/* Returns whether `size` bytes are the word, which is in small letters; the bytes may be in
+ * capitals. */
 static inline bool domi_http_is_word(const char *bytes, size_t size, const char *word)
 {
     size_t i = 0;
@@ -151,7 +152,7 @@ static inline bool domi_http_is_word(const char *bytes, size_t size, const char 
     return i == size && word[i] == '\0';
 }
 
-/* Returns whether two texts are the same, capitals taken as small letters. */
+/* Returns whether two texts are the same, regardless of case. */
 static inline bool domi_http_is_same(const char *one, const char *other, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -166,7 +167,7 @@ static inline bool domi_http_is_space(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-/* Take spaces and tabs from both ends of a text. */
+/* Remove spaces and tabs from both ends of a text. */
 static inline void domi_http_trim(const char **bytes, size_t *size)
 {
     while (*size != 0 && domi_http_is_space((*bytes)[*size - 1]))
@@ -177,9 +178,9 @@ static inline void domi_http_trim(const char **bytes, size_t *size)
     }
 }
 
-/* Take the next element of a list that commas divide, which may be empty. Returns false when
- * there is none. `at` begins as 0. Commas in quoted strings divide, too, so use this
- * only for lists where that does no harm. */
+/* Find the next element, which may be empty, of a list with commas. Returns false when there is
+ * none. `at` must begin as 0. Commas in quoted strings also divide, so use this only for lists
+ * where that does no harm. */
 static inline bool domi_http_next_element(const char *list, size_t size, size_t *at,
                                           const char **ret_element, size_t *ret_size)
 {
@@ -195,7 +196,7 @@ static inline bool domi_http_next_element(const char *list, size_t size, size_t 
     return true;
 }
 
-/* The value of a digit of base 16; -1 for any other byte. */
+/* Returns the value of a hexadecimal digit; -1 for any other byte. */
 static inline int domi_http_hex(char byte)
 {
     if (byte >= '0' && byte <= '9')

@@ -1,11 +1,11 @@
-/* Checks fields that are to be sent, so that no value can end its line, and no field can say where
- * the message ends. */
+/* Checks fields before they are sent, so that no value can end its line, and no field can tell
+ * where the message ends. */
 #include "protocols/http/chars.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 
-/* Returns what a field has; -EINVAL when it is the stage that writes it. */
+/* Returns a flag for a known field; -EINVAL for a field that only the stage may write. */
 static int classify_field(const char *name, size_t size)
 {
     switch (size) {
@@ -26,8 +26,8 @@ static int classify_field(const char *name, size_t size)
     }
 }
 
-/* Returns the bytes of a value up to the end of its line; `size` without one. */
-static size_t run_value(const char *bytes, size_t size)
+/* Returns the number of bytes of a value before the end of its line; `size` if there is no end. */
+static size_t find_value_end(const char *bytes, size_t size)
 {
     size_t end = domi_http_run_text(bytes, size);
 
@@ -50,10 +50,10 @@ int domi_http_check_fields(domus_slice fields)
         if (name == 0 || at + name == size || bytes[at + name] != ':' || found < 0)
             return -EINVAL;
         if ((found & has & DOMI_HTTP_FIELD_HOST) != 0)
-            return -EINVAL; /* a second Host */
+            return -EINVAL; /* there are two fields Host */
         has |= found;
         at += name + 1;
-        at += run_value(bytes + at, size - at);
+        at += find_value_end(bytes + at, size - at);
         if (size - at < 2 || bytes[at] != '\r' || bytes[at + 1] != '\n')
             return -EINVAL;
     }

@@ -1,5 +1,5 @@
-/* Makes responses of what a client has decoded. How a response ends depends on the request that it
- * answers, and on its status. */
+/* Makes responses of the messages that a client has decoded. How a response ends depends on its
+ * request and on its status. */
 #include "protocols/http/http.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@ static int refuse_response(domi_http_state *state)
     return -EPROTO;
 }
 
-/* An interim response is passed over, if it says nothing of a body or of the connection's end. A
- * peer that sends one after the other never answers. */
+/* Ignore an interim response, unless it tells of a body or of the connection's end. A peer that
+ * sends too many of them is refused, because it never answers. */
 static int pass_over_interim_response(domus_wire *wire, domi_http_state *state)
 {
     const uint32_t wrong = DOMI_HTTP_HAS_LENGTH | DOMI_HTTP_HAS_CODING | DOMI_HTTP_CLOSE;
@@ -31,9 +31,10 @@ int domi_http_admit_response(domus_wire *wire, domi_http_state *state)
     bool has_none = head->code < 200 || head->code == 204 || head->code == 304;
 
     if (state->asked.count == 0)
-        return refuse_response(state); /* an answer to nothing */
+        return refuse_response(state); /* there is no request for this response */
     if (head->code == 101) {
-        /* 100 comes before it (RFC 9110 7.8), and HTTP/1.0 has no 1xx (15.2) */
+        /* RFC 9110 demands 100 before 101 if the body waits (7.8), and HTTP/1.0 has no 1xx
+         * (15.2) */
         if (!domi_http_asked_upgrade(state) || state->wait == DOMI_HTTP_WAITS || head->minor == 0)
             return refuse_response(state);
     } else if (head->code < 200) {

@@ -1,14 +1,14 @@
-/* Finds the client of an exchange; see the header. */
+/* Finds the address of an exchange's client (client_address.h). */
 #include "protocols/http/client_address.h"
 #include "protocols/http/fields.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
 
-#define TEXT_MAX    64u                 /* bytes of an address as text, with its port */
-#define OF_LOOPBACK (UINT64_C(1) << 32) /* the number of ::1, which no address of IPv4 has */
+#define TEXT_MAX    64u                 /* bytes of an address as text with its port, at most */
+#define OF_LOOPBACK (UINT64_C(1) << 32) /* the number for ::1, which is no IPv4 address */
 
-/* Read an address with a port or without, of IPv6 in brackets or without. */
+/* Read an address with or without port; an IPv6 address may be in brackets. */
 static bool read_address(const char *text, size_t size, domus_endpoint *ret_client)
 {
     char whole[TEXT_MAX + 8];
@@ -29,8 +29,7 @@ static bool read_address(const char *text, size_t size, domus_endpoint *ret_clie
     return domus_endpoint_parse(whole, ret_client) == 0 && ret_client->family != AF_UNIX;
 }
 
-/* Find the element that is the `last`th from the end of all lists; of fewer ones it is the first.
- */
+/* Find the `last`th element from the end of all lists; the first one if there are fewer. */
 static bool find_listed(domus_slice fields, uint32_t last, domus_endpoint *ret_client)
 {
     domi_http_elements walk = {.fields = fields, .name = "x-forwarded-for"};
@@ -50,7 +49,7 @@ static bool find_listed(domus_slice fields, uint32_t last, domus_endpoint *ret_c
     return read_address(element, size, ret_client);
 }
 
-static void take_mapped(domus_endpoint *client)
+static void unmap_ipv4(domus_endpoint *client)
 {
     static const unsigned char prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -68,7 +67,7 @@ void domi_http_find_client(const domus_http_exchange *exchange, domus_slice fiel
     if (proxies == 0 || !find_listed(fields, proxies, ret_client))
         *ret_client = *exchange->peer;
     ret_client->port = 0;
-    take_mapped(ret_client);
+    unmap_ipv4(ret_client);
 }
 
 /* Returns the first bytes of an address as a number. */

@@ -1,10 +1,10 @@
-/* Compares conditions. */
+/* Evaluates conditional requests by tags and dates. */
 #include "protocols/http/fields.h"
 
 #include <domus/http_condition.h>
 #include <domus/http_date.h>
 
-/* A tag without what makes it weak. */
+/* Skip the "W/" of a weak tag. Returns whether it was there. */
 static bool skip_weak(const char **tag, size_t *size)
 {
     if (*size < 2 || memcmp(*tag, "W/", 2) != 0)
@@ -14,7 +14,7 @@ static bool skip_weak(const char **tag, size_t *size)
     return true;
 }
 
-/* Returns the bytes of the tag, with its quotes, at the start of a text; 0 if there is none. */
+/* Returns the bytes of a tag at the start of a text, with its quotes; 0 if there is none. */
 static size_t size_of_tag(const char *text, size_t size)
 {
     const char *bare = text;
@@ -47,14 +47,16 @@ bool domus_http_has_etag(domus_slice list, const char *etag, bool weakly)
         size_t tag = size_of_tag(text, size);
         if (tag != 0 && is_same_tag(text, tag, etag, strlen(etag), weakly))
             return true;
-        size_t step = tag != 0 ? tag : 1; /* commas, spaces, and all else that is not a tag */
+        /* skip commas, spaces, and any other byte that begins no tag */
+        size_t step = tag != 0 ? tag : 1;
         text += step;
         size -= step;
     }
     return false;
 }
 
-/* Whether what is there is newer than the date of a field. A date that is none says nothing. */
+/* Returns whether the resource is newer than the date of a field. An invalid date counts as no
+ * date. */
 static bool is_newer(domus_slice date, const domus_http_version *version, bool otherwise)
 {
     int64_t seconds;
@@ -65,7 +67,7 @@ static bool is_newer(domus_slice date, const domus_http_version *version, bool o
     return version->modified > seconds;
 }
 
-/* Whether a list of tags names the version. */
+/* Returns whether a list of tags contains the tag of the version. */
 static bool is_version_in_list(domus_slice list, const domus_http_version *version, bool weakly)
 {
     if (list.size == 1 && *domus_slice_data(list) == '*')
@@ -73,9 +75,9 @@ static bool is_version_in_list(domus_slice list, const domus_http_version *versi
     return version->etag != NULL && domus_http_has_etag(list, version->etag, weakly);
 }
 
-/* Whether the lists in all fields of a name have the version. */
-static bool is_named(domus_slice fields, const char *name, const domus_http_version *version,
-                     bool weakly)
+/* Returns whether a list in any field of this name contains the tag of the version. */
+static bool is_version_in_fields(domus_slice fields, const char *name,
+                                 const domus_http_version *version, bool weakly)
 {
     domus_http_line line;
     uint32_t at = 0;
@@ -94,14 +96,14 @@ unsigned domus_http_check_conditions(const domus_http_request *request,
     domus_slice value;
 
     if (domus_http_field(request->fields, "if-match", &value)) {
-        if (!is_named(request->fields, "if-match", version, false))
+        if (!is_version_in_fields(request->fields, "if-match", version, false))
             return 412;
     } else if (domus_http_field(request->fields, "if-unmodified-since", &value)) {
         if (is_newer(value, version, false))
             return 412;
     }
     if (domus_http_field(request->fields, "if-none-match", &value)) {
-        if (is_named(request->fields, "if-none-match", version, true))
+        if (is_version_in_fields(request->fields, "if-none-match", version, true))
             return reads ? 304 : 412;
     } else if (reads && domus_http_field(request->fields, "if-modified-since", &value)) {
         if (version->is_there && !is_newer(value, version, true))

@@ -1,4 +1,4 @@
-/* Connections of clients, and the requests that may be sent twice on them. */
+/* Behaviours of the connections of a client, and the requests that may be sent twice on them. */
 #include "protocols/http/http.h"
 
 #include <domus/http_client.h>

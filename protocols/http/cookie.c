@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* Find a cookie in the value of one field: "a=b; c=d". */
+/* Find a cookie by its name in the value of one field: "a=b; c=d". */
 static bool find_cookie_in_field(domus_slice value, const char *name, domus_slice *ret_value)
 {
     const char *data = domus_slice_data(value);
@@ -45,12 +45,12 @@ bool domus_http_cookie(domus_slice fields, const char *name, domus_slice *ret_va
     return false;
 }
 
-static bool is_of(const char *text, unsigned classes)
+static bool consists_of(const char *text, unsigned classes)
 {
     return text == NULL || domi_http_run(text, strlen(text), classes) == strlen(text);
 }
 
-/* Append ATTRIBUTE and its value, if there is one. */
+/* Append an attribute and its value, unless the value is NULL. */
 static void add_attribute(domus_appender *to, const char *attribute, const char *value)
 {
     if (value != NULL)
@@ -60,11 +60,12 @@ static void add_attribute(domus_appender *to, const char *attribute, const char 
 int domus_http_add_cookie(domus_appender *fields, const domus_http_set_cookie *cookie)
 {
     static const char *const sites[] = {NULL, "Lax", "Strict", "None"};
-    bool is_right =
-        *cookie->name != '\0' && is_of(cookie->name, DOMI_HTTP_TOKEN) &&
-        is_of(cookie->value, DOMI_HTTP_COOKIE) && is_of(cookie->path, DOMI_HTTP_COOKIE) &&
-        is_of(cookie->domain, DOMI_HTTP_COOKIE) && cookie->site <= DOMUS_HTTP_SITE_NONE &&
-        (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
+    bool is_right = *cookie->name != '\0' && consists_of(cookie->name, DOMI_HTTP_TOKEN) &&
+                    consists_of(cookie->value, DOMI_HTTP_COOKIE) &&
+                    consists_of(cookie->path, DOMI_HTTP_COOKIE) &&
+                    consists_of(cookie->domain, DOMI_HTTP_COOKIE) &&
+                    cookie->site <= DOMUS_HTTP_SITE_NONE &&
+                    (cookie->site != DOMUS_HTTP_SITE_NONE || cookie->secure);
 
     if (!is_right)
         return domi_http_fail_fields(fields);

@@ -1,5 +1,5 @@
-/* The part of a chain that tells browsers which sites may call this one. The word of an exchange is
- * the origin of the list that the request has named. The thread of the connection. */
+/* The part of a chain that tells browsers which other sites may call this one. The word of an
+ * exchange is the allowed origin that the request has named. The thread of the connection. */
 #include "protocols/http/fields.h"
 
 #include <domus/http_cors.h>
@@ -10,7 +10,7 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Returns whether a text is an origin as browsers write one. */
+/* Returns whether a text is an origin in the form that browsers send. */
 static bool is_origin(const char *text)
 {
     size_t size = strlen(text);
@@ -26,7 +26,7 @@ static bool is_origin(const char *text)
     return host[3] != '\0' && strpbrk(host + 3, "/?,*") == NULL;
 }
 
-static bool is_every(const char *text)
+static bool is_star(const char *text)
 {
     return text != NULL && text[0] == '*' && text[1] == '\0';
 }
@@ -37,7 +37,7 @@ static bool is_list_of_names(const char *text)
     const char *name;
     size_t size;
 
-    if (text == NULL || is_every(text))
+    if (text == NULL || is_star(text))
         return true;
     if (strlen(text) > DOMUS_HTTP_CORS_NAMES)
         return false;
@@ -56,11 +56,11 @@ static int check_options(const void *options)
         cors->methods >> DOMUS_HTTP_METHODS != 0 || cors->max_age_s > DOMUS_HTTP_CORS_AGE_MAX ||
         !is_list_of_names(cors->headers) || !is_list_of_names(cors->exposed))
         return -EINVAL;
-    /* with credentials a '*' is a name as any other */
+    /* with credentials, browsers take '*' for a literal name */
     if (cors->credentials &&
-        (is_every(cors->origins[0]) || is_every(cors->headers) || is_every(cors->exposed)))
+        (is_star(cors->origins[0]) || is_star(cors->headers) || is_star(cors->exposed)))
         return -EINVAL;
-    if (is_every(cors->origins[0]))
+    if (is_star(cors->origins[0]))
         return cors->origins[1] == NULL ? 0 : -EINVAL;
     for (const char *const *origin = cors->origins; *origin != NULL; origin++) {
         if (!is_origin(*origin))
@@ -69,9 +69,9 @@ static int check_options(const void *options)
     return 0;
 }
 
-/* --- the way in ------------------------------------------------------------------------------- */
+/* --- entering the chain ----------------------------------------------------------------------- */
 
-/* Find the one field Origin. Returns false if there is none, or there are two. */
+/* Find the field Origin. Returns false if there is none, or there are two. */
 static bool find_origin(domus_slice fields, domus_slice *ret_origin)
 {
     domus_http_line line;
@@ -87,10 +87,11 @@ static bool find_origin(domus_slice fields, domus_slice *ret_origin)
     return count == 1;
 }
 
-/* The origin of the list that is this one; "*" stands for all. NULL: none. */
+/* Find the origin in the list of allowed ones, in which "*" stands for all. Returns NULL if it is
+ * not allowed. */
 static const char *find_allowed(const domus_http_cors *cors, domus_slice origin)
 {
-    if (is_every(cors->origins[0]))
+    if (is_star(cors->origins[0]))
         return cors->origins[0];
     for (const char *const *at = cors->origins; *at != NULL; at++) {
         if (domus_slice_equals(origin, *at, strlen(*at)))
@@ -145,7 +146,7 @@ static int find_allowed_origin_or_answer_preflight(domus_stack *stack,
     return has_origin && is_preflight(request) ? answer_preflight(stack, cors, allowed != NULL) : 0;
 }
 
-/* --- the way out ------------------------------------------------------------------------------ */
+/* --- leaving the chain ------------------------------------------------------------------------ */
 
 static void add_cors_fields(domus_http_exchange *exchange, domus_http_leaving *leaving,
                             const void *options)
@@ -154,7 +155,7 @@ static void add_cors_fields(domus_http_exchange *exchange, domus_http_leaving *l
     const char *allowed = (const char *)(uintptr_t)*exchange->word;
     domus_slice own;
 
-    if (!is_every(cors->origins[0]))
+    if (!is_star(cors->origins[0]))
         (void)domus_http_add(leaving->added, "Vary", "Origin");
     if (allowed == NULL || domus_http_field(leaving->fields, "access-control-allow-origin", &own))
         return;

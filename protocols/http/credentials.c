@@ -1,4 +1,4 @@
-/* Reads credentials, and compares secrets. Any thread. */
+/* Reads credentials from requests, and compares secrets. Any thread. */
 #include "protocols/http/fields.h"
 
 #include <domus/http_auth.h>
@@ -10,10 +10,10 @@
 
 #define PAIR_MAX (DOMUS_HTTP_USER_MAX + 1u + DOMUS_HTTP_PASSWORD_MAX)
 
-/* --- the field -------------------------------------------------------------------------------- */
+/* --- the field Authorization ------------------------------------------------------------------ */
 
-/* Find what follows a scheme, whose letters are small, in the one field Authorization. Returns 0;
- * -ENOENT; -EINVAL when there are two such fields. */
+/* Find the text behind a scheme (in small letters) in the field Authorization. Returns 0; -ENOENT;
+ * -EINVAL when there are two such fields. */
 static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_rest)
 {
     size_t scheme_size = strlen(scheme);
@@ -34,7 +34,7 @@ static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_
     if (value.size < scheme_size || !domi_http_is_word(data, scheme_size, scheme))
         return -ENOENT;
     if (value.size > scheme_size && data[scheme_size] != ' ')
-        return -ENOENT; /* the scheme has a longer name */
+        return -ENOENT; /* the scheme of the field only begins with this name */
     size_t skip = scheme_size;
     while (skip < value.size && data[skip] == ' ')
         skip++;
@@ -44,8 +44,8 @@ static int find_scheme(domus_slice fields, const char *scheme, domus_slice *ret_
 
 /* --- Basic ------------------------------------------------------------------------------------ */
 
-/* Decode base64 without white space, over which nettle would pass. Returns how many bytes there
- * are, at most `room`; -EINVAL; -EMSGSIZE. */
+/* Decode base64 without white space, which nettle would ignore. Returns the number of bytes, at
+ * most `room`; -EINVAL; -EMSGSIZE. */
 static int decode_base64(domus_slice text, char *to, size_t room)
 {
     struct base64_decode_ctx context;
@@ -86,7 +86,7 @@ static int split_user_and_password(const char *pair, size_t size, domus_http_bas
 
 int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_basic)
 {
-    char pair[PAIR_MAX + 3]; /* the decoder counts the padding, too */
+    char pair[PAIR_MAX + 3]; /* 3 more, because the decoder also counts the padding */
     domus_slice text;
     int error = find_scheme(fields, "basic", &text);
 
@@ -131,9 +131,9 @@ int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token)
     return 0;
 }
 
-/* --- secrets ---------------------------------------------------------------------------------- */
+/* --- comparing secrets ------------------------------------------------------------------------ */
 
-static void hash(const void *bytes, size_t size, uint8_t digest[SHA256_DIGEST_SIZE])
+static void hash_sha256(const void *bytes, size_t size, uint8_t digest[SHA256_DIGEST_SIZE])
 {
     struct sha256_ctx context;
 
@@ -148,8 +148,8 @@ bool domus_http_is_secret(const void *given, size_t given_size, const void *secr
     uint8_t of_given[SHA256_DIGEST_SIZE];
     uint8_t of_secret[SHA256_DIGEST_SIZE];
 
-    hash(given, given_size, of_given);
-    hash(secret, secret_size, of_secret);
+    hash_sha256(given, given_size, of_given);
+    hash_sha256(secret, secret_size, of_secret);
     return memeql_sec(of_given, of_secret, sizeof of_given) != 0;
 }
 
@@ -161,7 +161,7 @@ bool domus_http_has_sha256(const void *given, size_t given_size, const char *sha
 
     if (strlen(sha256) != sizeof text)
         return false;
-    hash(given, given_size, digest);
+    hash_sha256(given, given_size, digest);
     for (size_t i = 0; i < sizeof digest; i++) {
         text[2 * i] = digits[digest[i] >> 4];
         text[2 * i + 1] = digits[digest[i] & 15];

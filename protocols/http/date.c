@@ -1,4 +1,4 @@
-/* The field Date. It is written once in a second for each thread. */
+/* Writes the field Date, whose text each thread makes once a second. */
 #include "protocols/http/write.h"
 
 #include <domus/http_date.h>

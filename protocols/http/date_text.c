@@ -10,8 +10,8 @@ static const char *const weekdays[] = {"Sunday",   "Monday", "Tuesday", "Wednesd
                                        "Thursday", "Friday", "Saturday"};
 static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. Years begin in March here, so that the
- * day of a leap year is the last one. */
+/* Returns the days from 1970-01-01 to a day of the Gregorian calendar. Years begin in March here,
+ * so that a leap day is the last day of its year. */
 static int64_t count_days_since_1970(int64_t year, unsigned month, unsigned day)
 {
     year -= month <= 2;
@@ -22,8 +22,9 @@ static int64_t count_days_since_1970(int64_t year, unsigned month, unsigned day)
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/* Get the date of a day that is counted from 1970-01-01. */
-static void day_of(int64_t days, int64_t *ret_year, unsigned *ret_month, unsigned *ret_day)
+/* Find the date of a day, which is counted from 1970-01-01. */
+static void find_date_of_day(int64_t days, int64_t *ret_year, unsigned *ret_month,
+                             unsigned *ret_day)
 {
     days += 719468;
     int64_t era = days / 146097;
@@ -62,7 +63,7 @@ void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
         seconds = SECONDS_MAX;
     int64_t days = seconds / DAY_SECONDS;
     unsigned rest = (unsigned)(seconds % DAY_SECONDS);
-    day_of(days, &year, &month, &day);
+    find_date_of_day(days, &year, &month, &day);
     to = put_text(to, weekdays[(days + 4) % 7], 3);
     to = put_text(to, ", ", 2);
     to = put_digits(to, day, 2);
@@ -79,7 +80,7 @@ void domus_http_date(int64_t seconds, char to[DOMUS_HTTP_DATE_SIZE + 1])
     (void)put_text(to, " GMT", 5);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading dates ---------------------------------------------------------------------------- */
 
 /* The parts of a date as they are read. */
 typedef struct parts {
@@ -92,8 +93,9 @@ typedef struct parts {
     unsigned weekday;
 } parts;
 
-/* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' are digits, 'd' is one or a space,
- * 'N' and the two bytes behind it are the name of a month; all else is itself. */
+/* Match a text with a pattern: 'Y', 'D', 'h', 'm' and 's' stand for digits, 'd' for a digit or a
+ * space, 'N' with the two bytes behind it for the name of a month; any other byte stands for
+ * itself. */
 static bool match_pattern(const char *text, size_t size, const char *pattern, parts *ret_parts)
 {
     parts found = {0};
@@ -129,7 +131,7 @@ static bool match_pattern(const char *text, size_t size, const char *pattern, pa
     return true;
 }
 
-/* The days of a month. */
+/* Returns the number of days in a month. */
 static unsigned days_of_month(unsigned year, unsigned month)
 {
     static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -138,8 +140,8 @@ static unsigned days_of_month(unsigned year, unsigned month)
     return days[month - 1] + (unsigned)(month == 2 && is_leap);
 }
 
-/* The weekday with which the text begins, by its first three letters or as a whole word. Returns
- * its bytes; 0 for another text. */
+/* Returns the bytes of the weekday with which the text begins: three letters, or with `whole` a
+ * whole word; 0 for another text. */
 static size_t skip_weekday(const char *text, size_t size, bool whole)
 {
     for (size_t i = 0; i < 7; i++) {

@@ -1,4 +1,5 @@
-/* Decodes messages of either side: a head, and then its body in one of three ways. */
+/* Decodes messages of either side: a head, and then a body, which waits in the window, is gathered,
+ * or comes in pieces. */
 #include "protocols/http/encoding.h"
 #include "protocols/http/inflater.h"
 #include "protocols/http/lines.h"
@@ -12,7 +13,7 @@ static int refuse_message(domi_http_state *state, unsigned status)
     return status == 400 ? -EPROTO : -EMSGSIZE;
 }
 
-/* Be ready for the next head. */
+/* Reset the state for the next head. */
 static void end_message(domi_http_state *state)
 {
     state->phase = DOMI_HTTP_IN_HEAD;
@@ -45,13 +46,14 @@ static int read_body_part(domi_http_state *state, const char *bytes, size_t size
     };
     int used = domi_http_body_step(&state->body, &limits, bytes, size, ret_part);
 
-    state->waits_for_100 = state->owes_100 = false; /* the client sends its body already */
+    /* the client sends its body already, so it needs no 100 Continue */
+    state->waits_for_100 = state->owes_100 = false;
     if (used < 0)
         state->head.wrong = state->body.wrong;
     return used;
 }
 
-/* Make the message that was gathered. */
+/* Make the message whose bytes were gathered. */
 static int make_gathered(domus_wire *wire, domi_http_state *state)
 {
     domi_http_source source;
@@ -74,7 +76,7 @@ static int gather_body(domus_wire *wire, domi_http_state *state, const char *byt
     int used = read_body_part(state, bytes, least, &part);
     int error = 0;
 
-    if (used == 0 && least < size) /* trailers are read as a whole */
+    if (used == 0 && least < size) /* trailers are read only when they are complete */
         used = read_body_part(state, bytes, size, &part);
     if (used <= 0)
         return used;
@@ -86,7 +88,7 @@ static int gather_body(domus_wire *wire, domi_http_state *state, const char *byt
     return error != 0 ? error : used;
 }
 
-/* Make trailers of the bytes of their fields. */
+/* Make the message for trailers from the bytes of their fields. */
 static int make_trailers(domus_wire *wire, const char *bytes, size_t size)
 {
     domus_http_trailers *trailers = domus_wire_trailer(wire, &domus_http_trailers_type);
@@ -118,8 +120,8 @@ static int stream_body(domus_wire *wire, domi_http_state *state, const char *byt
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Let the peer send a body that is gathered, once the answers before it have left. */
-static int let_come(domus_wire *wire, domi_http_state *state, bool has_begun)
+/* Send 100 Continue for a body that is gathered, once all earlier answers have left. */
+static int send_100_for_body(domus_wire *wire, domi_http_state *state, bool has_begun)
 {
     if (!state->waits_for_100 || has_begun)
         return 0;
@@ -130,7 +132,7 @@ static int let_come(domus_wire *wire, domi_http_state *state, bool has_begun)
     return domi_http_send_100(wire, state);
 }
 
-/* Whether the body that follows a head is to be decompressed. */
+/* Returns whether the body behind a head is to be decompressed. */
 static bool is_packed(const domi_http_state *state, const char *head)
 {
     const domus_page page = {head + state->head.fields_at};
@@ -162,7 +164,7 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
         int error = make_message(wire, state, &in_window, false);
         return error != 0 ? error : (int)(head + in_window.body_size);
     }
-    int error = state->phase == DOMI_HTTP_IN_HEAD ? let_come(wire, state, size > head) : 0;
+    int error = state->phase == DOMI_HTTP_IN_HEAD ? send_100_for_body(wire, state, size > head) : 0;
     if (error != 0)
         return error;
     if (domi_http_is_server(state))
@@ -176,7 +178,7 @@ static int begin_whole(domus_wire *wire, domi_http_state *state, const char *byt
     return begin_gathering(state, bytes);
 }
 
-/* The head was read, and a body follows it. */
+/* Begin the body that follows a head. */
 static int begin_body(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     const domus_http_options *options = &state->options;
@@ -193,16 +195,16 @@ static int begin_body(domus_wire *wire, domi_http_state *state, const char *byte
     return error != 0 ? error : (int)state->head_size;
 }
 
-/* Whether the bytes may be an empty line before a request, which is passed over (RFC 9112 2.2).
- * Only a few are: a peer that sends nothing else has to be refused at some time. */
+/* Returns whether the bytes may be an empty line before a request, which is ignored (RFC 9112 2.2).
+ * Only a few are, because a peer that sends nothing else must be refused at some time. */
 static bool may_be_empty_line(const domi_http_state *state, char first)
 {
     return first == '\r' && domi_http_is_server(state) && !state->head.begun &&
            state->empty_lines < DOMUS_HTTP_EMPTY_LINES_MAX;
 }
 
-/* Pass an empty line over. The head has begun with it, so its time runs. Returns 2; 0 when more is
- * needed; or an error. */
+/* Skip an empty line. The head begins with it, so the time limit of the head has begun. Returns 2;
+ * 0 when more bytes are needed; or a negative errno. */
 static int skip_line(domus_wire *wire, domi_http_state *state, const char *bytes, size_t size)
 {
     domus_wire_expect_head(wire);

@@ -1,16 +1,17 @@
-/* Compresses by zlib, with streams that are kept for the next answer.
+/* Compresses by zlib, with streams that are reused for later answers.
  *
- * Idle streams stand in the slots of the pool, and a thread takes or puts one by exchanging a slot:
- * so no lock is held, and a stream belongs to one thread at a time. Any thread. */
+ * Idle streams are kept in the slots of a pool, and a thread takes one out or puts one in by
+ * exchanging a slot: so no lock is held, and a stream belongs to one thread at a time. Any
+ * thread. */
 #include "protocols/http/deflate.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-#define WINDOW_BITS 13 /* 8 KiB; the window takes 4 times that */
-#define GZIP_HEAD   16 /* added to the bits: a head and a sum as gzip has them */
-#define MEMORY      6  /* 32 KiB of tables */
+#define WINDOW_BITS 13 /* a window of 8 KiB; zlib takes 4 times that */
+#define GZIP_HEAD   16 /* added to the window bits: selects the head and checksum of gzip */
+#define MEMORY      6  /* zlib's memLevel, for 32 KiB of tables */
 
 #define STREAMS_DEFAULT 64u
 #define LEAST_DEFAULT   512u
@@ -20,12 +21,12 @@
 struct domi_http_deflater {
     z_stream zlib;
     domus_http_gzip *pool;
-    domi_http_deflater *next; /* in the list of a channel */
+    domi_http_deflater *next; /* the next stream in the list of a channel */
     domi_http_deflater **place;
-    uint64_t left;   /* bytes that are still expected */
-    bool is_counted; /* `left` says something */
+    uint64_t left;   /* bytes of the answer that are still expected */
+    bool is_counted; /* `left` is valid, because the length of the answer is known */
     int level;
-    int flush; /* the flush mode of the last call */
+    int flush; /* flush mode of the last call of zlib */
     bool is_stored;
     unsigned char room[DOMI_HTTP_DEFLATED_ROOM];
 };
@@ -44,7 +45,7 @@ uint32_t domi_http_gzip_whole_max(const domus_http_gzip *gzip)
 
 static void free_deflater(domi_http_deflater *deflater)
 {
-    /* Relaxed, as everywhere with this count: it guards nothing else. */
+    /* Relaxed, as all accesses of this count: it guards nothing else. */
     (void)__atomic_sub_fetch(&deflater->pool->streams, 1, __ATOMIC_RELAXED);
     (void)deflateEnd(&deflater->zlib);
     free(deflater);
@@ -69,7 +70,8 @@ static domi_http_deflater *make_deflater(domus_http_gzip *gzip)
     return NULL;
 }
 
-/* acquire and release: what one thread did with a stream happens before another one takes it. */
+/* Take an idle stream from the pool. Acquire and release: a thread sees what the last user has done
+ * with the stream. */
 static domi_http_deflater *take_idle(domus_http_gzip *gzip)
 {
     for (uint32_t i = 0; i < DOMUS_HTTP_GZIP_IDLE; i++) {
@@ -137,10 +139,10 @@ void domi_http_deflaters_give(domi_http_deflater **list)
         domi_http_deflater_give(*list);
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
+/* --- compressing bytes ------------------------------------------------------------------------ */
 
-/* Let the stream store what comes, or compress it again. Nothing is pending when this is called, so
- * zlib has nothing to write. */
+/* Switch the stream to storing bytes, or back to compressing. Nothing may be pending, so zlib has
+ * nothing to write. */
 static void set_stored_mode(domi_http_deflater *deflater, bool is_stored)
 {
     if (deflater->is_stored == is_stored)
@@ -169,7 +171,7 @@ uint32_t domi_http_deflate(domi_http_deflater *deflater, const char **ret_bytes)
     zlib->next_out = deflater->room;
     zlib->avail_out = sizeof deflater->room;
     (void)deflate(zlib, deflater->flush);
-    if (zlib->avail_out != 0) /* there was room for more */
+    if (zlib->avail_out != 0) /* the output has room left, so zlib has no more */
         deflater->flush = Z_NO_FLUSH;
     *ret_bytes = (const char *)deflater->room;
     return (uint32_t)sizeof deflater->room - zlib->avail_out;

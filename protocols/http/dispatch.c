@@ -1,15 +1,15 @@
-/* The way of a request through the chain of its connection, up to its handler.
+/* Passes a request through the chain of its connection to its handler.
  *
- * A part may answer, and the answer may end the exchange at once: so the exchange is looked for
- * again behind each call. The thread of the connection runs this. */
+ * A part may answer, and the answer may end the exchange at once, so the exchange is searched again
+ * after each call. The thread of the connection runs this. */
 #include "protocols/http/chain.h"
 #include "protocols/http/router.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Returns the protocol that the peer of a channel speaks, if it is not HTTP/1.0. The requests of
- * HTTP/2 come as those of HTTP/1.1, in an inner channel. */
+/* Returns the protocol of a channel's peer, unless it is HTTP/1.0. Requests of HTTP/2 look like
+ * those of HTTP/1.1, but come from an inner channel. */
 static const char *name_protocol(const domus_channel *channel)
 {
     const char *carrier = domus_channel_carrier(channel);
@@ -17,7 +17,7 @@ static const char *name_protocol(const domus_channel *channel)
     return carrier != NULL && strcmp(carrier, "http2") == 0 ? "HTTP/2.0" : "HTTP/1.1";
 }
 
-/* Find the list of exchanges of a connection whose stage has a chain, or make it. Returns 0;
+/* Find the list of exchanges of a connection whose stage has a chain, or make one. Returns 0;
  * -ENOENT when there is no chain; -ENOMEM. */
 static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
 {
@@ -38,7 +38,8 @@ static int find_chained(domus_stack *stack, domi_http_chained **ret_chained)
     return 0;
 }
 
-/* Received requests are memory of the library, which handlers see as constants. */
+/* Received requests are memory of the library, constant only for handlers, so this may cast the
+ * const away. */
 static domus_http_request *open_request(const domus_http_request *request)
 {
     return (domus_http_request *)(uintptr_t)request;
@@ -58,8 +59,8 @@ static int begin_exchange(domus_stack *stack, domi_http_chained *chained,
     return 0;
 }
 
-/* Enter those parts of a list that were not entered: of the chain, or of the row behind it. Returns
- * 0 when all were; or what a part returned. */
+/* Enter the parts of a list that were not entered yet: those of the chain, or those of the row.
+ * Returns 0 when all were entered; or what a part has returned. */
 static int enter_parts(domus_stack *stack, domi_http_chained *chained,
                        const domus_http_request *request, const domus_http_step *steps,
                        bool is_chain)
@@ -100,7 +101,7 @@ static int answer_unrouted_request(domus_stack *stack, const domus_http_match *m
     return error;
 }
 
-/* Go on to the handler, from wherever the request is. */
+/* Enter the parts that were not entered yet, and call the handler. */
 static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chained *chained,
                                   const domus_http_request *request)
 {
@@ -115,7 +116,8 @@ static int call_parts_and_handler(domus_stack *stack, void *self, domi_http_chai
         return result != DOMUS_HTTP_ANSWERED ? result : 0;
     const domus_http_row *rows = chain->rows != NULL ? chain->rows : &none;
     domus_http_match match = domi_http_find_route(&rows->on, sizeof *rows, request);
-    /* parts of another row were entered than of the one that is found now, so it is not guarded */
+    /* a part has changed the target, so the row found now is another one, whose parts were not
+     * entered */
     if (exchange->row != NULL && match.route != &exchange->row->on)
         return -EINVAL;
     if (match.route == NULL)
@@ -163,7 +165,7 @@ bool domus_http_enter(domus_stack *stack, const domus_http_request *request, int
     if (error == -ENOENT)
         return true;
     if (error == 0 && domi_http_exchange_at(chained, request->exchange) != NULL)
-        return true; /* the request has entered the chain before */
+        return true; /* the request has entered the chain already */
     if (error == 0)
         error = begin_exchange(stack, chained, request);
     if (error == 0)

@@ -1,4 +1,4 @@
-/* Reads what messages say of encodings. */
+/* Reads which encodings of bodies a message accepts or has. */
 #include "protocols/http/encoding.h"
 
 #include "protocols/http/fields.h"
@@ -9,8 +9,8 @@ bool domi_http_wants_gzip(domus_slice fields)
 {
     domus_slice value;
 
-    /* Without the field every encoding is allowed, but few of such clients know any. An empty field
-     * allows none, where domus_http_accepts() means all. */
+    /* Without the field every encoding is allowed, but few clients that send none know any. An
+     * empty field allows none, although domus_http_accepts() takes an empty text for all. */
     if (!domus_http_field(fields, "accept-encoding", &value) || value.size == 0)
         return false;
     unsigned packed = domus_http_accepts(value, "gzip");
@@ -27,7 +27,7 @@ bool domi_http_is_gzip(domus_slice fields)
     while (domi_http_next_listed(&walk, &element, &size)) {
         if (size == 0)
             continue;
-        if (is_gzip) /* and something else, also gzip once more */
+        if (is_gzip) /* there is another encoding, which may be gzip once more */
             return false;
         is_gzip =
             domi_http_is_word(element, size, "gzip") || domi_http_is_word(element, size, "x-gzip");

@@ -1,18 +1,18 @@
-/* Encodings of bodies: which one a client wants, and which one a body has
- * (encoding.c). Any thread. */
+/* Encodings of bodies: which one a client accepts, and which one a body has (encoding.c). Any
+ * thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_ENCODING_H
 #define DOMI_PROTOCOLS_HTTP_ENCODING_H
 
 #include <domus/slice.h>
 
-/* Returns whether the fields of a request accept gzip, at least as much as plain bytes. */
+/* Returns whether the fields of a request prefer gzip to plain bytes, or accept both equally. */
 bool domi_http_wants_gzip(domus_slice fields);
 
-/* Returns whether the fields of a message say that its body is gzip, and nothing else. */
+/* Returns whether the fields of a message tell that gzip is the only encoding of its body. */
 bool domi_http_is_gzip(domus_slice fields);
 
-/* Returns whether If-None-Match of these fields has a strong tag in its weak form ("W/" before it),
- * as the stage makes it of the tag of an answer that it compresses. */
+/* Returns whether If-None-Match of the fields contains `etag`, a strong tag, in its weak form ("W/"
+ * before it), which it has in answers that the stage compresses. */
 bool domi_http_lists_weakly(domus_slice fields, const char *etag);
 
 #endif

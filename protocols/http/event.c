@@ -8,7 +8,7 @@ static bool is_line(const char *text)
     return text == NULL || text[strcspn(text, "\r\n")] == '\0';
 }
 
-/* Append the data, each line of it by itself. CR, LF and CR LF end a line. */
+/* Append the data with a field for each line. CR, LF and CR LF end a line. */
 static void add_data(domus_appender *piece, const char *data)
 {
     for (;;) {

@@ -1,18 +1,18 @@
-/* Answers to requests that fail, and to bytes that are not a request. */
+/* Answers to requests that have failed, and to bytes that are not a request. */
 #include "protocols/http/chain.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define REASON_ROOM 64u /* bytes of the longest reason, with "\n" and NUL */
+#define REASON_ROOM 64u /* bytes of the longest reason, with line end and zero */
 
 static unsigned status_of_error(int error)
 {
     switch (-error) {
     case EPROTO:
     case EBADMSG:
-        return 400; /* in its body */
+        return 400; /* the body of the request is wrong */
     case EACCES:
     case EPERM:
         return 403;
@@ -33,7 +33,7 @@ static unsigned status_of_error(int error)
     case ENOBUFS:
     case ENOMEM:
     case ECANCELED:
-    case ENOTCONN: /* a server that this one asks */
+    case ENOTCONN: /* the server that this one has asked cannot be reached */
         return 503;
     case ETIMEDOUT:
         return 504;
@@ -42,14 +42,14 @@ static unsigned status_of_error(int error)
     }
 }
 
-/* True if a request has begun: an empty line before it is none. */
+/* Returns whether a request has begun; an empty line before it does not count. */
 static bool has_begun(const domi_http_state *state)
 {
     return state->phase != DOMI_HTTP_IN_HEAD || state->head.looked != 0;
 }
 
-/* The status for bytes that are not a request; 0: the peer has ended (by a FIN, or with a byte
- * stage that was cut off), or has not begun, and expects nothing. */
+/* Returns the status for bytes that are not a request; 0 if no answer is expected: the peer has
+ * ended (by a FIN, or by a byte stage that was cut off), or has not begun a request. */
 static unsigned status_of_bytes(const domi_http_state *state, int error)
 {
     switch (-error) {
@@ -96,7 +96,7 @@ static int append_whole_failure(domus_wire *wire, const domi_http_state *state,
     return 0;
 }
 
-/* Append a failure, whose body is the reason, unless a part of the chain makes another one. */
+/* Append a failure. Its body is the reason, unless a part of the chain makes another one. */
 static int append_failure(domus_wire *wire, domi_http_state *state, unsigned status, int error,
                           uint64_t id, bool close)
 {
@@ -119,11 +119,12 @@ static int append_failure(domus_wire *wire, domi_http_state *state, unsigned sta
     return result;
 }
 
-#define WHAT_SIZE 256u /* bytes of a method and a path for the log; longer ones are cut */
+#define WHAT_SIZE 256u /* bytes of the method and path in the log; longer texts are cut */
 
-/* Let the log tell that no answer but an error of this side came from the handler: with the route,
- * if it was found. A peer that has left, or a stop, cancels requests, which is no fault. */
-static void tell_failure(domus_wire *wire, const domi_http_state *state, uint64_t id, int error)
+/* Log that a handler has answered with nothing but an error of this side, with the route if it was
+ * found. Requests that were cancelled, because the peer has left or the system stops, are not
+ * logged. */
+static void log_failure(domus_wire *wire, const domi_http_state *state, uint64_t id, int error)
 {
     const domi_http_exchange *exchange = domi_http_find_exchange(state->chained, id);
     char what[WHAT_SIZE];
@@ -154,8 +155,8 @@ int domi_http_fail(domus_wire *wire, domi_http_state *state, uint64_t id, const 
     bool close = (id & DOMI_HTTP_ID_CLOSE) != 0 || domi_http_has_left_body(state, id) ||
                  domus_wire_is_closing(wire);
     if (error == -EPIPE && domus_wire_is_closing(wire))
-        error = -EPROTO; /* the peer has ended in the midst of its body, as a handler has read */
-    tell_failure(wire, state, id, error);
+        error = -EPROTO; /* the handler has read a body in whose midst the peer has ended */
+    log_failure(wire, state, id, error);
     int result = append_failure(wire, state, status_of_error(error), error, id, close);
     if (result != 0)
         return result;

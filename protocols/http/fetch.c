@@ -1,5 +1,5 @@
-/* The actor of a client: each request is a conversation that asks pools until an answer is not a
- * redirect (domus/http_client.h). */
+/* The actor of a client: each request is a conversation that asks connection pools until the answer
+ * is no redirect (domus/http_client.h). */
 #include "protocols/http/origins.h"
 #include "protocols/http/redirect.h"
 
@@ -10,22 +10,21 @@
 #define SECOND         UINT64_C(1000000000)
 #define HOUR_NS        (3600 * SECOND)
 #define REDIRECTS_MOST 20u
-#define SKIPPED_BODY_MAX                                                                           \
-    65536u /* bytes of the body of a redirect that are read and thrown away                        \
-            */
+/* Bytes of a redirect's body that are read and discarded, at most. */
+#define SKIPPED_BODY_MAX 65536u
 #define ORIGINS_DEFAULT  16u
 #define CONNECTIONS_MOST 64u
 
-/* A request. */
+/* A request of a user, with its redirects. */
 typedef struct fetch {
     domi_http_hop hop;
     domus_slice body;      /* the body of the request; owned */
     domus_address pool;    /* the pool that was asked */
-    uint64_t until_ns;     /* its end */
+    uint64_t until_ns;     /* time at which the request fails */
     uint32_t redirects;    /* redirects that were followed */
-    uint32_t skipped;      /* bytes of the body of a redirect */
-    domus_body redirected; /* the body of a redirect; of number 0: there is none */
-    bool close;            /* the connection is not kept */
+    uint32_t skipped;      /* bytes of the current redirect's body that were discarded */
+    domus_body redirected; /* the body of the current redirect; of number 0: there is none */
+    bool close;            /* the connection is closed after the answer */
     bool expects;          /* the body waits for 100 Continue */
 } fetch;
 
@@ -36,13 +35,13 @@ static void free_fetch(fetch *frame)
     frame->body = (domus_slice){NULL, 0, 0};
 }
 
-/* Take what the request owns. Returns 0, or why it cannot be done. */
+/* Take over what the request owns. Returns 0, or a negative errno if it cannot be sent. */
 static int begin_fetch(domus_stack *stack, const domi_http_origins *origins, fetch *frame,
                        const domus_http_request *request)
 {
     domus_http_url url;
 
-    if (request == NULL || request->upgrade) /* it is there in the first turn, always */
+    if (request == NULL || request->upgrade) /* in the first turn the ask is always there */
         return -EOPNOTSUPP;
     if (request->stream.number != 0 || request->method >= DOMUS_HTTP_METHODS)
         return -EINVAL;
@@ -66,7 +65,8 @@ static int begin_fetch(domus_stack *stack, const domi_http_origins *origins, fet
     return 0;
 }
 
-/* Make the request of the hop, and keep what it owns for a redirect. Returns 0; -ENOMEM. */
+/* Make the request of the current hop, which shares what a redirect may need again. Returns 0;
+ * -ENOMEM. */
 static int make_request(const fetch *frame, domus_http_request *ret_request)
 {
     domus_http_request request = {
@@ -85,7 +85,7 @@ static int make_request(const fetch *frame, domus_http_request *ret_request)
     return 0;
 }
 
-/* Ask the pool of the hop. Returns as domus_ask(). */
+/* Ask the pool of the current hop's origin. Returns as domus_ask(). */
 static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame,
                     domus_resumed *then)
 {
@@ -115,7 +115,7 @@ static int ask_pool(domus_stack *stack, domi_http_origins *origins, fetch *frame
     return result;
 }
 
-/* Ask, or free what the conversation has. */
+/* Send the request of the current hop; if that fails, free what the conversation owns. */
 static int ask_hop_or_end(domus_stack *stack, void *self, fetch *frame, domus_resumed *then)
 {
     int result = ask_pool(stack, self, frame, then);
@@ -125,7 +125,7 @@ static int ask_hop_or_end(domus_stack *stack, void *self, fetch *frame, domus_re
     return result;
 }
 
-/* Read the body of a redirect on, or free what the conversation has. */
+/* Continue to read the body of a redirect; if that fails, free what the conversation owns. */
 static int skip_redirect_body(domus_stack *stack, fetch *frame, domus_resumed *then)
 {
     int result = domus_body_read(stack, frame->redirected, then);
@@ -135,7 +135,7 @@ static int skip_redirect_body(domus_stack *stack, fetch *frame, domus_resumed *t
     return result;
 }
 
-/* Pass the answer on. */
+/* Reply to the user with the response. */
 static int pass_response_on(domus_stack *stack, fetch *frame, const domus_http_response *response)
 {
     domus_http_response own = *response;
@@ -150,28 +150,29 @@ static int pass_response_on(domus_stack *stack, fetch *frame, const domus_http_r
     return error;
 }
 
-/* Returns where redirects may lead. */
-static uint32_t may_go(const domus_http_client_options *options)
+/* Returns as flags from and to which schemes redirects may lead. */
+static uint32_t allowed_schemes(const domus_http_client_options *options)
 {
     return (options->secure != NULL ? DOMI_HTTP_TO_HTTPS : 0) |
            (options->redirects_to_http ? DOMI_HTTP_FROM_HTTPS : 0);
 }
 
-/* Whether the server does not meet the expectation, without having got the body: then the request
- * is sent once more without it (RFC 9110 10.1.1). */
-static bool is_unmet(const fetch *frame, const domus_http_response *response)
+/* Returns whether the server has refused the expectation (417), without having got the body: then
+ * the request is sent once more without it (RFC 9110 10.1.1). */
+static bool has_refused_expectation(const fetch *frame, const domus_http_response *response)
 {
     return response->status == 417 && frame->expects && frame->hop.has_body;
 }
 
-/* Read the body of an answer that is not handed on before the next one is asked for. */
+/* Begin to read the body of a response that is not handed on, before the next hop is asked. */
 static void read_redirect_body(fetch *frame, const domus_http_response *response)
 {
     frame->redirected = response->stream;
     frame->skipped = 0;
 }
 
-/* Look at an answer: `ret_goes_on` says whether the next hop is asked. Returns 0, or an error. */
+/* Handle a response: follow a redirect, in which case `ret_goes_on` is set, or pass the response
+ * on. Returns 0, or a negative errno. */
 static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *origins,
                                    fetch *frame, const domus_http_response *response,
                                    bool *ret_goes_on)
@@ -179,7 +180,7 @@ static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *
     uint32_t most = origins->options.redirects_max;
     int error = -EINVAL;
 
-    if (is_unmet(frame, response)) {
+    if (has_refused_expectation(frame, response)) {
         frame->expects = false;
         read_redirect_body(frame, response);
         *ret_goes_on = true;
@@ -187,7 +188,7 @@ static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *
     }
     if (most != DOMUS_HTTP_NO_REDIRECTS && domi_http_is_redirect(response))
         error = frame->redirects < most
-                    ? domi_http_follow(&frame->hop, response, may_go(&origins->options))
+                    ? domi_http_follow(&frame->hop, response, allowed_schemes(&origins->options))
                     : -ELOOP;
     if (error == -EINVAL)
         return pass_response_on(stack, frame, response);
@@ -199,9 +200,9 @@ static int follow_or_pass_response(domus_stack *stack, const domi_http_origins *
     return error;
 }
 
-/* Count a piece of the body of a redirect. One that is too long, or goes on beyond the time of the
- * request, costs its connection. */
-static void count_skipped(domus_stack *stack, fetch *frame, const domus_answer *answer)
+/* Count a piece of a redirect's body. If the body is too long, or lasts beyond the time of the
+ * request, its connection is closed. */
+static void count_discarded_piece(domus_stack *stack, fetch *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
     bool is_last = answer->error != 0 || answer->type != &domus_piece_type || piece->last;
@@ -240,13 +241,13 @@ DOMUS_SEQUENCE(serve, fetch)
         }
         while (frame->redirected.number != 0) {
             DOMUS_AWAIT(skip_redirect_body(stack, frame, then));
-            count_skipped(stack, frame, answer);
+            count_discarded_piece(stack, frame, answer);
         }
     }
     DOMUS_END;
 }
 
-static int note_ended_actor(domus_stack *stack, void *self, const void *payload)
+static int handle_ended_actor(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
     domi_http_note_down(self, payload);
@@ -255,7 +256,7 @@ static int note_ended_actor(domus_stack *stack, void *self, const void *payload)
 
 static const domus_on rows[] = {
     DOMUS_ON(&domus_http_request_type, serve),
-    {&domus_down_type, note_ended_actor, 0},
+    {&domus_down_type, handle_ended_actor, 0},
     {NULL, NULL, 0},
 };
 
@@ -264,23 +265,23 @@ static const domus_behaviour behaviour = {.name = "http client",
                                           .state_size = sizeof(domi_http_origins),
                                           .on = rows};
 
-/* --- opening ---------------------------------------------------------------------------------- */
+/* --- opening a client ------------------------------------------------------------------------- */
 
-static uint32_t or_default(uint32_t given, uint32_t otherwise)
+static uint32_t value_or_default(uint32_t given, uint32_t otherwise)
 {
     return given != 0 ? given : otherwise;
 }
 
-/* Put the defaults where the options have 0. */
+/* Replace zeros in the options by the defaults. */
 static void fill_in_defaults(domus_http_client_options *options)
 {
     if (options->connection == NULL)
         options->connection = &domus_http_connection;
-    options->origins_max = or_default(options->origins_max, ORIGINS_DEFAULT);
-    options->connections_max = or_default(options->connections_max, 8);
-    options->queue_max = or_default(options->queue_max, 128);
-    options->redirects_max = or_default(options->redirects_max, 5);
-    options->tries_max = or_default(options->tries_max, 2);
+    options->origins_max = value_or_default(options->origins_max, ORIGINS_DEFAULT);
+    options->connections_max = value_or_default(options->connections_max, 8);
+    options->queue_max = value_or_default(options->queue_max, 128);
+    options->redirects_max = value_or_default(options->redirects_max, 5);
+    options->tries_max = value_or_default(options->tries_max, 2);
     if (options->timeout_ns == 0)
         options->timeout_ns = 60 * SECOND;
     if (options->idle_timeout_ns == 0)
@@ -289,8 +290,8 @@ static void fill_in_defaults(domus_http_client_options *options)
         options->backoff_ns = SECOND;
 }
 
-/* Check the options of up to `most` stages. Returns 0; -EINVAL; what `check` of a
- * stage returned. */
+/* Check the options of up to `most` stages. Returns 0; -EINVAL; or what `check` of a stage has
+ * returned. */
 static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
 {
     int error = 0;
@@ -303,7 +304,7 @@ static int check_stages(const domus_pipeline_stage *stages, uint32_t most)
     return error;
 }
 
-/* Returns 0; -EINVAL; what `check` of a stage returned. */
+/* Check the options of a client. Returns 0; -EINVAL; or what `check` of a stage has returned. */
 static int check_options(const domus_http_client_options *options)
 {
     const domus_behaviour *connection = options->connection;
@@ -313,7 +314,7 @@ static int check_options(const domus_http_client_options *options)
         connection->shares_state || options->origins_max > DOMUS_HTTP_ORIGINS_MAX ||
         options->connections_max > CONNECTIONS_MOST ||
         (follows && options->redirects_max > REDIRECTS_MOST) || options->tries_max > UINT8_MAX ||
-        /* without a stage https would be spoken in clear */
+        /* without a stage for TLS, https would not be encrypted */
         (options->secure != NULL && options->secure->stage == NULL) ||
         options->backoff_ns < SECOND / 1000 || options->backoff_ns > HOUR_NS)
         return -EINVAL;

@@ -1,8 +1,8 @@
-/* Reads the parts of received messages. Their heads were checked, so a line is a name up to ':',
- * and a value up to CR LF; what a user has made himself is read as far as it is so. */
+/* Reads the parts of received messages. Their heads were checked, so each line is a name up to ':',
+ * and a value up to CR LF; fields that a user has made are read as far as they have this form. */
 #include "protocols/http/fields.h"
 
-/* The value behind the colon at `at`, in a line that ends at `end`. */
+/* Returns the value behind the colon at `at`, in a line that ends at `end`. */
 static domus_slice value_of(domus_slice fields, size_t at, size_t end)
 {
     const char *data = domus_slice_data(fields);
@@ -59,7 +59,7 @@ bool domi_http_slice_is_one_of(domus_slice slice, const char *const *words)
     return false;
 }
 
-/* Go to the next field of the walk's name. */
+/* Find the next field with the name of the walk. */
 static bool find_list(domi_http_elements *walk)
 {
     domus_http_line line;
@@ -76,7 +76,7 @@ static bool find_list(domi_http_elements *walk)
 
 bool domi_http_next_listed(domi_http_elements *walk, const char **ret_element, size_t *ret_size)
 {
-    if (walk->at == 0 && !find_list(walk)) /* the first one */
+    if (walk->at == 0 && !find_list(walk)) /* find the first field */
         return false;
     while (!domi_http_next_element(domus_slice_data(walk->list), walk->list.size, &walk->in,
                                    ret_element, ret_size)) {
@@ -101,7 +101,7 @@ bool domi_http_lists(domus_slice fields, const char *name, const char *word)
 
 /* --- parts of the target ---------------------------------------------------------------------- */
 
-/* Where the path begins: behind the host of an absolute target. */
+/* Returns the offset of the path, which stands behind the host in a target that is a URL. */
 static size_t offset_of_path(domus_slice target)
 {
     const char *data = domus_slice_data(target);

@@ -1,5 +1,5 @@
-/* Reads forms (domus/http_form.h). A form is looked through once; later reads rely on its escapes.
- */
+/* Reads forms (domus/http_form.h). A form is checked once; later reads rely on its escapes being
+ * valid. */
 #include "protocols/http/fields.h"
 #include "protocols/http/number.h"
 #include "protocols/http/query.h"
@@ -23,7 +23,7 @@ bool domus_http_is_form(const domus_http_request *request)
            domus_http_is_media(type, "application/x-www-form-urlencoded");
 }
 
-/* Returns the bytes of a text when it is decoded; -EPROTO for a wrong escape. */
+/* Returns the bytes of a text after decoding; -EPROTO for an invalid escape. */
 static int64_t decoded_size(domus_slice encoded)
 {
     const char *text = domus_slice_data(encoded);
@@ -40,7 +40,7 @@ static int64_t decoded_size(domus_slice encoded)
     return (int64_t)size;
 }
 
-/* Say what is wrong, and return the error. */
+/* Set the text that tells what is wrong, and return the error. */
 static int fail_with_words(int error, const char *words, const char **ret_wrong)
 {
     if (ret_wrong != NULL)
@@ -48,7 +48,7 @@ static int fail_with_words(int error, const char *words, const char **ret_wrong)
     return error;
 }
 
-static uint32_t limit_of(uint32_t limit, uint32_t otherwise)
+static uint32_t limit_or_default(uint32_t limit, uint32_t otherwise)
 {
     return limit != 0 ? limit : otherwise;
 }
@@ -66,13 +66,13 @@ int domus_http_form_read(domus_slice body, const domus_http_form_limits *limits,
     while (domus_http_next_parameter(body, &at, &field)) {
         int64_t name = decoded_size(field.name);
         int64_t value = decoded_size(field.value);
-        if (count++ == limit_of(limits->fields_max, FIELDS))
+        if (count++ == limit_or_default(limits->fields_max, FIELDS))
             return fail_with_words(-EMSGSIZE, "too many fields", ret_wrong);
         if (name < 0 || value < 0)
             return fail_with_words(-EPROTO, "an escape is wrong", ret_wrong);
-        if (name > limit_of(limits->name_max, NAME))
+        if (name > limit_or_default(limits->name_max, NAME))
             return fail_with_words(-EMSGSIZE, "the name of a field is too long", ret_wrong);
-        if (value > limit_of(limits->value_max, VALUE))
+        if (value > limit_or_default(limits->value_max, VALUE))
             return fail_with_words(-EMSGSIZE, "a field is too long", ret_wrong);
     }
     ret_form->body = body;
@@ -85,7 +85,7 @@ bool domus_http_form_next(const domus_http_form *form, uint32_t *at,
     return domus_http_next_parameter(form->body, at, ret_field);
 }
 
-/* Find the only field of a name. Returns 0; -ENOENT; -ENOTUNIQ. */
+/* Find the only field with a name. Returns 0; -ENOENT; -ENOTUNIQ. */
 static int find_only_field(const domus_http_form *form, const char *name, domus_slice *ret_value)
 {
     domus_http_parameter field;
@@ -110,7 +110,7 @@ int64_t domus_http_form_text(const domus_http_form *form, const char *name, char
         return error;
     int64_t size = decoded_size(value);
     if (size < 0)
-        return -EILSEQ; /* only a form that was never checked has wrong escapes */
+        return -EILSEQ; /* only a form that was not checked has invalid escapes */
     if ((uint64_t)size >= room)
         return -EMSGSIZE;
     (void)domus_http_decode(to, domus_slice_data(value), value.size, true);

@@ -1,4 +1,4 @@
-/* Makes the heads of a proxy; see the header. */
+/* Makes the heads that a proxy sends (forward.h). */
 #include "protocols/http/forward.h"
 
 #include "protocols/http/fields.h"
@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define ADDRESS_SIZE 160u /* bytes for the text of an endpoint */
+#define ADDRESS_SIZE 160u /* bytes of an endpoint as text, at most */
 
-/* Write the client's address without its port, as X-Forwarded-For has it. */
+/* Write the client's address without its port, in the form of X-Forwarded-For. */
 static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
 {
     size_t size = client != NULL ? domus_endpoint_text(client, text, ADDRESS_SIZE) : 0;
@@ -28,10 +28,10 @@ static void write_address(const domus_endpoint *client, char text[ADDRESS_SIZE])
     }
 }
 
-/* --- what strangers may not say --------------------------------------------------------------- */
+/* --- fields that strangers may not set -------------------------------------------------------- */
 
-/* Whether a name begins with a word, or is it. Servers behind gateways as CGI cannot tell '_' from
- * '-', so they count as the same. */
+/* Returns whether a name begins with the word, or with `is_all` is equal to it. '_' and '-' count
+ * as equal, because servers behind gateways such as CGI cannot tell them apart. */
 static bool begins_with(domus_slice name, const char *word, bool is_all)
 {
     const char *text = domus_slice_data(name);
@@ -47,29 +47,29 @@ static bool begins_with(domus_slice name, const char *word, bool is_all)
     return true;
 }
 
-/* Whether a field names the client that has asked, or how it asked. */
-static bool is_of_origin(domus_slice name)
+/* Returns whether a field names the client, or the way by which its request came. */
+static bool names_client(domus_slice name)
 {
     return begins_with(name, "x-forwarded-", false) || begins_with(name, "forwarded", true) ||
            begins_with(name, "x-real-ip", true);
 }
 
-/* Fields of a request that are made anew. */
-static bool is_made_anew(domus_slice name)
+/* Returns whether the proxy writes this field of a request itself. */
+static bool is_written_by_proxy(domus_slice name)
 {
     static const char *const names[] = {"host", "x-forwarded-for", "expect", "via", NULL};
 
     return domi_http_slice_is_one_of(name, names);
 }
 
-static bool is_made_anew_or_of_origin(domus_slice name)
+static bool is_written_by_proxy_or_names_client(domus_slice name)
 {
-    return is_made_anew(name) || is_of_origin(name);
+    return is_written_by_proxy(name) || names_client(name);
 }
 
 /* --- fields that are added -------------------------------------------------------------------- */
 
-/* Add a field with the values of all that a message has of this name, and one more. */
+/* Add a field with all values that a message has for this name, and one more. */
 static void add_joined(domus_appender *to, domus_slice fields, const char *word, const char *name,
                        const char *value)
 {
@@ -102,7 +102,7 @@ static void add_via(domus_appender *to, const domus_http_proxy *proxy, domus_sli
     add_joined(to, fields, "via", "Via", via);
 }
 
-/* Whether a query follows the path that ends there, also an empty one. */
+/* Returns whether a query, even an empty one, follows the path that ends at `path_end`. */
 static bool has_query(const domus_http_request *request, const char *path_end)
 {
     const char *target = domus_slice_data(request->target);
@@ -111,37 +111,35 @@ static bool has_query(const domus_http_request *request, const char *path_end)
     return mark != NULL && (mark == path_end || domus_http_path(request).size == 0);
 }
 
-/* Whether `size` bytes begin with this one, also by its escape of two digits, which are small.
- * Returns its size there; 0: they do not. */
-static size_t take_byte(const char *text, size_t size, char byte, const char *escape)
+/* Returns how many of the first bytes are `byte`, either itself or as its escape, whose two digits
+ * are given in small letters; 0 if there is none. */
+static size_t match_byte_or_escape(const char *text, size_t size, char byte, const char *escape)
 {
     if (size != 0 && *text == byte)
         return 1;
     return size >= 3 && *text == '%' && domi_http_is_word(text + 1, 2, escape) ? 3 : 0;
 }
 
-/* The size of the divider of segments that some bytes begin with; 0: they do not. Many servers take
- * an escaped slash for one, and some a backslash. */
-static size_t take_divider(const char *text, size_t size)
+/* Returns how many of the first bytes divide segments of a path; 0 if none does. Many servers treat
+ * an escaped slash as a divider, and some treat a backslash so. */
+static size_t match_divider(const char *text, size_t size)
 {
-    size_t slash = take_byte(text, size, '/', "2f");
+    size_t slash = match_byte_or_escape(text, size, '/', "2f");
 
-    return slash != 0 ? slash : take_byte(text, size, '\\', "5c");
+    return slash != 0 ? slash : match_byte_or_escape(text, size, '\\', "5c");
 }
 
-/* Whether a path leads upwards, or has a segment that stays: "..", ".", also with a parameter
- * behind
- * ';', which some servers take off. No dot of a received path is an escape. Clients take such
- * segments out; a client that leaves them in wants the server to find another path than that which
- * this side has looked at. */
+/* Returns whether a path has a segment "." or "..", also with a parameter behind ';', which some
+ * servers remove. (Received paths have no escaped dots.) Clients resolve such segments; a client
+ * that does not wants the server to find another path than the one that this side has checked. */
 static bool has_dots(domus_slice path)
 {
     const char *text = domus_slice_data(path);
-    /* how many dots the segment has so far, and nothing else; 3: it has something else */
+    /* dots of the segment so far, if it has nothing else; 3: it has other bytes */
     unsigned dots = 0;
 
     for (size_t at = 0; at < path.size;) {
-        size_t divider = take_divider(text + at, path.size - at);
+        size_t divider = match_divider(text + at, path.size - at);
         if ((divider != 0 || text[at] == ';') && (dots == 1 || dots == 2))
             return true;
         if (divider != 0)
@@ -153,7 +151,7 @@ static bool has_dots(domus_slice path)
     return dots == 1 || dots == 2;
 }
 
-/* Make the target: the path without the proxy's own, and the query. */
+/* Make the target: the path without the proxy's own prefix, and the query. */
 static int make_target(const domus_http_proxy *proxy, const domus_http_request *request,
                        domus_slice *ret_target)
 {
@@ -186,7 +184,7 @@ static int make_target(const domus_http_proxy *proxy, const domus_http_request *
     return domus_append_end(&target, ret_target);
 }
 
-/* Add a field if there is none of its name. */
+/* Add a field if the message has none with its name. */
 static void add_missing(domus_appender *to, domus_slice fields, const char *word, const char *name,
                         domus_slice value)
 {
@@ -196,7 +194,7 @@ static void add_missing(domus_appender *to, domus_slice fields, const char *word
         (void)domus_http_add_bytes(to, name, domus_slice_data(value), value.size);
 }
 
-/* Add the fields that name the client, and how it has asked. */
+/* Add the fields that name the client, and the way by which its request came. */
 static void add_origin(domus_appender *to, const domus_http_proxy *proxy,
                        const domus_http_request *request, const domus_endpoint *client)
 {
@@ -230,7 +228,8 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
     else
         (void)domus_http_add(&fields, "Host", "localhost");
     (void)domi_http_add_others(&fields, request->fields,
-                               proxy->trusts_clients ? is_made_anew : is_made_anew_or_of_origin);
+                               proxy->trusts_clients ? is_written_by_proxy
+                                                     : is_written_by_proxy_or_names_client);
     if (upgrade != NULL)
         (void)domus_http_add(&fields, "Upgrade", upgrade);
     add_origin(&fields, proxy, request, client);
@@ -247,7 +246,7 @@ int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_re
     return error;
 }
 
-/* --- what comes back -------------------------------------------------------------------------- */
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static bool is_via(domus_slice name)
 {
@@ -259,9 +258,9 @@ static bool is_via_or_location(domus_slice name)
     return is_via(name) || domi_http_slice_is(name, "location");
 }
 
-/* The same, of an answer whose body was decompressed. Its tag is that of the compressed one, and
- * its digests are, too. */
-static bool is_via_or_of_bytes(domus_slice name)
+/* Returns the same for an answer whose body was decompressed, and also true for its tag and
+ * digests, which belong to the compressed body. */
+static bool is_via_or_describes_bytes(domus_slice name)
 {
     static const char *const names[] = {"content-encoding", "etag",     "digest", "content-digest",
                                         "content-md5",      "location", NULL};
@@ -279,7 +278,7 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
     bool has_location = domus_http_field(response->fields, "location", &location);
 
     (void)domi_http_add_others(&fields, response->fields,
-                               response->unzipped ? is_via_or_of_bytes : is_via_or_location);
+                               response->unzipped ? is_via_or_describes_bytes : is_via_or_location);
     if (has_location && proxy->keeps_location)
         (void)domus_http_add_bytes(&fields, "Location", domus_slice_data(location), location.size);
     else if (has_location)
@@ -299,8 +298,8 @@ int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_r
 
 /* --- trailers --------------------------------------------------------------------------------- */
 
-/* Fields that mean something before the body alone: a reader that takes them from behind it, too,
- * would do what nobody has looked at (RFC 9110 6.5.1). */
+/* Returns whether a field must not be a trailer, because it only has a meaning before the body: a
+ * reader that accepts it behind the body would do what nobody has checked (RFC 9110 6.5.1). */
 static bool may_not_trail(domus_slice name)
 {
     static const char *const names[] = {"age",
@@ -328,7 +327,7 @@ static bool may_not_trail(domus_slice name)
                                         NULL};
 
     return domi_http_slice_is_one_of(name, names) || begins_with(name, "content-", false) ||
-           begins_with(name, "if-", false) || is_of_origin(name);
+           begins_with(name, "if-", false) || names_client(name);
 }
 
 int domi_http_forward_trailers(const domus_http_proxy *proxy, domus_slice fields,

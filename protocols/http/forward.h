@@ -1,18 +1,18 @@
-/* The heads of a proxy: what goes on to the server, and what comes back. */
+/* The heads that a proxy sends: of the request to the server, and of the answer to the client. */
 #ifndef DOMI_PROTOCOLS_HTTP_FORWARD_H
 #define DOMI_PROTOCOLS_HTTP_FORWARD_H
 
 #include <domus/http_proxy.h>
 
-/* Make the head of the request for the server. `client` is who has asked, and `upgrade` the
- * protocol of a tunnel that is wanted; NULL: none. Its slices are the caller's. Returns 0; -ENOMEM;
- * -EINVAL. */
+/* Make the head of the request for the server. `client` is the address that has asked, and
+ * `upgrade` the protocol of the tunnel that it wants, or NULL. The slices of the head are the
+ * caller's. Returns 0; -ENOMEM; -EINVAL. */
 int domi_http_forward_request(const domus_http_proxy *proxy, const domus_http_request *request,
                               const domus_endpoint *client, const char *upgrade,
                               domus_http_request *ret_request);
 
-/* Make the head of the answer to `request` for the client. Its slices are the caller's. Returns 0;
- * -ENOMEM; -EINVAL. */
+/* Make the head of the answer to `request` for the client. The slices of the head are the caller's.
+ * Returns 0; -ENOMEM; -EINVAL. */
 int domi_http_forward_response(const domus_http_proxy *proxy, const domus_http_request *request,
                                const domus_http_response *response,
                                domus_http_response *ret_response);

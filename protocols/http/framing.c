@@ -1,17 +1,17 @@
-/* Reads the fields that say where a message ends, to whom it is addressed, and what becomes of the
- * connection. Two servers that read one of them differently would see different requests in the
- * same bytes, so everything that can be read in two ways is refused. */
+/* Reads the fields that tell where a message ends, to which host it is addressed, and whether the
+ * connection ends. Two servers that read such a field differently would see different requests in
+ * the same bytes, so everything ambiguous is refused. */
 #include "protocols/http/framing.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/method.h"
 
-/* Elements of Connection, of which few have more than two. A proxy compares each
+/* Elements of the field Connection, at most; few requests have more than two. A proxy compares each
  * with each field. */
 #define OPTIONS_MAX 64u
 
-#define LENGTH_DIGITS_MAX 18u /* digits of a length at most: they fit into 63 bits */
+#define LENGTH_DIGITS_MAX 18u /* digits of a length, at most: such numbers fit into 63 bits */
 
-/* A length is digits, without a sign and without zeros before them, and comes once. */
+/* Read Content-Length: digits without a sign and without leading zeros, in one field only. */
 static int read_length(domi_http_head *head, const char *value, size_t size)
 {
     uint64_t length = 0;
@@ -31,8 +31,8 @@ static int read_length(domi_http_head *head, const char *value, size_t size)
     return 0;
 }
 
-/* The only coding of a transfer is "chunked", once. One that is not known before it is 501; after
- * it, or without it, the end of the message cannot be known. */
+/* Read Transfer-Encoding, which must be "chunked", once. Another coding before "chunked" is refused
+ * by 501; after it, or without it, the end of the message would be unknown. */
 static int read_coding(domi_http_head *head, const char *value, size_t size)
 {
     const char *element;
@@ -79,7 +79,7 @@ static int read_connection(domi_http_head *head, const char *value, size_t size)
     return 0;
 }
 
-/* Nothing of TE frames a message, so nothing is refused. */
+/* Read TE, of which nothing affects the framing of a message, so nothing is refused. */
 static void read_te(domi_http_head *head, const char *value, size_t size)
 {
     const char *element;
@@ -92,7 +92,7 @@ static void read_te(domi_http_head *head, const char *value, size_t size)
     }
 }
 
-/* The host comes once, and is that of the target, if the target has one. */
+/* Read Host, of which there must be one, equal to the host of the target if the target has one. */
 static int read_host(domi_http_head *head, const char *bytes, const char *value, size_t size)
 {
     if ((head->flags & DOMI_HTTP_HAS_HOST) != 0)
@@ -109,10 +109,10 @@ static int read_host(domi_http_head *head, const char *bytes, const char *value,
     return 0;
 }
 
-/* The fields that are read here. */
+/* The fields that are read here; OTHER stands for all others. */
 typedef enum field { OTHER, TE, HOST, EXPECT, UPGRADE, CONNECTION, LENGTH, CODING } field;
 
-static field field_of(const char *name, size_t size)
+static field classify_field(const char *name, size_t size)
 {
     switch (size) {
     case 2:
@@ -137,7 +137,7 @@ static field field_of(const char *name, size_t size)
 int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
                          size_t name_size, const char *line, size_t line_size)
 {
-    field is = field_of(name, name_size);
+    field is = classify_field(name, name_size);
     const char *value = line;
     size_t size = line_size;
 
@@ -146,7 +146,7 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
     if (is == OTHER || is == TE)
         return 0;
     if (line_size != 0 && memchr(line, '\t', line_size) != NULL)
-        return domi_http_refuse(head, 400); /* not everybody takes it for a space */
+        return domi_http_refuse(head, 400); /* not all servers treat this byte as a space */
     domi_http_trim(&value, &size);
     switch (is) {
     case HOST:
@@ -167,7 +167,8 @@ int domi_http_read_field(domi_http_head *head, const char *bytes, const char *na
     }
 }
 
-/* A request is addressed by one host, and its transfer is one that its version knows. */
+/* Check a request as a whole: it must name one host, and its version must allow its transfer
+ * coding. */
 static int settle_request(domi_http_head *head, const char *bytes)
 {
     bool has_host = (head->flags & DOMI_HTTP_HAS_HOST) != 0;
@@ -176,7 +177,7 @@ static int settle_request(domi_http_head *head, const char *bytes)
         return domi_http_refuse(head, 400);
     if (has_host && !domi_http_is_host(bytes + head->host_at, head->host_size))
         return domi_http_refuse(head, 400);
-    if (head->minor == 0) /* HTTP/1.0 knows neither Expect nor Upgrade */
+    if (head->minor == 0) /* HTTP/1.0 has neither Expect nor Upgrade, so both are ignored */
         head->flags &= ~(uint32_t)(DOMI_HTTP_CONTINUE | DOMI_HTTP_EXPECTS | DOMI_HTTP_TO_UPGRADE);
     if (head->method == DOMUS_HTTP_TRACE && (head->flags & DOMI_HTTP_CHUNKED || head->length != 0))
         return domi_http_refuse(head, 400);

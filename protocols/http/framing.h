@@ -1,14 +1,14 @@
-/* The fields that concern the connection or the body. */
+/* Reads the fields that concern the connection or the framing of the body. */
 #ifndef DOMI_PROTOCOLS_HTTP_FRAMING_H
 #define DOMI_PROTOCOLS_HTTP_FRAMING_H
 
 #include "protocols/http/head.h"
 
-/* Note what a field says; `line` is what stands behind its colon. Returns 0, or an error. */
+/* Store what a field tells; `line` is the text behind its colon. Returns 0, or a negative errno. */
 int domi_http_read_field(domi_http_head *head, const char *bytes, const char *name,
                          size_t name_size, const char *line, size_t line_size);
 
-/* Hold the fields of a whole head against each other. Returns 0, or an error. */
+/* Check the fields of a complete head against each other. Returns 0, or a negative errno. */
 int domi_http_settle(domi_http_head *head, const char *bytes);
 
 #endif

@@ -1,12 +1,13 @@
-/* Gathers messages that do not come whole, and cuts slices out of messages. Gathered bytes are
- * counted on the budget, until the message is made. */
+/* Gathers messages that do not lie whole in the window, and cuts slices out of messages. Gathered
+ * bytes count on the budget until the message is made. */
 #include "protocols/http/inflater.h"
 
 #include <errno.h>
 
-#define ROOM_LEAST 256u /* bytes that an appender takes at first */
+#define ROOM_LEAST 256u /* bytes that an appender allocates at first */
 
-/* Let the budget bear this many bytes. Returns 0; -ENOMEM, and what was gathered is forgotten. */
+/* Set the number of bytes that count on the budget. Returns 0; -ENOMEM, and the gathered bytes are
+ * freed. */
 static int charge_gathered_bytes(domi_http_state *state, uint64_t bytes)
 {
     int error = domus_budget_charge(state->options.budget, &state->charged, bytes);
@@ -16,7 +17,7 @@ static int charge_gathered_bytes(domi_http_state *state, uint64_t bytes)
     return error;
 }
 
-/* Returns how many bytes an appender takes to hold `need` of them, if it is free to choose. */
+/* Returns how many bytes an appender would allocate to hold `need` bytes. */
 static uint64_t wished_room(const domus_appender *to, uint64_t need)
 {
     uint64_t room = to->room == 0 ? ROOM_LEAST : 2 * (uint64_t)to->room;
@@ -26,8 +27,8 @@ static uint64_t wished_room(const domus_appender *to, uint64_t need)
     return room > need ? room : need;
 }
 
-/* Append, once the budget bears what the appender is about to take. It doubles as long as there is
- * room for that, and then takes only what it needs. */
+/* Append bytes after counting the memory that the appender will allocate. It doubles its memory
+ * while the budget has room for that, and then allocates only what it needs. */
 static int append_charged(domi_http_state *state, domus_appender *to, const char *bytes,
                           size_t size)
 {
@@ -42,7 +43,8 @@ static int append_charged(domi_http_state *state, domus_appender *to, const char
         int error = charge_gathered_bytes(state, others + need);
         if (error != 0)
             return error;
-        to->size_max = (uint32_t)need; /* it is at most size_max, or the appender refuses it */
+        /* `need` is at most size_max, or the appender refuses the bytes */
+        to->size_max = (uint32_t)need;
     }
     int error = domus_append(to, bytes, size);
     to->size_max = size_max;
@@ -109,7 +111,7 @@ char *domi_http_edit_head(domus_wire *wire, const domi_http_source *from, uint32
 {
     if (from->head != NULL)
         return domus_wire_edit(wire, from->head + at, size);
-    /* gathered bytes are memory of this stage, which slices show as constant */
+    /* gathered bytes are memory of this stage, constant only for users of slices */
     return (char *)(uintptr_t)domus_slice_data(from->head_slice) + at;
 }
 

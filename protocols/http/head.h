@@ -1,5 +1,4 @@
-/* The head of a message: its start line and its fields, up to the empty line, as they are
- * read (lines.h). */
+/* The head of a message, up to its empty line, while it is read (lines.h). */
 #ifndef DOMI_PROTOCOLS_HTTP_HEAD_H
 #define DOMI_PROTOCOLS_HTTP_HEAD_H
 
@@ -8,19 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A head is that of a message, or trailers. */
+/* The kind of a head: that of a request or response, or trailers. */
 typedef enum domi_http_kind {
     DOMI_HTTP_REQUEST,
     DOMI_HTTP_RESPONSE,
     DOMI_HTTP_TRAILERS, /* fields alone, none of which may frame a message */
 } domi_http_kind;
 
-/* The meaning of what was read. */
+/* Flags for what the head tells. */
 enum {
-    DOMI_HTTP_HAS_LENGTH = 1,        /* Content-Length: `length` */
+    DOMI_HTTP_HAS_LENGTH = 1,        /* Content-Length was read to `length` */
     DOMI_HTTP_CHUNKED = 2,           /* Transfer-Encoding: chunked */
     DOMI_HTTP_HAS_CODING = 4,        /* Transfer-Encoding */
-    DOMI_HTTP_HAS_HOST = 8,          /* Host: `host_at`, `host_size` */
+    DOMI_HTTP_HAS_HOST = 8,          /* Host was read to `host_at` and `host_size` */
     DOMI_HTTP_CLOSE = 16,            /* Connection: close */
     DOMI_HTTP_KEEP_ALIVE = 32,       /* Connection: keep-alive */
     DOMI_HTTP_TO_UPGRADE = 64,       /* Connection: upgrade */
@@ -32,33 +31,33 @@ enum {
 };
 
 typedef struct domi_http_limits {
-    uint32_t target_max; /* bytes */
-    uint32_t head_max;   /* bytes, with the empty line at the end */
+    uint32_t target_max; /* bytes of the target, at most */
+    uint32_t head_max;   /* bytes of the head with its empty line, at most */
     uint32_t fields_max;
 } domi_http_limits;
 
 /* `{.kind = kind}` begins a head. */
 typedef struct domi_http_head {
     uint8_t kind;         /* domi_http_kind */
-    uint8_t method;       /* of a request: domus_http_method */
+    uint8_t method;       /* the request's domus_http_method */
     uint8_t minor;        /* 0 or 1: HTTP/1.0 or HTTP/1.1 */
     bool begun;           /* the start line was read */
-    uint16_t code;        /* of a response */
-    uint16_t wrong;       /* the status that a peer gets for the bytes that were refused */
-    uint32_t at;          /* the offset of the line that has not come whole */
-    uint32_t looked;      /* bytes that were looked at */
-    uint32_t fields;      /* fields that were read */
+    uint16_t code;        /* status of a response */
+    uint16_t wrong;       /* status of the answer for bytes that were refused */
+    uint32_t at;          /* offset of the line that is incomplete */
+    uint32_t looked;      /* bytes that were searched for a line end */
+    uint32_t fields;      /* number of fields that were read */
     uint32_t fields_at;   /* the offset of the first field */
-    uint32_t target_at;   /* of a request */
+    uint32_t target_at;   /* offset of a request's target */
     uint32_t target_size; /* bytes */
     uint32_t host_at;
     uint32_t host_size;
     uint32_t flags;
-    uint32_t options; /* elements of Connection */
+    uint32_t options; /* number of elements of the field Connection */
     uint64_t length;
 } domi_http_head;
 
-/* Note the status for bytes that are refused. Returns the error that belongs to it. */
+/* Record the status for bytes that are refused. Returns the negative errno for it. */
 static inline int domi_http_refuse(domi_http_head *head, unsigned status)
 {
     head->wrong = (uint16_t)status;

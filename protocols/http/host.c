@@ -1,4 +1,4 @@
-/* Whether a host that a request names is this machine, as seen from itself. */
+/* Finds out whether the host of a request is this machine itself (localhost). */
 #include <domus/endpoint.h>
 #include <domus/http.h>
 
@@ -6,9 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define ADDRESS_MAX 64 /* bytes of an address with its port and a NUL */
+#define ADDRESS_MAX 64 /* bytes of an address with its port and a zero, at most */
 
-/* Whether a host without its port is "localhost", or a name below it, as browsers see it. */
+/* Returns whether a host without its port is "localhost" or a name below it, which browsers take
+ * for this machine. */
 static bool is_local_name(const char *host, size_t size)
 {
     static const char name[] = "localhost";

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Returns the reference that stands for a byte; NULL: it stays as it is. */
-static const char *reference_of(char byte)
+/* Returns the character reference for a byte; NULL if the byte needs none. */
+static const char *find_reference(char byte)
 {
     switch (byte) {
     case '&':
@@ -25,10 +25,10 @@ static const char *reference_of(char byte)
 int domus_http_append_html(domus_appender *page, const void *text, size_t size)
 {
     const char *from = text;
-    size_t plain = 0; /* bytes before the one at hand that stay as they are */
+    size_t plain = 0; /* bytes before the current one that need no reference */
 
     for (size_t i = 0; i < size; i++) {
-        const char *reference = reference_of(from[i]);
+        const char *reference = find_reference(from[i]);
         if (reference == NULL) {
             plain++;
             continue;

@@ -1,11 +1,11 @@
-/* Makes and frees the state of zlib for the body of a response. */
+/* Makes and frees the state of zlib for the body of a response that is compressed. */
 #include "protocols/http/inflater.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define WINDOW    15
-#define GZIP_HEAD 16 /* added to the bits: only what gzip makes */
+#define GZIP_HEAD 16 /* added to the window bits: selects the format gzip alone */
 
 int domi_http_unzip_begin(domi_http_state *state)
 {

@@ -1,4 +1,4 @@
-/* Escapes text for JSON; see the header. */
+/* Escapes text for JSON (json_text.h). */
 #include "protocols/http/json_text.h"
 
 #include <stdbool.h>
@@ -6,18 +6,18 @@
 #include <string.h>
 
 #define REPLACEMENT UINT32_C(0xfffd)
-#define ESCAPED_MAX 12u /* bytes of a pair of surrogates: \ud83d\ude00 */
+#define ESCAPED_MAX 12u /* bytes of an escaped pair of surrogates, such as \ud83d\ude00 */
 
-/* Returns whether a code point may be what `size` bytes of UTF-8 say. */
-static bool is_right(uint32_t point, size_t size)
+/* Returns whether a code point is valid, and needs `size` bytes in UTF-8. */
+static bool is_valid_code_point(uint32_t point, size_t size)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 
     return point >= least[size] && point <= 0x10ffff && (point < 0xd800 || point > 0xdfff);
 }
 
-/* Take the next code point, which is REPLACEMENT for a byte that is no UTF-8. Returns its size. */
-static size_t take_point(const char *bytes, size_t size, uint32_t *ret_point)
+/* Read the next code point, which is REPLACEMENT for a byte that is no UTF-8. Returns its bytes. */
+static size_t read_point(const char *bytes, size_t size, uint32_t *ret_point)
 {
     const unsigned char *from = (const unsigned char *)bytes;
     size_t count = from[0] < 0x80               ? 1
@@ -35,7 +35,7 @@ static size_t take_point(const char *bytes, size_t size, uint32_t *ret_point)
             return 1;
         point = point << 6 | (from[i] & 0x3fu);
     }
-    if (!is_right(point, count))
+    if (!is_valid_code_point(point, count))
         return 1;
     *ret_point = point;
     return count;
@@ -52,7 +52,7 @@ static size_t put_unit(char *to, uint32_t unit)
     return 6;
 }
 
-/* Write a code point, and return how many bytes it takes. */
+/* Write a code point. Returns how many bytes were written. */
 static size_t put_point(char to[ESCAPED_MAX], uint32_t point)
 {
     if (point == '"' || point == '\\') {
@@ -70,8 +70,8 @@ static size_t put_point(char to[ESCAPED_MAX], uint32_t point)
     return high + put_unit(to + high, 0xdc00 + ((point - 0x10000) & 0x3ff));
 }
 
-/* Returns how many of the first bytes stay as they are. */
-static size_t run_plain(const char *bytes, size_t size)
+/* Returns how many of the first bytes need no escape. */
+static size_t count_plain_bytes(const char *bytes, size_t size)
 {
     size_t i = 0;
 
@@ -86,7 +86,7 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
     size_t written = 0;
 
     for (size_t at = 0; at < size;) {
-        size_t plain = run_plain(bytes + at, size - at);
+        size_t plain = count_plain_bytes(bytes + at, size - at);
         plain = plain < room - written ? plain : room - written;
         memcpy(to + written, bytes + at, plain);
         written += plain;
@@ -94,7 +94,7 @@ size_t domi_http_json_text(const char *bytes, size_t size, char *to, size_t room
         if (at == size || written == room)
             break;
         uint32_t point;
-        at += take_point(bytes + at, size - at, &point);
+        at += read_point(bytes + at, size - at, &point);
         size_t more = put_point(escaped, point);
         if (more > room - written)
             break;

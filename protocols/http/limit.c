@@ -1,5 +1,5 @@
-/* The part of a chain that limits rates. The word of an exchange is what RateLimit says. The thread
- * of the connection; the table is shared. */
+/* The part of a chain that limits rates. The word of an exchange is the value for the field
+ * RateLimit. The thread of the connection; all threads share the table. */
 #include "protocols/http/buckets.h"
 #include "protocols/http/client_address.h"
 #include "protocols/http/fields.h"
@@ -28,7 +28,7 @@ static uint32_t burst_of(const domus_http_limit *limit)
     return limit->burst != 0 ? limit->burst : limit->count;
 }
 
-/* The rate that the fields say. */
+/* Returns the rate that the members of the options give. */
 static domi_http_rate rate_of(const domus_http_limit *limit)
 {
     uint64_t token_us = (period_of(limit) + limit->count * US - 1) / (limit->count * US);
@@ -36,8 +36,9 @@ static domi_http_rate rate_of(const domus_http_limit *limit)
     return (domi_http_rate){token_us, token_us * burst_of(limit)};
 }
 
-/* The rate that holds now, with the table that may have another one; NULL: there is none yet. */
-static domi_http_rate rate_now(const domus_http_limit *limit, const domi_http_buckets *table)
+/* Returns the current rate: that of the table if one was set there, else that of the options. The
+ * table may be NULL. */
+static domi_http_rate current_rate(const domus_http_limit *limit, const domi_http_buckets *table)
 {
     domi_http_rate rate;
 
@@ -60,8 +61,8 @@ static int check_options(const void *options)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Get the table, and make it if there is none. The release of the exchange makes its contents
- * visible to the acquire of other threads. NULL: no memory. */
+/* Get the table of buckets, which is made if there is none. The release of the exchange makes its
+ * contents visible to the acquire of other threads. Returns NULL without memory. */
 static domi_http_buckets *get_table(domus_http_limit *limit)
 {
     domi_http_buckets *table = __atomic_load_n(&limit->table, __ATOMIC_ACQUIRE);
@@ -76,7 +77,7 @@ static domi_http_buckets *get_table(domus_http_limit *limit)
     if (table == NULL || __atomic_compare_exchange_n(&limit->table, &none, table, false,
                                                      __ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
         return table;
-    domi_http_buckets_free(table); /* another thread was first */
+    domi_http_buckets_free(table); /* another thread has made the table first */
     return none;
 }
 
@@ -100,7 +101,7 @@ void domus_http_limit_clear(domus_http_limit *limit)
     domi_http_buckets_free(__atomic_exchange_n(&limit->table, NULL, __ATOMIC_ACQUIRE));
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys of buckets -------------------------------------------------------------------------- */
 
 static void clear_bits(domus_endpoint *client, uint32_t kept)
 {
@@ -111,10 +112,11 @@ static void clear_bits(domus_endpoint *client, uint32_t kept)
     }
 }
 
-/* Find the client, or what stands for one: a hash of its key as if it were the name of a socket.
- * Returns false if the request is not limited. */
-static bool find_holder(const domus_http_exchange *exchange, const domus_http_request *request,
-                        const domus_http_limit *limit, domus_endpoint *ret_holder)
+/* Find the client whose bucket counts the request, or a hash of the request's key, which is stored
+ * as if it were the name of a socket. Returns false if the request is not limited. */
+static bool find_key_of_bucket(const domus_http_exchange *exchange,
+                               const domus_http_request *request, const domus_http_limit *limit,
+                               domus_endpoint *ret_holder)
 {
     const void *key;
     size_t size;
@@ -140,7 +142,7 @@ static bool find_holder(const domus_http_exchange *exchange, const domus_http_re
     return true;
 }
 
-/* --- the ways --------------------------------------------------------------------------------- */
+/* --- entering and leaving the chain ----------------------------------------------------------- */
 
 static uint64_t seconds_of(uint64_t us)
 {
@@ -158,16 +160,16 @@ static int refuse_request(domus_stack *stack, uint64_t left_us)
 static int count_request_of_holder(domus_stack *stack, domus_http_exchange *exchange,
                                    domus_http_request *request, const void *options)
 {
-    /* the table is changed, which is no option */
+    /* the cast is allowed, because only the table is changed, which is no option */
     domus_http_limit *limit = (domus_http_limit *)(uintptr_t)options;
     domus_endpoint holder;
 
-    if (!find_holder(exchange, request, limit, &holder))
+    if (!find_key_of_bucket(exchange, request, limit, &holder))
         return 0;
     domi_http_buckets *table = get_table(limit);
     if (table == NULL)
         return -ENOMEM;
-    const domi_http_rate rate = rate_now(limit, table);
+    const domi_http_rate rate = current_rate(limit, table);
     uint64_t hash = domus_endpoint_hash(&holder, table->key, false);
     domi_http_taken taken = domi_http_take_token(table, hash, exchange->begun_ns / US, &rate);
     uint64_t tokens = taken.is_taken ? (rate.full_us - taken.left_us) / rate.token_us : 0;
@@ -183,8 +185,9 @@ static void add_limit_fields(domus_http_exchange *exchange, domus_http_leaving *
 
     if (!limit->tells || word == 0)
         return;
-    /* Acquire: as in get_table(). */
-    const domi_http_rate rate = rate_now(limit, __atomic_load_n(&limit->table, __ATOMIC_ACQUIRE));
+    /* Acquire: pairs with the release in get_table(). */
+    const domi_http_rate rate =
+        current_rate(limit, __atomic_load_n(&limit->table, __ATOMIC_ACQUIRE));
     (void)domus_append_text(leaving->added, "RateLimit-Policy: \"default\";q=%llu;w=%llu\r\n",
                             (unsigned long long)(rate.full_us / rate.token_us),
                             (unsigned long long)seconds_of(rate.full_us));

@@ -1,16 +1,16 @@
-/* Reads heads, line by line. A line ends with CR LF and nothing else, and no other control
- * character but a tab in a field is let in, so a line is found without looking into it. */
+/* Reads heads, line by line. A line ends only with CR LF, and no control character but a tab in a
+ * field is allowed, so the end of a line is found without parsing the line. */
 #include "protocols/http/lines.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/framing.h"
 #include "protocols/http/start.h"
 
-/* Bytes of a request line beside its target: the method, two spaces and the version. */
+/* Bytes of a request line beside its target, at most: the method, two spaces and the version. */
 #define AROUND_TARGET 40u
 
-/* Most fields are for the user alone. No two of those that domi_http_read_field() looks at are of
- * the same size. */
-static bool may_concern(const char *name, size_t size)
+/* Returns whether the name may be that of a field which domi_http_read_field() handles; most fields
+ * are for the user alone. Those fields all differ in the size of their names. */
+static bool may_concern_library(const char *name, size_t size)
 {
     static const char firsts[] = {
         [2] = 't', [4] = 'h', [6] = 'e', [7] = 'u', [10] = 'c', [14] = 'c', [17] = 't'};
@@ -18,7 +18,7 @@ static bool may_concern(const char *name, size_t size)
     return size < sizeof firsts && firsts[size] == (*name | 0x20);
 }
 
-/* Read the field in bytes[at, end), where CR LF follow. */
+/* Read the field in bytes[at, end), behind which CR LF stand. */
 static int read_line_of_field(domi_http_head *head, const domi_http_limits *limits,
                               const char *bytes, size_t size, size_t end)
 {
@@ -32,7 +32,7 @@ static int read_line_of_field(domi_http_head *head, const domi_http_limits *limi
     if (name_size == 0 || name_size == end - head->at || name[name_size] != ':')
         return domi_http_refuse(head, 400);
     head->fields++;
-    if (!may_concern(name, name_size))
+    if (!may_concern_library(name, name_size))
         return 0;
     return domi_http_read_field(head, bytes, name, name_size, value, value_size);
 }
@@ -53,14 +53,14 @@ static int read_line(domi_http_head *head, const domi_http_limits *limits, const
     return error;
 }
 
-/* The status for a line that does not fit. */
-static unsigned too_long(const domi_http_head *head)
+/* Returns the status for a line that is too long. */
+static unsigned status_of_long_line(const domi_http_head *head)
 {
     return head->begun || head->kind != DOMI_HTTP_REQUEST ? 431 : 414;
 }
 
 /* Find the CR that ends the line which begins at `at`. Returns 1 when it is at `looked` and an LF
- * follows; 0 when more bytes are needed; or an error. */
+ * follows; 0 when more bytes are needed; or a negative errno. */
 static int find_end(domi_http_head *head, const domi_http_limits *limits, const char *bytes,
                     size_t size)
 {
@@ -73,7 +73,7 @@ static int find_end(domi_http_head *head, const domi_http_limits *limits, const 
         size_t end = head->looked + domi_http_run_text(bytes + head->looked, size - head->looked);
         head->looked = (uint32_t)end;
         if (end > most)
-            return domi_http_refuse(head, too_long(head));
+            return domi_http_refuse(head, status_of_long_line(head));
         if (end == size)
             return 0;
         if (bytes[end] == '\r')

@@ -1,7 +1,7 @@
 /* Rewrites the field Location of answers that come through a proxy. A server knows neither the path
- * that the proxy took off nor, often, the name by which it is reached, so an address of its own is
- * none for the client. It becomes a path of the proxy, without a name, which each client resolves
- * with the scheme and the host that it has used. Any thread. */
+ * prefix that the proxy has removed nor, often, the name by which clients reach it, so a URL of its
+ * own is useless for the client. It becomes a path of the proxy without a host, which each client
+ * resolves with the scheme and host that it has used. Any thread. */
 #include "protocols/http/location.h"
 
 #include "protocols/http/fields.h"
@@ -10,13 +10,13 @@
 
 #include <stdio.h>
 
-/* An address with the name of a host alone. */
+/* A URL, and the host of it as one text. */
 typedef struct place {
     char text[sizeof "https://" + DOMUS_HTTP_HOST_MAX + sizeof ":65535"];
     domus_http_url url;
 } place;
 
-/* Whether an address of HTTP has this name: a host, perhaps with a port. */
+/* Returns whether the URL has this host, perhaps with a port. */
 static bool has_name(const domus_http_url *url, const char *name, size_t size)
 {
     place made;
@@ -33,10 +33,10 @@ static bool has_text(const domus_http_url *url, const char *name)
     return name != NULL && has_name(url, name, strlen(name));
 }
 
-/* Where the path begins in an address that names the server, and `*ret_kept` bytes before it that
- * the client has to get; 0 for one that names something else. An https address of a server that is
- * reached by http is not a name of it, unless the client knows that name: then the server has sent
- * it to https, which it must not miss. */
+/* Find where the path begins in a URL that names the server; `*ret_kept` bytes before it stay for
+ * the client. Returns 0 for a URL of something else. An https URL of a server that is reached by
+ * http is not a name of it, unless the client knows that name: then the server has sent it to
+ * https, and the URL must stay. */
 static size_t find_path(const domus_http_proxy *proxy, const domus_http_request *request,
                         const char *text, size_t size, size_t *ret_kept)
 {
@@ -56,8 +56,9 @@ static size_t find_path(const domus_http_proxy *proxy, const domus_http_request 
     return is_own ? path : 0;
 }
 
-/* Whether a path is below that of the proxy already, because the server knows that. */
-static bool is_of_proxy(const char *path, size_t size, const char *own, size_t own_size)
+/* Returns whether a path is below that of the proxy already, because the server knows the
+ * prefix. */
+static bool is_below_proxy_path(const char *path, size_t size, const char *own, size_t own_size)
 {
     if (size < own_size || memcmp(path, own, own_size) != 0)
         return false;
@@ -65,8 +66,9 @@ static bool is_of_proxy(const char *path, size_t size, const char *own, size_t o
     return next == '/' || next == '?' || next == '#';
 }
 
-/* Add a path of the server as one of the proxy, behind `kept` bytes. Nothing that is not a path may
- * become one: "//name" would be the name of a host, and browsers take "/\\name" for that. */
+/* Add a path of the server as a path of the proxy, behind `kept` bytes. It must not turn into
+ * something else: "//name" would be a host, and so would "/\
+ * ame" for browsers. */
 static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_slice kept,
                      domus_slice path)
 {
@@ -77,13 +79,13 @@ static void add_path(domus_appender *to, const domus_http_proxy *proxy, domus_sl
     while (own != 0 && proxy->path[own - 1] == '/')
         own--;
     (void)domus_append(to, domus_slice_data(kept), kept.size);
-    if (own != 0 && !is_of_proxy(rest, path.size, proxy->path, own))
+    if (own != 0 && !is_below_proxy_path(rest, path.size, proxy->path, own))
         (void)domus_append(to, proxy->path, own);
     if (!has_root)
         (void)domus_append(to, "/", 1);
     if (kept.size == 0 && own == 0 && path.size > 1 && has_root &&
         (rest[1] == '/' || rest[1] == '\\'))
-        (void)domus_append(to, "/.", 2); /* a client that resolves the location removes it */
+        (void)domus_append(to, "/.", 2); /* "/." disappears when a client resolves the location */
     (void)domus_append(to, rest, path.size);
 }
 

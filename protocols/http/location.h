@@ -1,4 +1,4 @@
-/* Addresses in the answers of a server behind a proxy, as its clients have to read them. */
+/* Rewrites URLs in the answers of a server behind a proxy, so that clients can use them. */
 #ifndef DOMI_PROTOCOLS_HTTP_LOCATION_H
 #define DOMI_PROTOCOLS_HTTP_LOCATION_H
 

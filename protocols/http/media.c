@@ -45,7 +45,7 @@ const char *domus_http_media_of(const char *name)
     return "application/octet-stream";
 }
 
-/* The text up to its parameters. */
+/* Returns the bytes of a media type before its parameters. */
 static size_t size_of_type(const char *text, size_t size)
 {
     const char *end = size != 0 ? memchr(text, ';', size) : NULL;
@@ -74,8 +74,8 @@ bool domus_http_is_json(domus_slice value)
            (size > end && domi_http_is_same(text + size - end, suffix, end));
 }
 
-/* The weight of an element of Accept, in thousandths: "text/html;q=0.8" is 800. One that is wrong
- * is 0. */
+/* Returns the weight of an element of Accept, in thousandths: 800 for "text/html;q=0.8"; 0 if it is
+ * invalid. */
 static unsigned weight_of(const char *text, size_t size)
 {
     unsigned weight = 0;
@@ -102,8 +102,8 @@ static unsigned weight_of(const char *text, size_t size)
     return 1000;
 }
 
-/* How precisely an element means a type: 3 by its name, 2 by "text" with a star for the rest, 1 by
- * stars alone; 0: it does not. */
+/* Returns how precisely an element matches a type: 3 by its full name, 2 by "text" with a star for
+ * the rest, 1 by stars alone; 0: it does not match. */
 static unsigned precision_of(const char *element, size_t size, const char *type)
 {
     const char *slash = strchr(type, '/');

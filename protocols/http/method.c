@@ -41,7 +41,7 @@ domus_http_method domi_http_find_method(const char *name, size_t size)
     return (domus_http_method)i;
 }
 
-/* A port of 1 to 5 digits, up to 65535. */
+/* Returns whether a text is a port: 1 to 5 digits, up to 65535. */
 static bool is_port(const char *text, size_t size)
 {
     unsigned port = 0;
@@ -65,7 +65,8 @@ bool domi_http_is_host(const char *text, size_t size)
         while (end < size &&
                (domi_http_is(text[end], DOMI_HTTP_HEX) || text[end] == ':' || text[end] == '.'))
             end++;
-        if (end < 4 || end == size || text[end++] != ']') /* "[::]" is the shortest */
+        /* "[::]" is the shortest address in brackets */
+        if (end < 4 || end == size || text[end++] != ']')
             return false;
     }
     if (end == 0 || end == size)

@@ -1,4 +1,4 @@
-/* Lists the names of files; see the header. */
+/* Lists the file names that a path may mean (names.h). */
 #include "protocols/http/names.h"
 
 #include "protocols/http/encoding.h"
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Decode a path. Returns 0; -ENOENT if no file can have such a name; -EINVAL. */
+/* Decode a path. Returns 0; -ENOENT if no file can have this name; -EINVAL. */
 static int decode_path(const domus_http_files *files, domus_slice path, domi_http_names *to)
 {
     const char *index = files->index != NULL ? files->index : "index.html";

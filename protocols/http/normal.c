@@ -1,4 +1,4 @@
-/* Brings paths into their normal form; see the header. Any thread. */
+/* Changes paths to their normal form (normal.h). Any thread. */
 #include "protocols/http/normal.h"
 
 #include "protocols/http/chars.h"
@@ -13,7 +13,8 @@ static char to_capital(char digit)
     return digit >= 'a' && digit <= 'f' ? (char)(digit - 'a' + 'A') : digit;
 }
 
-/* Put what an escape becomes to `to`, which may be the place of the escape. Returns its end. */
+/* Write the normal form of an escape to `to`, which may be the place of the escape itself. Returns
+ * its end. */
 static char *put_escape(char *to, const char *escape, char byte, bool decodes)
 {
     if (decodes) {
@@ -31,8 +32,8 @@ size_t domi_http_normalize_target(char *target, size_t size)
     const char *mark = size != 0 ? memchr(target, '?', size) : NULL;
     size_t path = mark != NULL ? (size_t)(mark - target) : size;
     char *to = target;
-    /* digits that a wrong '%' still lacks which stands just before; "%%341" would become "%41" if
-     * the escape of a digit were decoded there, and that would be decoded once more */
+    /* hexadecimal digits that are missing behind an invalid '%' just before: "%%341" would become
+     * "%41" if the escape "%34" were decoded there, and the result would be decoded once more */
     unsigned lacks = 0;
 
     for (size_t at = 0; at < path; at++) {

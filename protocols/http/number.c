@@ -1,10 +1,11 @@
-/* Whole numbers as text. */
+/* Reads whole numbers from text. */
 #include "protocols/http/number.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
-/* Read digits. Returns false if they are no number. One beyond 64 bits becomes UINT64_MAX. */
+/* Read digits. Returns false if the text is no number. A number beyond 64 bits becomes
+ * UINT64_MAX. */
 static bool read_digits(const char *text, uint64_t *ret_number)
 {
     uint64_t number = 0;

@@ -1,5 +1,4 @@
-/* Keeps pools for the origins that are in use, and ends those that were idle for the
- * longest time. */
+/* Keeps a pool for each origin in use, and ends the pools that were idle for the longest time. */
 #include "protocols/http/origins.h"
 
 #include "protocols/http/chars.h"
@@ -19,8 +18,8 @@ static bool is_same(domus_address one, domus_address other)
     return one.house == other.house && one.lease == other.lease;
 }
 
-/* Returns the origin of a pool; NULL if that has ended. */
-static domi_http_origin *origin_of(domi_http_origins *origins, domus_address pool)
+/* Returns the origin of a pool; NULL if the pool has ended. */
+static domi_http_origin *find_origin_of_pool(domi_http_origins *origins, domus_address pool)
 {
     for (uint32_t i = 0; i < origins->options.origins_max; i++) {
         if (is_same(origins->list[i].pool, pool))
@@ -39,8 +38,8 @@ static bool is_origin(const domi_http_origin *origin, const domus_http_url *url)
     return !is_nobody(origin->pool) && domus_http_url_same_origin(&own, url);
 }
 
-/* Let an idle pool end when the bodies are read that come from it. Returns its place; NULL if none
- * is idle, or if as many are ending as may be. */
+/* Free a place by ending the pool that was idle longest, which ends when the bodies from it are
+ * read. Returns its place; NULL if no pool is idle, or too many are ending. */
 static domi_http_origin *make_room(domus_stack *stack, domi_http_origins *origins)
 {
     domi_http_origin *oldest = NULL;
@@ -118,7 +117,7 @@ int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const do
 
 void domi_http_begin_request(domi_http_origins *origins, domus_address pool)
 {
-    domi_http_origin *origin = origin_of(origins, pool);
+    domi_http_origin *origin = find_origin_of_pool(origins, pool);
 
     if (origin == NULL)
         return;
@@ -128,7 +127,7 @@ void domi_http_begin_request(domi_http_origins *origins, domus_address pool)
 
 void domi_http_end_request(domi_http_origins *origins, domus_address pool)
 {
-    domi_http_origin *origin = origin_of(origins, pool);
+    domi_http_origin *origin = find_origin_of_pool(origins, pool);
 
     if (origin != NULL)
         origin->under_way--;
@@ -136,7 +135,7 @@ void domi_http_end_request(domi_http_origins *origins, domus_address pool)
 
 void domi_http_note_down(domi_http_origins *origins, const domus_down *down)
 {
-    domi_http_origin *origin = origin_of(origins, down->who);
+    domi_http_origin *origin = find_origin_of_pool(origins, down->who);
 
     if (origin != NULL)
         origin->pool = (domus_address){NULL, 0};

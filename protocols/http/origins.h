@@ -8,9 +8,9 @@
 
 /* An origin that has a pool. */
 typedef struct domi_http_origin {
-    domus_address pool; /* nobody: the place is free */
-    uint64_t used;      /* the number of the request that has used it last */
-    uint32_t under_way; /* requests */
+    domus_address pool; /* its pool; nobody: the place is free */
+    uint64_t used;      /* number of the last request that has used it */
+    uint32_t under_way; /* requests that are under way */
     uint32_t host_size;
     uint16_t port;
     bool secure;
@@ -18,23 +18,24 @@ typedef struct domi_http_origin {
 } domi_http_origin;
 
 typedef struct domi_http_origins {
-    domus_http_client_options options; /* with every value resolved; `channel` is not used */
+    /* the options with every default filled in, except `channel`, which is not used */
+    domus_http_client_options options;
     domus_channel_options channel;
     uint64_t requests; /* requests that were asked so far */
-    uint32_t leaving;  /* pools that were told to end, and have not */
+    uint32_t leaving;  /* pools that were told to end, and have not ended yet */
     domi_http_origin list[DOMUS_HTTP_ORIGINS_MAX];
 } domi_http_origins;
 
-/* Find the pool of an address, or open it. Returns 0; -EPROTONOSUPPORT; -EBUSY when as many origins
- * are in use as may be; an error of domus_pool_open(). */
+/* Find the pool for a URL, or open one. Returns 0; -EPROTONOSUPPORT; -EBUSY when too many origins
+ * are in use; an error of domus_pool_open(). */
 int domi_http_find_pool(domus_stack *stack, domi_http_origins *origins, const domus_http_url *url,
                         domus_address *ret_pool);
 
-/* A request has begun, or is over, with this pool. */
+/* Count the begin, and the end, of a request by this pool. */
 void domi_http_begin_request(domi_http_origins *origins, domus_address pool);
 void domi_http_end_request(domi_http_origins *origins, domus_address pool);
 
-/* A pool has ended. */
+/* Free the place of a pool that has ended. */
 void domi_http_note_down(domi_http_origins *origins, const domus_down *down);
 
 #endif

@@ -1,5 +1,5 @@
-/* An answer of a server on its way to the wire, in whichever type it came (answer.c), and what
- * becomes of it if it may be compressed (pack.c). */
+/* An answer of a server on its way to the wire, of whichever message type (answer.c), and its
+ * compression (pack.c). */
 #ifndef DOMI_PROTOCOLS_HTTP_OUTGOING_H
 #define DOMI_PROTOCOLS_HTTP_OUTGOING_H
 
@@ -11,32 +11,35 @@ typedef struct domi_http_outgoing {
     const char *media;
     size_t media_size;
     domus_slice fields;
-    domus_slice added; /* further fields, of parts of a chain, up to DOMI_HTTP_COPIED_MAX bytes */
+    /* fields that parts of a chain have added, up to DOMI_HTTP_COPIED_MAX bytes */
+    domus_slice added;
     domus_slice body;
-    domus_slice trailers; /* of a whole answer */
-    const char *text;     /* the body, if it is not a slice */
+    domus_slice trailers; /* trailers of a complete answer */
+    const char *text;     /* the body, if it is a text and not a slice */
     size_t body_size;
     uint64_t length;
     bool close;
-    bool has_no_length;           /* the length of its body is not known, and not said */
-    domi_http_deflater *deflater; /* compresses its pieces; NULL: they leave as they are */
+    /* the length of the body is unknown, so the head does not tell it */
+    bool has_no_length;
+    /* compresses the pieces of the body; NULL: they are not compressed */
+    domi_http_deflater *deflater;
 } domi_http_outgoing;
 
-/* Slices that an answer owns because of its compression. */
+/* Slices that a compressed answer owns. */
 typedef struct domi_http_packed {
     domus_slice fields;
     domus_slice body;
 } domi_http_packed;
 
-/* True if there is no body with this status. */
+/* Returns whether answers with this status have no body. */
 static inline bool domi_http_has_no_body(unsigned status)
 {
     return status < 200 || status == 204 || status == 304;
 }
 
-/* Compress an answer, or prepare it for pieces that are compressed, if it may be and its client
- * accepts it; and say what its fields have to say. If this returns 0, the answer shows what
- * `packed` owns, which the caller frees behind it, and the caller has to list or give back its
+/* Compress an answer, or prepare an answer in pieces to be compressed, if this is allowed and its
+ * client accepts it; and add the fields for it. If this returns 0, the answer points to what
+ * `packed` owns, which the caller frees afterwards, and the caller has to list or give back the
  * deflater. Returns 0; -ENOMEM. */
 int domi_http_pack(domi_http_state *state, uint64_t id, bool is_stream, domi_http_outgoing *answer,
                    domi_http_packed *packed);

@@ -1,4 +1,5 @@
-/* Decides which answers are compressed, compresses whole ones, and rewrites the fields of both. */
+/* Decides which answers are compressed, compresses complete ones, and rewrites the fields of both
+ * kinds. */
 #include "protocols/http/fields.h"
 #include "protocols/http/outgoing.h"
 
@@ -7,7 +8,7 @@
 static const char encoding_field[] = "Content-Encoding: gzip\r\n";
 static const char vary_field[] = "Vary: Accept-Encoding\r\n";
 
-/* --- which answers ---------------------------------------------------------------------------- */
+/* --- answers that may be compressed ----------------------------------------------------------- */
 
 static bool ends_with(const char *text, size_t size, const char *end)
 {
@@ -16,7 +17,7 @@ static bool ends_with(const char *text, size_t size, const char *end)
     return size > length && domi_http_is_same(text + size - length, end, length);
 }
 
-/* Whether a type of media becomes smaller. */
+/* Returns whether compression makes bodies of this media type smaller. */
 static bool is_compressible(const char *type, size_t size)
 {
     static const char *const types[] = {
@@ -54,14 +55,14 @@ static bool has_compressible_media(const domi_http_outgoing *answer)
            is_compressible(domus_slice_data(value), value.size);
 }
 
-/* Whether the answer says that nobody may transform it, as one may that comes from another server
- * (RFC 9110 7.7). */
+/* Returns whether the answer forbids transformations (no-transform), as an answer from another
+ * server may (RFC 9110 7.7). */
 static bool forbids_transform(const domi_http_outgoing *answer)
 {
     return domi_http_lists(answer->fields, "cache-control", "no-transform");
 }
 
-/* Whether there are clients that would get this answer compressed. */
+/* Returns whether some clients would get this answer compressed. */
 static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
                           const domi_http_outgoing *answer)
 {
@@ -78,17 +79,17 @@ static bool may_be_packed(const domus_http_gzip *gzip, bool is_stream,
            !domus_http_field(answer->fields, "content-range", &value) && !forbids_transform(answer);
 }
 
-/* --- fields ----------------------------------------------------------------------------------- */
+/* --- fields of answers that may be compressed ------------------------------------------------- */
 
-/* Whether the fields say already that the answer depends on Accept-Encoding. */
+/* Returns whether the field Vary already names Accept-Encoding. */
 static bool has_vary(domus_slice fields)
 {
     return domi_http_lists(fields, "vary", "accept-encoding") ||
            domi_http_lists(fields, "vary", "*");
 }
 
-/* Add fields before those of an answer, whose text may be wrong at its end; and let a strong tag
- * become a weak one. Returns 0; -ENOMEM. */
+/* Add fields before those of an answer, and make a strong tag a weak one if `is_packed`. Returns 0;
+ * -ENOMEM. */
 static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_packed *packed)
 {
     domus_slice fields = answer->fields;
@@ -116,7 +117,7 @@ static int add_fields(domi_http_outgoing *answer, bool is_packed, domi_http_pack
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Compress a whole body. Returns whether it is smaller now. */
+/* Compress a complete body. Returns whether it became smaller. */
 static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_http_packed *packed)
 {
     const char *body = answer->text != NULL ? answer->text : domus_slice_data(answer->body);
@@ -134,7 +135,7 @@ static bool pack_whole(domus_http_gzip *gzip, domi_http_outgoing *answer, domi_h
     return true;
 }
 
-/* Take a stream for the pieces of an answer. Returns whether there is one. */
+/* Get a stream of zlib for the pieces of an answer. Returns false if there is none. */
 static bool pack_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *answer)
 {
     if ((id & DOMI_HTTP_ID_NEW) == 0)
@@ -150,7 +151,7 @@ static bool pack_stream(domus_http_gzip *gzip, uint64_t id, domi_http_outgoing *
     return true;
 }
 
-/* An answer to HEAD that is whole says no length. */
+/* Remove the length from a complete answer to HEAD. */
 static bool pack_head(domi_http_outgoing *answer)
 {
     answer->has_no_length = true;

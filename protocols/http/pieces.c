@@ -1,11 +1,11 @@
-/* Encodes what follows the head of a message that leaves in pieces. */
+/* Encodes the pieces, the end and the trailers of a message whose head has left. */
 #include "protocols/http/deflate.h"
 #include "protocols/http/write.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-/* --- compressed ones -------------------------------------------------------------------------- */
+/* --- compressed pieces ------------------------------------------------------------------------ */
 
 static bool is_packed(const uint64_t *stream)
 {
@@ -17,7 +17,7 @@ static domi_http_deflater *deflater_of(const uint64_t *stream)
     return (domi_http_deflater *)(uintptr_t)(*stream & ~DOMI_HTTP_STREAM_HOW);
 }
 
-/* Append what the compression makes of some bytes, in chunks. */
+/* Append the compressed form of some bytes, in chunks. */
 static int append_packed(domus_wire *wire, domi_http_deflater *deflater, domus_slice bytes,
                          bool is_last)
 {
@@ -46,7 +46,7 @@ void domi_http_drop_stream(uint64_t *stream)
     *stream = DOMI_HTTP_STREAM_NONE;
 }
 
-/* Append a piece of a stream that is compressed. */
+/* Append a piece of an answer that is compressed. */
 static int append_part(domus_wire *wire, const uint64_t *stream, domus_slice bytes)
 {
     domi_http_deflater *deflater = deflater_of(stream);
@@ -58,7 +58,7 @@ static int append_part(domus_wire *wire, const uint64_t *stream, domus_slice byt
                : -EMSGSIZE;
 }
 
-/* Append the end of the compression. The stream goes on as one in chunks. */
+/* Append the end of the compressed bytes. From then on the stream is one in plain chunks. */
 static int end_packed(domus_wire *wire, uint64_t *stream)
 {
     domi_http_deflater *deflater = deflater_of(stream);
@@ -73,7 +73,7 @@ static int end_packed(domus_wire *wire, uint64_t *stream)
     return 0;
 }
 
-/* --- pieces ----------------------------------------------------------------------------------- */
+/* --- plain pieces ----------------------------------------------------------------------------- */
 
 static int append_chunk(domus_wire *wire, domus_slice bytes)
 {
@@ -86,7 +86,7 @@ static int append_chunk(domus_wire *wire, domus_slice bytes)
     return error != 0 ? error : domus_wire_append(wire, "\r\n", 2);
 }
 
-/* The body is over: a known length has to be met. */
+/* End the body; if its length was announced, it must have been reached. */
 static int end_stream(domus_wire *wire, uint64_t *stream)
 {
     int error = is_packed(stream) ? end_packed(wire, stream) : 0;
@@ -117,7 +117,7 @@ int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece
     case DOMI_HTTP_STREAM_PLAIN:
     case DOMI_HTTP_STREAM_TUNNEL:
         return domus_wire_append_slice(wire, piece->bytes);
-    default: /* an answer to HEAD: its writer need not make the rest, which may have no end */
+    default: /* an answer to HEAD: its writer may stop, because the rest may be endless */
         return piece->bytes.size != 0 ? -EPIPE : 0;
     }
 }

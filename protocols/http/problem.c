@@ -1,4 +1,5 @@
-/* Problem details, and the part of a chain that gives them to errors. Any thread. */
+/* Problem details (RFC 9457), and the part of a chain that makes them the bodies of errors. Any
+ * thread. */
 #include "protocols/http/chain.h"
 #include "protocols/http/json_text.h"
 
@@ -7,9 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define ESCAPED_MAX 6u /* bytes that one byte becomes at most */
+#define ESCAPED_MAX 6u /* bytes that one byte becomes when it is escaped, at most */
 
-/* Append a member whose value is a text. */
+/* Append a member of JSON whose value is a text. */
 static void append_member(domus_appender *to, const char *name, const char *text)
 {
     if (text == NULL)
@@ -25,8 +26,8 @@ static void append_member(domus_appender *to, const char *name, const char *text
     (void)domus_append(to, "\",", 2);
 }
 
-/* Append a problem, with the id of its request, which has no characters that JSON escapes; "": it
- * is left away. */
+/* Append a problem, with the id of its request, which has no characters that JSON must escape; ""
+ * leaves the id out. */
 static int append_problem(domus_appender *to, const domus_http_problem *problem, const char *id)
 {
     const char *reason = domus_http_reason(problem->status);
@@ -55,8 +56,8 @@ static bool names_request(const domus_http_problems_options *options)
     return options != NULL && options->names_request;
 }
 
-/* Returns the id of the request that is answered, if a part of its chain that it has entered names
- * requests; otherwise "". */
+/* Returns the id of the current request, if a part of its chain that it has entered gives ids;
+ * otherwise "". */
 static const char *find_id(domus_stack *stack)
 {
     const domi_http_state *state;

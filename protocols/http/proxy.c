@@ -1,8 +1,8 @@
-/* Passes requests on to a server, and its answers back.
+/* Forwards requests to a server, and its answers back.
  *
- * A request is one conversation of the client's channel. It waits for up to three things at a time:
- * a piece of the request's body, the answer, and a piece of the answer's body. Whatever comes is
- * handed on before that thing is asked for again, so of each body one piece is held. */
+ * A request is one conversation of the client's channel. It waits for up to three things at once: a
+ * piece of the request's body, the answer, and a piece of the answer's body. Each piece is written
+ * on before the next one is asked for, so at most one piece of each body is held. */
 #include "protocols/http/forward.h"
 
 #include "protocols/http/fields.h"
@@ -16,19 +16,21 @@
 
 #define TIMEOUT_NS UINT64_C(60000000000)
 
-/* Tags of what is waited for. */
+/* Tags of the answers for which the conversation waits. */
 enum { ANSWER, UP = DOMI_HTTP_READ_UP, DOWN = DOMI_HTTP_READ_DOWN };
 
-/* A request that is passed on. */
+/* A request that is forwarded. */
 typedef struct pass {
     const domus_http_proxy *proxy;
-    const domus_http_request *asked; /* by the client; there until it is answered */
-    domi_http_ways ways;             /* both bodies; its request is there if this begins one */
-    domus_slice piece;               /* the piece that is handed on next */
-    const char *upgrade;             /* the protocol that the client wants; NULL: none */
-    bool uploads;                    /* the server has not got the whole body of the request */
-    bool answered;                   /* the client has the head of the answer */
-    bool is_again;                   /* the upgrade is asked for once more */
+    const domus_http_request *asked; /* the request of the client; valid until it is answered */
+    /* both bodies, and the request to the server if that was begun */
+    domi_http_ways ways;
+    domus_slice piece; /* the piece that is written on next */
+    /* the protocol to which the client wants to change; NULL: none */
+    const char *upgrade;
+    bool uploads;  /* the server has not got the whole body of the request yet */
+    bool answered; /* the client has got the head of the answer */
+    bool is_again; /* the upgrade was asked for a second time */
     bool is_head;
 } pass;
 
@@ -38,15 +40,16 @@ static int reply_with_failure(domus_stack *stack, uint16_t status, const char *t
                        &(domus_http_text){status, "text/plain", text});
 }
 
-/* The server is not reached, or has failed: let the client know, as far as that goes. */
+/* End a request whose server could not be reached or has failed, and tell the client if that is
+ * still possible. */
 static int end_failed_pass(domus_stack *stack, pass *frame, int error)
 {
-    if (frame->ways.down.number != 0) /* nobody will read the rest of its body */
+    if (frame->ways.down.number != 0) /* nobody will read the rest of the answer's body */
         (void)domus_stop(stack, frame->ways.down.channel);
     domus_slice_free(frame->piece);
     frame->piece = (domus_slice){NULL, 0, 0};
     if (frame->answered || error == -ECANCELED)
-        return error; /* cuts the answer */
+        return error; /* an error cuts the answer off */
     if (error == -ETIMEDOUT)
         return reply_with_failure(stack, 504, "Gateway Timeout\n");
     if (error == -ENOBUFS || error == -EBUSY || error == -ENOMEM)
@@ -54,8 +57,8 @@ static int end_failed_pass(domus_stack *stack, pass *frame, int error)
     return reply_with_failure(stack, 502, "Bad Gateway\n");
 }
 
-/* Make the head for the server, and see whether a body in pieces follows it. Returns
- * 0, or an error. */
+/* Make the head for the server, and find out whether a body in pieces follows. Returns 0, or a
+ * negative errno. */
 static int make_server_request(domus_stack *stack, pass *frame, const domus_http_request *request,
                                domus_http_request *ret_made)
 {
@@ -63,7 +66,7 @@ static int make_server_request(domus_stack *stack, pass *frame, const domus_http
     domus_endpoint client;
     bool is_known = channel != NULL && domus_channel_peer(channel, &client) == 0;
 
-    if (request == NULL) /* it is there in the first turn, always */
+    if (request == NULL) /* in the first turn the request is always there */
         return -EINVAL;
     frame->ways.up = request->stream;
     frame->uploads = request->stream.number != 0;
@@ -77,7 +80,7 @@ static uint64_t timeout_of(const domus_http_proxy *proxy)
     return proxy->timeout_ns != 0 ? proxy->timeout_ns : TIMEOUT_NS;
 }
 
-/* Ask the server with a whole request. Returns 0, or an error. */
+/* Send the server a complete request. Returns 0, or a negative errno. */
 static int ask_whole(domus_stack *stack, pass *frame, domus_http_request *made)
 {
     const domus_http_proxy *proxy = frame->proxy;
@@ -90,14 +93,15 @@ static int ask_whole(domus_stack *stack, pass *frame, domus_http_request *made)
     return error;
 }
 
-/* Whether the request begins with its head alone. */
+/* Returns whether the request is begun by its head, with a body in pieces. */
 static bool has_begin(const pass *frame)
 {
     return frame->uploads || frame->upgrade != NULL;
 }
 
-/* The pool of the request: tunnels keep their connections, so they may have one of their own. */
-static domus_address pool_of(const pass *frame)
+/* Returns the pool for the request; tunnels keep their connections, so they may have a pool of
+ * their own. */
+static domus_address choose_pool(const pass *frame)
 {
     const domus_http_proxy *proxy = frame->proxy;
 
@@ -105,7 +109,8 @@ static domus_address pool_of(const pass *frame)
                                                                   : proxy->upstream;
 }
 
-/* Begin to ask the server, with the first thing that is waited for. Returns as domus_ask(). */
+/* Begin the request to the server, and wait for the first answer or piece. Returns as
+ * domus_ask(). */
 static int begin_asking_server(domus_stack *stack, pass *frame, const domus_http_request *request,
                                domus_resumed *then)
 {
@@ -119,15 +124,15 @@ static int begin_asking_server(domus_stack *stack, pass *frame, const domus_http
         return result != 0 ? result : domus_wait_first(stack, then);
     }
     uint64_t timeout_ns = frame->upgrade != NULL ? timeout_of(frame->proxy) : 0;
-    result = domus_request_begin(stack, pool_of(frame), &domus_http_request_type, &made, timeout_ns,
-                                 then);
+    result = domus_request_begin(stack, choose_pool(frame), &domus_http_request_type, &made,
+                                 timeout_ns, then);
     if (result < 0)
         domus_http_request_type.release(&made);
     return result;
 }
 
-/* True if the answer leaves in pieces: its body comes so, or it tells of a body whose length
- * is not known. */
+/* Returns whether the answer is sent in pieces: its body comes in pieces, or has an unknown
+ * length. */
 static bool is_in_pieces(const pass *frame, const domus_http_response *response)
 {
     domus_slice length;
@@ -138,8 +143,8 @@ static bool is_in_pieces(const pass *frame, const domus_http_response *response)
             !domus_http_field(response->fields, "content-length", &length));
 }
 
-/* The server has changed to the other protocol: let the client do so, too. Bytes that it has sent
- * behind its request were not looked at yet. Returns as domus_reply_begin(). */
+/* Change the client to the other protocol, as the server has done. Bytes that the client has sent
+ * behind its request were not read yet. Returns as domus_reply_begin(). */
 static int switch_client(domus_stack *stack, pass *frame, const domus_http_response *response,
                          domus_resumed *then)
 {
@@ -162,7 +167,7 @@ static int switch_client(domus_stack *stack, pass *frame, const domus_http_respo
     return end_failed_pass(stack, frame, result);
 }
 
-/* Answer the client: at once, or by beginning to. Returns as domus_ask(). */
+/* Answer the client, with a complete answer or with the begin of one. Returns as domus_ask(). */
 static int answer_client(domus_stack *stack, pass *frame, const domus_answer *answer,
                          domus_resumed *then)
 {
@@ -175,7 +180,8 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
     frame->ways.down = response->stream;
     if (response->status == 101)
         return switch_client(stack, frame, response, then);
-    frame->upgrade = NULL; /* this is an answer as any other */
+    /* the server has not changed its protocol, so this is an ordinary answer */
+    frame->upgrade = NULL;
     result = domi_http_forward_response(frame->proxy, frame->asked, response, &made);
     if (result != 0)
         return end_failed_pass(stack, frame, result);
@@ -187,12 +193,13 @@ static int answer_client(domus_stack *stack, pass *frame, const domus_answer *an
         domus_http_response_type.release(&made);
         return end_failed_pass(stack, frame, result);
     }
-    if (frame->uploads && response->status >= 300) /* the server does not want the body */
+    /* the server does not want the rest of the body */
+    if (frame->uploads && response->status >= 300)
         frame->ways.up = (domus_body){.number = 0};
     return result;
 }
 
-/* Ask for those pieces that are wanted and not asked for, and wait for whatever comes first. */
+/* Ask for the pieces that are needed and not yet asked for, and wait for whatever comes first. */
 static int wait_for_next_piece(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     int error = 0;
@@ -208,9 +215,10 @@ static int wait_for_next_piece(domus_stack *stack, pass *frame, domus_resumed *t
     return error != 0 ? end_failed_pass(stack, frame, error) : domus_wait_first(stack, then);
 }
 
-/* Take a piece of the body that is at `body`, which is over when that was the last one. Returns 0,
- * or an error. */
-static int take_piece(domus_stack *stack, pass *frame, domus_body *body, const domus_answer *answer)
+/* Take over a piece of the body `body`, which ends with its last piece. Returns 0, or a negative
+ * errno. */
+static int take_over_piece(domus_stack *stack, pass *frame, domus_body *body,
+                           const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
     int error = answer->error != 0 ? answer->error : domus_take_answer(stack, answer);
@@ -223,13 +231,13 @@ static int take_piece(domus_stack *stack, pass *frame, domus_body *body, const d
     return 0;
 }
 
-/* Whether trailers have come, which end a body. */
+/* Returns whether an answer is trailers, which end a body. */
 static bool is_trailers(const domus_answer *answer)
 {
     return answer->error == 0 && answer->type == &domus_http_trailers_type;
 }
 
-/* Make the trailers that go on, of those that have come. Returns 0, or an error. */
+/* Make the trailers to send from those that have come. Returns 0, or a negative errno. */
 static int make_trailers(const pass *frame, const domus_answer *answer, domus_http_trailers *ret)
 {
     const domus_http_trailers *trailers = answer->payload;
@@ -237,7 +245,8 @@ static int make_trailers(const pass *frame, const domus_answer *answer, domus_ht
     return domi_http_forward_trailers(frame->proxy, trailers->fields, ret);
 }
 
-/* End the request with the trailers that have come. Returns as domus_request_end(). */
+/* End the request to the server with the trailers that have come. Returns as
+ * domus_request_end(). */
 static int end_request(domus_stack *stack, pass *frame, const domus_answer *answer,
                        domus_resumed *then)
 {
@@ -254,8 +263,8 @@ static int end_request(domus_stack *stack, pass *frame, const domus_answer *answ
     return result;
 }
 
-/* End the answer with the trailers that have come, if the client takes any. Returns
- * as domus_reply_end(). */
+/* End the answer with the trailers that have come, if the client accepts any. Returns as
+ * domus_reply_end(). */
 static int end_answer(domus_stack *stack, pass *frame, const domus_answer *answer)
 {
     domus_http_trailers made;
@@ -272,7 +281,8 @@ static int end_answer(domus_stack *stack, pass *frame, const domus_answer *answe
     return error;
 }
 
-/* Hand the piece on, which this consumes. Return as the verbs that they call. */
+/* Write the current piece, which these functions consume, to the server or to the client. Return as
+ * the functions that they call. */
 static int write_piece_to_server(domus_stack *stack, pass *frame, domus_resumed *then)
 {
     domus_slice piece = frame->piece;
@@ -289,19 +299,21 @@ static int write_piece_to_client(domus_stack *stack, pass *frame, domus_resumed 
     return domus_reply_write(stack, piece, then);
 }
 
-/* Take a piece of the request's body, and hand it on. Returns as domus_request_write(). */
+/* Take a piece of the request's body, and write it to the server. Returns as
+ * domus_request_write(). */
 static int pass_request_piece(domus_stack *stack, pass *frame, const domus_answer *answer,
                               domus_resumed *then)
 {
     frame->ways.waits_up = false;
-    int error = take_piece(stack, frame, &frame->ways.up, answer);
+    int error = take_over_piece(stack, frame, &frame->ways.up, answer);
     if (error != 0)
-        return frame->answered ? end_failed_pass(stack, frame, error) : error; /* 400 or 413 */
+        /* the body is wrong or too large, so the client gets 400 or 413 */
+        return frame->answered ? end_failed_pass(stack, frame, error) : error;
     return write_piece_to_server(stack, frame, then);
 }
 
-/* Go on behind a piece that the server was given, or not, as `answer` says. The end of the body is
- * resumed with the answer of the server, unless that has come before. */
+/* Continue after a piece was written to the server, or failed to be, as `answer` tells. After the
+ * end of the body the server's answer resumes the conversation, unless it has come before. */
 static int continue_request_body(domus_stack *stack, pass *frame, const domus_answer *answer,
                                  domus_resumed *then)
 {
@@ -314,26 +326,26 @@ static int continue_request_body(domus_stack *stack, pass *frame, const domus_an
     return wait_for_next_piece(stack, frame, then);
 }
 
-/* Take a piece of the answer's body, and hand it on. Returns as domus_reply_write(). */
+/* Take a piece of the answer's body, and write it to the client. Returns as domus_reply_write(). */
 static int pass_answer_piece(domus_stack *stack, pass *frame, const domus_answer *answer,
                              domus_resumed *then)
 {
     frame->ways.waits_down = false;
-    int error = take_piece(stack, frame, &frame->ways.down, answer);
+    int error = take_over_piece(stack, frame, &frame->ways.down, answer);
     return error != 0 ? end_failed_pass(stack, frame, error)
                       : write_piece_to_client(stack, frame, then);
 }
 
-/* Whether an upgrade may be asked for once more: the server may have closed a connection that was
- * kept, just when the request was sent. A GET without a body may be done twice. */
+/* Returns whether an upgrade may be asked for a second time: the server may have closed a kept
+ * connection just when the request was sent, and a GET without a body may be done twice. */
 static bool may_ask_upgrade_again(const pass *frame, const domus_answer *answer)
 {
     return answer->error == -EPIPE && frame->upgrade != NULL && !frame->answered &&
            !frame->is_again && frame->asked->method == DOMUS_HTTP_GET;
 }
 
-/* Pass on whatever comes until the answer has ended. If the server answers before it has the whole
- * body, the end of the conversation cuts what is left of the request. */
+/* Forward pieces in both directions until the answer has ended. If the server answers before it has
+ * the whole body, the end of the conversation cuts off the rest of the request. */
 DOMUS_SEQUENCE(pass_on, pass)
 {
     DOMUS_BEGIN;

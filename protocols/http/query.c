@@ -1,4 +1,4 @@
-/* Decodes and encodes what stands in targets. */
+/* Decodes and encodes escapes, paths and parameters of targets. */
 #include "protocols/http/query.h"
 
 #include "protocols/http/chars.h"
@@ -10,7 +10,7 @@
 
 /* --- escapes ---------------------------------------------------------------------------------- */
 
-/* Returns the byte of the escape at `text`; -1 for a wrong one. */
+/* Returns the byte of the escape at `text`; -1 if it is invalid. */
 static int read_escape(const char *text, size_t size)
 {
     if (size < 3)
@@ -64,7 +64,7 @@ int domus_http_encode(domus_appender *appender, const void *bytes_, size_t size)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Decode a segment to its place. Returns its bytes; -EINVAL. */
+/* Decode a segment of a path to `to`. Returns its bytes; -EINVAL. */
 static int64_t decode_segment(char *to, const char *text, size_t size)
 {
     int64_t written = domus_http_decode(to, text, size, false);
@@ -78,7 +78,7 @@ static int64_t decode_segment(char *to, const char *text, size_t size)
 
 int64_t domus_http_decode_path(char *to, const char *text, size_t size)
 {
-    size_t end = 0; /* bytes of the segments so far, each with its '/' before it */
+    size_t end = 0; /* bytes of the decoded segments so far, each with a '/' before it */
     bool is_folder = true;
 
     if (size == 0 || *text != '/')

@@ -1,4 +1,4 @@
-/* Reads ranges. */
+/* Reads and writes ranges of bytes. */
 #include "protocols/http/chars.h"
 
 #include <domus/http_range.h>
@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Read a number. One that does not fit is the greatest. Returns its digits. */
+/* Read a number; a number that is too large becomes the greatest. Returns how many digits it
+ * has. */
 static size_t read_number(const char *text, size_t size, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -20,7 +21,7 @@ static size_t read_number(const char *text, size_t size, uint64_t *ret_number)
     return i;
 }
 
-/* Read "a-b", "a-" or "-b". Returns 1; 0 if it is beyond the body; -EINVAL. */
+/* Read "a-b", "a-" or "-b". Returns 1; 0 if the range lies behind the end of the body; -EINVAL. */
 static int read_one_range(const char *text, size_t size, uint64_t length,
                           domus_http_range *ret_range)
 {
@@ -34,7 +35,7 @@ static int read_one_range(const char *text, size_t size, uint64_t length,
     size_t left = size - digits - 1;
     if (read_number(rest, left, &last) != left || (digits == 0 && left == 0))
         return -EINVAL;
-    if (digits == 0) { /* the last bytes */
+    if (digits == 0) { /* "-b" means the last b bytes */
         *ret_range = (domus_http_range){last < length ? length - last : 0, length - 1};
         return last != 0 && length != 0;
     }
@@ -69,7 +70,7 @@ int domus_http_read_range(domus_slice value, uint64_t length, domus_http_range *
     if (value.size < 6 || !domi_http_is_word(text, 6, "bytes="))
         return 0;
     while (domi_http_next_element(text + 6, value.size - 6, &at, &element, &size)) {
-        if (size == 0) /* a list may have empty elements (RFC 9110 5.6.1.2) */
+        if (size == 0) /* an element of a list may be empty (RFC 9110 5.6.1.2) */
             continue;
         any = true;
         int result = read_one_range(element, size, length, &range);

@@ -1,4 +1,4 @@
-/* Follows redirects; see the header. */
+/* Follows redirects (redirect.h). */
 #include "protocols/http/redirect.h"
 
 #include "protocols/http/fields.h"
@@ -25,7 +25,7 @@ bool domi_http_is_redirect(const domus_http_response *response)
 }
 
 /* Copy the fields of the request, except those of a body that is not sent again, and secrets that
- * another origin must not see. Returns 0; -ENOMEM. */
+ * must not go to another origin. Returns 0; -ENOMEM. */
 static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_slice *ret_fields)
 {
     static const char *const of_origin[] = {"authorization", "cookie", "proxy-authorization",
@@ -47,7 +47,7 @@ static int copy_fields(domus_slice from, bool has_body, bool same_origin, domus_
     return domus_append_end(&fields, ret_fields);
 }
 
-/* True if a redirect may lead from one scheme to the other. */
+/* Returns whether a redirect may lead from one scheme to the other. */
 static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint32_t may)
 {
     if (to->secure)
@@ -55,8 +55,8 @@ static bool may_lead(const domus_http_url *from, const domus_http_url *to, uint3
     return !from->secure || (may & DOMI_HTTP_FROM_HTTPS) != 0;
 }
 
-/* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for one that is not followed: it
- * is not an address of HTTP, or leads where it may not. */
+/* Resolve the Location of a redirect. Returns 0; -ENOMEM; -EINVAL for a redirect that is not
+ * followed, because it is no URL of HTTP, or leads to a forbidden scheme. */
 static int resolve_location(const domi_http_hop *hop, const domus_http_response *response,
                             uint32_t may, domus_slice *ret_target, bool *ret_same_origin)
 {
@@ -82,7 +82,7 @@ static int resolve_location(const domi_http_hop *hop, const domus_http_response 
         domus_slice_free(made);
         return -EINVAL;
     }
-    made.size = (uint32_t)(to.target + to.target_size - text); /* without a fragment */
+    made.size = (uint32_t)(to.target + to.target_size - text); /* the fragment is cut off */
     *ret_target = made;
     *ret_same_origin = domus_http_url_same_origin(&from, &to);
     return 0;

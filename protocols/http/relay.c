@@ -1,9 +1,9 @@
-/* Relays the bytes of a tunnel; see the header. It runs in the conversation of the request, on the
- * client's channel.
+/* Relays the bytes of a tunnel (relay.h), in the conversation of the request on the client's
+ * channel.
  *
- * A peer that finishes sending ends its way, and the other peer gets a FIN (half close); the other
- * way goes on. A way ends early if nobody takes its bytes any more, because the bytes that come the
- * other way may tell why. Whatever else goes wrong cuts both ways. */
+ * When a peer ends its side, this direction ends and the other peer gets a FIN (half close); the
+ * other direction continues. A direction ends early if its receiver accepts no more bytes, while
+ * the other one continues, because its bytes may tell why. Any other error ends both directions. */
 #include "protocols/http/relay.h"
 
 #include <domus/channel.h>
@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-/* Read what is not waited for, and wait for whatever comes first. */
+/* Begin the reads that are not under way, and wait for whatever comes first. */
 static int wait_for_next_piece(domus_stack *stack, domi_http_ways *ways, domus_resumed *then)
 {
     int error = 0;
@@ -29,8 +29,8 @@ static int wait_for_next_piece(domus_stack *stack, domi_http_ways *ways, domus_r
     return error != 0 ? error : domus_wait_first(stack, then);
 }
 
-/* Take the piece that was read at `body`, and write it to the other side. Returns 0; 1 at the end
- * of the body; or an error. */
+/* Take the piece that was read from `body`, and write it to the other side. Returns 0; 1 at the end
+ * of the body; or a negative errno. */
 static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *answer,
                       domus_stream to, uint64_t tag)
 {
@@ -38,7 +38,7 @@ static int pass_piece(domus_stack *stack, domus_body *body, const domus_answer *
 
     if (answer->error != 0)
         return answer->error;
-    if (piece->last) { /* it is empty: the end of a tunnel comes behind all its bytes */
+    if (piece->last) { /* the last piece is empty: the end of a tunnel comes behind all its bytes */
         *body = (domus_body){.number = 0};
         return 1;
     }
@@ -68,7 +68,7 @@ static int pass_piece_to_client(domus_stack *stack, domi_http_ways *ways,
     return result < 0 ? result : wait_for_next_piece(stack, ways, then);
 }
 
-/* Go on behind a piece that was written, or behind the end of the way to the server. */
+/* Continue after a piece was written, or after the end of the direction to the server. */
 static int continue_after_write(domus_stack *stack, domi_http_ways *ways,
                                 const domus_answer *answer, domus_resumed *then)
 {

@@ -1,5 +1,6 @@
-/* The part of a chain that gives requests their names (domus/http_trace.h). It changes the fields
- * of the request, so that they go wherever the request goes. The thread of the connection. */
+/* The part of a chain that gives ids to requests (domus/http_trace.h). It writes them into the
+ * fields of the request, so that they go wherever the request goes. The thread of the
+ * connection. */
 #include "protocols/http/chain.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/trace.h"
@@ -13,14 +14,14 @@ static int check_options(const void *options_)
     return options != NULL && options->flags > 1 ? -EINVAL : 0;
 }
 
-/* Whether a field is made anew. tracestate belongs to the traceparent that came with it. */
+/* Returns whether a field is replaced. tracestate belongs to the traceparent that came with it. */
 static bool is_replaced(domus_slice name, bool drops_state)
 {
     return domi_http_slice_is(name, "traceparent") || domi_http_slice_is(name, "x-request-id") ||
            (drops_state && domi_http_slice_is(name, "tracestate"));
 }
 
-/* Copy the fields that stay, line by line. */
+/* Copy the fields that are not replaced, line by line. */
 static void copy_others(domus_appender *to, domus_slice fields, bool drops_state)
 {
     domus_http_line line;
@@ -32,7 +33,7 @@ static void copy_others(domus_appender *to, domus_slice fields, bool drops_state
     }
 }
 
-/* Put the names into the fields of the request. Returns 0; -ENOMEM; -EMSGSIZE. */
+/* Write the ids into the fields of the request. Returns 0; -ENOMEM; -EMSGSIZE. */
 static int change_fields(domus_http_request *request, const domi_http_names_found *found,
                          const domus_http_trace *trace)
 {

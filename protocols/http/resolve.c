@@ -1,26 +1,27 @@
-/* Resolves references, by the steps of RFC 3986 5.2.2, without an exception for references that
- * name the scheme of their base. */
+/* Resolves URL references by the steps of RFC 3986 5.2.2, without the RFC's exception for
+ * references that have the same scheme as their base. */
 #include "protocols/http/chars.h"
 
 #include <domus/http_url.h>
 
 #include <errno.h>
 
-/* A part of a text. */
+/* A part of a URL. */
 typedef struct part {
-    const char *text; /* NULL: the part is not there, which is something else than empty */
+    /* text of the part; NULL: there is no such part, which differs from an empty one */
+    const char *text;
     size_t size;
 } part;
 
 typedef struct parts {
     part scheme;
     part authority;
-    part path; /* always there */
+    part path; /* path, which is always there */
     part query;
     part fragment;
 } parts;
 
-/* The `size` bytes at `at` of `text`, up to the first byte that is one of `ends`. */
+/* Cut the part at `at` out of `text`, up to the first byte that is in `ends`. */
 static part cut_part_of_text(const char *text, size_t size, size_t at, const char *ends)
 {
     size_t end = at;
@@ -30,7 +31,7 @@ static part cut_part_of_text(const char *text, size_t size, size_t at, const cha
     return (part){text + at, end - at};
 }
 
-/* A scheme is a letter, and letters, digits, '+', '-' and '.' behind it. */
+/* Returns whether a part is a scheme: a letter, followed by letters, digits, '+', '-' and '.'. */
 static bool is_scheme(part scheme)
 {
     for (size_t i = 0; i < scheme.size; i++) {
@@ -43,7 +44,7 @@ static bool is_scheme(part scheme)
     return scheme.size != 0;
 }
 
-/* Divide a text as appendix B of the RFC does. Returns 0; -EINVAL; -EMSGSIZE. */
+/* Split a URL into its parts, as appendix B of the RFC does. Returns 0; -EINVAL; -EMSGSIZE. */
 static int divide_reference(const char *text, size_t size, parts *ret_parts)
 {
     parts found = {.path = {"", 0}};
@@ -86,15 +87,15 @@ static char *put_part(char *to, part from)
     return to + from.size;
 }
 
-/* Take "." and ".." out of the path at `path` (5.2.4), in place: what is written is never longer
- * than what was read. Returns its end. */
+/* Remove "." and ".." from the path at `path` (5.2.4), in place, because the result is never
+ * longer. Returns its end. */
 static char *remove_dots(char *path, const char *end)
 {
     const char *from = path;
     char *to = path;
 
     while (from < end) {
-        size_t segment = 0; /* its bytes without the '/' before it */
+        size_t segment = 0; /* bytes of the segment without the '/' before it */
         bool has_slash = *from == '/';
         const char *name = from + has_slash;
         while (name + segment < end && name[segment] != '/')
@@ -114,15 +115,15 @@ static char *remove_dots(char *path, const char *end)
         }
         from = name + segment;
         if (!has_slash && !is_last)
-            from++; /* a "./" or "../" at the start of a path goes with its '/' */
+            from++; /* a "./" or "../" at the start of a path is removed with its '/' */
         if (has_slash && is_last)
             *to++ = '/';
     }
     return to;
 }
 
-/* Put the path of `reference` behind all but the last segment of the path of `base`. */
-static char *put_merged(char *to, const parts *base, const parts *reference)
+/* Write the path of `base` up to its last '/', followed by the path of `reference`. */
+static char *put_merged_path(char *to, const parts *base, const parts *reference)
 {
     size_t kept = base->path.size;
 
@@ -134,7 +135,7 @@ static char *put_merged(char *to, const parts *base, const parts *reference)
     return put_part(to, reference->path);
 }
 
-/* Put the path of the target. */
+/* Write the path of the target. */
 static char *put_path(char *path, const parts *base, const parts *reference)
 {
     bool is_own = reference->scheme.text != NULL || reference->authority.text != NULL;
@@ -145,7 +146,7 @@ static char *put_path(char *path, const parts *base, const parts *reference)
     if (is_own || *reference->path.text == '/')
         end = put_part(path, reference->path);
     else
-        end = put_merged(path, base, reference);
+        end = put_merged_path(path, base, reference);
     return remove_dots(path, end);
 }
 
@@ -187,7 +188,7 @@ int domus_http_url_resolve(const char *base, size_t base_size, const char *refer
         error = -EINVAL;
     if (error != 0)
         return error;
-    /* Each part and each divider stands in one of the two texts; only one '/' may be added. */
+    /* Each part and each divider comes from one of the two texts; only one '/' may be added. */
     char *begin = domus_append_room(to, base_size + reference_size + 1);
     if (begin == NULL)
         return to->error;

@@ -6,27 +6,28 @@
 
 #include <errno.h>
 
-/* The size of the segment at `text`. */
-static size_t segment_of(const char *text, size_t size)
+/* Returns the bytes of the segment at `text`. */
+static size_t count_segment_bytes(const char *text, size_t size)
 {
     const char *slash = size != 0 ? memchr(text, '/', size) : NULL;
 
     return slash != NULL ? (size_t)(slash - text) : size;
 }
 
-/* Whether a segment of a route stands for others; and for the rest of the path. */
-static bool is_open(const char *segment, size_t size)
+/* Return whether a segment of a route matches any segment, and whether it matches the rest of the
+ * path. */
+static bool matches_any_segment(const char *segment, size_t size)
 {
     return size >= 2 && segment[0] == '{' && segment[size - 1] == '}';
 }
 
 static bool is_rest_segment(const char *segment, size_t size)
 {
-    return is_open(segment, size) && segment[size - 2] == '*';
+    return matches_any_segment(segment, size) && segment[size - 2] == '*';
 }
 
-/* Compare a path with that of a route segment by segment, and note the values. */
-static bool fits_open(const char *route, domus_slice path, domus_http_match *match)
+/* Compare a path with that of a route segment by segment, and store the values of open segments. */
+static bool matches_by_segments(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t route_size = strlen(route);
@@ -34,12 +35,12 @@ static bool fits_open(const char *route, domus_slice path, domus_http_match *mat
     size_t at = 0;
 
     for (;;) {
-        size_t wanted = segment_of(route + in_route, route_size - in_route);
-        size_t size = segment_of(text + at, path.size - at);
+        size_t wanted = count_segment_bytes(route + in_route, route_size - in_route);
+        size_t size = count_segment_bytes(text + at, path.size - at);
         const char *segment = route + in_route;
         if (is_rest_segment(segment, wanted))
             size = path.size - at;
-        if (is_open(segment, wanted)) {
+        if (matches_any_segment(segment, wanted)) {
             if ((size == 0 && !is_rest_segment(segment, wanted)) ||
                 match->count == DOMUS_HTTP_VALUES_MAX)
                 return false;
@@ -51,25 +52,25 @@ static bool fits_open(const char *route, domus_slice path, domus_http_match *mat
         at += size;
         if (in_route == route_size || at == path.size)
             return in_route == route_size && at == path.size;
-        in_route++; /* the '/' of both */
+        in_route++; /* skip the '/' of both paths */
         at++;
     }
 }
 
-/* Compare a path with that of a route, and note the values. Up to a brace they have to have the
- * same bytes, which decides about most routes. */
+/* Compare a path with that of a route, and store the values of open segments. Up to the first brace
+ * both must have the same bytes, which excludes most routes quickly. */
 static bool matches_route(const char *route, domus_slice path, domus_http_match *match)
 {
     const char *text = domus_slice_data(path);
     size_t same = 0;
 
     match->count = 0;
-    if (path.size == 0) /* the address is like "http://host" */
+    if (path.size == 0) /* a URL without a path, such as "http://host" */
         return strcmp(route, "/") == 0;
     while (same < path.size && route[same] == text[same] && route[same] != '{')
         same++;
     if (route[same] == '{')
-        return fits_open(route, path, match);
+        return matches_by_segments(route, path, match);
     return same == path.size && route[same] == '\0';
 }
 
@@ -79,8 +80,8 @@ domus_http_match domus_http_find_route(const domus_http_route *routes,
     return domi_http_find_route(routes, sizeof *routes, request);
 }
 
-/* Go to the route of the next row. */
-static const domus_http_route *next_of(const domus_http_route *route, size_t row_size)
+/* Returns the route of the next row. */
+static const domus_http_route *next_route(const domus_http_route *route, size_t row_size)
 {
     return (const domus_http_route *)(const void *)((const char *)route + row_size);
 }
@@ -92,7 +93,7 @@ domus_http_match domi_http_find_route(const domus_http_route *routes, size_t row
     domus_http_match match = {.method = request->method};
     domus_http_match of_get = {.route = NULL};
 
-    for (; routes->path != NULL; routes = next_of(routes, row_size)) {
+    for (; routes->path != NULL; routes = next_route(routes, row_size)) {
         if (!matches_route(routes->path, path, &match))
             continue;
         match.allowed |= routes->methods;
@@ -120,9 +121,9 @@ domus_slice domus_http_route_value(const domus_http_match *match, const char *na
     uint32_t i = 0;
 
     while (left != 0) {
-        size_t size = segment_of(path, left);
+        size_t size = count_segment_bytes(path, left);
         size_t name_size = is_rest_segment(path, size) ? size - 3 : size - 2;
-        if (is_open(path, size)) {
+        if (matches_any_segment(path, size)) {
             if (strlen(name) == name_size && memcmp(path + 1, name, name_size) == 0)
                 return match->values[i];
             i++;

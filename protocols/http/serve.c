@@ -1,12 +1,12 @@
 /* Serves files (domus/http_files.h).
  *
- * A request is carried by its conversation alone: the file is loaded in the call if the kernel has
- * it in memory, and otherwise behind one wait, whose tag leads to the options. The answer is a
- * whole message, or is left to domus_file_answer(). So nothing of a request is kept here.
+ * Only its conversation carries a request: the file is loaded at once if the kernel has it in
+ * memory, and otherwise after one wait, whose tag leads to the options. The answer is a complete
+ * message, or is left to domus_file_answer(). So no state of a request is kept here.
  *
- * An answer has an open file, or asks a helper thread, only when it has its turn: else a client
- * that sends requests ahead and reads nothing would hold a file for each. If a file turns out to be
- * large before, it is closed, and loaded again at that time. */
+ * An answer opens a file, or asks a helper thread, only when it is its turn: otherwise a client
+ * that sends many requests at once and reads nothing would hold a file for each. If a file turns
+ * out to be large before its turn, it is closed, and loaded again in its turn. */
 #include "protocols/http/byteranges.h"
 #include "protocols/http/encoding.h"
 #include "protocols/http/fields.h"
@@ -21,29 +21,30 @@
 
 #include <sys/stat.h>
 
-#define VALUE_MAX_BYTES 255u /* bytes of a value of Cache-Control */
+#define VALUE_MAX_BYTES 255u /* bytes of a value of Cache-Control, at most */
 #define WHOLE_DEFAULT   65536u
 #define RANGES_DEFAULT  16u
 #define NS_OF_SECOND    INT64_C(1000000000)
 
-#define ETAG_ROOM  (3 * 16 + 4 + 1) /* three numbers of base 16, with what stands between them */
+/* bytes of a tag: three hexadecimal numbers, quotes and dividers */
+#define ETAG_ROOM  (3 * 16 + 4 + 1)
 #define FIELD_ROOM (512 + VALUE_MAX_BYTES)
 
-/* A file that was found, and what its answer says of it. */
+/* A file that was found, and the data that its answer shows. */
 typedef struct found {
     const domus_http_files *files;
     const domus_http_request *request;
-    domus_slice path; /* of the request */
+    domus_slice path; /* path of the request */
     domus_file_loaded *loaded;
     bool is_packed;
     bool has_turn;
     char etag[ETAG_ROOM];
-    int64_t modified;     /* in seconds */
-    uint32_t range_count; /* ranges that are sent; 0: the whole file is */
+    int64_t modified;     /* time of the last change, in s since 1970 */
+    uint32_t range_count; /* ranges that are sent; 0: the whole file */
     domus_http_range ranges[DOMI_HTTP_RANGES_MOST];
 } found;
 
-/* Returns the error with which a request fails. */
+/* Returns the negative errno with which a request fails when its file cannot be loaded. */
 static int error_of_request(int error)
 {
     switch (-error) {
@@ -67,7 +68,7 @@ static int error_of_request(int error)
     case ESHUTDOWN:
         return -EBUSY;
     case EMSGSIZE:
-        return -EINVAL; /* `whole_max` is more than files.readMax */
+        return -EINVAL; /* the option `whole_max` exceeds files.readMax */
     case ECANCELED:
     case ETIMEDOUT:
         return error;
@@ -90,7 +91,7 @@ static char *put_hex(char *to, uint64_t number)
     return to;
 }
 
-static void note_version(found *file)
+static void store_version(found *file)
 {
     const domus_file_status *status = &file->loaded->status;
     char *to = file->etag;
@@ -126,7 +127,7 @@ static char *put_content_range(char *to, const found *file)
     return DOMI_HTTP_PUT(to, "\r\n");
 }
 
-/* Make the fields of an answer; `boundary`: what divides several ranges; NULL: there are none.
+/* Make the fields of an answer. `boundary` divides several ranges; NULL: there are not several.
  * Returns 0; -EINVAL; -ENOMEM. */
 static int make_fields(const found *file, const char *boundary, bool is_weak,
                        domus_slice *ret_fields)
@@ -163,8 +164,8 @@ static int make_fields(const found *file, const char *boundary, bool is_weak,
     return domus_slice_copy(fields, (size_t)(to - fields), ret_fields);
 }
 
-/* The media type of a file, by its name without ".gz" if that says how it is encoded. */
-static const char *media_of(const found *file)
+/* Returns the media type of a file by its name, without ".gz" if that tells its encoding. */
+static const char *choose_media_type(const found *file)
 {
     const char *slash = strrchr(file->loaded->path, '/');
     const char *name = slash != NULL ? slash + 1 : file->loaded->path;
@@ -181,7 +182,7 @@ static const char *media_of(const found *file)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Answer with a message, whose slices it owns if this returns 0. */
+/* Answer with a response, whose slices the library owns if this returns 0. */
 static int reply_with_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
@@ -207,8 +208,9 @@ static int refuse_method(domus_stack *stack)
     return reply_with_fields(stack, 405, &fields);
 }
 
-/* The path names a folder: send the client to the same path with a '/' behind it. A path that
- * begins with two of them would name a host. If it ends with one, the index is a folder itself. */
+/* Redirect the client to the same path with a '/' behind it, because the path names a folder. All
+ * '/' at its begin but one are removed, because two would name a host. A path that ends with '/'
+ * fails, because its index is a folder itself. */
 static int redirect_to_folder(domus_stack *stack, const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
@@ -227,7 +229,7 @@ static int redirect_to_folder(domus_stack *stack, const domus_http_request *requ
     return reply_with_fields(stack, 301, &fields);
 }
 
-/* A request that waits for the turn of its answer. */
+/* A request that waits until it is the turn of its answer. */
 typedef struct waiting {
     const domus_http_files *files;
     domus_slice path;
@@ -241,9 +243,10 @@ static void release_waiting(void *payload)
 static const domus_type waiting_type = {
     .name = "http file in turn", .size = sizeof(waiting), .release = release_waiting};
 
-static domus_resumed turn_has_come;
+static domus_resumed load_in_turn;
 
-/* Load the file of a request when its answer has its turn. Returns DOMUS_PARKED, or an error. */
+/* Load the file of a request when it is the turn of its answer. Returns DOMUS_PARKED, or a negative
+ * errno. */
 static int await_turn(domus_stack *stack, const domus_http_files *files, domus_slice path)
 {
     waiting wait = {.files = files};
@@ -251,26 +254,26 @@ static int await_turn(domus_stack *stack, const domus_http_files *files, domus_s
 
     if (result != 0)
         return result;
-    result = domus_reply_await_turn(stack, &waiting_type, &wait, turn_has_come);
+    result = domus_reply_await_turn(stack, &waiting_type, &wait, load_in_turn);
     if (result < 0)
         domus_slice_free(wait.path);
     return result;
 }
 
-/* Whether the answer has to wait for its turn before it may hold the file. */
+/* Returns whether the answer must wait for its turn before it may hold the file open. */
 static bool has_to_wait(domus_stack *stack, const found *file)
 {
     return file->loaded->file != NULL && file->request->method == DOMUS_HTTP_GET &&
            !file->has_turn && !domus_reply_has_turn(stack);
 }
 
-/* Send what is to be sent: some bytes of the file, from `first` on. */
+/* Send `count` bytes of the file from `first` on. */
 static int send_bytes(domus_stack *stack, found *file, domus_http_response *response,
                       uint64_t first, uint64_t size)
 {
     domus_file_loaded *loaded = file->loaded;
 
-    response->media = media_of(file);
+    response->media = choose_media_type(file);
     response->length = size;
     if (file->request->method == DOMUS_HTTP_HEAD)
         return reply_with_response(stack, response);
@@ -288,7 +291,7 @@ static int send_bytes(domus_stack *stack, found *file, domus_http_response *resp
     return result;
 }
 
-/* Send several ranges, whose parts are those of `body`. Returns as domus_http_serve(). */
+/* Send several ranges as the parts in `body`. Returns as domus_http_serve(). */
 static int send_parts(domus_stack *stack, const found *file, domi_http_byteranges *body)
 {
     const domus_file_loaded *loaded = file->loaded;
@@ -303,7 +306,7 @@ static int send_parts(domus_stack *stack, const found *file, domi_http_byterange
         result = domus_file_answer_parts(stack, &domus_http_response_type, &response, loaded->file,
                                          body->parts, body->count);
         if (result >= 0)
-            body->count = 0; /* the answer owns them */
+            body->count = 0; /* the answer owns the parts now */
     }
     if (result < 0)
         domus_http_response_type.release(&response);
@@ -313,8 +316,8 @@ static int send_parts(domus_stack *stack, const found *file, domi_http_byterange
 static int send_ranges(domus_stack *stack, const found *file)
 {
     domi_http_byteranges body;
-    int result = domi_http_make_byteranges(file->ranges, file->range_count,
-                                           file->loaded->status.size, media_of(file), &body);
+    int result = domi_http_make_byteranges(
+        file->ranges, file->range_count, file->loaded->status.size, choose_media_type(file), &body);
 
     if (result != 0)
         return result;
@@ -323,8 +326,8 @@ static int send_ranges(domus_stack *stack, const found *file)
     return result;
 }
 
-/* Returns 206, and notes the ranges that are wanted; 416; or 200, also for more ranges than may be,
- * and for some that overlap, which would be sent twice. */
+/* Returns 206, with the wanted ranges stored; 416; or 200, which is also used for too many ranges,
+ * and for overlapping ones, whose bytes would be sent twice. */
 static unsigned choose_ranges(found *file, const domus_http_version *version)
 {
     uint32_t most = file->files->ranges_max != 0 ? file->files->ranges_max : RANGES_DEFAULT;
@@ -351,7 +354,7 @@ static int answer_file(domus_stack *stack, found *file)
     const domus_http_range *range = file->ranges;
     domus_http_response response = {.status = 200};
 
-    note_version(file);
+    store_version(file);
     const domus_http_version version = {file->etag, file->modified, true};
     unsigned status = domus_http_check_conditions(file->request, &version);
     if (status == 0)
@@ -373,7 +376,7 @@ static int answer_file(domus_stack *stack, found *file)
                          : reply_with_response(stack, &response);
 }
 
-/* Answer with what was loaded, which this consumes. */
+/* Answer with the loaded file, which this function consumes. */
 static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loaded)
 {
     file->loaded = loaded;
@@ -386,7 +389,7 @@ static int answer_loaded(domus_stack *stack, found *file, domus_file_loaded *loa
     return result;
 }
 
-static int was_loaded(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_after_load(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_files *files = (const domus_http_files *)(uintptr_t)answer->tag;
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
@@ -402,8 +405,9 @@ static int was_loaded(domus_stack *stack, void *self, const domus_answer *answer
     return error != 0 ? error : answer_loaded(stack, &file, &loaded);
 }
 
-/* Bytes that are read with the load: none if they may not be wanted. */
-static uint32_t whole_of(const domus_http_files *files, const domus_http_request *request)
+/* Returns how many bytes are read together with the load: 0 if the answer may not need them. */
+static uint32_t bytes_to_read_at_once(const domus_http_files *files,
+                                      const domus_http_request *request)
 {
     domus_slice value;
 
@@ -414,7 +418,7 @@ static uint32_t whole_of(const domus_http_files *files, const domus_http_request
     return files->whole_max != 0 ? files->whole_max : WHOLE_DEFAULT;
 }
 
-/* Load the file, now or behind a wait, and answer with it. Returns as domus_http_serve(). */
+/* Load the file, at once or after a wait, and answer with it. Returns as domus_http_serve(). */
 static int load_and_answer(domus_stack *stack, found *file)
 {
     const domus_http_files *files = file->files;
@@ -424,7 +428,7 @@ static int load_and_answer(domus_stack *stack, found *file)
 
     if (error != 0)
         return error;
-    uint32_t size_max = whole_of(files, file->request);
+    uint32_t size_max = bytes_to_read_at_once(files, file->request);
     error = domus_file_load_now(stack, files->root, tried.list,
                                 DOMUS_FILE_BENEATH | DOMUS_FILE_KEPT, size_max, &loaded);
     if (error == 0)
@@ -434,11 +438,11 @@ static int load_and_answer(domus_stack *stack, found *file)
     if (!file->has_turn && !domus_reply_has_turn(stack))
         return await_turn(stack, files, file->path);
     int result = domus_file_load(stack, files->root, tried.list, DOMUS_FILE_BENEATH, size_max,
-                                 (uintptr_t)files, was_loaded);
+                                 (uintptr_t)files, answer_after_load);
     return result < 0 ? error_of_request(result) : result;
 }
 
-static int turn_has_come(domus_stack *stack, void *self, const domus_answer *answer)
+static int load_in_turn(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
 

@@ -1,4 +1,4 @@
-/* Makes requests of what a server has decoded. */
+/* Makes requests from the messages that a server has decoded. */
 #include "protocols/http/chain.h"
 #include "protocols/http/encoding.h"
 #include "protocols/http/http.h"
@@ -22,7 +22,8 @@ int domi_http_admit_request(domi_http_state *state)
     return 1;
 }
 
-/* The connection ends with the answer: by default of HTTP/1.0, or because the peer says so. */
+/* Returns whether the connection ends with the answer: by default for HTTP/1.0, or because the peer
+ * demands it. */
 static bool is_last_request(const domi_http_head *head)
 {
     return (head->flags & DOMI_HTTP_CLOSE) != 0 ||
@@ -45,8 +46,8 @@ static bool accepts_gzip(const domi_http_state *state, const domi_http_source *f
         (domus_slice){&page, 0, state->head_size - 2 - state->head.fields_at});
 }
 
-static uint64_t id_of(const domus_wire *wire, const domi_http_state *state,
-                      const domi_http_source *from)
+static uint64_t make_id_of_request(const domus_wire *wire, const domi_http_state *state,
+                                   const domi_http_source *from)
 {
     const domi_http_head *head = &state->head;
     uint64_t id = (uint64_t)state->made << DOMI_HTTP_ID_NUMBER;
@@ -62,11 +63,11 @@ static uint64_t id_of(const domus_wire *wire, const domi_http_state *state,
     if (state->options.gzip != NULL && accepts_gzip(state, from))
         id |= DOMI_HTTP_ID_GZIP;
     if ((head->flags & DOMI_HTTP_TAKES_TRAILERS) != 0 || domus_wire_is_inner(wire))
-        id |= DOMI_HTTP_ID_TRAILERS; /* HTTP/2 sends them to everybody */
+        id |= DOMI_HTTP_ID_TRAILERS; /* HTTP/2 sends trailers to every client */
     return id;
 }
 
-/* Cut the target out of the head, with its path in the normal form. Returns 0; -ENOMEM. */
+/* Cut the target out of the head, and change its path to the normal form. Returns 0; -ENOMEM. */
 static int cut_target(domus_wire *wire, const domi_http_head *head, const domi_http_source *from,
                       domus_slice *ret_target)
 {
@@ -85,7 +86,7 @@ int domi_http_make_request(domus_wire *wire, domi_http_state *state, const domi_
 
     state->made++;
     domus_http_request *request =
-        domus_wire_request(wire, &domus_http_request_type, id_of(wire, state, from));
+        domus_wire_request(wire, &domus_http_request_type, make_id_of_request(wire, state, from));
 
     if (request == NULL)
         return -ENOMEM;

@@ -1,4 +1,4 @@
-/* The stage: its table of functions, and its options. */
+/* The HTTP stage: its table of functions, and its options. */
 #include "protocols/http/http.h"
 
 #include "protocols/http/chain.h"
@@ -19,17 +19,18 @@
 #define CONTINUE_LEAST UINT64_C(1000000)
 #define CONTINUE_MOST  UINT64_C(60000000000)
 
-/* An idle connection takes 2 KiB at most (docs/performance.md), and each has this. */
+/* The state is part of the memory of an idle connection, which is 2 KiB at most
+ * (docs/performance.md). */
 static_assert(sizeof(domi_http_state) <= 384, "the memory of an idle connection");
 
-static bool is_right_gzip(const domus_http_gzip *gzip)
+static bool is_valid_gzip(const domus_http_gzip *gzip)
 {
     return gzip == NULL ||
            (gzip->streams_max <= DOMI_HTTP_STREAMS_MOST &&
             gzip->whole_max <= DOMI_HTTP_WHOLE_MOST && gzip->level <= DOMI_HTTP_LEVEL_MOST);
 }
 
-static bool is_right_time(uint64_t ns)
+static bool is_valid_time(uint64_t ns)
 {
     return ns == 0 || (ns >= CONTINUE_LEAST && ns <= CONTINUE_MOST);
 }
@@ -50,7 +51,7 @@ static int check_http(const void *options_)
         return -EINVAL;
     if (options->unzip && (options->streams || options->role != DOMUS_ROLE_CLIENT))
         return -EINVAL;
-    if (!is_right_gzip(options->gzip) || !is_right_time(options->continue_timeout_ns))
+    if (!is_valid_gzip(options->gzip) || !is_valid_time(options->continue_timeout_ns))
         return -EINVAL;
     if (!options->streams && options->body_max > DOMUS_SLICE_MAX)
         return -EINVAL;
@@ -127,8 +128,8 @@ static int send_continue_if_owed(domus_wire *wire, void *state_)
     return state->waits_for_100 ? domi_http_send_100(wire, state) : 0;
 }
 
-/* An answer to HEAD has no body that could be cut off. All others are cut off by a reset of the
- * connection, which the peer sees. */
+/* Handle an answer that cannot be completed. An answer to HEAD has no body that could be cut off.
+ * Any other one is cut off by a reset of the connection, which the peer sees. */
 static int cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
 {
     domi_http_state *state = state_;
@@ -142,11 +143,12 @@ static int cut_answer(domus_wire *wire, void *state_, uint64_t id, int error)
     bool is_refused = stream != NULL && *stream == DOMI_HTTP_STREAM_TUNNEL &&
                       state->tunnel == DOMI_HTTP_NO_TUNNEL;
     if (state->wait == DOMI_HTTP_UNWANTED || is_refused)
-        return 0; /* nothing of the body has left, and nothing follows it */
+        return 0; /* no byte of the body has left, and none follows */
     return is_head ? domi_http_end_answer(wire, state, id) : error;
 }
 
-/* The server did not say 100 in time: it may not know that. */
+/* Send the body of a request for which the server has not sent 100 in time; it may not know that
+ * status. */
 static int send_body_unasked(domus_wire *wire, void *state, bool owed)
 {
     (void)owed;

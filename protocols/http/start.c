@@ -1,12 +1,12 @@
-/* Reads start lines: METHOD TARGET VERSION of a request, VERSION CODE REASON of a response. One
- * space divides the parts, and nothing stands before or behind them. */
+/* Reads start lines: METHOD TARGET VERSION of a request, VERSION CODE REASON of a response. Exactly
+ * one space divides the parts, and nothing stands before or behind them. */
 #include "protocols/http/start.h"
 #include "protocols/http/chars.h"
 #include "protocols/http/method.h"
 
-#define VERSION_SIZE 8u /* "HTTP/1.1" */
+#define VERSION_SIZE 8u /* bytes of "HTTP/1.1" */
 
-/* Read a version. Returns 0, or an error. */
+/* Read a version. Returns 0, or a negative errno. */
 static int read_version(domi_http_head *head, const char *text)
 {
     bool is_version = memcmp(text, "HTTP/", 5) == 0 && text[5] >= '0' && text[5] <= '9' &&
@@ -20,8 +20,8 @@ static int read_version(domi_http_head *head, const char *text)
     return 0;
 }
 
-/* Returns how many bytes the scheme and "://" of a target in absolute form have; 0 if the target
- * has another form. */
+/* Returns how many bytes the scheme and "://" of a target that is a URL have; 0 for another form of
+ * target. */
 static size_t size_of_scheme(const char *target, size_t size)
 {
     if (size > 7 && domi_http_is_same(target, "http://", 7))
@@ -29,8 +29,8 @@ static size_t size_of_scheme(const char *target, size_t size)
     return size > 8 && domi_http_is_same(target, "https://", 8) ? 8 : 0;
 }
 
-/* Check the form of the target: a path; "*", for OPTIONS alone; or a whole address of http, whose
- * host is that of the request then. */
+/* Check the form of the target: a path; "*", for OPTIONS only; or a URL of http, whose host becomes
+ * the host of the request. */
 static int check_target(domi_http_head *head, const char *bytes)
 {
     const char *target = bytes + head->target_at;

@@ -4,7 +4,7 @@
 
 #include "protocols/http/head.h"
 
-/* Read a start line, which ends at `end`. Return 0, or an error. */
+/* Read a start line, which ends at `end`. Return 0, or a negative errno. */
 int domi_http_read_request_line(domi_http_head *head, const domi_http_limits *limits,
                                 const char *bytes, size_t end);
 int domi_http_read_status_line(domi_http_head *head, const char *bytes, size_t end);

@@ -1,5 +1,5 @@
-/* Tags answers that handlers make (domus/http_tag.h). The stage knows nothing of it: what it gets
- * is an answer with a field ETag, or 304. */
+/* Tags answers that handlers make (domus/http_tag.h). The stage has no part in it: it gets an
+ * answer with the field ETag, or an answer 304. */
 #include "protocols/http/encoding.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/session/base64url.h"
@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <nettle/sha2.h>
 
-#define TAG_BYTES 16u  /* of the hash */
-#define OWN_MAX   256u /* bytes of a tag that the program has made */
+#define TAG_BYTES 16u  /* bytes of the hash that a tag shows */
+#define OWN_MAX   256u /* bytes of a tag that the program has made, at most */
 
 static_assert(DOMI_HTTP_64_SIZE(TAG_BYTES) + 2 == DOMUS_HTTP_TAG_SIZE, "its size");
 static_assert(DOMUS_HTTP_TAG_SIZE < OWN_MAX, "both have room");
@@ -32,17 +32,18 @@ void domus_http_tag(const void *bytes, size_t size, char *to)
     *to = '\0';
 }
 
-/* An answer, and what is known of it. */
+/* An answer with its tag and time of change. */
 typedef struct tagged {
     const domus_http_request *request;
-    domus_http_response response; /* owned */
+    domus_http_response response; /* the response; owned */
     char tag[OWN_MAX + 1];
-    bool has_own_tag; /* its fields have it */
+    bool has_own_tag; /* the response's own fields have the tag */
     int64_t modified;
 } tagged;
 
-/* Find or make the tag, and the time of the last change. Returns 0; -EINVAL for too long a tag. */
-static int note_version(tagged *answer)
+/* Find the tag or make one, and find the time of the last change. Returns 0; -EINVAL for a tag that
+ * is too long. */
+static int find_version(tagged *answer)
 {
     const domus_http_response *response = &answer->response;
     domus_slice value;
@@ -62,8 +63,8 @@ static int note_version(tagged *answer)
     return 0;
 }
 
-/* Whether a field is about the body, and has no place in 304 (RFC 9110 15.4.5). */
-static bool is_of_body(domus_slice name)
+/* Returns whether a field describes the body, so that it must not be in a 304 (RFC 9110 15.4.5). */
+static bool describes_body(domus_slice name)
 {
     static const char *const names[] = {"content-type",  "content-encoding", "content-language",
                                         "content-range", "last-modified",    NULL};
@@ -71,7 +72,7 @@ static bool is_of_body(domus_slice name)
     return domi_http_slice_is_one_of(name, names);
 }
 
-/* Make the fields of 200, or of 304. Returns 0, or the error. */
+/* Make the fields of the 200 or 304. Returns 0, or a negative errno. */
 static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_fields)
 {
     domus_slice fields = answer->response.fields;
@@ -90,13 +91,13 @@ static int make_fields(const tagged *answer, bool is_304, domus_slice *ret_field
         return domus_append_end(&made, ret_fields);
     }
     while (domus_http_next(fields, &at, &line)) {
-        if (!is_of_body(line.name) && (keeps_own || !domi_http_slice_is(line.name, "etag")))
+        if (!describes_body(line.name) && (keeps_own || !domi_http_slice_is(line.name, "etag")))
             (void)domi_http_add_line(&made, &line);
     }
     return domus_append_end(&made, ret_fields);
 }
 
-/* Send the response, which this consumes. */
+/* Send the response, which this function consumes. */
 static int send_response(domus_stack *stack, domus_http_response *response)
 {
     int error = domus_reply(stack, &domus_http_response_type, response);
@@ -141,7 +142,7 @@ int domus_http_reply_tagged(domus_stack *stack, const domus_http_response *respo
                        (request->method != DOMUS_HTTP_GET && request->method != DOMUS_HTTP_HEAD)))
         return send_response(stack, &answer.response);
     if (error == 0)
-        error = note_version(&answer);
+        error = find_version(&answer);
     if (error != 0) {
         domus_http_response_type.release(&answer.response);
         return error;

@@ -1,23 +1,23 @@
-/* Names of requests: traceparent and X-Request-Id, read, made and written. Any thread. */
+/* Ids of requests: reads, makes and writes traceparent and X-Request-Id. Any thread. */
 #include "protocols/http/trace.h"
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/websocket.h"
 
 #include <errno.h>
 
-#define TRACE_AT 3u /* the offset at which the parts of a traceparent begin */
+#define TRACE_AT 3u /* offset in a traceparent at which its parts begin */
 #define SPAN_AT  36u
 #define FLAGS_AT 53u
 
 /* --- traceparent ------------------------------------------------------------------------------ */
 
-/* The value of a small hexadecimal digit; -1 for any other byte. Capitals are none here. */
+/* Returns the value of a small hexadecimal digit; -1 for any other byte, including capitals. */
 static int digit_of(char byte)
 {
     return byte >= 'A' && byte <= 'F' ? -1 : domi_http_hex(byte);
 }
 
-/* Read `count` bytes of two digits each. Returns false when there is another byte. */
+/* Read `count` bytes of two digits each. Returns false at any other character. */
 static bool read_bytes(const char *text, uint8_t *to, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -68,7 +68,7 @@ int domus_http_traceparent_read(const char *value, size_t size, domus_http_trace
         return -EINVAL;
     memcpy(ret_trace->trace, trace.trace, sizeof trace.trace);
     memcpy(ret_trace->span, trace.span, sizeof trace.span);
-    ret_trace->flags = trace.flags & 1; /* the others have no meaning in version 00 */
+    ret_trace->flags = trace.flags & 1; /* only the lowest flag has a meaning in version 00 */
     return 0;
 }
 
@@ -107,9 +107,10 @@ void domi_http_name_by_trace(domus_http_trace *trace)
     *write_bytes(trace->id, trace->trace, sizeof trace->trace) = '\0';
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
+/* --- ids in fields ---------------------------------------------------------------------------- */
 
-/* Take the value of a field that stands there once, and no other one. */
+/* Store the value of a field, and count how often it was found, because only a single one
+ * counts. */
 static void note_single_field(domus_slice *value, unsigned *count, const domus_http_line *line)
 {
     *value = line->value;

@@ -1,4 +1,4 @@
-/* Opens tunnels on the side of a server; see the header. Owner thread of the channel. */
+/* Opens tunnels on the side of the server (tunnel.h). Owner thread of the channel. */
 #include "protocols/http/tunnel.h"
 
 #include "protocols/http/fields.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* Whether requests of HTTP/2 would come through, which nobody here could look at. */
+/* Returns whether the protocol is HTTP/2, whose requests would pass a tunnel unchecked. */
 static bool is_http2(const char *protocol)
 {
     return domi_http_is_word(protocol, strlen(protocol), "h2c") ||
@@ -34,14 +34,14 @@ const char *domi_http_find_upgrade(const char *const *protocols, const domus_htt
     return NULL;
 }
 
-static domi_http_state *state_of(domus_stack *stack, domus_channel *channel)
+static domi_http_state *find_stage_state(domus_stack *stack, domus_channel *channel)
 {
     return channel != NULL ? domus_channel_stage_state(stack, channel, &domus_http_stage) : NULL;
 }
 
 int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel)
 {
-    domi_http_state *state = state_of(stack, channel);
+    domi_http_state *state = find_stage_state(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, NULL) : -EPERM;
 
     if (error == 0)
@@ -51,7 +51,7 @@ int domi_http_await_tunnel(domus_stack *stack, domus_channel *channel)
 
 int domi_http_open_tunnel(domus_stack *stack, domus_channel *channel, domus_body *ret_body)
 {
-    domi_http_state *state = state_of(stack, channel);
+    domi_http_state *state = find_stage_state(stack, channel);
     int error = state != NULL ? domus_channel_open_rest(stack, channel, ret_body) : -EPERM;
 
     if (error != 0)

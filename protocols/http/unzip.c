@@ -1,5 +1,5 @@
-/* Decompresses by zlib. A body of gzip is one part behind the other, each with a sum of its own,
- * and nothing else: bytes behind the last part that begin no other one are wrong. */
+/* Decompresses bodies by zlib. A gzip body consists of parts, each with its own checksum, and
+ * nothing else: bytes behind the last part that begin no further one are an error. */
 #include "protocols/http/unzip.h"
 #include "protocols/http/inflater.h"
 
@@ -7,8 +7,8 @@
 
 #define ROOM 16384u
 
-/* Decompress up to the end of the bytes, of their part, or of the room. Returns 0, or an error;
- * `ret_more`: there may be more. */
+/* Decompress until the input, its current part, or the output room ends. Returns 0, or a negative
+ * errno; `ret_more` tells whether there may be more. */
 static int inflate_step(domi_http_state *state, bool *ret_more)
 {
     struct domi_http_inflater *inflater = state->inflater;

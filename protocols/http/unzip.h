@@ -4,12 +4,12 @@
 
 #include "protocols/http/http.h"
 
-/* Bytes that are decompressed in one step at most: they become 1 MiB, if they come from a peer that
- * wants that, and some KiB otherwise. */
+/* Compressed bytes that are decompressed in one step, at most: a hostile peer can make them 1 MiB,
+ * and normally they become some KiB. */
 #define DOMI_HTTP_UNZIP_STEP 1024u
 
-/* Decompress some bytes, and gather what they become. Returns 0; -EPROTO for bytes that are not
- * gzip; -EMSGSIZE when the body is too large; -ENOMEM. */
+/* Decompress some bytes, and gather the result. Returns 0; -EPROTO for bytes that are not gzip;
+ * -EMSGSIZE when the body is too large; -ENOMEM. */
 int domi_http_unzip(domi_http_state *state, const char *bytes, size_t size);
 
 #endif

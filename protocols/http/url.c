@@ -1,5 +1,5 @@
-/* Takes addresses of HTTP apart. An address is read once from its start to its end, and each part
- * is held against the bytes that it may have. */
+/* Splits URLs of HTTP into their parts. A URL is read once from start to end, and each part may
+ * only have the bytes that its syntax allows. */
 #include <domus/http_url.h>
 
 #include "protocols/http/chars.h"
@@ -9,7 +9,7 @@
 
 #define PORT_DIGITS_MAX 5u
 
-/* Read a scheme and its "://". Returns its size; 0: there is none that is known. */
+/* Read a scheme with its "://". Returns its bytes; 0 if there is no known one. */
 static size_t read_scheme(const char *text, size_t size, bool *ret_secure)
 {
     if (size >= 7 && domi_http_is_same(text, "http://", 7)) {
@@ -20,7 +20,7 @@ static size_t read_scheme(const char *text, size_t size, bool *ret_secure)
     return size >= 8 && domi_http_is_same(text, "https://", 8) ? 8 : 0;
 }
 
-/* Whether a text begins with a scheme other than those of HTTP. */
+/* Returns whether a text begins with a scheme other than http and https. */
 static bool has_other_scheme(const char *text, size_t size)
 {
     const char *end = size != 0 ? memchr(text, ':', size) : NULL;
@@ -30,7 +30,7 @@ static bool has_other_scheme(const char *text, size_t size)
            !(scheme == 5 && domi_http_is_same(text, "https", 5));
 }
 
-/* Whether the `size` bytes are the text of an address of this family. */
+/* Returns whether the `size` bytes are an address of this family as text. */
 static bool is_address(int family, const char *text, size_t size)
 {
     char copy[INET6_ADDRSTRLEN];
@@ -43,8 +43,8 @@ static bool is_address(int family, const char *text, size_t size)
     return inet_pton(family, copy, bytes) == 1;
 }
 
-/* Whether a resolver could take the last label of a name for a number: such a host is an IPv4
- * address, in one of its odd spellings if not in the common one. */
+/* Returns whether a resolver could read the last label of a name as a number: such a host is an
+ * IPv4 address, perhaps in an unusual notation. */
 static bool ends_with_number(const char *host, size_t size)
 {
     size_t at = size;
@@ -62,7 +62,7 @@ static bool ends_with_number(const char *host, size_t size)
     return rest != 0;
 }
 
-/* Read a host. Returns its size; 0: there is none, or a wrong one. */
+/* Read a host. Returns its bytes; 0 if there is none, or it is invalid. */
 static size_t read_host(const char *text, size_t size)
 {
     if (size != 0 && *text == '[') {
@@ -78,7 +78,7 @@ static size_t read_host(const char *text, size_t size)
     return ends_with_number(text, name) && !is_address(AF_INET, text, host) ? 0 : host;
 }
 
-/* Read ":1234". Returns its size; 0: it is wrong. */
+/* Read a port such as ":1234". Returns its bytes; 0 if it is invalid. */
 static size_t read_port(const char *text, size_t size, uint16_t *ret_port)
 {
     uint32_t port = 0;
@@ -92,7 +92,7 @@ static size_t read_port(const char *text, size_t size, uint16_t *ret_port)
     return at;
 }
 
-/* Read the path and the query, and look at the fragment. Returns 0; -EINVAL. */
+/* Read the path and the query, and check the fragment. Returns 0; -EINVAL. */
 static int read_target(const char *text, size_t size, domus_http_url *url)
 {
     size_t target = domi_http_run(text, size, DOMI_HTTP_TARGET);

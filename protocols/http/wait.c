@@ -1,8 +1,8 @@
-/* Lets the body of a request wait until the server wants it (100 Continue), for a bounded time.
+/* Delays the body of a request until the server asks for it (100 Continue), for a limited time.
  *
- * Only the last request that was sent can have a body that waits: one that is to follow lets it go
- * first. The whole body waits, or the first piece of one in pieces, whose writer is held behind
- * that. If the final answer comes instead of 100, what is left of the body never leaves. */
+ * Only the last request that was sent can have a body that waits: the next request makes it leave
+ * first. The whole body waits, or the first piece of a body in pieces, whose writer has to wait
+ * then. If the final answer comes instead of 100, the rest of the body is never sent. */
 #include "protocols/http/write.h"
 
 #define TIMEOUT_NS UINT64_C(1000000000)
@@ -28,8 +28,8 @@ int domi_http_append_waiting(domus_wire *wire, const domi_http_state *state)
                                   : domus_wire_append_slice(wire, state->waiting);
 }
 
-/* The bytes that wait have left, or never will. */
-static void end_as(domus_wire *wire, domi_http_state *state, domi_http_wait wait)
+/* End the wait of a body that has left, or never will. */
+static void end_wait_with(domus_wire *wire, domi_http_state *state, domi_http_wait wait)
 {
     domus_slice_free(state->waiting);
     state->waiting = (domus_slice){NULL, 0, 0};
@@ -41,7 +41,7 @@ static void end_as(domus_wire *wire, domi_http_state *state, domi_http_wait wait
 void domi_http_end_wait(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS)
-        end_as(wire, state, DOMI_HTTP_GOES);
+        end_wait_with(wire, state, DOMI_HTTP_GOES);
 }
 
 int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
@@ -56,10 +56,10 @@ int domi_http_let_body_go(domus_wire *wire, domi_http_state *state)
 void domi_http_note_unwanted(domus_wire *wire, domi_http_state *state)
 {
     if (state->wait == DOMI_HTTP_WAITS && state->asked.count == 1)
-        end_as(wire, state, DOMI_HTTP_UNWANTED);
+        end_wait_with(wire, state, DOMI_HTTP_UNWANTED);
 }
 
-/* Keep the first piece. Returns 0, or a negative errno. */
+/* Keep the first piece of a body. Returns 0, or a negative errno. */
 static int keep_piece(domi_http_state *state, uint64_t *stream, domus_slice bytes)
 {
     if (!state->waits_in_chunks && bytes.size > (*stream & DOMI_HTTP_LENGTH_MAX))

@@ -1,15 +1,14 @@
 /* Gathers the body of a request whose handler wants it whole, and then calls the handler again. The
- * pieces are read as any handler reads them, so the peer sends no faster than they are taken, and
- * nothing is gathered for a request that no handler wants. The thread of the connection runs this.
- */
+ * pieces are read as by any handler, so the peer sends no faster than they are read, and nothing is
+ * gathered for a request that no handler wants. The thread of the connection runs this. */
 #include "protocols/http/chain.h"
 
 #include <errno.h>
 
-#define ROOM_LEAST 256u /* bytes that an appender takes at first, if it may */
+#define ROOM_LEAST 256u /* bytes that an appender allocates at first, if the limit allows */
 
-/* Take a piece, if the budget bears the room for it: an appender doubles what it has. */
-static int take_piece(domi_http_whole *whole, domus_slice bytes)
+/* Append a piece, if the budget has room for the memory: an appender doubles what it has. */
+static int append_piece(domi_http_whole *whole, domus_slice bytes)
 {
     uint64_t size = (uint64_t)whole->bytes.size + bytes.size;
     uint64_t room = 2 * size > ROOM_LEAST ? 2 * size : ROOM_LEAST;
@@ -20,10 +19,10 @@ static int take_piece(domi_http_whole *whole, domus_slice bytes)
     return error != 0 ? error : domus_append(&whole->bytes, domus_slice_data(bytes), bytes.size);
 }
 
-/* The body has ended: the request gets it as if it had come whole. */
+/* End the body: the request gets it as if it had come whole. */
 static int end_body(domi_http_exchange *exchange, const domus_http_request *asked)
 {
-    /* received requests are memory of the library, which handlers see as constants */
+    /* received requests are memory of the library, constant only for handlers */
     domus_http_request *request = (domus_http_request *)(uintptr_t)asked;
     int error = domus_append_end(&exchange->whole.bytes, &request->body);
 
@@ -36,25 +35,26 @@ static int end_body(domi_http_exchange *exchange, const domus_http_request *aske
     return 0;
 }
 
-static int was_read(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
     const domi_http_state *state;
     domi_http_exchange *exchange = domi_http_find_running(stack, request, &state);
-    bool is_last = answer->type != &domus_piece_type; /* trailers, which say nothing here */
+    /* the answer is the trailers, which mean nothing here */
+    bool is_last = answer->type != &domus_piece_type;
     int error = answer->error;
 
-    if (error != 0) /* a peer that has finished in the midst of it has sent a wrong request */
+    if (error != 0) /* a peer that ends in the midst of the body has sent an invalid request */
         return error == -EPIPE ? -EPROTO : error;
     if (exchange == NULL || exchange->whole.bytes.size_max == 0)
         return -EINVAL;
     if (!is_last) {
         const domus_piece *piece = answer->payload;
         is_last = piece->last;
-        error = take_piece(&exchange->whole, piece->bytes);
+        error = append_piece(&exchange->whole, piece->bytes);
     }
     if (error == 0 && !is_last)
-        return domus_body_read(stack, request->stream, was_read);
+        return domus_body_read(stack, request->stream, handle_piece);
     if (error == 0)
         error = end_body(exchange, request);
     return error != 0 ? error : domus_http_go_on(stack, self);
@@ -75,7 +75,7 @@ int domus_http_gather(domus_stack *stack, const domus_http_request *request, uin
         size_max = DOMUS_SLICE_MAX;
     if (size_max == 0 || request->length > size_max)
         return -EMSGSIZE;
-    int result = domus_body_read(stack, request->stream, was_read);
+    int result = domus_body_read(stack, request->stream, handle_piece);
     if (result >= 0) {
         exchange->whole.bytes.size_max = size_max;
         exchange->whole.budget = state->options.budget;

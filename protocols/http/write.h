@@ -1,5 +1,5 @@
-/* Writes heads: text goes to a place whose room was made before, and what frames a message is
- * decided here, never by the fields of the user. */
+/* Writes heads: text is written where room was made before, and the fields that frame a message are
+ * decided here, never by the user. */
 #ifndef DOMI_PROTOCOLS_HTTP_WRITE_H
 #define DOMI_PROTOCOLS_HTTP_WRITE_H
 
@@ -8,13 +8,16 @@
 #include <errno.h>
 #include <string.h>
 
-#define DOMI_HTTP_DIGITS_MAX 20u /* digits of a number */
-#define DOMI_HTTP_DATE_SIZE  37u /* "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n" */
+#define DOMI_HTTP_DIGITS_MAX 20u /* digits of a number, at most */
+/* bytes of "Date: Sun, 06 Nov 1994 08:49:37 GMT\r
+ * " */
+#define DOMI_HTTP_DATE_SIZE 37u
 
-/* The most bytes of a head without its fields, target, host and media type. */
+/* Bytes of a head without its fields, target, host and media type, at most. */
 #define DOMI_HTTP_HEAD_ROOM 320u
 
-/* Fields up to this size and a body up to this size are copied behind the head. */
+/* Bytes of fields, or of a body, that are copied behind the head; longer ones are sent from where
+ * they are. */
 #define DOMI_HTTP_COPIED_MAX 2048u
 
 static inline char *domi_http_put(char *to, const char *text, size_t size)
@@ -23,7 +26,7 @@ static inline char *domi_http_put(char *to, const char *text, size_t size)
     return to + size;
 }
 
-/* Put a constant. */
+/* Write a constant text. */
 #define DOMI_HTTP_PUT(to, text) domi_http_put(to, text, sizeof(text) - 1)
 
 static inline char *domi_http_put_number(char *to, uint64_t number)
@@ -37,7 +40,7 @@ static inline char *domi_http_put_number(char *to, uint64_t number)
     return domi_http_put(to, from, (size_t)(digits + sizeof digits - from));
 }
 
-/* Let an appender fail with -EINVAL, unless it has failed already. Returns its error. */
+/* Make an appender fail with -EINVAL, unless it has failed already. Returns its error. */
 static inline int domi_http_fail_fields(domus_appender *fields)
 {
     if (fields->error == 0) {
@@ -47,24 +50,25 @@ static inline int domi_http_fail_fields(domus_appender *fields)
     return fields->error;
 }
 
-/* Put the field Date, of this second (date.c). */
+/* Write the field Date for the current second (date.c). */
 char *domi_http_put_date(char *to);
 
-/* Put "HTTP/1.1 200 OK\r\n"; the status is one that may be sent. */
+/* Write a status line such as "HTTP/1.1 200 OK\r
+ * " for a valid status. */
 char *domi_http_put_status(char *to, unsigned status);
 
-/* Fields that a message which is to be sent has. */
+/* Flags for fields that a message to be sent has. */
 enum {
     DOMI_HTTP_FIELD_HOST = 1,
     DOMI_HTTP_FIELD_DATE = 2,
     DOMI_HTTP_FIELD_EXPECT = 4,
 };
 
-/* Check fields before they are sent: lines that are fields and nothing else, none of which frames
- * the message. Returns what they have; -EINVAL (check.c). */
+/* Check fields before they are sent: they must be complete lines, and none may frame the message.
+ * Returns flags for the fields; -EINVAL (check.c). */
 int domi_http_check_fields(domus_slice fields);
 
-/* Check trailers in the same way. Returns 0; -EINVAL. */
+/* Check trailers as domi_http_check_fields() does. Returns 0; -EINVAL. */
 static inline int domi_http_check_trailers(domus_slice fields)
 {
     int has = domi_http_check_fields(fields);
@@ -72,7 +76,7 @@ static inline int domi_http_check_trailers(domus_slice fields)
     return has < 0 || (has & DOMI_HTTP_FIELD_HOST) != 0 ? -EINVAL : 0;
 }
 
-/* Whether the peer of a request takes fields behind the body of its answer. */
+/* Returns whether the peer of a request accepts trailers in its answer. */
 static inline bool domi_http_may_have_trailers(uint64_t id)
 {
     const uint64_t both = DOMI_HTTP_ID_NEW | DOMI_HTTP_ID_TRAILERS;
@@ -80,26 +84,27 @@ static inline bool domi_http_may_have_trailers(uint64_t id)
     return (id & both) == both;
 }
 
-/* The word of a stream (domus_wire_stream()): how its pieces leave, and how many bytes are left of
- * a known length. */
+/* The word of a stream (domus_wire_stream()): how its pieces are sent, and how many bytes of an
+ * announced length are missing. */
 #define DOMI_HTTP_STREAM_CHUNKS  (UINT64_C(1) << 60)
 #define DOMI_HTTP_STREAM_COUNTED (UINT64_C(2) << 60)
-#define DOMI_HTTP_STREAM_PLAIN   (UINT64_C(3) << 60) /* up to the end of the connection */
-#define DOMI_HTTP_STREAM_NONE    (UINT64_C(4) << 60) /* an answer to HEAD: nothing leaves */
-#define DOMI_HTTP_STREAM_GZIP                                                                      \
-    (UINT64_C(5) << 60) /* in chunks, by the deflater in the other bits                            \
-                         */
-#define DOMI_HTTP_STREAM_TUNNEL (UINT64_C(6) << 60) /* as it is, once the tunnel is open */
+#define DOMI_HTTP_STREAM_PLAIN   (UINT64_C(3) << 60) /* the body ends with the connection */
+/* an answer to HEAD, of whose body nothing is sent */
+#define DOMI_HTTP_STREAM_NONE (UINT64_C(4) << 60)
+/* in chunks, compressed by the deflater whose address is in the other bits */
+#define DOMI_HTTP_STREAM_GZIP (UINT64_C(5) << 60)
+/* bytes of a tunnel, sent unchanged once the tunnel is open */
+#define DOMI_HTTP_STREAM_TUNNEL (UINT64_C(6) << 60)
 #define DOMI_HTTP_STREAM_HOW    (UINT64_C(15) << 60)
 #define DOMI_HTTP_LENGTH_MAX    (DOMI_HTTP_STREAM_CHUNKS - 1)
 
-/* Append a piece of a stream, its end, or its trailers. Return 0, or a negative
- * errno (pieces.c). */
+/* Append a piece of a stream, its end, or its trailers. Return 0, or a negative errno
+ * (pieces.c). */
 int domi_http_encode_piece(domus_wire *wire, uint64_t *stream, const domus_piece *piece);
 int domi_http_encode_trailers(domus_wire *wire, uint64_t *stream,
                               const domus_http_trailers *trailers);
 
-/* A stream is over, and has not reached its end: give back what it has. */
+/* Release what a stream has that is over before its end. */
 void domi_http_drop_stream(uint64_t *stream);
 
 #endif

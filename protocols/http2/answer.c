@@ -1,17 +1,17 @@
-/* Reads the answers of inner channels, which are those of HTTP/1.1, and begins them as answers of
+/* Reads the answers of inner channels, which are those of HTTP/1.1, and submits them as answers of
  * their streams. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define HEAD_MAX 65536u /* bytes of the head of an answer; more is no answer */
+#define HEAD_MAX 65536u /* bytes of the head of an answer, at most */
 
 /* --- heads ------------------------------------------------------------------------------------ */
 
-/* Returns in which way the body follows that the head announces. */
-static domi_h2_phase phase_of(const domi_h2_lane *lane, unsigned status,
-                              const domi_h2_fields *fields)
+/* Returns how the end of an answer's body is found, as its head tells. */
+static domi_h2_phase choose_phase(const domi_h2_lane *lane, unsigned status,
+                                  const domi_h2_fields *fields)
 {
     if (lane->is_head || status == 204 || status == 304)
         return DOMI_H2_DONE;
@@ -22,13 +22,13 @@ static domi_h2_phase phase_of(const domi_h2_lane *lane, unsigned status,
     return fields->length != 0 ? DOMI_H2_COUNTED : DOMI_H2_DONE;
 }
 
-static int error_of(int result)
+static int errno_of_result(int result)
 {
     return result == NGHTTP2_ERR_NOMEM ? -ENOMEM : result < 0 ? -EPROTO : 0;
 }
 
-/* The answer is 101: the stream is a WebSocket from now on, if the peer wants it to be one; another
- * protocol has no stream to go to. Returns 0; a negative errno. */
+/* Handle the answer 101: the stream is a WebSocket from now on, if the peer has asked for that; a
+ * stream cannot change to another protocol. Returns 0; a negative errno. */
 static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
 {
     const nghttp2_data_provider bytes = {.read_callback = domi_h2_read_body};
@@ -42,12 +42,12 @@ static int become_tunnel(domi_h2_lane *lane, domi_h2_fields *fields)
             fields->fields[count++] = fields->fields[i];
     }
     lane->phase = DOMI_H2_REST;
-    int error = error_of(
+    int error = errno_of_result(
         nghttp2_submit_response(lane->of->session, lane->id, fields->fields, count, &bytes));
     return error != 0 ? error : domi_h2_open_tunnel(lane);
 }
 
-/* Begin the answer of the stream. Returns 0; a negative errno. */
+/* Submit the head of an answer to nghttp2. Returns 0; a negative errno. */
 static int submit_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fields)
 {
     nghttp2_session *session = lane->of->session;
@@ -58,18 +58,18 @@ static int submit_answer(domi_h2_lane *lane, unsigned status, domi_h2_fields *fi
             return become_tunnel(lane, fields);
         int32_t result = nghttp2_submit_headers(session, NGHTTP2_FLAG_NONE, lane->id, NULL,
                                                 fields->fields, fields->count, NULL);
-        return error_of(result < 0 ? (int)result : 0);
+        return errno_of_result(result < 0 ? (int)result : 0);
     }
     if (lane->tunnels)
         domi_h2_refuse_tunnel(lane);
-    lane->phase = (uint8_t)phase_of(lane, status, fields);
+    lane->phase = (uint8_t)choose_phase(lane, status, fields);
     lane->left = fields->length;
     lane->closes = fields->closes || lane->phase == DOMI_H2_REST;
-    return error_of(nghttp2_submit_response(session, lane->id, fields->fields, fields->count,
-                                            lane->phase != DOMI_H2_DONE ? &body : NULL));
+    return errno_of_result(nghttp2_submit_response(session, lane->id, fields->fields, fields->count,
+                                                   lane->phase != DOMI_H2_DONE ? &body : NULL));
 }
 
-/* Read a head with its empty line. Returns 0; a negative errno. */
+/* Read the head of an answer with its empty line. Returns 0; a negative errno. */
 static int read_head(domi_h2_lane *lane, const char *head, size_t size)
 {
     static const char version[] = "HTTP/1.1 ";
@@ -98,9 +98,9 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     return error != 0 ? error : submit_answer(lane, status, &fields);
 }
 
-/* Returns how many bytes a head has, with its empty line; 0: its end is not there. The first `seen`
- * bytes have none. */
-static size_t size_of_head(const char *bytes, size_t size, size_t seen)
+/* Returns how many bytes a head has, with its empty line; 0 if its end has not come. The first
+ * `seen` bytes were searched before and have no end. */
+static size_t find_head_size(const char *bytes, size_t size, size_t seen)
 {
     size_t from = seen > 3 ? seen - 3 : 0;
     const char *end = memmem(bytes + from, size - from, "\r\n\r\n", 4);
@@ -108,8 +108,8 @@ static size_t size_of_head(const char *bytes, size_t size, size_t seen)
     return end != NULL ? (size_t)(end - bytes) + 4 : 0;
 }
 
-/* The head is not whole in one piece: gather it. Returns 1 if a head was read, or the next piece
- * may be there already; a negative errno. */
+/* Gather a head that does not lie in one piece. Returns 1 if a head was read, or if the next piece
+ * may have come already; a negative errno. */
 static int gather_head(domi_h2_lane *lane, domi_h2_read_head *read, const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
@@ -120,7 +120,7 @@ static int gather_head(domi_h2_lane *lane, domi_h2_read_head *read, const char *
     int error = domi_h2_put(lines, bytes, size);
     if (error != 0)
         return error;
-    size_t head = size_of_head(lines->bytes, lines->size, before);
+    size_t head = find_head_size(lines->bytes, lines->size, before);
     domus_inner_took(lane->inner, head != 0 ? head - before : size);
     if (head == 0)
         return lines->size > HEAD_MAX ? -EMSGSIZE : 1;
@@ -136,7 +136,7 @@ int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
 
     if (size == 0)
         return 0;
-    size_t head = lane->lines.size == 0 ? size_of_head(bytes, size, 0) : 0;
+    size_t head = lane->lines.size == 0 ? find_head_size(bytes, size, 0) : 0;
     if (head == 0 || head > HEAD_MAX)
         return gather_head(lane, read, bytes, size);
     int error = read(lane, bytes, head);
@@ -144,17 +144,18 @@ int domi_h2_next_head(domi_h2_lane *lane, domi_h2_read_head *read)
     return error != 0 ? error : 1;
 }
 
-/* --- news ------------------------------------------------------------------------------------- */
+/* --- events of inner channels ----------------------------------------------------------------- */
 
-/* The inner channel has ended before its answer, unless its end is that of the answer. */
-static void note_closed(domi_h2_lane *lane)
+/* Handle the end of an inner channel: unless the answer ends with it, the stream is reset. */
+static void handle_inner_end(domi_h2_lane *lane)
 {
     int error;
 
     if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED ||
         lane->phase == DOMI_H2_DONE || (lane->phase == DOMI_H2_REST && error == 0))
         return;
-    bool is_reset = error == -ETIMEDOUT || lane->is_open; /* of a tunnel it is that of TCP */
+    /* for a tunnel it means a lost TCP connection */
+    bool is_reset = error == -ETIMEDOUT || lane->is_open;
     domi_h2_cut(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }
 
@@ -175,6 +176,6 @@ int domi_h2_go_on(domi_h2_lane *lane)
         return result == -ENOMEM ? result : 0;
     if (lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
-    note_closed(lane);
+    handle_inner_end(lane);
     return 0;
 }

@@ -1,19 +1,19 @@
-/* The bodies of answers, from inner channels into DATA frames. A frame shows bytes that lie behind
- * each other in the inner channel, and takes them when it is sent; so they are copied once. */
+/* Sends the bodies of answers as DATA frames. A frame shows bytes that lie in one piece in the
+ * inner channel, and takes them when it is sent, so they are copied once. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define FRAME_HEAD  9u
-#define TRAILER_MAX 65536u /* bytes of the trailers of an answer */
+#define TRAILER_MAX 65536u /* bytes of the trailers of an answer, at most */
 
 /* The bytes behind the last piece of a body in chunks that has no trailers. */
 static const char chunks_end[] = "\r\n0\r\n\r\n";
 #define CHUNKS_END (sizeof chunks_end - 1)
 
-/* Read the line of a chunk's size up to its LF. Returns how many of the bytes it is; 0: it is not
- * whole. */
+/* Read the line of a chunk's size up to its LF. Returns how many bytes it has; 0 if the line is
+ * incomplete. */
 static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     const char *end = memchr(bytes, '\n', size);
@@ -29,8 +29,8 @@ static size_t read_size(domi_h2_lane *lane, const char *bytes, size_t size)
     return line;
 }
 
-/* Gather the lines behind the last chunk. Returns how many bytes were used; sets the phase at their
- * end; or a negative errno. */
+/* Gather the lines behind the last chunk, and set the phase at their end. Returns how many bytes
+ * were used; or a negative errno. */
 static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     domi_h2_text *lines = &lane->lines;
@@ -41,7 +41,7 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
     int error = domi_h2_put(lines, bytes, size);
     if (error != 0)
         return error;
-    /* an empty line stands at their begin, or behind the end of one */
+    /* an empty line stands at the begin, or behind the last line */
     const char *end = memmem(lines->bytes, lines->size, "\r\n\r\n", 4);
     size_t whole = end != NULL ? (size_t)(end - lines->bytes) + 4 : 0;
     if (lines->size >= 2 && memcmp(lines->bytes, "\r\n", 2) == 0)
@@ -53,7 +53,7 @@ static int read_trailers(domi_h2_lane *lane, const char *bytes, size_t size)
     return (int)(whole - before);
 }
 
-/* Read what stands around chunks. Returns whether it used something; a negative errno. */
+/* Read the lines around chunks. Returns whether bytes were used; or a negative errno. */
 static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     size_t used = 0;
@@ -69,7 +69,7 @@ static int read_chunk_framing(domi_h2_lane *lane, const char *bytes, size_t size
         if (bytes[used - 1] == '\n')
             lane->phase = DOMI_H2_SIZE;
         break;
-    default: /* DOMI_H2_TRAILERS */
+    default: /* phase DOMI_H2_TRAILERS */
         result = read_trailers(lane, bytes, size);
         if (result < 0)
             return result;
@@ -86,9 +86,9 @@ static bool is_in_chunk_framing(const domi_h2_lane *lane)
            lane->phase == DOMI_H2_TRAILERS;
 }
 
-/* Go on to the bytes of the body. Returns 1 when they are there; 0: they are not, or the body has
- * ended; a negative errno. */
-static int seek_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
+/* Read up to the next bytes of the body. Returns 1 when there are some; 0 if they have not come, or
+ * the body has ended; a negative errno. */
+static int find_body_bytes(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_size)
 {
     int result = 1;
 
@@ -103,8 +103,9 @@ static int seek_body(domi_h2_lane *lane, const char **ret_bytes, size_t *ret_siz
     return result < 0 ? result : 0;
 }
 
-/* Send the trailers, if there are some. Returns 1 if there are; 0; an error of nghttp2. Without
- * trailers that cannot be sent a message would look whole that is not. */
+/* Submit the trailers of a body, if it has some. Returns 1 if it has; 0; an error of nghttp2. If
+ * they cannot be sent, the stream must fail, because without them the message would look
+ * complete. */
 static int submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
 {
     domi_h2_fields fields = {.count = 0};
@@ -119,8 +120,9 @@ static int submit_trailers(domi_h2 *h2, domi_h2_lane *lane)
                                          : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-/* The body is not there, or has ended. */
-static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
+/* Return what nghttp2 expects when there are no bytes of the body now: either it has ended, or it
+ * has to wait. */
+static ssize_t end_or_defer_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
 {
     int error;
     domus_inner_state state = domus_inner_look(lane->inner, &error);
@@ -137,7 +139,7 @@ static ssize_t end_body(domi_h2 *h2, domi_h2_lane *lane, uint32_t *flags)
     return 0;
 }
 
-/* Returns whether the body ends behind the next `part` bytes. */
+/* Returns whether the body ends behind its next `part` bytes. */
 static bool ends_body_behind(domi_h2_lane *lane, const char *bytes, size_t size, size_t part)
 {
     if (lane->phase == DOMI_H2_COUNTED)
@@ -162,11 +164,11 @@ ssize_t domi_h2_read_body(nghttp2_session *session, int32_t id, uint8_t *to, siz
         return NGHTTP2_ERR_DEFERRED;
     if (lane == NULL || lane->is_cut)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    int result = seek_body(lane, &bytes, &here);
+    int result = find_body_bytes(lane, &bytes, &here);
     if (result < 0)
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     if (result == 0)
-        return end_body(h2, lane, flags);
+        return end_or_defer_body(h2, lane, flags);
     size_t part = here < size ? here : size;
     if (lane->phase != DOMI_H2_REST && part > lane->left)
         part = (size_t)lane->left;
@@ -209,7 +211,7 @@ int domi_h2_skip_body(domi_h2_lane *lane)
     size_t here;
     int result;
 
-    while ((result = seek_body(lane, &bytes, &here)) == 1) {
+    while ((result = find_body_bytes(lane, &bytes, &here)) == 1) {
         size_t part = here < lane->left ? here : (size_t)lane->left;
         lane->left -= part;
         if (lane->left == 0)

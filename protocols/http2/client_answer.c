@@ -1,8 +1,8 @@
-/* Makes the text of HTTP/1.1 of an answer, and passes it on to the inner channel that has asked.
+/* Makes the HTTP/1.1 text of an answer, and passes it to the inner channel that has asked.
  *
- * The text is made of parts that have no byte which could end a line or a part, and the framing is
- * written here: so nobody can put one answer into another. The message stage judges the rest, as it
- * judges what any server sends. */
+ * The text is made of parts without any byte that could end a line or a part, and the framing is
+ * written here, so a server cannot hide one answer in another. The message stage checks the rest,
+ * as for any server. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ void domi_h2_client_begin_block(domi_h2 *h2, int32_t id)
     domi_h2_begin_block(h2, lane != NULL && lane->is_answered);
 }
 
-/* Read a status of three digits, which nghttp2 has looked at, too. Returns 0 if it is none. */
+/* Read a status of three digits, which nghttp2 has checked, too. Returns 0 if it is invalid. */
 static uint16_t read_status(nghttp2_vec value)
 {
     unsigned status = 0;
@@ -36,7 +36,8 @@ int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *
 
     if (block->status != 0 || block->is_malformed || !domi_h2_has_room(h2, name, value))
         return 0;
-    if (name.len != 0 && *name.base == ':') { /* nghttp2 has let no other one through */
+    /* the name is :status, because nghttp2 accepts no other one with a colon */
+    if (name.len != 0 && *name.base == ':') {
         block->code = read_status(value);
         return 0;
     }
@@ -48,7 +49,7 @@ int domi_h2_client_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *
     return domi_h2_put_field(&block->text, name, value);
 }
 
-/* Pass text on. An inner channel that takes none any more is told of by its news. */
+/* Pass text to the inner channel. If that accepts none any more, its event tells so later. */
 static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
@@ -56,7 +57,7 @@ static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
     return error == -EPIPE ? 0 : error;
 }
 
-/* The head of a final answer. Returns 0; -ENOMEM. */
+/* Pass the head of a final answer. Returns 0; -ENOMEM. */
 static int pass_head(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
 {
     const domi_h2_block *block = &h2->block;
@@ -77,13 +78,13 @@ static int pass_head(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         error = DOMI_H2_PUT(&head, "content-length: 0\r\n");
     if (error == 0)
         error = DOMI_H2_PUT(&head, "\r\n");
-    if (error == 0) /* one piece, so that its slices need no copy */
+    if (error == 0) /* append once, so that slices of the head need no copy */
         error = pass_text_on(lane, head.bytes, head.size);
     domi_h2_clear(&head);
     return error;
 }
 
-/* An interim answer. Only 100 says something to the one who asks; the others ask for nothing. */
+/* Handle an interim answer. Only 100 means something to the asker; all others are ignored. */
 static int pass_interim(domi_h2 *h2, domi_h2_lane *lane)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -97,7 +98,7 @@ static int pass_trailers(const domi_h2 *h2, domi_h2_lane *lane)
     if (lane->is_passed)
         return 0;
     lane->is_passed = true;
-    if (!lane->in_chunks) /* HTTP/1.1 has no place for them behind a body of a known length */
+    if (!lane->in_chunks) /* HTTP/1.1 has no place for trailers behind a body of known length */
         return 0;
     int error = pass_text_on(lane, "0\r\n", 3);
     if (error == 0)
@@ -114,7 +115,7 @@ static int use_block(domi_h2 *h2, domi_h2_lane *lane, bool is_last)
         domi_h2_cut(lane, NGHTTP2_PROTOCOL_ERROR);
         return 0;
     }
-    if (block->status != 0) { /* the head is longer than the limit that this side has announced */
+    if (block->status != 0) { /* the head exceeds the limit that this side has announced */
         domi_h2_cut(lane, NGHTTP2_ENHANCE_YOUR_CALM);
         return 0;
     }

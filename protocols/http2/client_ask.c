@@ -1,11 +1,11 @@
-/* Reads the requests of inner channels, which are those of HTTP/1.1, and begins them as streams.
- * Their bodies leave as those of answers do (body.c). */
+/* Reads the requests of inner channels, which are those of HTTP/1.1, and begins streams for them.
+ * Their bodies are sent as those of answers are (body.c). */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FIRST 4u /* fields that stand before all others */
+#define FIRST 4u /* pseudo-header fields, which stand before all others */
 
 /* The parts of a request's start line. */
 typedef struct start {
@@ -26,8 +26,8 @@ static bool begins_with(const char *text, size_t size, const char *with)
     return size >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
 }
 
-/* Take a target that is a whole address apart. */
-static void take_apart(start *line, const char *scheme)
+/* Split a target that is a whole URL into scheme, authority and path. */
+static void split_target(start *line, const char *scheme)
 {
     size_t skipped = strlen(scheme) + 3;
 
@@ -43,7 +43,7 @@ static void take_apart(start *line, const char *scheme)
     line->path_size -= line->authority_size;
 }
 
-/* Read "METHOD target HTTP/1.1", without its line end. Returns 0; -EPROTO. */
+/* Read the start line "METHOD target HTTP/1.1", without its line end. Returns 0; -EPROTO. */
 static int read_start(const domi_h2 *h2, const char *text, size_t size, start *ret_line)
 {
     static const char version[] = " HTTP/1.1";
@@ -54,7 +54,7 @@ static int read_start(const domi_h2 *h2, const char *text, size_t size, start *r
     if (space == NULL || size < behind || memcmp(text + size - behind, version, behind) != 0)
         return -EPROTO;
     size_t method_size = (size_t)(space - text);
-    if (method_size + 1 + behind >= size) /* without a target */
+    if (method_size + 1 + behind >= size) /* the line has no target */
         return -EPROTO;
     bool is_secure = domus_wire_agreed(h2->wire, &agreed) != NULL;
     *ret_line = (start){.method = text,
@@ -64,9 +64,9 @@ static int read_start(const domi_h2 *h2, const char *text, size_t size, start *r
                         .path = space + 1,
                         .path_size = size - behind - method_size - 1};
     if (begins_with(ret_line->path, ret_line->path_size, "http://"))
-        take_apart(ret_line, "http");
+        split_target(ret_line, "http");
     else if (begins_with(ret_line->path, ret_line->path_size, "https://"))
-        take_apart(ret_line, "https");
+        split_target(ret_line, "https");
     return 0;
 }
 
@@ -75,8 +75,8 @@ static bool is_field(const nghttp2_nv *field, const char *name)
     return field->namelen == strlen(name) && memcmp(field->name, name, field->namelen) == 0;
 }
 
-/* Make Host the authority, and leave TE away unless it says what HTTP/2 allows. */
-static void take_special(domi_h2_fields *fields, const start *line)
+/* Use the field Host as :authority, and leave the field TE out unless HTTP/2 allows its value. */
+static void handle_special_fields(domi_h2_fields *fields, const start *line)
 {
     nghttp2_nv authority = make_field(":authority", line->authority, line->authority_size);
     size_t kept = FIRST;
@@ -94,7 +94,7 @@ static void take_special(domi_h2_fields *fields, const start *line)
     fields->fields[FIRST - 1] = authority;
 }
 
-/* Begin the stream. Returns 0; a negative errno. */
+/* Submit a request, which begins its stream. Returns 0; a negative errno. */
 static int submit_request(domi_h2_lane *lane, const domi_h2_fields *fields)
 {
     domi_h2 *h2 = lane->of;
@@ -115,7 +115,8 @@ static int submit_request(domi_h2_lane *lane, const domi_h2_fields *fields)
     return id > 0 ? 0 : id == NGHTTP2_ERR_NOMEM ? -ENOMEM : -ESHUTDOWN;
 }
 
-/* Read a head with its empty line, and begin its stream. Returns 0; a negative errno. */
+/* Read the head of a request with its empty line, and begin its stream. Returns 0; a negative
+ * errno. */
 static int read_head(domi_h2_lane *lane, const char *head, size_t size)
 {
     const char *end = memchr(head, '\r', size);
@@ -140,13 +141,14 @@ static int read_head(domi_h2_lane *lane, const char *head, size_t size)
     error = domi_h2_read_fields(head + first, size - first - 2, &fields);
     if (error != 0)
         return error;
-    take_special(&fields, &line);
+    handle_special_fields(&fields, &line);
     return submit_request(lane, &fields);
 }
 
-/* The request waits for a place that the server does not give, and its time is over. nghttp2 keeps
- * its head until there is a place, so a connection that has none at all is left. */
-static void leave_waiting(domi_h2_lane *lane)
+/* Give up a request that the server has allowed no stream for until its time was over. nghttp2
+ * keeps its head until there is one, so if the server allows no streams at all, the connection is
+ * given up, too. */
+static void give_up_waiting_request(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
 
@@ -158,29 +160,29 @@ static void leave_waiting(domi_h2_lane *lane)
         domi_h2_client_go_away(h2);
 }
 
-/* The inner channel has ended before its stream: its time is over, or nobody wants the answer, or
- * the request was cut. */
-static void end_early(domi_h2_lane *lane)
+/* Handle an inner channel that has ended before its stream: its time is over, nobody wants the
+ * answer, or the request was cut off. */
+static void handle_early_end(domi_h2_lane *lane)
 {
     if (lane->id == 0) {
         domi_h2_client_leave(lane, NGHTTP2_CANCEL);
     } else if (nghttp2_session_find_stream(lane->of->session, lane->id) == NULL) {
-        leave_waiting(lane);
+        give_up_waiting_request(lane);
     } else {
         domi_h2_cut(lane, NGHTTP2_CANCEL);
         domi_h2_client_doubt(lane);
     }
 }
 
-/* Returns whether the inner channel sends nothing any more. */
+/* Returns whether the inner channel has ended and sends nothing any more. */
 static bool has_ended(const domi_h2_lane *lane)
 {
     return domus_inner_look(lane->inner, NULL) == DOMUS_INNER_CLOSED ||
            domus_inner_is_broken(lane->inner);
 }
 
-/* The ask is over: it has failed before its stream began, or it was answered, and the server has
- * still to end the stream. */
+/* End an ask that has failed before its stream began, or was answered while the server has not
+ * ended the stream yet. */
 static void end_ask(domi_h2_lane *lane)
 {
     if (lane->id == 0)
@@ -210,7 +212,7 @@ int domi_h2_client_go_on(domi_h2_lane *lane)
     if (lane->id != 0 && lane->phase != DOMI_H2_HEAD)
         (void)nghttp2_session_resume_data(lane->of->session, lane->id);
     if (has_ended(lane))
-        end_early(lane);
+        handle_early_end(lane);
     else if (!domus_inner_has_ask(lane->inner))
         end_ask(lane);
     return 0;

@@ -1,11 +1,12 @@
-/* The lives of the lanes of a client (client.h has their states). A lane whose stream is over may
- * have an answer that was not used yet, because its reader is slow. Until that is used it is lent
- * to nobody, or the next request would wait behind that reader. */
+/* The states of a client's lanes (client.h). A lane whose stream is over may have an answer that
+ * was not used yet, because its reader is slow. Until it is used, the lane is not lent, or the next
+ * request would wait behind that reader. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
 
-/* Give the peer credit for what was used, or, with `all`, for what nobody will use. */
+/* Give the peer credit for the bytes of an answer that were used, or, with `all`, also for those
+ * that nobody will use. */
 static void credit_connection(domi_h2_lane *lane, bool all)
 {
     uint64_t unused = all ? 0 : domus_inner_unused(lane->inner);
@@ -17,7 +18,8 @@ static void credit_connection(domi_h2_lane *lane, bool all)
     lane->credited = used;
 }
 
-/* Take a lane out of its list, busy or read, whose stream is over. */
+/* Remove a lane, whose stream is over, from the list of busy lanes or from that of lanes in state
+ * `read`. */
 static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;
@@ -27,8 +29,7 @@ static void take_lane_out_of_list(domi_h2_lane **list, domi_h2_lane *lane)
     domus_wire_set_carried(h2->wire, --h2->streams);
 }
 
-/* Take a lane out of its list, and free it. Returns its inner channel, which the caller gives up.
- */
+/* Remove a lane from its list, and free it. Returns its inner channel, which the caller ends. */
 static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
 {
     domus_inner *inner = lane->inner;
@@ -38,7 +39,8 @@ static domus_inner *take_inner(domi_h2_lane **list, domi_h2_lane *lane)
     return inner;
 }
 
-/* A lane may be lent again. If it is not for a while, its inner channel ends. */
+/* Make a lane idle, so that it may be lent again. If it is not lent for a while, its inner channel
+ * ends. */
 static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
 {
     take_lane_out_of_list(list, lane);
@@ -47,8 +49,8 @@ static void make_idle(domi_h2_lane **list, domi_h2_lane *lane)
     domus_inner_rest(lane->inner);
 }
 
-/* A lane whose answer has come goes on: what its channel still sends of the request is for nobody.
- * It is idle when its answer was used, and its request has come to its end. */
+/* Continue a lane whose answer has come: bytes of the request that still come are discarded. It
+ * becomes idle when its answer was used and its request has ended. */
 static void settle_read(domi_h2_lane *lane)
 {
     domi_h2 *h2 = lane->of;

@@ -1,5 +1,5 @@
-/* The callbacks of nghttp2 for the connection of a client, and its SETTINGS. Frames that a server
- * may send, but not often, are counted by guard.c. */
+/* The nghttp2 callbacks of a client's connection, and its SETTINGS. Frames that a server may send,
+ * but not often, are counted by guard.c. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@ static int result_of(int error)
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* nghttp2 passes over frames on streams that it has forgotten, and over PRIORITY, with which RFC
- * 9113 has done away. RST_STREAM is counted by take_control(). */
+/* Check a frame that begins. nghttp2 ignores frames on streams that it has forgotten, and PRIORITY,
+ * which RFC 9113 has removed. RST_STREAM is counted by handle_control(). */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2)
 {
     bool is_control = head->type == NGHTTP2_HEADERS || head->type == NGHTTP2_WINDOW_UPDATE;
@@ -21,8 +21,8 @@ static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, v
     return 0;
 }
 
-/* Count what nghttp2 does not tell of: kinds that it does not know, and empty DATA on streams that
- * it has forgotten. Other DATA there was under way, mostly, and the window bounds it. */
+/* Count frames for which nghttp2 calls no callback: kinds that it does not know, and empty DATA on
+ * forgotten streams. Other DATA there was mostly under way, and the window bounds it. */
 static void count_silent_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     bool is_empty = head->length == 0 || (head->flags & NGHTTP2_FLAG_PADDED) != 0;
@@ -53,9 +53,9 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const 
     return result_of(domi_h2_client_take_data(h2, id, bytes, size));
 }
 
-/* The server has said how many streams it takes. A server that takes none at present lets one wait
- * in the session, for its deadline. */
-static void take_settings(domi_h2 *h2)
+/* Store how many streams the server allows at once. If it allows none at present, one request may
+ * wait in the session until its deadline. */
+static void store_stream_limit(domi_h2 *h2)
 {
     uint32_t most =
         nghttp2_session_get_remote_settings(h2->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
@@ -74,8 +74,8 @@ void domi_h2_client_go_away(domi_h2 *h2)
     h2->is_away = true;
 }
 
-/* A frame has come that is none of HEADERS and DATA. */
-static void take_control(domi_h2 *h2, const nghttp2_frame *frame)
+/* Count a frame that is neither HEADERS nor DATA. */
+static void handle_control(domi_h2 *h2, const nghttp2_frame *frame)
 {
     bool is_ack = (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0;
 
@@ -84,10 +84,10 @@ static void take_control(domi_h2 *h2, const nghttp2_frame *frame)
         return;
     }
     if (frame->hd.type == NGHTTP2_SETTINGS && !is_ack)
-        take_settings(h2);
+        store_stream_limit(h2);
     if (frame->hd.type == NGHTTP2_GOAWAY)
         domi_h2_client_go_away(h2);
-    /* a stream that is reset was asked for by this side */
+    /* RST_STREAM on a stream with a lane ends a request of this side, so it is not counted */
     if (frame->hd.type != NGHTTP2_RST_STREAM || domi_h2_lane_of(h2, frame->hd.stream_id) == NULL)
         domi_h2_count_control(h2);
 }
@@ -103,18 +103,20 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     if (frame->hd.type == NGHTTP2_HEADERS)
         return result_of(domi_h2_client_end_block(h2, frame->hd.stream_id, is_last));
     if (frame->hd.type != NGHTTP2_DATA) {
-        take_control(h2, frame);
+        handle_control(h2, frame);
         return 0;
     }
     if (is_last)
         return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-    if (frame->hd.length == frame->data.padlen) /* the byte that tells how much it is counts */
+    /* only the byte that tells the size of the padding is in the frame */
+    if (frame->hd.length == frame->data.padlen)
         domi_h2_count_control(h2);
     return 0;
 }
 
-/* nghttp2 has refused a frame, and resets its stream. */
-static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *h2)
+/* Handle a frame that nghttp2 has refused, and whose stream it resets. */
+static int handle_refused_frame(nghttp2_session *session, const nghttp2_frame *frame, int code,
+                                void *h2)
 {
     (void)session, (void)code;
     if (frame->hd.type == NGHTTP2_HEADERS)
@@ -122,9 +124,10 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
     return 0;
 }
 
-/* A frame is about to be appended. nghttp2 says only with the next one that it was, and that one
- * may have to wait: a request whose bytes have left would count as not sent meanwhile. */
-static int note_sending(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
+/* Mark a request as sent before its frame is appended. nghttp2 reports only with the next frame
+ * that it was, and that one may have to wait: the request would count as not sent although its
+ * bytes have left. */
+static int mark_request_sent(nghttp2_session *session, const nghttp2_frame *frame, void *h2)
 {
     domi_h2_lane *lane = domi_h2_lane_of(h2, frame->hd.stream_id);
 
@@ -163,8 +166,8 @@ static void set_callbacks(nghttp2_session_callbacks *callbacks)
     nghttp2_session_callbacks_set_on_header_callback2(callbacks, take_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, take_frame);
-    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, note_invalid);
-    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, note_sending);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, handle_refused_frame);
+    nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, mark_request_sent);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, note_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_closed);
     nghttp2_session_callbacks_set_send_data_callback(callbacks, domi_h2_send_body);
@@ -175,14 +178,14 @@ static int submit_settings(domi_h2 *h2)
     const domus_http2_options *options = &h2->options;
     const nghttp2_settings_entry entries[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0}, /* of the server, which may push none */
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0}, /* the server may not push */
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
     };
     const size_t count = sizeof entries / sizeof *entries;
 
-    h2->has_announced = true; /* the limits that are sent are those of the session */
+    h2->has_announced = true; /* nghttp2 checks against the limits that were sent */
     if (nghttp2_submit_settings(h2->session, NGHTTP2_FLAG_NONE, entries, count) != 0 ||
         nghttp2_session_set_local_window_size(h2->session, NGHTTP2_FLAG_NONE, 0,
                                               (int32_t)options->window) != 0)

@@ -1,10 +1,10 @@
-/* Finds servers that are gone without a word (a lost host, a NAT that has forgotten). A deadline
- * costs a stream and not the connection, so nothing else would notice: the next requests would wait
- * for their deadlines, too, for as long as the kernel sends their bytes again.
+/* Finds servers that have gone without a message (a lost host, a NAT that has forgotten). A
+ * deadline ends a stream but not the connection, so without this the next requests would also wait
+ * for their deadlines, for as long as the kernel repeats their bytes.
  *
- * When a request ends without an answer, and no byte at all has come since it began, the server
- * gets a PING. A server that is there answers it. Otherwise the next thing that is to be done on
- * the connection ends it (client_stage.c), so that an idle one costs no timer. */
+ * When a request ends without an answer, and no byte has come since it began, the server is sent a
+ * PING, which a live server answers. Otherwise the next action on the connection ends it
+ * (client_stage.c), so that an idle connection needs no timer. */
 #include "protocols/http2/client.h"
 
 void domi_h2_client_hear(domi_h2 *h2)
@@ -23,7 +23,7 @@ void domi_h2_client_doubt(const domi_h2_lane *lane)
     h2->is_pinged = nghttp2_submit_ping(h2->session, NGHTTP2_FLAG_NONE, NULL) == 0;
 }
 
-/* While the wire is full this side may not read, either, and channel.sendTimeout holds. */
+/* While the wire is full, this side may not read either, and channel.sendTimeout bounds that. */
 bool domi_h2_client_is_lost(const domi_h2 *h2)
 {
     return h2->pinged_ns != 0 && !h2->is_dead && !domus_wire_is_full(h2->wire) &&

@@ -1,5 +1,5 @@
-/* The stage of a client: it learns by which protocol the server speaks, lets the session have its
- * bytes, and lends lanes to asks. */
+/* The stage of a client: finds out which protocol the server speaks, feeds the session, and lends
+ * lanes to asks. */
 #include "protocols/http2/client.h"
 
 #include <errno.h>
@@ -14,11 +14,12 @@
 #define WINDOW_MOST  16777216u
 #define COUNT_MOST   100000u
 
-#define STEP_BYTES 16384u /* that one call uses at most, so that others have their turns */
+/* bytes that one call uses at most, so that other channels have their turns */
+#define STEP_BYTES 16384u
 
 typedef struct stage_state {
     const domus_http2_client_options *options;
-    domi_h2 *h2; /* NULL: HTTP/1.1 is spoken, or it is not known yet */
+    domi_h2 *h2; /* the session; NULL: HTTP/1.1 is spoken, or the protocol is not known yet */
 } stage_state;
 
 static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
@@ -42,7 +43,7 @@ static int check_options(const void *options_)
                : -EINVAL;
 }
 
-/* Make the session, and send the preface. Returns 0; -ENOMEM, and then there is none. */
+/* Make the session, and send the preface. Returns 0; -ENOMEM, and then there is no session. */
 static int begin_session(domus_wire *wire, stage_state *state)
 {
     const domus_http2_client_options none = {0};
@@ -59,9 +60,9 @@ static int begin_session(domus_wire *wire, stage_state *state)
 
     if (error != 0)
         return error;
-    domus_wire_expect_head(wire); /* the SETTINGS of the server: until then no ask is sent */
+    domus_wire_expect_head(wire); /* no ask is sent until the SETTINGS of the server have come */
     error = domi_h2_send(state->h2);
-    if (error != 0) { /* `close` is not called behind an `open` that fails */
+    if (error != 0) { /* `close` is not called after an `open` that has failed */
         domi_h2_free(state->h2);
         state->h2 = NULL;
     }
@@ -78,7 +79,7 @@ static int open_stage(domus_wire *wire, void *state_, const void *options)
     return begin_session(wire, state);
 }
 
-/* Returns whether the two sides have agreed on HTTP/2. */
+/* Returns whether both sides have agreed on HTTP/2 by ALPN. */
 static bool is_agreed(const domus_wire *wire)
 {
     size_t size;
@@ -87,8 +88,8 @@ static bool is_agreed(const domus_wire *wire)
     return size == 2 && memcmp(agreed, "h2", 2) == 0;
 }
 
-/* The connection is over, by the rules of HTTP/2: it ends when the answers that have come are used.
- * If the server has never spoken it, that is an error. Returns 0; -EPROTO. */
+/* End the connection after GOAWAY or the end of its session: it ends when the answers that have
+ * come are used. If the server has never sent HTTP/2, that is an error. Returns 0; -EPROTO. */
 static int end_session(domi_h2 *h2)
 {
     domi_h2_client_end(h2);
@@ -125,7 +126,7 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
     return (int)size;
 }
 
-/* The server has finished: it answers nothing any more. */
+/* Handle the end of the server's bytes: no answer comes any more. */
 static int end_stage(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
@@ -137,7 +138,7 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
     return left != 0 || !state->h2->heard_settings ? -EPIPE : 0;
 }
 
-/* The message stage has nothing to say on a connection of HTTP/2: asks go to inner channels. */
+/* Refuse the bytes of the message stage: on a connection of HTTP/2 asks go to inner channels. */
 static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     const stage_state *state = state_;
@@ -168,7 +169,7 @@ static void close_stage(domus_wire *wire, void *state_)
     domi_h2_free(state->h2);
 }
 
-static int take_news(domus_wire *wire)
+static int handle_inner_events(domus_wire *wire)
 {
     int error = 0;
 
@@ -190,11 +191,11 @@ static int carry_inner_bytes(domus_wire *wire, void *state_)
     if (state->h2 == NULL)
         return 0;
     state->h2->wire = wire;
-    if (domi_h2_client_is_lost(state->h2)) { /* answers that have come whole are still read */
+    if (domi_h2_client_is_lost(state->h2)) { /* answers that have come completely are still read */
         domi_h2_client_end(state->h2);
         return state->h2->read == NULL ? -ETIMEDOUT : 0;
     }
-    int error = take_news(wire);
+    int error = handle_inner_events(wire);
     return error != 0 ? error : domi_h2_send(state->h2);
 }
 

@@ -1,5 +1,5 @@
-/* Reads the fields of an answer, which are lines, and notes what they say of its body and of the
- * connection. */
+/* Reads the fields of an answer, which are lines, and finds out how its body is framed and whether
+ * the connection ends. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ static bool has_value(const nghttp2_nv *field, const char *word)
     return field->valuelen == strlen(word) && memcmp(field->value, word, field->valuelen) == 0;
 }
 
-/* Note what a field says of the message or the connection. Returns whether it is sent. */
-static bool look_at_field(domi_h2_fields *fields, const nghttp2_nv *field)
+/* Store what a field tells of the body or the connection. Returns whether the field is sent. */
+static bool check_field(domi_h2_fields *fields, const nghttp2_nv *field)
 {
     if (is_named(field, "connection")) {
         fields->closes = fields->closes || has_value(field, "close");
@@ -35,7 +35,7 @@ static bool look_at_field(domi_h2_fields *fields, const nghttp2_nv *field)
            !is_named(field, "proxy-connection");
 }
 
-/* Copy a name with small letters. Returns it; NULL: there is no room. */
+/* Copy a name in small letters. Returns the copy; NULL if there is no room. */
 static uint8_t *copy_name(domi_h2_fields *fields, const char *name, size_t size)
 {
     char *copy = fields->names + fields->names_size;
@@ -68,7 +68,7 @@ static int read_field(domi_h2_fields *fields, const char *line, size_t size)
                           .valuelen = (size_t)(end - value)};
     if (field->name == NULL)
         return -EPROTO;
-    fields->count += look_at_field(fields, field);
+    fields->count += check_field(fields, field);
     return 0;
 }
 

@@ -1,10 +1,10 @@
-/* Finds frames of the peer that nghttp2 passes over: on streams that are closed, HEADERS by its
- * callback; DATA there, and frames of kinds that it does not know, for which it calls nobody, by
- * the heads of the frames as they come. */
+/* Finds frames of the peer that nghttp2 ignores. HEADERS on closed streams are found by its
+ * callback; DATA there, and frames of unknown kinds, for which it calls no callback, by reading the
+ * heads of frames as they come. */
 #include "protocols/http2/http2.h"
 
 #define HEAD_SIZE 9u
-/* Frames may come for so long to a stream that this side has reset. */
+/* Time in ns for which frames may come to a stream after this side has reset it. */
 #define LATE_NS UINT64_C(10000000000)
 
 bool domi_h2_is_forgotten(nghttp2_session *session, const nghttp2_frame_hd *head)
@@ -57,7 +57,8 @@ size_t domi_h2_before_look(domi_h2_frames *frames, const char *bytes, size_t siz
             continue;
         }
         frames->have = 0;
-        frames->left = number_of(frames->head, 3) + 1; /* with the last byte of the head */
+        /* counted together with the last byte of the head */
+        frames->left = number_of(frames->head, 3) + 1;
         if (frames->head[3] == NGHTTP2_DATA || frames->head[3] > NGHTTP2_CONTINUATION) {
             *ret_head = (nghttp2_frame_hd){
                 .length = frames->left - 1,

@@ -1,8 +1,8 @@
-/* Makes the text of HTTP/1.1 of a request, and passes it on to an inner channel.
+/* Makes the HTTP/1.1 text of a request, and passes it to an inner channel.
  *
- * The text is made of parts that have no byte which could end a line or a part: nghttp2 has looked
- * at them, and so does this file. Fields that frame a message or concern a connection are written
- * here and never taken from the peer, but for Content-Length, whose bytes nghttp2 counts. */
+ * The text is made of parts without any byte that could end a line or a part: nghttp2 has checked
+ * them, and so does this file. Fields that frame a message or concern a connection are written here
+ * and never taken from the peer, except Content-Length, whose bytes nghttp2 counts. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ bool domi_h2_is_named(nghttp2_vec name, const char *text)
     return name.len == strlen(text) && memcmp(name.base, text, name.len) == 0;
 }
 
-/* A name has visible bytes without capitals, and no colon. */
+/* Returns whether a name is valid: visible bytes without capital letters and colons. */
 bool domi_h2_is_name(nghttp2_vec name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -29,7 +29,7 @@ bool domi_h2_is_name(nghttp2_vec name)
     return name.len != 0;
 }
 
-/* A value has no control character but tabs. */
+/* Returns whether a value is valid: no control characters but tabs. */
 bool domi_h2_is_value(nghttp2_vec value)
 {
     for (size_t i = 0; i < value.len; i++) {
@@ -39,8 +39,8 @@ bool domi_h2_is_value(nghttp2_vec value)
     return true;
 }
 
-/* A part of the start line has visible bytes alone. */
-static bool is_part(nghttp2_vec part)
+/* Returns whether a part of the start line is valid: visible bytes only. */
+static bool is_valid_part(nghttp2_vec part)
 {
     for (size_t i = 0; i < part.len; i++) {
         if (part.base[i] <= ' ' || part.base[i] == 0x7f)
@@ -49,7 +49,8 @@ static bool is_part(nghttp2_vec part)
     return part.len != 0;
 }
 
-/* Fields that belong to a connection of HTTP/1.1. A request that has them is malformed. */
+/* Returns whether a field belongs to a connection of HTTP/1.1; a request that has one is
+ * malformed. */
 bool domi_h2_is_of_connection(nghttp2_vec name)
 {
     static const char *const names[] = {"connection", "transfer-encoding", "upgrade", "keep-alive",
@@ -86,7 +87,7 @@ int domi_h2_put_field(domi_h2_text *text, nghttp2_vec name, nghttp2_vec value)
     return error != 0 ? error : DOMI_H2_PUT(text, "\r\n");
 }
 
-/* Crumbs of a cookie are one field (RFC 9113 8.2.3). */
+/* Append a Cookie field to the others, which are joined to one (RFC 9113 8.2.3). */
 static int put_cookie(domi_h2_block *block, nghttp2_vec value)
 {
     int error = block->cookie.size != 0 ? DOMI_H2_PUT(&block->cookie, "; ") : 0;
@@ -94,18 +95,19 @@ static int put_cookie(domi_h2_block *block, nghttp2_vec value)
     return error != 0 ? error : put_vec(&block->cookie, value);
 }
 
-/* The CONNECT is one of RFC 8441, which nghttp2 lets by if that is spoken here. */
-static void take_protocol(domi_h2_block *block, nghttp2_vec value)
+/* Handle :protocol, which makes the CONNECT one of RFC 8441; nghttp2 accepts it only if this side
+ * has announced it. */
+static void handle_protocol(domi_h2_block *block, nghttp2_vec value)
 {
     block->is_tunnel = domi_h2_is_named(value, "websocket");
     if (!block->is_tunnel)
         block->status = 501;
 }
 
-/* Take a field whose name begins with a colon; nghttp2 knows them, and their order. */
-static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
+/* Handle a field whose name begins with a colon; nghttp2 has checked the names and their order. */
+static void handle_pseudo_field(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *value)
 {
-    if (!is_part(nghttp2_rcbuf_get_buf(value)))
+    if (!is_valid_part(nghttp2_rcbuf_get_buf(value)))
         block->is_malformed = true;
     else if (domi_h2_is_named(name, ":method"))
         keep_field_buffer(&block->method, value);
@@ -114,10 +116,10 @@ static void take_pseudo(domi_h2_block *block, nghttp2_vec name, nghttp2_rcbuf *v
     else if (domi_h2_is_named(name, ":authority"))
         keep_field_buffer(&block->authority, value);
     else if (domi_h2_is_named(name, ":protocol"))
-        take_protocol(block, nghttp2_rcbuf_get_buf(value));
+        handle_protocol(block, nghttp2_rcbuf_get_buf(value));
 }
 
-/* Count a field. Returns whether it has room. */
+/* Count a field of the block. Returns whether it is within the limits. */
 bool domi_h2_has_room(domi_h2 *h2, nghttp2_vec name, nghttp2_vec value)
 {
     domi_h2_block *block = &h2->block;
@@ -142,7 +144,7 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
     if (block->status != 0 || block->is_malformed || !domi_h2_has_room(h2, name, value))
         return 0;
     if (name.len != 0 && *name.base == ':') {
-        take_pseudo(block, name, value_);
+        handle_pseudo_field(block, name, value_);
         return 0;
     }
     if (!domi_h2_is_name(name) || !domi_h2_is_value(value) || domi_h2_is_of_connection(name)) {
@@ -150,13 +152,13 @@ int domi_h2_take_field(domi_h2 *h2, nghttp2_rcbuf *name_, nghttp2_rcbuf *value_)
         return 0;
     }
     if (domi_h2_is_named(name, "te"))
-        return 0; /* it concerns the connection, and trailers are always accepted */
+        return 0; /* the field concerns the connection; trailers are accepted anyway */
     if (block->is_trailers)
         return domi_h2_put_field(&block->text, name, value);
     if (domi_h2_is_named(name, "cookie"))
         return put_cookie(block, value);
     if (domi_h2_is_named(name, "host")) {
-        block->is_malformed = block->host != NULL || !is_part(value);
+        block->is_malformed = block->host != NULL || !is_valid_part(value);
         keep_field_buffer(&block->host, value_);
         return 0;
     }
@@ -195,8 +197,8 @@ void domi_h2_drop_block(domi_h2 *h2)
     h2->block.open = false;
 }
 
-/* Returns whether Host, if it is there, says what :authority says. */
-static bool agree_on_host(const domi_h2_block *block)
+/* Returns whether the field Host, if it is there, is equal to :authority. */
+static bool is_host_consistent(const domi_h2_block *block)
 {
     if (block->host == NULL || block->authority == NULL)
         return true;
@@ -205,16 +207,16 @@ static bool agree_on_host(const domi_h2_block *block)
     return host.len == authority.len && memcmp(host.base, authority.base, host.len) == 0;
 }
 
-/* Look at the parts of the start line. */
+/* Check the parts of the start line. */
 static void check_parts(domi_h2_block *block)
 {
-    if (block->method == NULL || !agree_on_host(block)) {
+    if (block->method == NULL || !is_host_consistent(block)) {
         block->is_malformed = true;
         return;
     }
     bool is_connect = domi_h2_is_named(nghttp2_rcbuf_get_buf(block->method), "CONNECT");
     if (is_connect && !block->is_tunnel) {
-        block->status = 501; /* a tunnel is no request */
+        block->status = 501; /* tunnels by CONNECT are not supported */
         return;
     }
     if (block->is_tunnel && !is_connect)
@@ -227,7 +229,7 @@ static void check_parts(domi_h2_block *block)
         block->is_malformed = true;
 }
 
-/* Make the start line and the fields that stand first. Returns 0; -ENOMEM. */
+/* Write the start line and the fields that stand first. Returns 0; -ENOMEM. */
 static int put_start(const domi_h2_block *block, domi_h2_text *text)
 {
     const nghttp2_rcbuf *host = block->authority != NULL ? block->authority : block->host;
@@ -247,7 +249,7 @@ static int put_start(const domi_h2_block *block, domi_h2_text *text)
     return error;
 }
 
-/* Make what stands behind the other fields. Returns 0; -ENOMEM. */
+/* Write the fields that stand behind the others. Returns 0; -ENOMEM. */
 static int put_trailing_fields(domi_h2_block *block, bool in_chunks)
 {
     const nghttp2_vec name = {(uint8_t *)(uintptr_t) "cookie", 6};
@@ -263,8 +265,8 @@ static int put_trailing_fields(domi_h2_block *block, bool in_chunks)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Answer without a handler. If the request goes on, its stream is reset then (pass_data()): a reset
- * that is queued behind an answer would take its place. */
+/* Answer a request without a handler. If more of the request comes, pass_data() resets its stream;
+ * a reset that is queued now would take the place of the answer. */
 static int refuse_request(domi_h2 *h2, int32_t id, unsigned status)
 {
     char text[4];
@@ -283,7 +285,7 @@ static int pass_text(domi_h2_lane *lane, const char *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
-    /* the handler has closed its channel: the answer, or its lack, tells the peer */
+    /* the handler has closed its channel, so the peer learns it by the answer, or by its lack */
     return error == -EPIPE ? 0 : error;
 }
 
@@ -293,11 +295,11 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     bool in_chunks = !is_last && !block->has_length && !block->is_tunnel;
     domi_h2_text start = {NULL, 0, 0};
     domi_h2_lane *lane;
-    /* or the peer was told that the connection ends before this stream */
+    /* there are too many streams, or the peer was told that the connection ends before this one */
     bool is_beyond = h2->streams >= h2->options.streams_max || h2->drain == 2;
     int error = is_beyond ? -ENOBUFS : domi_h2_take_lane(h2, id, &lane);
 
-    if (error != 0) { /* nothing of it was done, so the peer may try again */
+    if (error != 0) { /* nothing of the request was done, so the peer may try again */
         (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
         return error == -ENOMEM ? error : 0;
     }
@@ -308,7 +310,7 @@ static int begin_request(domi_h2 *h2, int32_t id, bool is_last)
     error = put_start(block, &start);
     if (error == 0)
         error = put_trailing_fields(block, in_chunks);
-    if (error == 0) /* one piece, so that its slices need no copy */
+    if (error == 0) /* append once, so that slices of the head need no copy */
         error = domi_h2_put(&start, block->text.bytes, block->text.size);
     if (error == 0)
         error = pass_text(lane, start.bytes, start.size);
@@ -324,7 +326,7 @@ static int end_trailers(domi_h2 *h2, int32_t id)
     if (lane == NULL || lane->is_passed)
         return 0;
     lane->is_passed = true;
-    if (!lane->in_chunks) /* HTTP/1.1 has no place for them behind a body of a known length */
+    if (!lane->in_chunks) /* HTTP/1.1 has no place for trailers behind a body of known length */
         return 0;
     error = pass_text(lane, "0\r\n", 3);
     if (error == 0)
@@ -363,7 +365,7 @@ int domi_h2_pass_data(domi_h2 *h2, int32_t id, const uint8_t *bytes, size_t size
     char line[24];
     int error = 0;
 
-    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) { /* nobody wants it */
+    if (lane == NULL || lane->is_passed || domi_h2_is_spent(lane)) { /* nobody wants these bytes */
         (void)nghttp2_session_consume(h2->session, id, size);
         if (lane != NULL)
             domi_h2_cut(lane, NGHTTP2_NO_ERROR);

@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ACKS_MAX         200u /* of SETTINGS and PING that were not sent yet */
-#define SETTINGS_ENTRIES 32u  /* entries of one SETTINGS frame */
+/* acknowledgements of SETTINGS and PING that wait to be sent, at most */
+#define ACKS_MAX         200u
+#define SETTINGS_ENTRIES 32u /* entries of one SETTINGS frame, at most */
 
-/* An nghttp2 that bounds these by itself says this (NGHTTP2_ERR_TOO_MANY_CONTINUATIONS). */
+/* The error NGHTTP2_ERR_TOO_MANY_CONTINUATIONS of newer versions, which bound CONTINUATION frames
+ * themselves. */
 #define TOO_MANY_CONTINUATIONS (-905)
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -33,7 +35,7 @@ static void free_counted(void *memory, void *h2_)
     free(memory);
 }
 
-static void *take_zeroed(size_t count, size_t size, void *h2_)
+static void *allocate_zeroed(size_t count, size_t size, void *h2_)
 {
     domi_h2 *h2 = h2_;
     void *memory = calloc(count, size);
@@ -53,7 +55,7 @@ static void *reallocate_counted(void *memory, size_t size, void *h2_)
     return grown;
 }
 
-/* Let the memory that the session has count. Returns 0; -ENOMEM. */
+/* Count the memory that the session has allocated as memory of the library. Returns 0; -ENOMEM. */
 static int count_memory(domi_h2 *h2)
 {
     return h2->memory != h2->counted ? domus_memory_count(&h2->counted, h2->memory) : 0;
@@ -61,14 +63,14 @@ static int count_memory(domi_h2 *h2)
 
 /* --- callbacks -------------------------------------------------------------------------------- */
 
-/* Returns what a callback says of an error. */
+/* Returns the result by which a callback reports an error to nghttp2. */
 static int result_of(int error)
 {
     return error != 0 ? NGHTTP2_ERR_CALLBACK_FAILURE : 0;
 }
 
-/* A frame begins. nghttp2 passes over PRIORITY, with which RFC 9113 has done away, and over frames
- * on streams that it has forgotten, so these are looked at here. */
+/* Check a frame that begins. nghttp2 ignores PRIORITY, which RFC 9113 has removed, and frames on
+ * streams that it has forgotten, so they are counted here. */
 static int begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *h2_)
 {
     domi_h2 *h2 = h2_;
@@ -121,7 +123,8 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     case NGHTTP2_DATA:
         if (is_last)
             return result_of(domi_h2_pass_end(h2, frame->hd.stream_id));
-        if (frame->hd.length == frame->data.padlen) /* the byte that tells how much it is counts */
+        /* only the byte that tells the size of the padding is in the frame */
+        if (frame->hd.length == frame->data.padlen)
             domi_h2_count_control(h2);
         return 0;
     case NGHTTP2_RST_STREAM:
@@ -140,7 +143,8 @@ static int take_frame(nghttp2_session *session, const nghttp2_frame *frame, void
     }
 }
 
-/* nghttp2 has refused a frame. The end of a block of fields that it refuses is not told of. */
+/* Handle a frame that nghttp2 has refused. If it was a block of fields, no other callback reports
+ * the end of the block. */
 static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, int code, void *h2_)
 {
     (void)session, (void)code;
@@ -149,8 +153,8 @@ static int note_invalid(nghttp2_session *session, const nghttp2_frame *frame, in
     return 0;
 }
 
-/* Returns whether a stream is reset because of what the peer has sent. */
-static bool is_blamed(uint32_t code)
+/* Returns whether the error code of a reset blames the peer. */
+static bool is_fault_of_peer(uint32_t code)
 {
     return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR && code != NGHTTP2_CANCEL &&
            code != NGHTTP2_HTTP_1_1_REQUIRED && code != NGHTTP2_REFUSED_STREAM;
@@ -165,13 +169,13 @@ static int note_sent(nghttp2_session *session, const nghttp2_frame *frame, void 
         domi_h2_count_sent(h2, frame->hd.length);
     if (frame->hd.type == NGHTTP2_RST_STREAM)
         h2->reset_ns = domus_wire_now_ns(h2->wire);
-    if (frame->hd.type == NGHTTP2_RST_STREAM && is_blamed(frame->rst_stream.error_code))
+    if (frame->hd.type == NGHTTP2_RST_STREAM && is_fault_of_peer(frame->rst_stream.error_code))
         domi_h2_count_reset(h2);
     return 0;
 }
 
-/* A stream has ended. In a drain the peer is told then where the connection ends: it has had time
- * to hear that it does. */
+/* Handle the end of a stream. In a drain, the peer is told now which stream is the last: it has had
+ * time to learn of the drain. */
 static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void *h2_)
 {
     domi_h2 *h2 = h2_;
@@ -182,7 +186,7 @@ static int note_closed(nghttp2_session *session, int32_t id, uint32_t code, void
     if (h2->drain == 1 && nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
                                                 nghttp2_session_get_last_proc_stream_id(session),
                                                 NGHTTP2_NO_ERROR, NULL, 0) == 0)
-        h2->drain = 2; /* a stream behind that one is refused from now on (request.c) */
+        h2->drain = 2; /* streams after the last one are refused from now on (request.c) */
     return 0;
 }
 
@@ -239,7 +243,7 @@ static int make_options(nghttp2_option **ret_option)
 
 static int make_session(domi_h2 *h2)
 {
-    nghttp2_mem memory = {h2, allocate_counted, free_counted, take_zeroed, reallocate_counted};
+    nghttp2_mem memory = {h2, allocate_counted, free_counted, allocate_zeroed, reallocate_counted};
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
 
@@ -255,10 +259,10 @@ static int make_session(domi_h2 *h2)
     return error;
 }
 
-/* The limit of streams is the first of the settings, at this place of their frame. nghttp2 ends the
- * connection of a peer that has heard of it and goes beyond; such streams are to be refused, and
- * the others to go on (RFC 9113 5.1.2). So nghttp2 knows a larger limit, within which refusals can
- * wait to be sent, and the peer is told the right one (append_settings()). */
+/* The settings of this side. The limit of streams stands first, at a fixed place of the frame.
+ * nghttp2 would end the connection of a peer that exceeds a limit it knows, but such streams are to
+ * be refused while the others continue (RFC 9113 5.1.2). So nghttp2 gets a larger limit, within
+ * which refusals can wait to be sent, and the peer is told the right one (append_settings()). */
 #define LIMIT_AT 11u
 #define REFUSALS 1000u
 
@@ -270,7 +274,8 @@ static int submit_settings(domi_h2 *h2)
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, options->stream_window},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, options->head_max},
         {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
-        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1}, /* the last: it may be left out */
+        /* the last entry, because it may be left out */
+        {NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1},
     };
     const size_t count = sizeof entries / sizeof *entries - (options->websockets ? 0 : 1);
 
@@ -281,7 +286,8 @@ static int submit_settings(domi_h2 *h2)
     return 0;
 }
 
-/* Kinds of frames that nghttp2 does not know ask for nothing. It knows PRIORITY_UPDATE. */
+/* Count a frame of a kind that nghttp2 does not know, which asks for nothing. nghttp2 knows
+ * PRIORITY_UPDATE. */
 static void count_unknown_frame(domi_h2 *h2, const nghttp2_frame_hd *head)
 {
     if (head->type == NGHTTP2_DATA)
@@ -338,7 +344,7 @@ void domi_h2_free(domi_h2 *h2)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Give bytes to nghttp2. Returns 0, or a negative errno. */
+/* Pass bytes to nghttp2. Returns 0, or a negative errno. */
 static int feed_bytes(domi_h2 *h2, const char *bytes, size_t size)
 {
     ssize_t used = h2->is_over || size == 0
@@ -372,7 +378,7 @@ int domi_h2_receive(domi_h2 *h2, const char *bytes, size_t size)
     return error != 0 ? error : count_memory(h2);
 }
 
-/* Append the SETTINGS frame, which is the first one, after writing the limit of streams into it.
+/* Write the limit of streams into the SETTINGS frame, which is the first frame, and append it.
  * Returns 0; -ENOMEM. */
 static int append_settings(domi_h2 *h2, const uint8_t *frame, size_t size)
 {

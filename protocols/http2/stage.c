@@ -1,5 +1,5 @@
-/* The stage: it looks whether a connection begins as HTTP/2, and lets the session have its bytes.
- */
+/* The stage of a server: finds out whether a connection begins with HTTP/2, and feeds the
+ * session. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -14,14 +14,15 @@
 #define WINDOW_MOST  16777216u
 #define COUNT_MOST   100000u
 
-#define STEP_BYTES 16384u /* that one call uses at most, so that others have their turns */
+/* bytes that one call uses at most, so that other channels have their turns */
+#define STEP_BYTES 16384u
 
 static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 #define PREFACE_SIZE (sizeof preface - 1)
 
 typedef struct stage_state {
     const domus_http2_options *options;
-    domi_h2 *h2; /* NULL: the first bytes have not come */
+    domi_h2 *h2; /* the session; NULL: the preface has not come */
 } stage_state;
 
 static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
@@ -55,9 +56,9 @@ static int open_stage(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-/* Look at the first bytes. Returns 1 if they are those of HTTP/2, and its session was made; 0 if
- * more are needed, or if the stage leaves; a negative errno. */
-static int look_at_preface(domus_wire *wire, stage_state *state, const char *bytes, size_t size)
+/* Check the first bytes. Returns 1 if they are the preface of HTTP/2, and the session was made; 0
+ * if more are needed, or if the stage has removed itself; a negative errno. */
+static int check_preface(domus_wire *wire, stage_state *state, const char *bytes, size_t size)
 {
     size_t part = size < PREFACE_SIZE ? size : PREFACE_SIZE;
 
@@ -76,7 +77,7 @@ static int look_at_preface(domus_wire *wire, stage_state *state, const char *byt
 static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stage_state *state = state_;
-    int result = state->h2 == NULL ? look_at_preface(wire, state, bytes, size) : 1;
+    int result = state->h2 == NULL ? check_preface(wire, state, bytes, size) : 1;
     domi_h2 *h2 = state->h2;
 
     if (result != 1)
@@ -96,8 +97,8 @@ static int decode_frames(domus_wire *wire, void *state_, const char *bytes, size
     return (int)size;
 }
 
-/* The peer has finished sending. Its streams are answered, and the inner channels deal with its end
- * as all channels do. */
+/* Handle the end of the peer's bytes. Its streams are still answered, and the inner channels handle
+ * the end as all channels do. */
 static int end_stage(domus_wire *wire, void *state_, size_t left)
 {
     stage_state *state = state_;
@@ -110,7 +111,7 @@ static int end_stage(domus_wire *wire, void *state_, size_t left)
     return domi_h2_send(state->h2);
 }
 
-/* The message stage has nothing to say on a connection of HTTP/2: the answers come from inner
+/* Refuse the bytes of the message stage: on a connection of HTTP/2 answers come from inner
  * channels. */
 static int refuse_own_messages(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
@@ -127,7 +128,8 @@ static int finish_session(domus_wire *wire, void *state_)
         return 0;
     state->h2->wire = wire;
     state->h2->is_finishing = true;
-    if (state->h2->drain != 2) /* otherwise the peer was told, and no stream has begun since */
+    /* otherwise the peer was told before, and no stream has begun since */
+    if (state->h2->drain != 2)
         domi_h2_end(state->h2, NGHTTP2_NO_ERROR);
     state->h2->is_over = true;
     return domi_h2_send(state->h2);
@@ -142,9 +144,9 @@ static void close_stage(domus_wire *wire, void *state_)
     domi_h2_free(state->h2);
 }
 
-/* Let the inner channels that have news go on. One whose stream is over has nothing to say: if it
- * does, it could be taken for the next answer. Returns 0; -ENOMEM. */
-static int take_news(domus_wire *wire)
+/* Handle the inner channels that have events. A channel whose stream is over should send nothing;
+ * if it does, it ends, because its bytes could be taken for the next answer. Returns 0; -ENOMEM. */
+static int handle_inner_events(domus_wire *wire)
 {
     int error = 0;
 
@@ -169,11 +171,11 @@ static int carry_inner_bytes(domus_wire *wire, void *state_)
     if (h2 == NULL)
         return 0;
     h2->wire = wire;
-    if (h2->drain == 0 && domus_wire_is_draining(wire)) { /* the peer hears of it first */
+    if (h2->drain == 0 && domus_wire_is_draining(wire)) { /* the peer is told of the drain first */
         h2->drain = 1;
         (void)nghttp2_submit_shutdown_notice(h2->session);
     }
-    int error = take_news(wire);
+    int error = handle_inner_events(wire);
     if (h2->drain != 0 || h2->is_deserted)
         domi_h2_cut_spent(h2);
     return error != 0 ? error : domi_h2_send(h2);

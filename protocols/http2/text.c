@@ -1,11 +1,11 @@
-/* Bytes that grow. */
+/* A buffer of bytes that grows. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_LEAST 512u /* bytes of the first block, which then doubles */
+#define ROOM_LEAST 512u /* bytes of the first block; each further one is twice as large */
 
 int domi_h2_put(domi_h2_text *text, const void *bytes, size_t size)
 {

@@ -1,9 +1,9 @@
-/* WebSockets in streams (RFC 8441). A CONNECT whose :protocol is that of WebSocket becomes the
- * request of HTTP/1.1 that a client of RFC 6455 sends, and the answer 101 becomes 200; from then on
- * the bytes of both sides go as they are.
+/* WebSockets in streams (RFC 8441). A CONNECT whose :protocol is "websocket" becomes the HTTP/1.1
+ * request that a client of RFC 6455 sends, and the answer 101 becomes 200; from then on the bytes
+ * of both sides are passed unchanged.
  *
- * Bytes of the peer that come before that answer wait here: without it the inner channel would take
- * them for another request. They are within the window of the stream. */
+ * Bytes of the peer that come before that answer are kept here, because the inner channel would
+ * take them for another request. The window of the stream bounds them. */
 #include "protocols/http2/http2.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 static const char *const names_of_handshake[] = {"sec-websocket-key", "sec-websocket-accept",
                                                  "content-length"};
 
-static bool is_of_handshake(const uint8_t *name, size_t size)
+static bool is_handshake_field(const uint8_t *name, size_t size)
 {
     for (size_t i = 0; i < sizeof names_of_handshake / sizeof *names_of_handshake; i++) {
         if (size == strlen(names_of_handshake[i]) && memcmp(name, names_of_handshake[i], size) == 0)
@@ -23,16 +23,16 @@ static bool is_of_handshake(const uint8_t *name, size_t size)
 
 bool domi_h2_is_wish(nghttp2_vec name)
 {
-    return !is_of_handshake(name.base, name.len);
+    return !is_handshake_field(name.base, name.len);
 }
 
 bool domi_h2_is_of_handshake(const nghttp2_nv *field)
 {
-    return is_of_handshake(field->name, field->namelen);
+    return is_handshake_field(field->name, field->namelen);
 }
 
-/* The key shows that a server has read it as a handshake. Here it is one in any case, so any key of
- * 16 bytes does. */
+/* The key proves that a server has understood the handshake. Here that is certain, so any key of 16
+ * bytes will do. */
 int domi_h2_put_wish(domi_h2_text *text)
 {
     return DOMI_H2_PUT(text, "connection: upgrade\r\n"
@@ -44,7 +44,7 @@ static int pass_text_on(domi_h2_lane *lane, const void *bytes, size_t size)
 {
     int error = domus_inner_pass(lane->inner, bytes, size);
 
-    /* the handler has closed its channel: the end of the stream tells the peer */
+    /* the handler has closed its channel, and the end of the stream tells the peer */
     return error == -EPIPE ? 0 : error;
 }
 

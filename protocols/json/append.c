@@ -11,11 +11,12 @@
 
 #define DIGITS_MOST 20u
 
-/* Append what stands for a byte that may not stand in a text as it is. */
+/* Append the escape of a byte that may not stand in a text as it is. */
 static int append_escape(domus_appender *to, unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
-    static const char shorts[] = "btnvfr"; /* from 0x08 on; there is none for 0x0b */
+    /* the short escapes of the bytes from 0x08 on; 0x0b has none */
+    static const char shorts[] = "btnvfr";
     char text[6] = {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
     bool is_short = byte >= 0x08 && byte <= 0x0d && byte != 0x0b;
 
@@ -25,7 +26,7 @@ static int append_escape(domus_appender *to, unsigned char byte)
     return domus_append(to, text, 2);
 }
 
-/* Returns where the run ends that begins at `at` and needs no escape. */
+/* Returns where the run of bytes that need no escape, which begins at `at`, ends. */
 static const unsigned char *find_run_end(const unsigned char *at, const unsigned char *end)
 {
     while (at != end) {
@@ -39,8 +40,8 @@ static const unsigned char *find_run_end(const unsigned char *at, const unsigned
     return at;
 }
 
-/* Copy a text with its quotes, if no byte of it needs a second look: most do not. Returns whether
- * that was so, or the appender has failed. */
+/* Copy a text with its quotes, if no byte of it is odd (is escaped or not ASCII), which is the
+ * usual case. Returns true if this was so, or if the appender has failed. */
 static bool append_plain(domus_appender *to, const char *text, size_t size)
 {
     char *room = domus_append_room(to, size + 2);
@@ -52,7 +53,8 @@ static bool append_plain(domus_appender *to, const char *text, size_t size)
     for (size_t i = 0; i < size; i++) {
         unsigned char byte = (unsigned char)text[i];
         room[i + 1] = text[i];
-        odd |= (unsigned char)((byte - 0x20) | byte) & 0x80; /* below 0x20, or not ASCII */
+        /* the highest bit is set for a byte below 0x20 or above 0x7f */
+        odd |= (unsigned char)((byte - 0x20) | byte) & 0x80;
         odd |= (unsigned char)(byte == '"') | (unsigned char)(byte == '\\');
     }
     room[size + 1] = '"';

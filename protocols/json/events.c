@@ -1,20 +1,20 @@
-/* The values of a text, in their order, become the members of a struct.
+/* Stores the values of a text, in their order, in the members of a struct.
  *
- * Each function is called by the parse (parse.h) for one thing that it has found. The frame on top
- * says where a value goes. A value that goes nowhere, because its field is unknown or it is kept as
- * text, is skipped: only the depth is counted until it ends. */
+ * The parse (parse.h) calls a function here for each thing that it has found. The top frame tells
+ * where a value is stored. A value that is not stored, because its field is unknown or is kept as
+ * text, is skipped: only its depth is counted until it ends. */
 #include "protocols/json/reader.h"
 
 #include <errno.h>
 #include <string.h>
 
-static size_t offset_of(const domi_json_reader *reader, const char *text)
+static size_t offset_in_text(const domi_json_reader *reader, const char *text)
 {
     return (size_t)(text - reader->copy);
 }
 
-/* Whether a decoded text has a lone low surrogate, which RapidJSON writes as three bytes: the text
- * was UTF-8 before, which has no such bytes. */
+/* Returns whether a decoded text has a lone low surrogate, which RapidJSON writes as three bytes.
+ * The text was checked before and had no such bytes, so only an escape can have made them. */
 static bool has_surrogate(const char *text, uint32_t size)
 {
     const char *end = text + size;
@@ -26,19 +26,19 @@ static bool has_surrogate(const char *text, uint32_t size)
     return false;
 }
 
-/* Refuse a decoded text that has one. Few texts have escapes that could be one, so others are not
- * looked at: the end of a text was written just now, and to read it would wait for that. */
-static bool check_escapes(domi_json_reader *reader, const char *text, uint32_t size)
+/* Refuse a decoded text that has a lone low surrogate. Only texts that may have such an escape are
+ * searched: the decoded bytes were written just now, and reading them would wait for the write. */
+static bool refuse_lone_surrogate(domi_json_reader *reader, const char *text, uint32_t size)
 {
     if (!has_surrogate(text, size))
         return true;
-    return domi_json_refuse(reader, offset_of(reader, text) - 1, -EBADMSG,
+    return domi_json_refuse(reader, offset_in_text(reader, text) - 1, -EBADMSG,
                             "one half of a surrogate pair");
 }
 
 /* --- ends of values --------------------------------------------------------------------------- */
 
-/* A value has ended: note it in the frame that it belongs to. */
+/* Record in the frame that a value which belongs to it has ended. */
 static inline void end_value(domi_json_reader *reader)
 {
     domi_json_frame *frame = reader->top;
@@ -54,7 +54,7 @@ static inline void end_value(domi_json_reader *reader)
     frame->field = NULL;
 }
 
-/* A value that was skipped has ended before the byte at `end`. */
+/* End a skipped value, whose last byte is before `end`, and store its text if it is kept. */
 static bool end_skipped(domi_json_reader *reader, size_t end)
 {
     reader->skips = false;
@@ -81,7 +81,7 @@ static size_t find_text_end(const domi_json_reader *reader, size_t from)
 
 /* --- places of values ------------------------------------------------------------------------- */
 
-/* Make room for one more element of an array that is a pointer. */
+/* Enlarge the memory of an array that is a pointer if it has no room for another element. */
 static bool grow_array(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
 {
     const domus_json_field *field = frame->field;
@@ -99,7 +99,7 @@ static bool grow_array(domi_json_reader *reader, domi_json_frame *frame, size_t 
     return true;
 }
 
-/* Find the place of the next element, which is zeroed; NULL: it is refused. */
+/* Find the place of the next element, and zero it. Returns NULL if the element is refused. */
 static char *place_element(domi_json_reader *reader, domi_json_frame *frame, size_t offset)
 {
     const domus_json_field *field = frame->field;
@@ -116,7 +116,8 @@ static char *place_element(domi_json_reader *reader, domi_json_frame *frame, siz
     return at;
 }
 
-/* Find the place of a value that is no array; NULL: it is refused. `ret_field` gets its row. */
+/* Find the place of a value that is no array. Returns NULL if the value is refused. `ret_field`
+ * gets the row of its field. */
 static inline char *place_value(domi_json_reader *reader, size_t offset,
                                 const domus_json_field **ret_field)
 {
@@ -132,7 +133,7 @@ static inline char *place_value(domi_json_reader *reader, size_t offset,
     return frame->at + frame->field->offset;
 }
 
-/* Begin to skip a value whose text goes to `raw`, which may be NULL. */
+/* Begin to skip a value. Its text is stored in `raw`, unless that is NULL. */
 static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t offset)
 {
     reader->skips = true;
@@ -141,9 +142,8 @@ static void begin_skip(domi_json_reader *reader, domus_json_raw *raw, size_t off
     reader->raw_from = offset;
 }
 
-/* Begin to skip the value that is read now, whose row keeps it as text. Returns false if it is
- * refused. */
-static bool begin_raw(domi_json_reader *reader, size_t offset)
+/* Begin to skip the current value, which is kept as text. Returns false if it is refused. */
+static bool begin_kept_text(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
     char *at = place_value(reader, offset, &field);
@@ -154,8 +154,8 @@ static bool begin_raw(domi_json_reader *reader, size_t offset)
     return true;
 }
 
-/* Whether the value that is read now is kept as text. */
-static inline bool is_raw(const domi_json_reader *reader)
+/* Returns whether the current value is kept as text. */
+static inline bool is_kept_as_text(const domi_json_reader *reader)
 {
     return !reader->skips && reader->top->field->kind == DOMUS_JSON_KIND_RAW;
 }
@@ -191,14 +191,15 @@ static inline void copy_few(char *to, const char *from, uint32_t size)
     }
 }
 
-static __attribute__((noinline)) bool take_text(domi_json_reader *reader, char *text, uint32_t size)
+static __attribute__((noinline)) bool store_text(domi_json_reader *reader, char *text,
+                                                 uint32_t size)
 {
     const domus_json_field *field;
-    size_t offset = offset_of(reader, text) - 1;
+    size_t offset = offset_in_text(reader, text) - 1;
 
-    if (reader->has_odd_escape && !check_escapes(reader, text, size))
+    if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
         return false;
-    if (is_raw(reader) && !begin_raw(reader, offset))
+    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 ||
@@ -210,8 +211,8 @@ static __attribute__((noinline)) bool take_text(domi_json_reader *reader, char *
     return true;
 }
 
-/* Most texts are short and belong into a struct: this path calls nothing, so it saves no registers.
- */
+/* Most texts are short and belong to a struct. Their path calls no function, so it saves no
+ * registers. */
 bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domi_json_frame *frame = reader->top;
@@ -220,7 +221,7 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
     if (reader->has_odd_escape || reader->skips || frame->table == NULL || size > 16 ||
         field->kind != DOMUS_JSON_KIND_TEXT || field->shape != DOMUS_JSON_ONE ||
         size >= field->size)
-        return take_text(reader, text, size);
+        return store_text(reader, text, size);
     char *at = frame->at + field->offset;
     copy_few(at, text, size);
     at[size] = '\0';
@@ -231,9 +232,9 @@ bool domi_json_on_text(domi_json_reader *reader, char *text, uint32_t size)
 bool domi_json_on_number(domi_json_reader *reader, char *text, uint32_t size)
 {
     const domus_json_field *field;
-    size_t offset = offset_of(reader, text);
+    size_t offset = offset_in_text(reader, text);
 
-    if (is_raw(reader) && !begin_raw(reader, offset))
+    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 || end_skipped(reader, offset + size);
@@ -248,7 +249,7 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
 {
     const domus_json_field *field;
 
-    if (is_raw(reader) && !begin_raw(reader, offset))
+    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 || end_skipped(reader, offset + (value ? 4 : 5));
@@ -262,7 +263,7 @@ bool domi_json_on_bool(domi_json_reader *reader, bool value, size_t offset)
     return true;
 }
 
-/* A field that may be null is then as if it were not there. */
+/* A null for a field that may be null leaves the field as if it were absent. */
 bool domi_json_on_null(domi_json_reader *reader, size_t offset)
 {
     const domus_json_field *field;
@@ -274,7 +275,7 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset)
             return true;
         }
     }
-    if (is_raw(reader) && !begin_raw(reader, offset))
+    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
         return false;
     if (reader->skips)
         return reader->skipped != 0 || end_skipped(reader, offset + 4);
@@ -285,15 +286,15 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset)
 
 /* --- objects and arrays ----------------------------------------------------------------------- */
 
-/* Whether a key of at most 16 bytes is the name of a row; false also if it may be and is not looked
- * at. The key is read in the text as it was given: a name has no backslash, so where its bytes are
- * those of the text, no escape is in them; and in the copy the zero behind the key was written just
- * now, which a load over it would wait for. */
+/* Returns whether a key of at most 16 bytes is the name of a row; false also for a key that may be
+ * the name but is not compared. The key is read from the given text, not from the copy, where the
+ * zero behind the key was written just now and a load over it would wait. A name has no backslash,
+ * so a key with the same bytes has no escape. */
 static inline bool is_short_name(const domi_json_reader *reader, const domus_json_field *field,
                                  const char *key, uint32_t size)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    size_t offset = offset_of(reader, key);
+    size_t offset = offset_in_text(reader, key);
     const char *text = reader->text + offset;
 
     if (field->name_size != size)
@@ -308,7 +309,7 @@ static inline bool is_short_name(const domi_json_reader *reader, const domus_jso
 #endif
 }
 
-/* Find the row of a name. NULL: there is none. */
+/* Find the row of a name. Returns NULL if no row has it. */
 static const domus_json_field *find_row(const domus_json_table *table, uint32_t expected,
                                         const char *key, uint32_t size)
 {
@@ -325,28 +326,29 @@ static __attribute__((noinline, cold)) bool refuse_unknown(domi_json_reader *rea
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
 
-    return domi_json_refuse(reader, offset_of(reader, name) - 1, -EPROTO,
+    return domi_json_refuse(reader, offset_in_text(reader, name) - 1, -EPROTO,
                             "\"%s\" is no field of it", domi_json_shown(name, size, shown));
 }
 
-/* Note that the value of a row comes. */
+/* Record in the frame that the value of a row comes next. */
 static inline bool expect_value(domi_json_reader *reader, domi_json_frame *frame, uint32_t row,
                                 const domus_json_field *field, const char *key)
 {
     frame->field = field;
     if ((frame->seen >> row & 1) != 0)
-        return domi_json_refuse(reader, offset_of(reader, key) - 1, -EPROTO, "is there twice");
+        return domi_json_refuse(reader, offset_in_text(reader, key) - 1, -EPROTO, "is there twice");
     frame->seen |= UINT64_C(1) << row;
     frame->next = row + 1;
     return true;
 }
 
-/* Take a key that is not the expected one, or a long one. */
-static __attribute__((noinline)) bool take_key(domi_json_reader *reader, char *text, uint32_t size)
+/* Find the row of a key that is long, or is not the expected one, and expect its value. */
+static __attribute__((noinline)) bool find_row_of_key(domi_json_reader *reader, char *text,
+                                                      uint32_t size)
 {
     domi_json_frame *frame = reader->top;
 
-    if (reader->has_odd_escape && !check_escapes(reader, text, size))
+    if (reader->has_odd_escape && !refuse_lone_surrogate(reader, text, size))
         return false;
     if (reader->skips)
         return true;
@@ -361,7 +363,7 @@ static __attribute__((noinline)) bool take_key(domi_json_reader *reader, char *t
     return expect_value(reader, frame, (uint32_t)(field - table->fields), field, text);
 }
 
-/* Most keys are the expected ones: this path calls nothing, so it saves no registers. */
+/* Most keys are the expected ones. Their path calls no function, so it saves no registers. */
 bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
 {
     domi_json_frame *frame = reader->top;
@@ -372,7 +374,7 @@ bool domi_json_on_key(domi_json_reader *reader, char *text, uint32_t size)
         if (row != frame->table->count && is_short_name(reader, field, text, size))
             return expect_value(reader, frame, row, field, text);
     }
-    return take_key(reader, text, size);
+    return find_row_of_key(reader, text, size);
 }
 
 static void open_object(domi_json_reader *reader, const domus_json_table *table, char *at)
@@ -406,7 +408,7 @@ bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset)
         open_array(reader, frame->field, frame->at);
         return true;
     }
-    if (is_raw(reader) && !begin_raw(reader, offset))
+    if (is_kept_as_text(reader) && !begin_kept_text(reader, offset))
         return false;
     if (reader->skips) {
         reader->skipped++;
@@ -437,8 +439,8 @@ static bool close_object(domi_json_reader *reader, domi_json_frame *frame, size_
     return true;
 }
 
-/* The count, and the place of an array that is a pointer, go into the struct that the frame below
- * fills. */
+/* Store the number of elements, and the address of an array that is a pointer, in the struct that
+ * the frame below fills. */
 static void close_array(domi_json_reader *reader, const domi_json_frame *frame)
 {
     const domus_json_field *field = frame->field;

@@ -16,7 +16,8 @@ void domi_json_fault_say(domi_json_fault *fault, int error, const char *format, 
         fault->words[0] = '\0';
 }
 
-/* The first three bytes stay free for the "..." of a path that is cut. */
+/* Put bytes before the path. The first three bytes of the buffer stay free for the "..." of a path
+ * that is cut. */
 static void put_bytes_before_path(domi_json_fault *fault, const char *bytes, size_t size)
 {
     if (fault->is_cut || fault->from < size + 3) {
@@ -27,7 +28,7 @@ static void put_bytes_before_path(domi_json_fault *fault, const char *bytes, siz
     memcpy(fault->path + fault->from, bytes, size);
 }
 
-/* A dot stands between a name and what follows it, unless that is an index. */
+/* Put the name before the path, with a dot between them unless an index follows. */
 void domi_json_fault_name(domi_json_fault *fault, const char *name)
 {
     if (fault->from != DOMUS_JSON_PATH_MAX && fault->path[fault->from] != '[')

@@ -1,5 +1,6 @@
-/* The feed: a state machine over the bytes between values. A value is found whole by scan.h, in the
- * piece where it lies or, if it comes in several, in `held`, and is then read as any other text. */
+/* The feed: a state machine over the bytes between values. The end of a value is found by scan.h,
+ * and the whole value is then read as any text, from the piece in which it lies or, if it comes in
+ * several pieces, from `held`. */
 #include <domus/json_feed.h>
 
 #include "protocols/json/reader.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for a name with each byte as an escape. */
+/* Bytes for the name of the array, each byte written as an escape. */
 #define KEY_ROOM (6u * DOMUS_JSON_NAME_MAX + 2u + DOMI_JSON_PADDING)
 
 typedef enum domi_json_phase {
@@ -29,20 +30,20 @@ struct domus_json_feed {
     domus_json_feed_options options;
     domi_json_phase phase;
     int error;
-    uint64_t count; /* elements read */
+    uint64_t count; /* elements that were read so far */
 
-    const char *piece; /* of which `at` bytes are used */
+    const char *piece; /* the current piece of the text, of which `at` bytes were read */
     size_t size;
     size_t at;
-    uint64_t left;          /* bytes that may still come */
-    bool is_over;           /* more came, which were left out */
-    domus_json_error place; /* of the byte at `at`: only its place is used */
+    uint64_t left;          /* bytes of text that may still come */
+    bool is_over;           /* more bytes came than were allowed, and were ignored */
+    domus_json_error place; /* line and column of the byte at `at`; its other members are unused */
 
-    bool in_value;  /* one is under way, which is begun in `place` */
-    bool is_array;  /* the key that was read is that of the array, */
-    bool had_array; /* and there was one before */
+    bool in_value;  /* a value is being read, which has begun at `place` */
+    bool is_array;  /* the last key that was read is the name of the array */
+    bool had_array; /* the array has been found already */
     domi_json_scan scan;
-    char *held; /* its bytes of pieces before */
+    char *held; /* bytes of the current value from earlier pieces */
     size_t held_size;
     size_t held_room;
 };
@@ -98,8 +99,8 @@ int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* Tell a fault, at `offset` bytes of `text` behind the place. `is_within`: the path goes on from
- * the array. */
+/* Report a fault that is `offset` bytes of `text` behind the place. With `is_within` the path
+ * continues inside the array. */
 static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const char *text,
                         bool is_within, domus_json_error *ret_error)
 {
@@ -120,7 +121,8 @@ static int report_fault(domus_json_feed *feed, domi_json_fault *fault, const cha
     return feed->error;
 }
 
-/* Say what is wrong at the place itself. `name`: of the member that is wrong; NULL: none. */
+/* Report what is wrong at the current place. `name` is the member that is wrong; NULL if the fault
+ * belongs to no member. */
 static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *feed,
                                                               const char *name,
                                                               domus_json_error *ret_error,
@@ -137,7 +139,7 @@ static __attribute__((format(printf, 5, 6), cold)) int refuse(domus_json_feed *f
     return report_fault(feed, &fault, "", false, ret_error);
 }
 
-/* Whether what is read now is an element: its errors have its index in their path. */
+/* Returns whether the current value is an element, whose errors have its index in their path. */
 static bool is_element(const domus_json_feed *feed)
 {
     return feed->phase == FIRST_ELEMENT || feed->phase == NEXT_ELEMENT;
@@ -159,8 +161,8 @@ static void advance_place(domus_json_feed *feed, const char *bytes, size_t size)
     domi_json_fault_place(&feed->place, bytes, size);
 }
 
-/* Keep the bytes of the piece that belong to a value. */
-static int hold_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t size,
+/* Keep the bytes of the piece that belong to the current value, for when its rest comes. */
+static int keep_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t size,
                                domus_json_error *ret_error)
 {
     size_t wanted = feed->held_size + size;
@@ -182,9 +184,9 @@ static int hold_bytes_of_value(domus_json_feed *feed, const char *bytes, size_t 
     return 0;
 }
 
-/* A value that was found. */
+/* A value whose bytes were found. */
 typedef struct domi_json_found {
-    const char *bytes; /* NULL: more pieces are needed */
+    const char *bytes; /* bytes of the value; NULL: more pieces are needed */
     size_t size;
 } domi_json_found;
 
@@ -203,7 +205,7 @@ static int find_value(domus_json_feed *feed, domi_json_found *ret_found,
         *ret_found = (domi_json_found){from, size};
         return 0;
     }
-    int error = hold_bytes_of_value(feed, from, size, ret_error);
+    int error = keep_bytes_of_value(feed, from, size, ret_error);
     if (error == 0 && has_ended)
         *ret_found = (domi_json_found){feed->held, feed->held_size};
     return error;
@@ -233,7 +235,8 @@ static void set_up_reader(const domus_json_feed *feed, domi_json_reader *reader,
     reader->may_own = false;
 }
 
-/* A zero ends the decoded key, so a key with one in it is not the name. */
+/* Read a key. A zero would end the decoded key early, so a key with a zero in it is never the
+ * array's name. */
 static int read_key(domus_json_feed *feed, domi_json_found found, domus_json_error *ret_error)
 {
     domi_json_reader reader;
@@ -310,15 +313,15 @@ static int begin_element(domus_json_feed *feed, char byte, domus_json_error *ret
     return 0;
 }
 
-/* Go on to the next phase with the byte of this one. */
-static int step_to_phase(domus_json_feed *feed, domi_json_phase next)
+/* Use the current byte, and change to the phase `next`. */
+static int use_byte_and_change_phase(domus_json_feed *feed, domi_json_phase next)
 {
     advance_place(feed, feed->piece + feed->at++, 1);
     feed->phase = next;
     return 0;
 }
 
-static int treat_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
+static int handle_byte(domus_json_feed *feed, char byte, domus_json_error *ret_error)
 {
     bool has_member = feed->options.member != NULL;
 
@@ -327,41 +330,41 @@ static int treat_byte(domus_json_feed *feed, char byte, domus_json_error *ret_er
         if (byte != (has_member ? '{' : '['))
             return refuse(feed, NULL, ret_error, -EPROTO,
                           has_member ? "not an object" : "not an array");
-        return step_to_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
+        return use_byte_and_change_phase(feed, has_member ? FIRST_KEY : FIRST_ELEMENT);
     case FIRST_KEY:
     case NEXT_KEY:
         if (byte == '}' && feed->phase == FIRST_KEY)
-            return step_to_phase(feed, END);
+            return use_byte_and_change_phase(feed, END);
         if (byte != '"')
             return refuse_byte(feed, ret_error);
         begin_value(feed);
         return 0;
     case COLON:
-        return byte == ':' ? step_to_phase(feed, MEMBER) : refuse_byte(feed, ret_error);
+        return byte == ':' ? use_byte_and_change_phase(feed, MEMBER) : refuse_byte(feed, ret_error);
     case MEMBER:
         if (feed->is_array && byte != '[')
             return refuse(feed, feed->options.member, ret_error, -EPROTO, "not an array");
         if (feed->is_array)
-            return step_to_phase(feed, FIRST_ELEMENT);
+            return use_byte_and_change_phase(feed, FIRST_ELEMENT);
         if (byte == ',' || byte == '}' || byte == ']' || byte == ':')
             return refuse_byte(feed, ret_error);
         begin_value(feed);
         return 0;
     case FIRST_ELEMENT:
         if (byte == ']')
-            return step_to_phase(feed, has_member ? AFTER_MEMBER : END);
+            return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
         return begin_element(feed, byte, ret_error);
     case NEXT_ELEMENT:
         return begin_element(feed, byte, ret_error);
     case AFTER_MEMBER:
         if (byte == ',' || byte == '}')
-            return step_to_phase(feed, byte == ',' ? NEXT_KEY : END);
+            return use_byte_and_change_phase(feed, byte == ',' ? NEXT_KEY : END);
         return refuse_byte(feed, ret_error);
     case AFTER_ELEMENT:
         if (byte == ',')
-            return step_to_phase(feed, NEXT_ELEMENT);
+            return use_byte_and_change_phase(feed, NEXT_ELEMENT);
         if (byte == ']')
-            return step_to_phase(feed, has_member ? AFTER_MEMBER : END);
+            return use_byte_and_change_phase(feed, has_member ? AFTER_MEMBER : END);
         return refuse_byte(feed, ret_error);
     case END:
         return refuse_byte(feed, ret_error);
@@ -369,7 +372,7 @@ static int treat_byte(domus_json_feed *feed, char byte, domus_json_error *ret_er
     return -EINVAL;
 }
 
-/* Pass over what may stand between values. Returns whether there is another byte. */
+/* Skip blanks and line ends. Returns whether the piece has another byte. */
 static bool skip_spaces(domus_json_feed *feed)
 {
     size_t from = feed->at;
@@ -389,7 +392,7 @@ int domus_json_feed_next(domus_json_feed *feed, void *ret_value, domus_json_memo
 
     while (error == 0 && (feed->in_value ? feed->at != feed->size : skip_spaces(feed))) {
         if (!feed->in_value) {
-            error = treat_byte(feed, feed->piece[feed->at], ret_error);
+            error = handle_byte(feed, feed->piece[feed->at], ret_error);
             continue;
         }
         error = find_value(feed, &found, ret_error);

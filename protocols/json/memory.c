@@ -13,7 +13,7 @@
 
 typedef struct domi_json_block {
     struct domi_json_block *next;
-    uint64_t size; /* bytes in `bytes` */
+    uint64_t size; /* bytes that `bytes` has */
     uint64_t used;
     max_align_t bytes[];
 } domi_json_block;
@@ -21,7 +21,7 @@ typedef struct domi_json_block {
 static_assert(sizeof(domi_json_block) == DOMUS_JSON_MEMORY_BLOCK, "as the header tells");
 static_assert(DOMUS_JSON_MEMORY_STEP % _Alignof(max_align_t) == 0, "what is taken is aligned");
 
-/* Add a block with so many bytes at least. The last one is as large as the bound lets it be. */
+/* Add a block of at least `least` bytes. A last block is only as large as the bound allows. */
 static int add_block(domi_json_arena *arena, uint64_t least)
 {
     const domi_json_block *before = arena->memory.blocks;

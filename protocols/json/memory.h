@@ -7,10 +7,11 @@
 
 typedef struct domi_json_arena {
     domus_json_memory memory;
-    uint64_t left; /* bytes of blocks that may still be made */
+    uint64_t left; /* bytes that further blocks may have in sum */
 } domi_json_arena;
 
-/* Take memory for any type. Returns 0; -EMSGSIZE when no more may be taken; -ENOMEM. */
+/* Allocate memory, aligned for any type. Returns 0; -EMSGSIZE when the bound is reached;
+ * -ENOMEM. */
 int domi_json_take(domi_json_arena *arena, uint64_t size, void **ret_bytes);
 
 #endif

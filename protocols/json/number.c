@@ -45,13 +45,13 @@ static double read_by_strtod(char *text, size_t size)
     return value;
 }
 
-/* The digits of a number, without the point, and the power of ten that they stand before. */
+/* The digits of a number as an integer, and the power of ten that it is multiplied by. */
 typedef struct decimal {
     uint64_t digits;
     int power;
 } decimal;
 
-/* Returns whether the number has so few digits that they are exact. */
+/* Returns whether the number has so few digits that a double holds them exactly. */
 static bool read_decimal(const char *at, const char *end, decimal *ret_decimal)
 {
     decimal got = {0, 0};

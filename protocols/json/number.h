@@ -1,4 +1,4 @@
-/* Digits become numbers. The texts are numbers of JSON, which the parse has found right. */
+/* Converts the digits of numbers. The parse has checked that they are numbers of JSON. */
 #ifndef DOMI_PROTOCOLS_JSON_NUMBER_H
 #define DOMI_PROTOCOLS_JSON_NUMBER_H
 
@@ -10,7 +10,8 @@
  * or an exponent; -ERANGE when its digits are more than 64 bits. */
 int domi_json_read_integer(const char *text, size_t size, bool *ret_negative, uint64_t *ret_value);
 
-/* Read the double that is nearest. The byte behind the text is written and restored. */
+/* Read the double that is nearest to the number. The byte behind the text is overwritten and then
+ * restored. */
 double domi_json_read_real(char *text, size_t size);
 
 #endif

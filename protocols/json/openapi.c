@@ -1,5 +1,5 @@
-/* Writes the description of a service: for each path the operations of its rows, each by the note
- * of its handler. Two rows are of one path if they are written alike. */
+/* Writes the OpenAPI description of a service: each path with the operations of its rows, which the
+ * notes of their handlers describe. Rows belong to one path if their paths are the same text. */
 #include "protocols/json/schema.h"
 
 #include <domus/json_openapi.h>
@@ -10,17 +10,17 @@
 
 #define JSON     "application/json"
 #define PROBLEM  "application/problem+json"
-#define NAME_MAX DOMUS_JSON_NAME_MAX /* bytes of the name of a segment that is told */
+#define NAME_MAX DOMUS_JSON_NAME_MAX /* bytes of the name of a segment, at most */
 
-/* The answer that every operation may have. */
+/* The answer for errors, which every operation may give. */
 static const char failure[] =
     "{\"description\":\"A failure\",\"content\":{\"" PROBLEM "\":{\"schema\":{\"type\":\"object\","
     "\"properties\":{\"type\":{\"type\":\"string\"},\"title\":{\"type\":\"string\"},"
     "\"status\":{\"type\":\"integer\"},\"detail\":{\"type\":\"string\"},"
     "\"instance\":{\"type\":\"string\"}}}}}}";
 
-/* The methods that OpenAPI has. HEAD is that of GET, and OPTIONS is answered by itself, unless a
- * row has them. */
+/* The methods that OpenAPI knows. HEAD and OPTIONS are described only if a row has them, because a
+ * router answers them by itself. */
 static const struct method {
     uint8_t method;
     const char *name;
@@ -38,8 +38,8 @@ static void put_pair(domus_json_writer *writer, const char *key, const char *tex
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Find the next segment in braces. Returns what is behind it; NULL: there is none. */
-static const char *next_segment(const char *path, const char **ret_name, size_t *ret_size)
+/* Find the next segment in braces. Returns the text behind it; NULL if there is none. */
+static const char *find_next_segment(const char *path, const char **ret_name, size_t *ret_size)
 {
     const char *name = strchr(path, '{');
 
@@ -51,8 +51,8 @@ static const char *next_segment(const char *path, const char **ret_name, size_t 
     return name + size;
 }
 
-/* Whether all braces are around segments. All others are themselves for a router, and mean
- * something for OpenAPI. */
+/* Returns whether all braces are around segments. A router takes other braces as plain characters,
+ * but OpenAPI does not. */
 static bool has_right_braces(const char *path)
 {
     for (const char *at = path; (at = strchr(at, '{')) != NULL;) {
@@ -66,7 +66,7 @@ static bool has_right_braces(const char *path)
     return true;
 }
 
-/* Put a path as a key: without the '*' of the rest of a path. */
+/* Write a path as a key, without the '*' at its end. */
 static int put_path(domus_json_writer *writer, const char *path)
 {
     domus_appender bytes = {0};
@@ -86,7 +86,7 @@ static int put_path(domus_json_writer *writer, const char *path)
     return error;
 }
 
-/* Whether two paths are the same but for the names of their segments. */
+/* Returns whether two paths are the same except for the names of their segments. */
 static bool is_same_shape(const char *left, const char *right)
 {
     while (*left == *right && *left != '\0') {
@@ -124,15 +124,15 @@ static const domus_json_field *find_field(const domus_json_table *table, const c
     return NULL;
 }
 
-/* Put the segments of a path. Returns 0; -EINVAL when the note has a field for which there is none,
- * or a name is too long. */
+/* Write the segments of a path as parameters. Returns 0; -EINVAL when the note describes a segment
+ * that the path has not, or a name is too long. */
 static int put_segments(domus_json_writer *writer, const char *path, const domus_openapi_note *note)
 {
     uint32_t left = note->path != NULL ? note->path->count : 0;
     const char *name;
     size_t size;
 
-    while ((path = next_segment(path, &name, &size)) != NULL) {
+    while ((path = find_next_segment(path, &name, &size)) != NULL) {
         const domus_json_field *field = find_field(note->path, name, size);
         char text[NAME_MAX + 1];
 
@@ -169,8 +169,9 @@ static int put_parameters(domus_json_writer *writer, const char *path,
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* Put what a body is: JSON by a table, or a media type alone. */
-static void put_content(domus_json_writer *writer, const domus_json_table *table, const char *media)
+/* Write the content of a body: JSON described by a table, or only a media type. */
+static void write_content(domus_json_writer *writer, const domus_json_table *table,
+                          const char *media)
 {
     if (table == NULL && media == NULL)
         return;
@@ -196,7 +197,7 @@ static void put_answers(domus_json_writer *writer, const domus_openapi_note *not
     domus_json_put_key(writer, status);
     domus_json_put_object(writer);
     put_pair(writer, "description", "No failure");
-    put_content(writer, note->answer, note->answer_media);
+    write_content(writer, note->answer, note->answer_media);
     domus_json_put_end(writer);
     domus_json_put_key(writer, "default");
     domus_json_put_raw(writer, failure, sizeof failure - 1);
@@ -217,7 +218,7 @@ static int put_operation(domus_json_writer *writer, const char *path,
         domus_json_put_object(writer);
         domus_json_put_key(writer, "required");
         domus_json_put_bool(writer, true);
-        put_content(writer, note->body, note->body_media);
+        write_content(writer, note->body, note->body_media);
         domus_json_put_end(writer);
     }
     put_answers(writer, note);
@@ -225,7 +226,7 @@ static int put_operation(domus_json_writer *writer, const char *path,
     return error;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- description of the service --------------------------------------------------------------- */
 
 static const domus_openapi_note *find_note(const domus_openapi_note *notes,
                                            domus_http_handler *handle)
@@ -235,8 +236,8 @@ static const domus_openapi_note *find_note(const domus_openapi_note *notes,
     return notes->handle != NULL ? notes : NULL;
 }
 
-/* Put the operations of a path. A method that two rows have is that of the first, as it is for a
- * router. */
+/* Write the operations of a path. Of two rows with the same method the first counts, as it does for
+ * a router. */
 static int put_operations(domus_json_writer *writer, const char *path, const domus_http_row *rows,
                           const domus_openapi_note *notes)
 {
@@ -260,9 +261,10 @@ static int put_operations(domus_json_writer *writer, const char *path, const dom
     return error;
 }
 
-/* Whether a row before one has its path. Returns -EINVAL when the two differ in names alone. */
-static int was_told(const domus_http_row *rows, const domus_http_row *row,
-                    const domus_openapi_note *notes)
+/* Returns 1 if an earlier row has the same path; -EINVAL if an earlier path differs from it only in
+ * the names of segments; 0 otherwise. */
+static int check_if_path_was_written(const domus_http_row *rows, const domus_http_row *row,
+                                     const domus_openapi_note *notes)
 {
     for (; rows != row; rows++) {
         if (find_note(notes, rows->handle) == NULL || !is_same_shape(rows->on.path, row->on.path))
@@ -280,7 +282,8 @@ static int put_paths(domus_json_writer *writer, const domus_http_row *rows,
     for (const domus_http_row *row = rows; row->on.path != NULL; row++) {
         if (find_note(notes, row->handle) == NULL)
             continue;
-        int error = has_right_braces(row->on.path) ? was_told(rows, row, notes) : -EINVAL;
+        int error =
+            has_right_braces(row->on.path) ? check_if_path_was_written(rows, row, notes) : -EINVAL;
         if (error < 0)
             return error;
         if (error != 0)

@@ -1,15 +1,16 @@
 /* RapidJSON behind a function of C.
  *
- * Its reader works in the text itself (in situ), so it allocates nothing; the allocator that it
- * asks for says so. It hands numbers on as their digits: its own conversion overflows an int for
- * exponents that a stranger may send. It recurses for what is nested, and domi_json_on_open()
- * bounds how deep. The file is compiled without exceptions and run-time types, and needs nothing
- * of the library of C++. Its vector code is off: it takes control characters for text, and was not
- * faster (docs/decisions/json.md). */
+ * The reader of RapidJSON works in the text itself (in situ) and allocates nothing; the allocator
+ * that it asks for says so. It passes numbers as their digits, because its own conversion overflows
+ * an int for exponents that a stranger may send. It recurses for nested values, and
+ * domi_json_on_open() bounds how deep. The file is compiled without exceptions and run-time types,
+ * and needs nothing of the library of C++. Its vector code is switched off: it takes control
+ * characters for text, and was not faster (docs/decisions/json.md). */
 #define NDEBUG
-#define RAPIDJSON_NEW(object)    (nullptr) /* the allocator is given */
+/* RapidJSON makes no allocator, because it is given one */
+#define RAPIDJSON_NEW(object)    (nullptr)
 #define RAPIDJSON_DELETE(object) ((void)(object))
-/* Its functions are this file's own, so none of their names is in the library. */
+/* An own namespace keeps RapidJSON's names out of the library's symbols. */
 #define RAPIDJSON_NAMESPACE_BEGIN                                                                  \
     namespace                                                                                      \
     {                                                                                              \
@@ -32,12 +33,12 @@
 namespace
 {
 
-/* UTF-8 whose bytes were looked at before. */
+/* An encoding for RapidJSON: UTF-8 that was checked before. */
 struct checked : rapidjson::UTF8<> {
 };
 
-/* Functions named count_plain() tell how many bytes are neither a quote, nor a backslash, nor a
- * control character. The padding ends them at the latest. */
+/* Count the first bytes that are not a quote, a backslash or a control character. At the latest the
+ * padding ends the count. */
 #if defined(__SSE2__)
 size_t count_plain(const char *from)
 {
@@ -61,7 +62,8 @@ uint64_t each(uint8_t byte)
     return UINT64_C(0x0101010101010101) * byte;
 }
 
-/* The highest bit of each byte that is 0, of which the lowest is right: a borrow goes upwards. */
+/* Returns a word with the highest bit set in the lowest byte that is 0. Higher bytes may be wrong,
+ * because a borrow goes upwards. */
 uint64_t zeros(uint64_t word)
 {
     return (word - each(1)) & ~word & each(0x80);
@@ -89,10 +91,11 @@ size_t count_plain(const char *from)
 }
 #endif
 
-} // namespace
+} /* end of the unnamed namespace */
 
-/* RapidJSON asks this for each character that means nothing. It goes over all that follow, several
- * at a time; behind an escape they move, and then they are copied. */
+/* RapidJSON calls this for each plain character of a text. It passes all plain characters that
+ * follow, several at a time. After an escape the rest of the text moves to the left, so they are
+ * also copied. */
 template <> struct rapidjson::Transcoder<checked, checked> {
     template <typename From, typename To> static bool Transcode(From &from, To &)
     {
@@ -131,7 +134,7 @@ struct handler {
     domi_json_reader *reader;
     rapidjson::GenericInsituStringStream<checked> &stream;
 
-    /* The offset of a token of `size` bytes that was read just now. */
+    /* Returns the offset at which the last token, of `size` bytes, begins. */
     size_t before(size_t size)
     {
         return stream.Tell() - size;
@@ -144,7 +147,7 @@ struct handler {
     {
         return domi_json_on_bool(reader, value, before(value ? 4 : 5));
     }
-    /* Numbers come as digits, so these are not called. */
+    /* RapidJSON passes numbers as digits, so it never calls these. */
     bool Int(int)
     {
         return false;
@@ -231,7 +234,7 @@ const char *words_of(rapidjson::ParseErrorCode code)
     }
 }
 
-} // namespace
+} /* end of the unnamed namespace */
 
 const char *domi_json_parse(domi_json_reader *reader, char *text, size_t size, size_t *ret_offset)
 {

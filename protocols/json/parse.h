@@ -1,9 +1,9 @@
-/* The two sides of a parse: parse.cpp takes a text apart with RapidJSON, and calls these functions
- * for what it finds. It is the only file of C++, so it has no knowledge of tables.
+/* The two sides of a parse: parse.cpp splits a text with RapidJSON, and calls these functions for
+ * what it finds. It is the only file of C++, so it knows nothing of tables.
  *
- * A function returns false to stop: it has then said what is wrong. Offsets are bytes from the
- * begin of the text. The texts of keys, texts and numbers lie in the text itself, where decoding
- * has changed it; that of a number ends with no zero. */
+ * A function returns false to stop the parse, and has then reported what is wrong. Offsets are
+ * bytes from the begin of the text. Keys, texts and numbers are passed as pointers into the text,
+ * which decoding has changed; no zero ends a number. */
 #ifndef DOMI_PROTOCOLS_JSON_PARSE_H
 #define DOMI_PROTOCOLS_JSON_PARSE_H
 
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-#define DOMI_JSON_PADDING   16u /* bytes of room, a zero first, that a text has behind it */
-#define DOMI_JSON_REAL_ROOM 32u /* bytes for any double as text */
+#define DOMI_JSON_PADDING   16u /* bytes that a text has behind it, of which the first is zero */
+#define DOMI_JSON_REAL_ROOM 32u /* bytes of any double as text, at most */
 
 typedef struct domi_json_reader domi_json_reader;
 
@@ -28,9 +28,9 @@ bool domi_json_on_null(domi_json_reader *reader, size_t offset);
 bool domi_json_on_open(domi_json_reader *reader, bool is_array, size_t offset);
 bool domi_json_on_close(domi_json_reader *reader, size_t offset);
 
-/* Take a text apart in its place: `size` bytes without a zero among them, and the padding. Returns
- * NULL if all of it is one value, or a function has stopped; otherwise words that say what is
- * wrong, and `ret_offset` gets the place. */
+/* Parse a text in its place: `size` bytes, none of which is zero, and the padding behind them.
+ * Returns NULL if the whole text is one value, or a function has stopped the parse; otherwise an
+ * error text, and `ret_offset` gets the offset of the error. */
 const char *domi_json_parse(domi_json_reader *reader, char *text, size_t size, size_t *ret_offset);
 
 /* Write a finite double so that it reads back equal. Returns the number of bytes. */

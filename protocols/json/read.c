@@ -1,5 +1,5 @@
-/* Reads a text: it is copied, because the parse works in its own place, and while it is copied its
- * bytes are looked at, because the parse does not. A copy of up to STACK_ROOM bytes lies on the
+/* Reads a text into a struct. The parse changes its text, so it gets a copy, and copying also
+ * checks the bytes, which the parse does not. A copy of up to STACK_ROOM bytes lies on the
  * stack. */
 #include "protocols/json/reader.h"
 #include "protocols/json/utf8.h"
@@ -10,7 +10,8 @@
 
 #define STACK_ROOM 4096u
 
-/* Returns whether a text has an escape of a zero or of a low surrogate, which may be a lone one. */
+/* Returns whether a text has an escape of a zero, or of a low surrogate, which may be a lone
+ * one. */
 static bool has_odd_escape(const char *text, size_t size)
 {
     const char *end = text + size;
@@ -25,7 +26,7 @@ static bool has_odd_escape(const char *text, size_t size)
     return false;
 }
 
-/* Refuse the first byte that domi_json_copy() has not taken. */
+/* Refuse the text at the first byte that domi_json_copy() did not copy. */
 static void refuse_byte(domi_json_reader *reader, size_t offset)
 {
     unsigned char byte = (unsigned char)reader->text[offset];
@@ -36,8 +37,8 @@ static void refuse_byte(domi_json_reader *reader, size_t offset)
         (void)domi_json_refuse(reader, offset, -EBADMSG, "the byte 0x%02x is no UTF-8", byte);
 }
 
-/* A text that is wrong from some byte on is parsed up to there: what is wrong before it is told,
- * and the frames say where the byte is. */
+/* A text with a wrong byte is parsed up to that byte: an error before it is reported first, and the
+ * frames tell in which field the byte is. */
 int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size, char *copy)
 {
     size_t offset = 0;
@@ -70,7 +71,7 @@ int domi_json_read_text(domi_json_reader *reader, const char *text, size_t size,
 
 /* --- the bounds ------------------------------------------------------------------------------- */
 
-/* Tell an error that has no place in the text. */
+/* Return an error that has no line and column. */
 static int fail_without_place(domus_json_error *ret_error, int error, const char *words)
 {
     if (ret_error != NULL) {
@@ -100,7 +101,7 @@ int domi_json_read_bytes(domi_json_reader *reader, const char *bytes, size_t siz
     return error;
 }
 
-/* Read within the bounds of `options`, by a reader that has its table and value. */
+/* Read a text within the bounds of `options`. The reader has its table and value already. */
 static int read_bounded(domi_json_reader *reader, const domus_json_options *options,
                         const char *bytes, size_t size, domus_json_error *ret_error)
 {
@@ -122,7 +123,8 @@ static int read_bounded(domi_json_reader *reader, const domus_json_options *opti
     return error;
 }
 
-/* The stack of frames is not zeroed: a frame is written when it is opened. */
+/* Set up a reader. Its stack of frames is not zeroed, because a frame is written when it is
+ * opened. */
 static void set_up_reader(domi_json_reader *reader, const domus_json_table *table, void *value)
 {
     reader->table = table;

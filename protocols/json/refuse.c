@@ -1,4 +1,4 @@
-/* Refuses a text: the path of what is wrong is made of the frames that are open. */
+/* Refuses a text: the path of the fault is built from the frames that are open. */
 #include "protocols/json/reader.h"
 
 bool domi_json_refuse(domi_json_reader *reader, size_t offset, int error, const char *format, ...)

@@ -1,9 +1,9 @@
-/* Goes over a value byte by byte. */
+/* Finds the end of a value, byte by byte. */
 #include "protocols/json/scan.h"
 
 #include <string.h>
 
-/* Go on within a text. Returns how many bytes belong to it. */
+/* Scan on within a text. Returns how many bytes belong to the text. */
 static size_t scan_text(domi_json_scan *scan, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -24,7 +24,7 @@ static bool is_between_values(char byte)
     return domi_json_is_space(byte) || (byte != '\0' && strchr(",:]}[{\"", byte) != NULL);
 }
 
-/* Treat a byte outside of texts. Returns whether it is the last of the value. */
+/* Scan a byte outside of texts. Returns whether it is the last byte of the value. */
 static bool scan_byte(domi_json_scan *scan, char byte)
 {
     if (byte == '"') {

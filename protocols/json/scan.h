@@ -1,6 +1,6 @@
-/* Finds the end of a value that comes in pieces, without a look at whether it is right: a text ends
- * at its quote, an object or array where as many brackets are closed as opened, and all else before
- * a byte that stands between values. */
+/* Finds the end of a value that comes in pieces, without checking the value: a text ends at its
+ * quote, an object or array where as many brackets are closed as were opened, and any other value
+ * before a byte that stands between values. */
 #ifndef DOMI_PROTOCOLS_JSON_SCAN_H
 #define DOMI_PROTOCOLS_JSON_SCAN_H
 
@@ -15,8 +15,9 @@ typedef struct domi_json_scan {
     bool has_begun;
 } domi_json_scan;
 
-/* Go on with the bytes of a piece. Returns how many belong to the value. `ret_ended`: it ends with
- * them; otherwise it goes on in the next piece. `scan` is zeroed before the first. */
+/* Scan the bytes of a piece. Returns how many of them belong to the value. `ret_ended` is true if
+ * the value ends with them, and false if it continues in the next piece. `scan` must be zeroed
+ * before the first piece of a value. */
 size_t domi_json_scan_value(domi_json_scan *scan, const char *bytes, size_t size, bool *ret_ended);
 
 static inline bool domi_json_is_space(char byte)

@@ -1,10 +1,11 @@
-/* Tells a table as JSON Schema. The functions recurse as deep as tables are nested, which the depth
- * of a writer bounds. NOLINTBEGIN(misc-no-recursion) */
+/* Writes a table as JSON Schema. The functions recurse as deep as tables are nested, which the
+ * depth of a writer bounds. NOLINTBEGIN(misc-no-recursion) */
 #include "protocols/json/schema.h"
 
 #include <string.h>
 
-/* The tables that lead to one: a table that has itself in a list is told as any object there. */
+/* The tables that enclose the current one. A table that is nested in itself by a list is described
+ * there as any object. */
 typedef struct trail {
     const struct trail *before;
     const domus_json_table *table;
@@ -43,7 +44,7 @@ static void put_range(domus_json_writer *writer, const domus_json_field *field)
         domus_json_put_uint(writer, field->high);
 }
 
-/* Put the members of the schema of one value of a field. */
+/* Write the members of the schema for one value of a field. */
 static void put_value(domus_json_writer *writer, const domus_json_field *field, const trail *here)
 {
     switch ((domus_json_kind)field->kind) {

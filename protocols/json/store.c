@@ -1,11 +1,11 @@
-/* Puts texts and numbers where a row wants them, or says why they do not fit. */
+/* Stores texts and numbers in the members that rows describe, or reports why they do not fit. */
 #include "protocols/json/number.h"
 #include "protocols/json/reader.h"
 
 #include <errno.h>
 #include <string.h>
 
-static size_t offset_of(const domi_json_reader *reader, const char *text)
+static size_t offset_in_text(const domi_json_reader *reader, const char *text)
 {
     return (size_t)(text - reader->copy);
 }
@@ -38,7 +38,7 @@ static bool store_word(domi_json_reader *reader, const domus_json_field *field, 
             return true;
         }
     }
-    return domi_json_refuse(reader, offset_of(reader, text) - 1, -ERANGE,
+    return domi_json_refuse(reader, offset_in_text(reader, text) - 1, -ERANGE,
                             "\"%s\" is none of its words", domi_json_shown(text, size, shown));
 }
 
@@ -57,7 +57,7 @@ bool domi_json_take_for(domi_json_reader *reader, size_t offset, uint64_t size, 
 bool domi_json_store_text(domi_json_reader *reader, const domus_json_field *field, void *at,
                           const char *text, uint32_t size)
 {
-    size_t offset = offset_of(reader, text) - 1;
+    size_t offset = offset_in_text(reader, text) - 1;
     uint32_t most = field->kind == DOMUS_JSON_KIND_TEXT ? field->size - 1 : field->bytes_max;
     void *copy = at;
 
@@ -104,9 +104,9 @@ static bool store_real(domi_json_reader *reader, const domus_json_field *field, 
     double value = domi_json_read_real(text, size);
 
     if (!(value >= field->real_low && value <= field->real_high))
-        return domi_json_refuse(reader, offset_of(reader, text), -ERANGE, "%s is not in %.9g..%.9g",
-                                domi_json_shown(text, size, shown), field->real_low,
-                                field->real_high);
+        return domi_json_refuse(reader, offset_in_text(reader, text), -ERANGE,
+                                "%s is not in %.9g..%.9g", domi_json_shown(text, size, shown),
+                                field->real_low, field->real_high);
     memcpy(at, &value, sizeof value);
     return true;
 }
@@ -115,7 +115,7 @@ static bool refuse_integer(domi_json_reader *reader, const domus_json_field *fie
                            const char *text, uint32_t size)
 {
     char shown[DOMI_JSON_SHOWN_MAX + 4];
-    size_t offset = offset_of(reader, text);
+    size_t offset = offset_in_text(reader, text);
 
     (void)domi_json_shown(text, size, shown);
     if (field->kind == DOMUS_JSON_KIND_INT)
@@ -134,14 +134,14 @@ bool domi_json_store_number(domi_json_reader *reader, const domus_json_field *fi
     if (field->kind == DOMUS_JSON_KIND_REAL)
         return store_real(reader, field, at, text, size);
     if (field->kind != DOMUS_JSON_KIND_INT && field->kind != DOMUS_JSON_KIND_UINT)
-        return domi_json_refuse_kind(reader, field, true, offset_of(reader, text));
+        return domi_json_refuse_kind(reader, field, true, offset_in_text(reader, text));
     switch (domi_json_read_integer(text, size, &is_negative, &value)) {
     case 0:
         break;
     case -ERANGE:
         return refuse_integer(reader, field, text, size);
     default:
-        return domi_json_refuse_kind(reader, field, true, offset_of(reader, text));
+        return domi_json_refuse_kind(reader, field, true, offset_in_text(reader, text));
     }
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (is_negative || value < field->low || value > field->high ||

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where an error text goes, and whose it is. */
+/* The buffer for an error text, and the table and row that it is about. */
 typedef struct complaint {
     char *error;
     size_t size;
-    const char *name; /* of the row; NULL: of none */
+    const char *name; /* name of the row; NULL: the error is about the table */
 } complaint;
 
-static __attribute__((format(printf, 2, 3))) int complain(const complaint *about,
-                                                          const char *format, ...)
+static __attribute__((format(printf, 2, 3))) int report_complaint(const complaint *about,
+                                                                  const char *format, ...)
 {
     va_list list;
     int done = 0;
@@ -42,16 +42,17 @@ static int check_number(const domus_json_field *field, const complaint *about)
 
     if (field->kind == DOMUS_JSON_KIND_UINT) {
         if (field->low > field->high)
-            return complain(about, "the range is empty");
-        return field->high <= most ? 0 : complain(about, "the range is larger than the member");
+            return report_complaint(about, "the range is empty");
+        return field->high <= most ? 0
+                                   : report_complaint(about, "the range is larger than the member");
     }
     int64_t low = (int64_t)field->low;
     int64_t high = (int64_t)field->high;
     int64_t limit = (int64_t)(most >> 1);
     if (low > high)
-        return complain(about, "the range is empty");
+        return report_complaint(about, "the range is empty");
     if (low < -limit - 1 || high > limit)
-        return complain(about, "the range is larger than the member");
+        return report_complaint(about, "the range is larger than the member");
     return 0;
 }
 
@@ -60,15 +61,15 @@ static int check_words(const domus_json_field *field, const complaint *about)
     uint64_t count = 0;
 
     if (field->words == NULL || field->words[0] == NULL)
-        return complain(about, "no words");
+        return report_complaint(about, "no words");
     for (; field->words[count] != NULL; count++) {
         for (uint64_t i = 0; i < count; i++) {
             if (strcmp(field->words[i], field->words[count]) == 0)
-                return complain(about, "the word \"%s\" is there twice", field->words[i]);
+                return report_complaint(about, "the word \"%s\" is there twice", field->words[i]);
         }
     }
     if (count - 1 > domi_json_greatest(field->size))
-        return complain(about, "more words than the member has values");
+        return report_complaint(about, "more words than the member has values");
     return 0;
 }
 
@@ -76,33 +77,38 @@ static int check_kind(const domus_json_field *field, const complaint *about)
 {
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
-        return field->size == sizeof(bool) ? 0 : complain(about, "not a bool");
+        return field->size == sizeof(bool) ? 0 : report_complaint(about, "not a bool");
     case DOMUS_JSON_KIND_INT:
     case DOMUS_JSON_KIND_UINT:
-        return is_number_size(field->size) ? check_number(field, about)
-                                           : complain(about, "a number of %u bytes", field->size);
+        return is_number_size(field->size)
+                   ? check_number(field, about)
+                   : report_complaint(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_WORD:
-        return is_number_size(field->size) ? check_words(field, about)
-                                           : complain(about, "a number of %u bytes", field->size);
+        return is_number_size(field->size)
+                   ? check_words(field, about)
+                   : report_complaint(about, "a number of %u bytes", field->size);
     case DOMUS_JSON_KIND_REAL:
         if (field->size != sizeof(double))
-            return complain(about, "not a double");
-        return field->real_low <= field->real_high ? 0 : complain(about, "the range is empty");
+            return report_complaint(about, "not a double");
+        return field->real_low <= field->real_high ? 0
+                                                   : report_complaint(about, "the range is empty");
     case DOMUS_JSON_KIND_TEXT:
-        return field->size != 0 ? 0 : complain(about, "an array without elements");
+        return field->size != 0 ? 0 : report_complaint(about, "an array without elements");
     case DOMUS_JSON_KIND_STRING:
-        return field->size == sizeof(char *) ? 0 : complain(about, "not a pointer");
+        return field->size == sizeof(char *) ? 0 : report_complaint(about, "not a pointer");
     case DOMUS_JSON_KIND_RAW:
-        return field->size == sizeof(domus_json_raw) ? 0 : complain(about, "not a domus_json_raw");
+        return field->size == sizeof(domus_json_raw)
+                   ? 0
+                   : report_complaint(about, "not a domus_json_raw");
     case DOMUS_JSON_KIND_OBJECT:
         if (field->table == NULL || field->table->size != field->size)
-            return complain(about, "the table is of another struct");
+            return report_complaint(about, "the table is of another struct");
         return 0;
     }
-    return complain(about, "has no kind");
+    return report_complaint(about, "has no kind");
 }
 
-/* Where a row lies in its struct. */
+/* Returns the offset at which a row's members begin in the struct. */
 static uint64_t begin_of(const domus_json_field *field)
 {
     return field->offset;
@@ -121,18 +127,18 @@ static int check_shape(const domus_json_table *table, const domus_json_field *fi
                        const complaint *about)
 {
     if (end_of(field) > table->size)
-        return complain(about, "reaches beyond the struct");
+        return report_complaint(about, "reaches beyond the struct");
     if (field->has && field->has_offset + sizeof(bool) > table->size)
-        return complain(about, "its bool is beyond the struct");
+        return report_complaint(about, "its bool is beyond the struct");
     if (field->shape == DOMUS_JSON_ONE)
         return 0;
     if (field->shape > DOMUS_JSON_POINTED)
-        return complain(about, "has no shape");
+        return report_complaint(about, "has no shape");
     if (!is_number_size(field->count_size) || field->count_offset + field->count_size > table->size)
-        return complain(about, "the count is no integer of the struct");
+        return report_complaint(about, "the count is no integer of the struct");
     if (field->count_max == 0 || field->count_max > DOMUS_JSON_ELEMENTS_MAX ||
         field->count_max > domi_json_greatest(field->count_size))
-        return complain(about, "a bound of %u elements", field->count_max);
+        return report_complaint(about, "a bound of %u elements", field->count_max);
     return 0;
 }
 
@@ -140,30 +146,31 @@ static int check_name(const domus_json_field *field, const complaint *about)
 {
     if (field->name_size == 0 || field->name_size != strnlen(field->name, sizeof field->name) ||
         field->name_size > DOMUS_JSON_NAME_MAX)
-        return complain(about, "a name of %u bytes", field->name_size);
+        return report_complaint(about, "a name of %u bytes", field->name_size);
     for (uint32_t i = 0; i < field->name_size; i++) {
         if ((unsigned char)field->name[i] < 0x20 || field->name[i] == '"' || field->name[i] == '\\')
-            return complain(about, "the name has a character that needs an escape");
+            return report_complaint(about, "the name has a character that needs an escape");
     }
     return 0;
 }
 
-static int check_others(const domus_json_table *table, uint32_t row, const complaint *about)
+static int check_against_rows_before(const domus_json_table *table, uint32_t row,
+                                     const complaint *about)
 {
     const domus_json_field *field = &table->fields[row];
 
     for (uint32_t i = 0; i < row; i++) {
         const domus_json_field *other = &table->fields[i];
         if (strcmp(field->name, other->name) == 0)
-            return complain(about, "the name is there twice");
+            return report_complaint(about, "the name is there twice");
         if (begin_of(field) < end_of(other) && begin_of(other) < end_of(field))
-            return complain(about, "shares bytes with %s", other->name);
+            return report_complaint(about, "shares bytes with %s", other->name);
     }
     return 0;
 }
 
-/* The tables that lead to one, so that a table which has itself in a list is looked at once. A text
- * cannot be nested deeper than DOMUS_JSON_DEPTH_MAX, so neither is a check.
+/* The tables that enclose the current one, so that a table which is nested in itself by a list is
+ * checked once. Texts are nested at most DOMUS_JSON_DEPTH_MAX deep, so the check goes no deeper.
  * NOLINTBEGIN(misc-no-recursion) */
 typedef struct trail {
     const struct trail *before;
@@ -182,9 +189,9 @@ static int check_nested_table(const domus_json_table *table, const trail *before
             return 0;
     }
     if (here.depth > DOMUS_JSON_DEPTH_MAX)
-        return complain(&about, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
+        return report_complaint(&about, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
     if (table->count == 0 || table->count > DOMUS_JSON_FIELDS_MAX)
-        return complain(&about, "a table of %u rows", table->count);
+        return report_complaint(&about, "a table of %u rows", table->count);
     for (uint32_t i = 0; i < table->count; i++) {
         const domus_json_field *field = &table->fields[i];
         about.name = field->name;
@@ -194,7 +201,7 @@ static int check_nested_table(const domus_json_table *table, const trail *before
         if (bad == 0)
             bad = check_shape(table, field, &about);
         if (bad == 0)
-            bad = check_others(table, i, &about);
+            bad = check_against_rows_before(table, i, &about);
         if (bad == 0 && field->kind == DOMUS_JSON_KIND_OBJECT)
             bad = check_nested_table(field->table, &here, error, error_size);
         if (bad != 0)

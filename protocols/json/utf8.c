@@ -1,5 +1,5 @@
-/* Copies a text and looks at its bytes, eight at a time where they are printable ASCII, or 32 with
- * the instructions that each x86-64 has (SSE2). */
+/* Copies a text and checks its bytes on the way, eight at a time where they are printable ASCII, or
+ * 32 at a time with SSE2, which every x86-64 has. */
 #include "protocols/json/utf8.h"
 
 #include <string.h>
@@ -9,14 +9,15 @@
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Returns 0 if all eight bytes are 0x20..0x7f: none has its high bit, and none borrows when 0x20 is
- * taken from it. A borrow goes on to the next byte, but then there was one anyway. */
+/* Returns 0 if all eight bytes are in 0x20..0x7f: then no byte has its highest bit set, and none
+ * borrows when 0x20 is subtracted. A borrow may spoil the next byte, but the result is not 0 then
+ * anyway. */
 static uint64_t odd_bits(uint64_t word)
 {
     return (word | (word - EACH(0x20))) & EACH(0x80);
 }
 
-/* Copy as many plain bytes as there are, in whole steps. Returns how many. */
+/* Copy the plain bytes at the begin, in steps of whole words. Returns how many were copied. */
 static size_t copy_plain(char *to, const unsigned char *from, size_t size)
 {
     uint64_t word;
@@ -24,7 +25,7 @@ static size_t copy_plain(char *to, const unsigned char *from, size_t size)
 
 #if defined(__SSE2__)
     const __m128i space = _mm_set1_epi8(0x20);
-    for (; size - done >= 32; done += 32) { /* bytes from 0x80 on are negative */
+    for (; size - done >= 32; done += 32) { /* as signed numbers, bytes from 0x80 on are negative */
         __m128i left = _mm_loadu_si128((const __m128i *)(const void *)(from + done));
         __m128i right = _mm_loadu_si128((const __m128i *)(const void *)(from + done + 16));
         __m128i odd = _mm_or_si128(_mm_cmplt_epi8(left, space), _mm_cmplt_epi8(right, space));
@@ -51,7 +52,7 @@ size_t domi_json_copy(char *to, const char *from, size_t size)
     for (const unsigned char *at = begin; at != end;) {
         size_t plain = copy_plain(to + (at - begin), at, (size_t)(end - at));
         at += plain;
-        /* the eight bytes that are not plain, or the rest of the text */
+        /* end of the word that has a byte which is not plain, or of the text */
         const unsigned char *stop = end - at >= 8 ? at + 8 : end;
         while (at < stop) {
             size_t length = domi_json_character(at, end);

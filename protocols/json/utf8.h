@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns how many bytes the character at `at` has, which lies before `end`; 0: it is none. */
+/* Returns how many bytes the character at `at`, which must end before `end`, has; 0 if it is no
+ * valid character. */
 static inline size_t domi_json_character(const unsigned char *at, const unsigned char *end)
 {
     size_t left = (size_t)(end - at);
@@ -26,8 +27,8 @@ static inline size_t domi_json_character(const unsigned char *at, const unsigned
     return left >= 4 && (at[3] & 0xc0) == 0x80 ? 4 : 0;
 }
 
-/* Copy a text as far as it may be one of JSON: UTF-8, and no control characters but those that may
- * stand between values. Returns how many bytes were copied. */
+/* Copy a text up to the first byte that JSON cannot have: it must be UTF-8, without control
+ * characters except those between values. Returns how many bytes were copied. */
 size_t domi_json_copy(char *to, const char *from, size_t size);
 
 #endif

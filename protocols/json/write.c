@@ -16,8 +16,8 @@ typedef struct domi_json_writing {
 static int write_object(domi_json_writing *writing, const domus_json_table *table,
                         const char *value);
 
-static __attribute__((format(printf, 3, 4), cold)) int say(domi_json_writing *writing, int error,
-                                                           const char *format, ...)
+static __attribute__((format(printf, 3, 4), cold)) int
+record_fault(domi_json_writing *writing, int error, const char *format, ...)
 {
     va_list list;
 
@@ -27,22 +27,22 @@ static __attribute__((format(printf, 3, 4), cold)) int say(domi_json_writing *wr
     return error;
 }
 
-/* Say what the appender has, or what appending came to. */
-static int say_appended(domi_json_writing *writing, int error)
+/* Record the fault for `error`, which appending has returned. Returns the errno. */
+static int record_append_error(domi_json_writing *writing, int error)
 {
     if (error == 0)
         return 0;
     if (error == -EILSEQ)
-        return say(writing, error, "no UTF-8");
+        return record_fault(writing, error, "no UTF-8");
     if (error == -ERANGE)
-        return say(writing, error, "not a finite number");
-    return say(writing, error, error == -ENOMEM ? "no memory" : "the text gets too large");
+        return record_fault(writing, error, "not a finite number");
+    return record_fault(writing, error, error == -ENOMEM ? "no memory" : "the text gets too large");
 }
 
 static int enter_nested_value(domi_json_writing *writing)
 {
     if (writing->depth == DOMUS_JSON_DEPTH_MAX)
-        return say(writing, -EINVAL, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
+        return record_fault(writing, -EINVAL, "nested deeper than %u", DOMUS_JSON_DEPTH_MAX);
     writing->depth++;
     return 0;
 }
@@ -56,9 +56,9 @@ static int write_int(domi_json_writing *writing, const domus_json_field *field, 
     int64_t value = (int64_t)(bits << unused) >> unused;
 
     if (value < (int64_t)field->low || value > (int64_t)field->high)
-        return say(writing, -ERANGE, "%lld is not in %lld..%lld", (long long)value,
-                   (long long)field->low, (long long)field->high);
-    return say_appended(writing, domi_json_append_int(writing->to, value));
+        return record_fault(writing, -ERANGE, "%lld is not in %lld..%lld", (long long)value,
+                            (long long)field->low, (long long)field->high);
+    return record_append_error(writing, domi_json_append_int(writing->to, value));
 }
 
 static int write_uint(domi_json_writing *writing, const domus_json_field *field, const char *at)
@@ -66,9 +66,10 @@ static int write_uint(domi_json_writing *writing, const domus_json_field *field,
     uint64_t value = domi_json_get_number(at, field->size);
 
     if (value < field->low || value > field->high)
-        return say(writing, -ERANGE, "%llu is not in %llu..%llu", (unsigned long long)value,
-                   (unsigned long long)field->low, (unsigned long long)field->high);
-    return say_appended(writing, domi_json_append_uint(writing->to, value));
+        return record_fault(writing, -ERANGE, "%llu is not in %llu..%llu",
+                            (unsigned long long)value, (unsigned long long)field->low,
+                            (unsigned long long)field->high);
+    return record_append_error(writing, domi_json_append_uint(writing->to, value));
 }
 
 static int write_real(domi_json_writing *writing, const domus_json_field *field, const char *at)
@@ -77,9 +78,9 @@ static int write_real(domi_json_writing *writing, const domus_json_field *field,
 
     memcpy(&value, at, sizeof value);
     if (value < field->real_low || value > field->real_high)
-        return say(writing, -ERANGE, "%.9g is not in %.9g..%.9g", value, field->real_low,
-                   field->real_high);
-    return say_appended(writing, domi_json_append_real(writing->to, value));
+        return record_fault(writing, -ERANGE, "%.9g is not in %.9g..%.9g", value, field->real_low,
+                            field->real_high);
+    return record_append_error(writing, domi_json_append_real(writing->to, value));
 }
 
 static int write_text(domi_json_writing *writing, const domus_json_field *field, const char *text)
@@ -88,13 +89,13 @@ static int write_text(domi_json_writing *writing, const domus_json_field *field,
     size_t most = is_inside ? field->size - 1 : field->bytes_max;
 
     if (text == NULL)
-        return say(writing, -EINVAL, "is missing");
+        return record_fault(writing, -EINVAL, "is missing");
     size_t size = strnlen(text, most + 1);
     if (size > most && is_inside)
-        return say(writing, -EINVAL, "has no zero");
+        return record_fault(writing, -EINVAL, "has no zero");
     if (size > most)
-        return say(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
-    return say_appended(writing, domi_json_append_text(writing->to, text, size, false));
+        return record_fault(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+    return record_append_error(writing, domi_json_append_text(writing->to, text, size, false));
 }
 
 static int write_word(domi_json_writing *writing, const domus_json_field *field, const char *at)
@@ -106,8 +107,10 @@ static int write_word(domi_json_writing *writing, const domus_json_field *field,
         i++;
     const char *word = field->words[i];
     if (word == NULL)
-        return say(writing, -ERANGE, "%llu is none of its words", (unsigned long long)value);
-    return say_appended(writing, domi_json_append_text(writing->to, word, strlen(word), false));
+        return record_fault(writing, -ERANGE, "%llu is none of its words",
+                            (unsigned long long)value);
+    return record_append_error(writing,
+                               domi_json_append_text(writing->to, word, strlen(word), false));
 }
 
 static int write_raw(domi_json_writing *writing, const domus_json_field *field, const char *at)
@@ -117,12 +120,12 @@ static int write_raw(domi_json_writing *writing, const domus_json_field *field, 
 
     memcpy(&raw, at, sizeof raw);
     if (raw.text == NULL)
-        return say(writing, -EINVAL, "is missing");
+        return record_fault(writing, -EINVAL, "is missing");
     if (raw.size > field->bytes_max)
-        return say(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
+        return record_fault(writing, -EMSGSIZE, "longer than %u bytes", field->bytes_max);
     if (domus_json_check(&options, raw.text, raw.size, NULL) != 0)
-        return say(writing, -EINVAL, "not JSON");
-    return say_appended(writing, domus_append(writing->to, raw.text, raw.size));
+        return record_fault(writing, -EINVAL, "not JSON");
+    return record_append_error(writing, domus_append(writing->to, raw.text, raw.size));
 }
 
 static int write_value(domi_json_writing *writing, const domus_json_field *field, const char *at)
@@ -133,8 +136,8 @@ static int write_value(domi_json_writing *writing, const domus_json_field *field
     switch ((domus_json_kind)field->kind) {
     case DOMUS_JSON_KIND_BOOL:
         memcpy(&is_true, at, sizeof is_true);
-        return say_appended(writing, is_true ? domus_append(writing->to, "true", 4)
-                                             : domus_append(writing->to, "false", 5));
+        return record_append_error(writing, is_true ? domus_append(writing->to, "true", 4)
+                                                    : domus_append(writing->to, "false", 5));
     case DOMUS_JSON_KIND_INT:
         return write_int(writing, field, at);
     case DOMUS_JSON_KIND_UINT:
@@ -153,7 +156,7 @@ static int write_value(domi_json_writing *writing, const domus_json_field *field
     case DOMUS_JSON_KIND_RAW:
         return write_raw(writing, field, at);
     }
-    return say(writing, -EINVAL, "has no kind");
+    return record_fault(writing, -EINVAL, "has no kind");
 }
 
 static int write_elements(domi_json_writing *writing, const domus_json_field *field,
@@ -168,10 +171,10 @@ static int write_elements(domi_json_writing *writing, const domus_json_field *fi
     if (field->shape == DOMUS_JSON_POINTED)
         memcpy(&at, value + field->offset, sizeof at);
     if (count > field->count_max)
-        return say(writing, -EINVAL, "%llu elements, more than %u", (unsigned long long)count,
-                   field->count_max);
+        return record_fault(writing, -EINVAL, "%llu elements, more than %u",
+                            (unsigned long long)count, field->count_max);
     if (count != 0 && at == NULL)
-        return say(writing, -EINVAL, "is missing");
+        return record_fault(writing, -EINVAL, "is missing");
     (void)domus_append(writing->to, "[", 1);
     for (uint64_t i = 0; i < count && error == 0; i++) {
         if (i != 0)
@@ -181,12 +184,12 @@ static int write_elements(domi_json_writing *writing, const domus_json_field *fi
             domi_json_fault_element(&writing->fault, i);
     }
     writing->depth--;
-    return error != 0 ? error : say_appended(writing, domus_append(writing->to, "]", 1));
+    return error != 0 ? error : record_append_error(writing, domus_append(writing->to, "]", 1));
 }
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Whether the member has no value, so that its field is left out. */
+/* Returns whether the member has no value, so that its field is left out. */
 static bool is_absent(const domus_json_field *field, const char *value)
 {
     const char *text;
@@ -208,7 +211,7 @@ static int write_field(domi_json_writing *writing, const domus_json_field *field
                        bool is_absent_one)
 {
     if (is_absent_one)
-        return say_appended(writing, domus_append(writing->to, "null", 4));
+        return record_append_error(writing, domus_append(writing->to, "null", 4));
     return field->shape == DOMUS_JSON_ONE ? write_value(writing, field, value + field->offset)
                                           : write_elements(writing, field, value);
 }
@@ -230,7 +233,7 @@ static int write_object(domi_json_writing *writing, const domus_json_table *tabl
         (void)domi_json_append_name(writing->to, field->name, field->name_size, is_first);
         is_first = false;
         error = absent && !field->has && !field->nullable
-                    ? say(writing, -EINVAL, "is missing")
+                    ? record_fault(writing, -EINVAL, "is missing")
                     : write_field(writing, field, value, absent);
         if (error != 0) {
             domi_json_fault_name(&writing->fault, field->name);
@@ -238,7 +241,7 @@ static int write_object(domi_json_writing *writing, const domus_json_table *tabl
         }
     }
     writing->depth--;
-    return say_appended(writing, domus_append(writing->to, "}", 1));
+    return record_append_error(writing, domus_append(writing->to, "}", 1));
 }
 
 int domus_json_write(const domus_json_table *table, const void *value, domus_appender *to,

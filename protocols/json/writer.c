@@ -1,4 +1,4 @@
-/* The writer of values by hand: it knows what may come next, and puts the commas. */
+/* The writer of single values: it checks which value or key may come next, and adds the commas. */
 #include <domus/json_writer.h>
 
 #include "protocols/json/append.h"
@@ -16,20 +16,20 @@ static int keep_first_error(domus_json_writer *writer, int error)
     return writer->error;
 }
 
-static uint32_t top_bit(const domus_json_writer *writer)
+static uint32_t bit_of_depth(const domus_json_writer *writer)
 {
     return UINT32_C(1) << (writer->depth - 1);
 }
 
-/* Put what stands before the next element or key. */
+/* Append the comma or the like that stands before the next element or key. */
 static void put_comma(domus_json_writer *writer)
 {
-    if ((writer->filled & top_bit(writer)) != 0)
+    if ((writer->filled & bit_of_depth(writer)) != 0)
         (void)domus_append(writer->to, ",", 1);
-    writer->filled |= top_bit(writer);
+    writer->filled |= bit_of_depth(writer);
 }
 
-/* Look whether a value may come, and put what stands before it. */
+/* Check whether a value may come now, and append what stands before it. */
 static int begin_value(domus_json_writer *writer)
 {
     if (writer->error != 0)
@@ -39,7 +39,7 @@ static int begin_value(domus_json_writer *writer)
             return keep_first_error(writer, -EINVAL);
         return 0;
     }
-    if ((writer->arrays & top_bit(writer)) != 0) {
+    if ((writer->arrays & bit_of_depth(writer)) != 0) {
         put_comma(writer);
         return 0;
     }
@@ -49,7 +49,7 @@ static int begin_value(domus_json_writer *writer)
     return 0;
 }
 
-/* End a value, of which `error` came. */
+/* End a value, whose writing has returned `error`. */
 static int end_value(domus_json_writer *writer, int error)
 {
     if (writer->depth == 0)
@@ -68,9 +68,9 @@ static int begin_container(domus_json_writer *writer, bool is_array)
     if (writer->depth == DOMUS_JSON_DEPTH_MAX)
         return keep_first_error(writer, -EINVAL);
     writer->depth++;
-    writer->filled &= ~top_bit(writer);
+    writer->filled &= ~bit_of_depth(writer);
     writer->arrays =
-        is_array ? writer->arrays | top_bit(writer) : writer->arrays & ~top_bit(writer);
+        is_array ? writer->arrays | bit_of_depth(writer) : writer->arrays & ~bit_of_depth(writer);
     return keep_first_error(writer, domus_append(writer->to, is_array ? "[" : "{", 1));
 }
 
@@ -90,7 +90,7 @@ int domus_json_put_end(domus_json_writer *writer)
         return writer->error;
     if (writer->depth == 0 || writer->has_key)
         return keep_first_error(writer, -EINVAL);
-    bool is_array = (writer->arrays & top_bit(writer)) != 0;
+    bool is_array = (writer->arrays & bit_of_depth(writer)) != 0;
     writer->depth--;
     return end_value(writer, domus_append(writer->to, is_array ? "]" : "}", 1));
 }
@@ -99,7 +99,7 @@ int domus_json_put_key(domus_json_writer *writer, const char *name)
 {
     if (writer->error != 0)
         return writer->error;
-    if (writer->depth == 0 || (writer->arrays & top_bit(writer)) != 0 || writer->has_key)
+    if (writer->depth == 0 || (writer->arrays & bit_of_depth(writer)) != 0 || writer->has_key)
         return keep_first_error(writer, -EINVAL);
     put_comma(writer);
     int error = domi_json_append_text(writer->to, name, strlen(name), writer->replaces);

@@ -1,16 +1,17 @@
-/* Requests and flushes. The client takes them, and passes them on to the channel, which sends them
- * and keeps them in slots until the answer comes. While they cannot be sent the client keeps them.
+/* Requests and flushes. The client receives them and forwards them to the channel, which sends them
+ * and keeps them in slots until the answer comes. While they cannot be sent, the client keeps them.
  *
- * A request has a reply of its own, whose last part is the number of its slot and how many asks the
- * slot had, so that a late answer finds nobody. The library lets an ask fail at its deadline, and
- * tells nobody; so the slots are looked at when the first deadline of one of them is over. */
+ * A request has a reply subject of its own, whose last part is the number of its slot and how many
+ * asks the slot has had, so that a late answer finds no ask. The library fails an ask at its
+ * deadline without telling anybody, so the slots are checked when the first deadline of one of them
+ * has passed. */
 #include "protocols/nats/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A flush that follows the earlier notices on their way to the channel. */
+/* A notice that a flush sends behind the earlier notices on their way to the channel. */
 struct mark {
     domus_kept kept;
     uint64_t deadline_ns;
@@ -54,7 +55,7 @@ static void free_slot(domi_nats_client *client, uint32_t place)
     client->slots_used--;
 }
 
-/* Let the slots be looked at when this one's time is over. */
+/* Set the timer so that the slots are checked when the deadline of this slot has passed. */
 static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
@@ -88,7 +89,8 @@ int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
             if (slot->ping == 0)
                 free_slot(client, i);
             else
-                slot->deadline_ns = UINT64_MAX; /* its ping is answered in its turn */
+                /* the slot stays, because the server answers its ping in the order of pings */
+                slot->deadline_ns = UINT64_MAX;
         } else if (slot->deadline_ns < next_ns) {
             next_ns = slot->deadline_ns;
         }
@@ -98,7 +100,7 @@ int domi_nats_on_expire(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Keep the ask at hand in a slot. Returns 0 or an error. */
+/* Keep the current ask in a slot. Returns 0 or a negative errno. */
 static int keep_ask(domus_stack *stack, domi_nats_client *client, uint32_t *ret_place)
 {
     int error = client->free_slot == DOMI_NATS_NONE ? make_slots(client) : 0;
@@ -124,7 +126,7 @@ static int keep_ask(domus_stack *stack, domi_nats_client *client, uint32_t *ret_
     return 0;
 }
 
-/* --- requests, at the channel ----------------------------------------------------------------- */
+/* --- requests in the channel ------------------------------------------------------------------ */
 
 static void write_token(uint64_t token, char *text)
 {
@@ -132,7 +134,7 @@ static void write_token(uint64_t token, char *text)
         text[i] = "0123456789abcdef"[token & 15];
 }
 
-/* Read the token of a reply. Returns false when it is none. */
+/* Read the token at the end of a reply subject. Returns false if it is no token of this client. */
 static bool read_token(const domi_nats_client *client, domus_slice subject, uint64_t *ret_token)
 {
     const char *text = domus_slice_data(subject);
@@ -155,7 +157,7 @@ static bool read_token(const domi_nats_client *client, domus_slice subject, uint
     return true;
 }
 
-/* Send a request, whose token is that of its slot. */
+/* Send a request, with the token of its slot in its reply subject. */
 static int send_request(domus_stack *stack, domi_nats_client *client,
                         const domus_nats_publish *publish, uint32_t place)
 {
@@ -198,7 +200,8 @@ int domi_nats_at_request(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Nobody has subscribed to the subject of the request. */
+/* Returns whether a message is the server's answer that nobody has subscribed to the request's
+ * subject. */
 static bool is_without_responders(const domus_nats_message *message)
 {
     return message->status == 503 && message->payload_size == 0;
@@ -221,7 +224,8 @@ int domi_nats_answer(domus_stack *stack, domi_nats_client *client,
     if (is_without_responders(message)) {
         error = domus_kept_fail(stack, slot->kept, -ECONNREFUSED);
     } else if ((error = domus_take(stack)) == 0) {
-        answer.bytes = message->bytes; /* they were copied out */
+        /* the members were copied from the message, so the answer owns the bytes */
+        answer.bytes = message->bytes;
         error = domus_kept_reply(stack, slot->kept, &domus_nats_message_type, &answer);
         if (error != 0)
             domus_slice_free(answer.bytes);
@@ -237,7 +241,7 @@ unknown:
     return 0;
 }
 
-/* --- flushes, at the channel ------------------------------------------------------------------ */
+/* --- flushes in the channel ------------------------------------------------------------------- */
 
 int domi_nats_at_flush(domus_stack *stack, void *self, const void *payload)
 {
@@ -292,9 +296,9 @@ void domi_nats_fail_asks(domus_stack *stack, domi_nats_client *client)
     client->first_flush = client->last_flush = DOMI_NATS_NONE;
 }
 
-/* --- at the client ---------------------------------------------------------------------------- */
+/* --- asks in the client ----------------------------------------------------------------------- */
 
-/* Returns 0 if one more ask may be under way, or why not. */
+/* Returns 0 if one more ask may be under way, or the negative errno with which it is refused. */
 static int check_room(const domi_nats_client *client)
 {
     if (client->draining)
@@ -336,8 +340,8 @@ int domi_nats_on_request(domus_stack *stack, void *self, const void *payload)
     return domi_nats_put_ask_aside(stack, client, kept, deadline_ns, bytes);
 }
 
-/* The asker's notices may still wait in the mailbox, although they were sent before. So the client
- * sends a notice to itself, which comes behind them. */
+/* Notices of the asker may still wait in the mailbox although they were sent before the flush,
+ * because asks are taken first. So the client sends a notice to itself, which comes behind them. */
 int domi_nats_on_flush(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

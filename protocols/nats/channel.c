@@ -1,8 +1,10 @@
-/* The channel of a connection: it comes to terms with the server, and takes what that says.
+/* The channel of a connection: it agrees with the server on how to talk, and handles the server's
+ * messages.
  *
- * The server speaks first. Until it has, the pipeline takes nothing but INFO; then it is changed to
- * one with the limits of the options, and with TLS before it if the options have a front. Nothing
- * may lie behind INFO then, because somebody could have put it there who cannot speak TLS. */
+ * The server speaks first. Until then the pipeline accepts only INFO; after it, the pipeline is
+ * changed to one with the limits of the options, and with TLS before it if the options have a
+ * front. No byte may follow INFO before that change, because somebody who cannot speak TLS could
+ * have added it. */
 #include "protocols/nats/state.h"
 
 #include <errno.h>
@@ -15,8 +17,8 @@ static const domus_nats_stage_options greeting = {
     .line_max = 1024, .payload_max = 1024, .headers_max = 1024};
 static const domus_pipeline_stage greeting_stages[] = {{&domus_nats_stage, &greeting},
                                                        {NULL, NULL}};
-/* Bytes of a line. A server takes one of 4 KiB from a publisher unless it is told otherwise, and
- * adds the number of the subscription. */
+/* Bytes of a line, at most. A server accepts a line of 4 KiB from a publisher by default, and adds
+ * the number of the subscription. */
 #define LINE_MAX 32768u
 
 static const domus_pipeline greeting_pipeline = {.stages = greeting_stages};
@@ -29,7 +31,7 @@ static int end_connection(domus_stack *stack, domi_nats_client *client, int erro
     return 0;
 }
 
-/* --- pings ------------------------------------------------------------------------------------ */
+/* --- pings to the server ---------------------------------------------------------------------- */
 
 int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
 {
@@ -51,11 +53,11 @@ int domi_nats_on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* --- the greeting ----------------------------------------------------------------------------- */
+/* --- the greeting of the server --------------------------------------------------------------- */
 
-/* Note what INFO says. */
-static void note_info(domus_stack *stack, domi_nats_client *client,
-                      const domus_nats_server_info *info)
+/* Store what INFO says of the server. */
+static void store_info(domus_stack *stack, domi_nats_client *client,
+                       const domus_nats_server_info *info)
 {
     client->max_payload = info->max_payload;
     client->has_headers = info->headers;
@@ -73,7 +75,7 @@ static void note_info(domus_stack *stack, domi_nats_client *client,
     }
 }
 
-/* Change to the pipeline of the options, by TLS if they say so. */
+/* Change to the pipeline of the options, with TLS if they require it. */
 static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
 {
     const domus_pipeline_stage *front = client->options.front;
@@ -92,14 +94,14 @@ static int begin_pipeline(domus_stack *stack, domi_nats_client *client)
                                       is_upgrade ? DOMUS_PIPELINE_CLEAN : 0);
 }
 
-/* The server has spoken first. */
+/* Handle the first INFO of the server, and begin the login. */
 static int greet_server(domus_stack *stack, domi_nats_client *client,
                         const domus_nats_server_info *info)
 {
     bool has_front = client->options.front != NULL;
 
     if (has_front && !client->options.tls_first && !info->tls_required && !info->tls_available)
-        return -EACCES; /* or somebody in between has said so */
+        return -EACCES; /* the server offers no TLS, or somebody in between has said so */
     if (!has_front && info->tls_required)
         return -EPROTONOSUPPORT;
     if (client->seed[0] != '\0' && info->nonce[0] == '\0')
@@ -117,7 +119,7 @@ static int on_info(domus_stack *stack, void *self, const void *payload)
 
     if (error != 0)
         return end_connection(stack, client, error);
-    note_info(stack, client, &info);
+    store_info(stack, client, &info);
     if (client->phase == DOMI_NATS_CONNECTING)
         error = greet_server(stack, client, &info);
     return error != 0 ? end_connection(stack, client, error) : 0;
@@ -150,7 +152,7 @@ static int send_connect(domus_stack *stack, domi_nats_client *client)
     return domus_channel_send(stack, client->channel, &domus_nats_connect_type, &connect);
 }
 
-/* The pipeline has changed, or is about to. */
+/* Send CONNECT once the pipeline was changed. */
 static int continue_after_pipeline_change(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
@@ -169,9 +171,9 @@ static int continue_after_pipeline_change(domus_stack *stack, void *self, const 
     return 0;
 }
 
-/* --- the connection --------------------------------------------------------------------------- */
+/* --- the accepted connection ------------------------------------------------------------------ */
 
-/* The server has accepted this client. */
+/* Take the connection into use, because the server has accepted the login. */
 static void begin_accepted_connection(domus_stack *stack, domi_nats_client *client)
 {
     const domus_nats_sub inbox = {.number = DOMI_NATS_INBOX, .subject = client->inbox};
@@ -187,9 +189,11 @@ static void begin_accepted_connection(domus_stack *stack, domi_nats_client *clie
     client->counted.connects++;
     client->counted.reconnects += client->counted.connects > 1;
     client->renewed = client->draining ? client->places_used : 0;
-    client->drain_place = client->renewed; /* in a drain there is nothing to unsubscribe, then */
+    /* while draining, a new connection has no subscription that must be ended */
+    client->drain_place = client->renewed;
     domi_nats_report(stack, client, DOMUS_NATS_CONNECTED, 0, client->servers[client->server].text);
-    /* asks that wait are kept by the client, so it sends; a tick does if this is refused */
+    /* Asks that wait are kept by the client, so the client must send them. If this notice is
+     * refused, a tick sends them. */
     client->is_pumping = domus_notice(stack, client->self, &domi_nats_pump_type, NULL) == 0;
 }
 
@@ -199,7 +203,7 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     client->unanswered = 0;
-    if (client->pongs == client->pings) /* nothing was asked */
+    if (client->pongs == client->pings) /* a PONG without a ping is an error of the server */
         return 0;
     client->pongs++;
     if (client->measured != 0 && client->pongs >= client->measured) {
@@ -213,9 +217,10 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Whether an error of the server says that it does not know this user, or not any more. A subject
- * that stands in it, between double quotes, may have any words. */
-static bool is_of_login(const char *text)
+/* Returns whether an error of the server says that it does not know the user, or not any more. A
+ * subject in the error, which stands in double quotes, is ignored, because it may contain any
+ * words. */
+static bool is_login_error(const char *text)
 {
     size_t size = strcspn(text, "\"");
     char words[DOMUS_NATS_TEXT_SIZE];
@@ -230,7 +235,7 @@ static int on_error(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_error *error = payload;
-    int reason = is_of_login(error->text) ? -EACCES : 0;
+    int reason = is_login_error(error->text) ? -EACCES : 0;
 
     client->counted.errors++;
     domi_nats_report(stack, client, DOMUS_NATS_ERROR, reason, error->text);
@@ -261,7 +266,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
 
     (void)stack;
     if (client->channel != NULL || client->phase != DOMI_NATS_CONNECTING)
-        return -EALREADY; /* never: there is one connection at a time */
+        return -EALREADY; /* cannot happen, because there is one connection at a time */
     client->channel = event->channel;
     client->pings = client->pongs = client->measured = 0;
     client->unanswered = 0;
@@ -271,7 +276,8 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* The server has finished sending, so it is gone: nothing that is sent now would be read. */
+/* Handle the end of the server's bytes: the server is gone, and nothing that is sent now would be
+ * read. */
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;

@@ -7,7 +7,7 @@
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static int on_publish(domus_stack *stack, void *self, const void *payload)
+static int handle_publish(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;
     const domus_nats_publish *publish = payload;
@@ -17,7 +17,8 @@ static int on_publish(domus_stack *stack, void *self, const void *payload)
         error = -ESHUTDOWN;
     else if (domi_nats_may_send(client))
         error = domi_nats_send(stack, client, publish);
-    if (error == -EPIPE) { /* there is no connection, or it takes nothing now, or never again */
+    /* there is no connection, or it accepts nothing now, or nothing any more */
+    if (error == -EPIPE) {
         error = domi_nats_check(publish, domi_nats_reply_of(publish));
         if (error == 0 && domi_nats_is_ready(client))
             error = domi_nats_fits(client, publish);
@@ -26,13 +27,14 @@ static int on_publish(domus_stack *stack, void *self, const void *payload)
     }
     if (error != 0)
         return domi_nats_refuse(stack, client, error);
-    (void)domus_reply(stack, &domus_nats_done_type, NULL); /* of a notice nobody hears */
+    /* for a notice there is nobody to answer, so this does nothing */
+    (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
-/* --- ends ------------------------------------------------------------------------------------- */
+/* --- ends of connections ---------------------------------------------------------------------- */
 
-/* The connection is gone: tell it, and make another one. */
+/* Report that the connection is lost, and begin to make another one. */
 static int lose_connection(domus_stack *stack, domi_nats_client *client)
 {
     const char *server = client->servers[client->server].text;
@@ -63,7 +65,8 @@ static int on_mount(domus_stack *stack, void *self)
 {
     domi_nats_client *client = self;
 
-    if (client->servers_count == 0) /* a restart without the state at the spawn */
+    /* the actor was restarted without the state that it was spawned with */
+    if (client->servers_count == 0)
         return -EINVAL;
     client->self = domus_self(stack);
     client->free_slot = client->free_place = client->finished = DOMI_NATS_NONE;
@@ -87,7 +90,7 @@ static void on_stop(domus_stack *stack, void *self)
 }
 
 static const domus_on rows[] = {
-    {&domus_nats_publish_type, on_publish, 0},
+    {&domus_nats_publish_type, handle_publish, 0},
     {&domus_nats_request_type, domi_nats_on_request, 0},
     {&domus_nats_subscribe_type, domi_nats_on_subscribe, 0},
     {&domus_nats_unsubscribe_type, domi_nats_on_unsubscribe, 0},

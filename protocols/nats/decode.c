@@ -1,17 +1,17 @@
-/* Decodes what a server says: lines, and messages, which are a line and bytes whose number the line
- * tells. A message that lies whole in the window is one slice of it, from the subject to the end of
- * the payload; its parts are places in that slice. */
+/* Decodes the protocol of a server: lines, and messages, which are a line and as many bytes as the
+ * line tells. A message that lies whole in the window becomes one slice of it, from the subject to
+ * the end of the payload; its parts are offsets into that slice. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define WORDS_MAX  5u  /* words behind HMSG */
-#define DIGITS_MAX 19u /* of a number: all of them fit into 64 bits */
+#define WORDS_MAX  5u  /* words behind HMSG, at most */
+#define DIGITS_MAX 19u /* digits of a number, at most: all such numbers fit into 64 bits */
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Whether the bytes begin with this word, in letters of any case, and it ends there. */
+/* Returns whether the first word of the bytes is `word`, in letters of any case. */
 static bool begins_with(const char *bytes, size_t size, const char *word)
 {
     size_t length = strlen(word);
@@ -25,8 +25,8 @@ static bool begins_with(const char *bytes, size_t size, const char *word)
     return size == length || bytes[length] == ' ' || bytes[length] == '\t';
 }
 
-/* Find the line that begins here. Returns its bytes with the end; 0 if the end has not come; or an
- * error. */
+/* Find the end of the first line. Returns the bytes of the line with its end; 0 if the end has not
+ * come; or a negative errno. */
 static int find_line(domi_nats_state *state, const char *bytes, size_t size)
 {
     bool is_info = (bytes[0] | 0x20) == 'i';
@@ -42,7 +42,7 @@ static int find_line(domi_nats_state *state, const char *bytes, size_t size)
     return end != bytes && end[-1] == '\r' ? (int)(end - bytes) + 1 : -EPROTO;
 }
 
-/* Read a number of digits alone. */
+/* Read a number. Returns false if the word has anything but digits, or too many. */
 static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
 {
     uint64_t number = 0;
@@ -59,7 +59,8 @@ static bool read_number(domi_nats_bytes word, uint64_t *ret_number)
     return true;
 }
 
-/* Find the words in `size` bytes. Returns how many there are; WORDS_MAX + 1: more than that. */
+/* Split `size` bytes into words. Returns how many there are, or WORDS_MAX + 1 if there are more
+ * than WORDS_MAX. */
 static uint32_t split_words(const char *bytes, size_t size, domi_nats_bytes words[WORDS_MAX])
 {
     const char *end = bytes + size;
@@ -81,8 +82,8 @@ static uint32_t split_words(const char *bytes, size_t size, domi_nats_bytes word
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Read the line of a message, of `size` bytes with its end; `name` of these are MSG or HMSG.
- * Returns where the subject begins in the line, or an error. */
+/* Read the line of a message, which has `size` bytes with its end and begins with the `name` bytes
+ * MSG or HMSG. Returns where the subject begins in the line, or a negative errno. */
 static int read_message(const domi_nats_state *state, const char *bytes, size_t size, uint32_t name,
                         domus_nats_message *ret_message)
 {
@@ -111,10 +112,9 @@ static int read_message(const domi_nats_state *state, const char *bytes, size_t 
     return (int)(words[0].data - bytes);
 }
 
-/* Look at the headers of a message whose bytes are there. A server passes on what a publisher has
- * sent without a look at it, so a block that is none has no status, and is no fault of the
- * server. */
-static void look_at_headers(domus_nats_message *message, const char *headers)
+/* Read the status in the headers of a message that has come. A server forwards a publisher's
+ * headers unchecked, so a block that is invalid has no status, and is no error of the server. */
+static void read_status(domus_nats_message *message, const char *headers)
 {
     domi_nats_bytes block = {headers, message->headers_size};
 
@@ -122,7 +122,7 @@ static void look_at_headers(domus_nats_message *message, const char *headers)
         message->status = domi_nats_status(block);
 }
 
-/* Make the message that was gathered. Returns 0, or an error. */
+/* Make the message whose bytes were gathered. Returns 0, or a negative errno. */
 static int end_gathering(domus_wire *wire, domi_nats_state *state)
 {
     domus_nats_message message = state->message;
@@ -134,12 +134,12 @@ static int end_gathering(domus_wire *wire, domi_nats_state *state)
     int error = domus_append_end(&state->bytes, &message.bytes);
     if (error != 0)
         return error;
-    look_at_headers(&message, domus_slice_data(domus_nats_headers(&message)));
+    read_status(&message, domus_slice_data(domus_nats_headers(&message)));
     *made = message;
     return 0;
 }
 
-/* Take what has come of a message that is gathered. */
+/* Append the bytes that have come of a message that is gathered. */
 static int gather_message(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size)
 {
     uint32_t used = 0;
@@ -161,7 +161,8 @@ static int gather_message(domus_wire *wire, domi_nats_state *state, const char *
     return error != 0 ? error : (int)used;
 }
 
-/* Gather a message from its subject on, which is `at` bytes behind the start of its line. */
+/* Begin to gather a message, from its subject on, which is `at` bytes behind the start of its
+ * line. */
 static int begin_to_gather(domus_wire *wire, domi_nats_state *state, const char *bytes, size_t size,
                            uint32_t at, uint32_t line)
 {
@@ -200,7 +201,7 @@ static int decode_message(domus_wire *wire, domi_nats_state *state, const char *
     }
     if (bytes[whole - 2] != '\r' || bytes[whole - 1] != '\n')
         return -EPROTO;
-    look_at_headers(&message, bytes + line);
+    read_status(&message, bytes + line);
     domus_nats_message *made = domus_wire_notice(wire, &domus_nats_message_type);
     if (made == NULL)
         return -ENOMEM;
@@ -211,7 +212,7 @@ static int decode_message(domus_wire *wire, domi_nats_state *state, const char *
 
 /* --- other lines ------------------------------------------------------------------------------ */
 
-/* Get what stands behind the word of a line, without spaces around it. */
+/* Returns the rest of a line behind its first word, without spaces around it. */
 static domi_nats_bytes rest_of(const char *bytes, size_t size, size_t word)
 {
     const char *end = bytes + size - 2;
@@ -247,7 +248,7 @@ static int make_error(domus_wire *wire, domi_nats_bytes text)
     return 0;
 }
 
-/* Decode a line that is no message, with its end. Returns 0, or an error. */
+/* Decode a line that is no message. Returns 0, or a negative errno. */
 static int decode_line(domus_wire *wire, const char *bytes, size_t size)
 {
     size_t bare = size - 2;

@@ -1,14 +1,14 @@
-/* The drain of a client: what waits is sent, the server is told that no subscription is wanted any
- * more, and a ping behind that brings all messages that are on their way; requests get their
- * answers. Then the client stops. It looks how far that is, again and again, because it depends on
- * the connection, which may break meanwhile and be made anew. */
+/* The drain of a client: what waits is sent, the server is told to end all subscriptions, and a
+ * ping behind that brings all messages that are on their way; requests get their answers. Then the
+ * client stops. The drain is a timer that checks repeatedly how far it is, because the connection
+ * may break meanwhile and be made again. */
 #include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
 
 #include <errno.h>
 
-#define STEP_NS UINT64_C(5000000) /* between two looks */
+#define STEP_NS UINT64_C(5000000) /* ns between two checks of the drain */
 
 const domus_type domi_nats_drain_mark_type = {.name = "nats drain mark"};
 const domus_type domi_nats_drain_step_type = {.name = "nats drains"};
@@ -24,7 +24,7 @@ static int end_drain(domus_stack *stack, domi_nats_client *client, int error)
     return 0;
 }
 
-/* Tell the server that the subscriptions are over, as far as the connection takes that now. */
+/* Tell the server to end the subscriptions, as many as the connection accepts now. */
 static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
 {
     while (client->drain_place < client->places_used &&
@@ -35,8 +35,8 @@ static void send_unsubscribes(domus_stack *stack, domi_nats_client *client)
     }
 }
 
-/* Whether all was sent and the ping behind it was answered. On a new connection there is nothing to
- * unsubscribe, but what was published since has to arrive. */
+/* Returns whether everything was sent and the ping behind it was answered. A new connection has no
+ * subscriptions to end, but messages published on it must arrive, too. */
 static bool is_flushed(domus_stack *stack, domi_nats_client *client)
 {
     if (!domi_nats_is_ready(client) || client->first != NULL)
@@ -76,8 +76,8 @@ int domi_nats_on_drain_mark(domus_stack *stack, void *self, const void *payload)
     return domi_nats_on_drain_step(stack, self, payload);
 }
 
-/* Notices of the asker may still wait in the mailbox, although they were sent before. So the drain
- * begins by a notice of the client to itself, which comes behind them. */
+/* Notices of the asker may still wait in the mailbox although they were sent before the drain. So
+ * the drain begins by a notice of the client to itself, which comes behind them. */
 int domi_nats_on_drain(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

@@ -1,5 +1,5 @@
-/* Encodes what a client says. A short message is written in one piece; the payload of a long one is
- * sent from where it lies. */
+/* Encodes the protocol of a client. A short message is written in one piece; the payload of a long
+ * one is sent from where it lies. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#define COPY_MAX   512u /* bytes of a payload that are copied behind their line */
-#define DIGITS_MAX 20u  /* of a number of 64 bits */
+#define COPY_MAX   512u /* bytes of a payload that are copied behind their line, at most */
+#define DIGITS_MAX 20u  /* digits of a number of 64 bits, at most */
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ int domi_nats_check(const domus_nats_publish *publish, domi_nats_bytes reply)
     return domi_nats_size_of(publish) > DOMUS_SLICE_MAX ? -EMSGSIZE : 0;
 }
 
-/* PUB subject [reply] size, or HPUB subject [reply] headers all. */
+/* Write the line of a message: PUB subject [reply] size, or HPUB subject [reply] headers all. */
 static char *write_line(char *at, const domus_nats_publish *publish, domi_nats_bytes reply)
 {
     bool has_headers = publish->headers.size != 0;
@@ -71,7 +71,8 @@ static char *write_line(char *at, const domus_nats_publish *publish, domi_nats_b
     return write_end(write_number(at, domi_nats_size_of(publish)));
 }
 
-/* A publication: HPUB, 2 numbers with a space before each, 2 line ends, 2 spaces. */
+/* Bytes around the parts of a publication: HPUB, 2 numbers with a space before each, 2 line ends, 2
+ * spaces. */
 #define LINE_ROOM (4 + 2 * (DIGITS_MAX + 1) + 4 + 2)
 
 static int encode_publish(domus_wire *wire, const domus_nats_publish *publish,
@@ -156,8 +157,8 @@ bool domi_nats_is_utf8(const char *text)
     return is_right;
 }
 
-/* Set a text of an object, if there is one. Returns false when it is no UTF-8, or without
- * memory. */
+/* Set a text member of an object, unless the text is NULL. Returns false if it is no UTF-8, or
+ * without memory. */
 static bool set_text(json_t *object, const char *key, const char *text)
 {
     return text == NULL || json_object_set_new(object, key, json_string(text)) == 0;

@@ -1,5 +1,5 @@
-/* Reads INFO, the JSON that a server says first, and again when its cluster changes. Fields that
- * are not known are passed over; one that is known and has a wrong type makes all of it wrong. */
+/* Reads INFO, the JSON that a server sends first, and again when its cluster changes. Unknown
+ * fields are ignored; a known field with a wrong type makes the whole INFO invalid. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/* Get a text, cut off where it does not fit. */
+/* Get a text member, cut where it does not fit. */
 static bool get_text(const json_t *object, const char *key, char *text, size_t room)
 {
     const json_t *value = json_object_get(object, key);
@@ -31,7 +31,7 @@ static bool get_flag(const json_t *object, const char *key, bool *flag)
     return value == NULL || json_is_boolean(value);
 }
 
-/* Get a number of 32 bits; a larger one counts as the largest. */
+/* Get a number of 32 bits; a larger number becomes the largest. */
 static bool get_number(const json_t *object, const char *key, uint32_t *number)
 {
     const json_t *value = json_object_get(object, key);

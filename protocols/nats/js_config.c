@@ -1,15 +1,16 @@
-/* The configuration of a stream as JSON, and what a server tells of a stream. */
+/* Writes the configuration of a stream as JSON, and reads what a server tells of a stream. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define AGE_LEAST_NS  (SECOND_NS / 10)  /* the server's bound */
-#define WINDOW_NS     (120 * SECOND_NS) /* its default of duplicate_window */
-#define REPLICAS_MOST 5u                /* its bound */
+#define AGE_LEAST_NS  (SECOND_NS / 10)  /* the smallest age that a server accepts */
+#define WINDOW_NS     (120 * SECOND_NS) /* the server's default of duplicate_window */
+#define REPLICAS_MOST 5u                /* the largest number of replicas that a server accepts */
 
-/* Add the subjects that a text has, with "," between them. Returns 0; -EINVAL; -ENOMEM. */
+/* Add the subjects of a text, which has "," between them, to an array. Returns 0; -EINVAL;
+ * -ENOMEM. */
 static int add_subjects(const char *text, json_t *array)
 {
     for (;;) {
@@ -45,13 +46,13 @@ static bool is_config_within_limits(const domus_nats_stream_config *config)
            config->storage <= DOMUS_NATS_MEMORY && config->retention <= DOMUS_NATS_WORKQUEUE;
 }
 
-/* A bound as the server has it, where 0 or less is none. */
-static json_int_t bound_or_none(uint64_t number)
+/* Returns a bound as the server expects it, for which -1 means "no bound". */
+static json_int_t bound_for_server(uint64_t number)
 {
     return number != 0 ? (json_int_t)number : -1;
 }
 
-static uint64_t window_of(const domus_nats_stream_config *config)
+static uint64_t choose_duplicate_window(const domus_nats_stream_config *config)
 {
     if (config->duplicate_window_ns != 0)
         return config->duplicate_window_ns;
@@ -72,12 +73,13 @@ static int write_config(const char *name, const domus_nats_stream_config *config
         config->storage == DOMUS_NATS_FILE ? "file" : "memory", "retention",
         retentions[config->retention], "discard", config->refuses_new ? "new" : "old",
         "num_replicas", (json_int_t)(config->replicas != 0 ? config->replicas : 1), "max_consumers",
-        (json_int_t)-1, "max_msgs", bound_or_none(config->messages_max), "max_msgs_per_subject",
-        bound_or_none(config->messages_per_subject), "max_bytes", bound_or_none(config->bytes_max),
-        "max_msg_size", bound_or_none(config->message_max), "max_age",
-        (json_int_t)config->age_max_ns, "duplicate_window", (json_int_t)window_of(config),
-        "allow_direct", config->allow_direct, "allow_rollup_hdrs", config->allow_rollup,
-        "deny_delete", config->deny_delete, "deny_purge", config->deny_purge);
+        (json_int_t)-1, "max_msgs", bound_for_server(config->messages_max), "max_msgs_per_subject",
+        bound_for_server(config->messages_per_subject), "max_bytes",
+        bound_for_server(config->bytes_max), "max_msg_size", bound_for_server(config->message_max),
+        "max_age", (json_int_t)config->age_max_ns, "duplicate_window",
+        (json_int_t)choose_duplicate_window(config), "allow_direct", config->allow_direct,
+        "allow_rollup_hdrs", config->allow_rollup, "deny_delete", config->deny_delete, "deny_purge",
+        config->deny_purge);
 }
 
 int domi_js_write_config(const char *name, const domus_nats_stream_config *config,
@@ -98,7 +100,7 @@ int domi_js_write_config(const char *name, const domus_nats_stream_config *confi
     return error;
 }
 
-/* A row says which number of the JSON becomes which field. */
+/* Read numbers of the JSON into the fields of the status, by a table. */
 static int read_numbers(const json_t *state, const json_t *config, domus_nats_stream_status *status)
 {
     uint64_t message_max = 0;
@@ -133,7 +135,7 @@ static int read_numbers(const json_t *state, const json_t *config, domus_nats_st
     return 0;
 }
 
-/* Read a word of the configuration; one that is not known is the first of the list. */
+/* Read a word of the configuration by a list of words; an unknown word counts as the first. */
 static int read_word(const json_t *config, const char *name, const char *const *words,
                      unsigned *ret_index)
 {

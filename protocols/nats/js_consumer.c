@@ -14,7 +14,7 @@
 
 static const domus_slice no_bytes = {NULL, 0, 0};
 
-/* --- look and remove -------------------------------------------------------------------------- */
+/* --- status and removal of the consumer ------------------------------------------------------- */
 
 static int read_status(const json_t *json, domus_nats_consumer_status *status)
 {
@@ -54,7 +54,7 @@ DOMUS_SEQUENCE(serve_look, char)
 
     DOMUS_BEGIN;
     if (consumer->name[0] == '\0')
-        return -ENXIO; /* the first fetch makes it */
+        return -ENXIO; /* the consumer is made by the first fetch, so it does not exist yet */
     DOMUS_AWAIT(domi_js_ask(stack, consumer->client, no_bytes, then, "$JS.API.CONSUMER.INFO.%s.%s",
                             consumer->stream, consumer->name));
     return reply_status(stack, consumer, answer);
@@ -77,7 +77,7 @@ DOMUS_SEQUENCE(serve_remove, char)
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-/* Free the messages that nobody has fetched, and leave the inbox. */
+/* Free the messages that were not fetched, and unsubscribe from the inbox. */
 static void leave_inbox(domus_stack *stack, domi_js_consumer *consumer)
 {
     domus_nats_unsubscribe unsubscribe = {.number = consumer->subscription};
@@ -128,7 +128,7 @@ static const domus_behaviour consumer_behaviour = {
     .on_restart = on_restart,
 };
 
-static bool is_right(const domus_nats_consumer_options *options)
+static bool are_valid_options(const domus_nats_consumer_options *options)
 {
     if (options->client.house == NULL || !domi_js_is_name(options->stream) ||
         (options->durable != NULL && !domi_js_is_name(options->durable)))
@@ -155,7 +155,7 @@ static int write_create(const domus_nats_consumer_options *options, domus_slice 
 
     if (inactive_ns == 0 && options->durable == NULL)
         inactive_ns = DOMUS_NATS_INACTIVE;
-    /* 0 is the server's default for those that have one. */
+    /* A field of 0 gets the server's default, if it has one. */
     return domi_js_pack(
         ret_json, "{s:s, s:{s:s*, s:s*, s:s, s:I, s:s, s:I, s:I, s:i, s:i, s:s}}", "stream_name",
         options->stream, "config", "durable_name", options->durable, "filter_subject",
@@ -171,7 +171,7 @@ int domus_nats_consumer_open(domus_stack *stack, const domus_nats_consumer_optio
 {
     domi_js_consumer consumer = {.client = options->client, .is_shared = options->durable != NULL};
 
-    if (!is_right(options))
+    if (!are_valid_options(options))
         return -EINVAL;
     consumer.bytes_max = options->bytes_max != 0 ? options->bytes_max : DOMUS_NATS_FETCH_BYTES;
     (void)snprintf(consumer.stream, sizeof consumer.stream, "%s", options->stream);
@@ -197,8 +197,9 @@ int domus_nats_ack_make(const domus_nats_stream_message *message, domus_nats_ack
     char to[DOMUS_NATS_SUBJECT_MAX + 1];
     char text[64];
 
-    if (message->ack_size > DOMUS_NATS_SUBJECT_MAX || /* 0 makes no subject, see below */
-        kind > DOMUS_NATS_IN_PROGRESS || delay_ns > INT64_MAX)
+    /* a size of 0 is an invalid subject, which is refused below */
+    if (message->ack_size > DOMUS_NATS_SUBJECT_MAX || kind > DOMUS_NATS_IN_PROGRESS ||
+        delay_ns > INT64_MAX)
         return -EINVAL;
     int size =
         kind == DOMUS_NATS_NAK && delay_ns != 0

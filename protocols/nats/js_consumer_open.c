@@ -1,5 +1,5 @@
-/* Opens a consumer: subscribes to its inbox, and makes it on the server, which may have it already.
- */
+/* Opens a consumer: subscribes to its inbox, and makes the consumer on the server, where it may
+ * exist already. */
 #include "protocols/nats/js_pull.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@ int domi_js_consumer_subscribe(domus_stack *stack, const domi_js_consumer *consu
     domus_nats_subscribe subscribe;
 
     if (consumer->subscription != 0)
-        return domus_wait_all(stack, then); /* nothing is under way: it goes on at once */
+        /* there is nothing to wait for, so the conversation continues at once */
+        return domus_wait_all(stack, then);
     (void)snprintf(subject, sizeof subject, "%s.*", consumer->inbox);
     int error = domus_nats_subscribe_make(subject, NULL, &subscribe);
     if (error != 0)
@@ -34,7 +35,7 @@ int domi_js_consumer_subscribed(domi_js_consumer *consumer, const domus_answer *
         error = -EPROTO;
     if (error == 0)
         consumer->subscription = ((const domus_nats_subscription *)answer->payload)->number;
-    else /* the client may have subscribed all the same: then nothing comes there */
+    else /* the client may have subscribed nevertheless: then nothing is sent to that inbox */
         domi_js_make_inbox(&consumer->random, consumer->inbox);
     return error;
 }
@@ -53,8 +54,8 @@ int domi_js_consumer_make(domus_stack *stack, const domi_js_consumer *consumer, 
                        consumer->stream, consumer->name);
 }
 
-/* Take the name that the server says; it becomes a part of subjects. */
-static int take_name(domi_js_consumer *consumer, const json_t *json)
+/* Store the name that the server tells, after a check, because it becomes a part of subjects. */
+static int store_name(domi_js_consumer *consumer, const json_t *json)
 {
     const char *name = NULL;
     size_t size = 0;
@@ -75,7 +76,7 @@ int domi_js_consumer_made(domi_js_consumer *consumer, const domus_answer *answer
 
     if (error != 0)
         return error;
-    error = take_name(consumer, json);
+    error = store_name(consumer, json);
     json_decref(json);
     consumer->is_open = error == 0;
     return error;

@@ -1,10 +1,10 @@
-/* Errors of JetStream's API as numbers of errno. Its error has a number of its own (err_code) and a
- * status as HTTP has; the number is what tells. */
+/* Translates errors of JetStream's API to errno. An error has a number (err_code) and an HTTP
+ * status; the number is the more precise of both. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
 
-/* The numbers are those of the server's errors.json; the texts beside them are its words. */
+/* Errors by number, as in the server's errors.json; the comments are the server's texts. */
 static const struct {
     uint32_t number;
     int error;

@@ -1,4 +1,4 @@
-/* Fetches: a fetch asks the server for messages, and gathers them until they are as many as were
+/* Fetches: a fetch asks the server for messages, and gathers them until there are as many as were
  * asked for, the server says that there are no more, or the time is over. */
 #include "protocols/nats/js_pull.h"
 
@@ -9,18 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much longer than the server an actor waits for the end of a fetch. */
+/* How much longer than the server the actor waits for the end of a fetch. */
 #define GRACE_NS UINT64_C(1000000000)
 
 /* --- messages that come ----------------------------------------------------------------------- */
 
-/* Keep a message. One that exceeds a bound, or for which there is no memory, is dropped: nobody
- * acknowledges it, so the server delivers it again. */
+/* Keep a message for the batch. A message that exceeds a bound, or for which there is no memory, is
+ * dropped: it is not acknowledged, so the server delivers it again. */
 static void keep_message(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     domus_nats_stream_message read;
 
-    if (domi_js_read_pushed(message, &read) != 0) /* a stranger has found the inbox */
+    /* the message is invalid, so a stranger has found the inbox */
+    if (domi_js_read_pushed(message, &read) != 0)
         return;
     if (consumer->count == DOMUS_NATS_FETCH_MAX ||
         (consumer->count != 0 && consumer->bytes + read.bytes.size > consumer->bytes_max))
@@ -33,14 +34,14 @@ static void keep_message(domi_js_consumer *consumer, const domus_nats_message *m
     consumer->bytes += read.bytes.size;
 }
 
-/* The error that a status of the server means. */
-static int error_of(domi_js_consumer *consumer, const domus_nats_message *message)
+/* Returns the negative errno for a status message of the server. */
+static int errno_of_status(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     domus_slice words = domus_nats_description(message);
 
     switch (message->status) {
-    case 404: /* there is none */
-    case 408: /* the time is over */
+    case 404: /* 404: there are no messages */
+    case 408: /* 408: the time of the fetch is over */
         return 0;
     case 409:
         if (domus_slice_equals(words, "Message Size Exceeds MaxBytes", 29))
@@ -49,7 +50,7 @@ static int error_of(domi_js_consumer *consumer, const domus_nats_message *messag
             consumer->is_open = false;
             return -ENXIO;
         }
-        return -EBUSY; /* too many fetches wait */
+        return -EBUSY; /* 409: too many fetches wait at the server */
     case 503:
         consumer->is_open = false;
         return -ECONNREFUSED;
@@ -58,8 +59,8 @@ static int error_of(domi_js_consumer *consumer, const domus_nats_message *messag
     }
 }
 
-/* Returns whether the message is for the fetch that is under way. */
-static bool is_of_fetch(const domi_js_consumer *consumer, const domus_nats_message *message)
+/* Returns whether the message belongs to the fetch that is under way. */
+static bool belongs_to_fetch(const domi_js_consumer *consumer, const domus_nats_message *message)
 {
     char subject[DOMI_JS_INBOX_SIZE + 24];
     int size = snprintf(subject, sizeof subject, "%s.%llu", consumer->inbox,
@@ -68,29 +69,29 @@ static bool is_of_fetch(const domi_js_consumer *consumer, const domus_nats_messa
     return domus_slice_equals(domus_nats_subject(message), subject, (size_t)size);
 }
 
-static void take_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
+static void handle_delivery_or_status(domi_js_consumer *consumer, const domus_nats_message *message)
 {
     if (domi_js_is_delivered(message)) {
         keep_message(consumer, message);
         return;
     }
-    if (message->status == 100 || consumer->is_ended || !is_of_fetch(consumer, message))
+    if (message->status == 100 || consumer->is_ended || !belongs_to_fetch(consumer, message))
         return;
-    consumer->error = error_of(consumer, message);
+    consumer->error = errno_of_status(consumer, message);
     consumer->is_ended = true;
 }
 
 int domi_js_take_message(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack;
-    take_delivery_or_status(self, payload);
+    handle_delivery_or_status(self, payload);
     return 0;
 }
 
 /* --- a fetch ---------------------------------------------------------------------------------- */
 
 typedef struct fetch {
-    uint64_t until_ns; /* when the actor waits no longer */
+    uint64_t until_ns; /* time until which the actor waits */
     uint64_t wait_ns;
     uint32_t wanted;
 } fetch;
@@ -103,7 +104,7 @@ static int check_fetch(const domus_nats_consumer_fetch *asked)
                : 0;
 }
 
-/* Ask the server for messages, with the next token of the inbox. */
+/* Ask the server for messages, with the inbox's next token as reply subject. */
 static int ask_server_for_messages(domus_stack *stack, domi_js_consumer *consumer, fetch *frame,
                                    domus_resumed *then)
 {
@@ -142,7 +143,7 @@ static int receive_message(domus_stack *stack, const fetch *frame, domus_resumed
                                 frame->until_ns > now_ns ? frame->until_ns - now_ns : 0, then);
 }
 
-/* Take the first messages as a batch. Returns 0; -ENOMEM. */
+/* Move the first `count` messages to a batch. Returns 0; -ENOMEM. */
 static int cut_batch(domi_js_consumer *consumer, uint32_t count, domus_nats_batch *ret_batch)
 {
     size_t size = count * sizeof *consumer->messages;
@@ -179,22 +180,23 @@ static int reply_batch(domus_stack *stack, domi_js_consumer *consumer, const fet
     return error;
 }
 
-/* Take what a receive has brought. Returns 1 when the fetch goes on; 0 when it is over; an error
- * when nobody waits for its batch any more, whose messages then stay for the next one. */
-static int take_received(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
-                         const domus_answer *answer)
+/* Handle what a receive has brought. Returns 1 if the fetch continues; 0 if it is over; an error if
+ * nobody waits for its batch any more, and then the messages stay for the next fetch. */
+static int handle_received(domus_stack *stack, domi_js_consumer *consumer, const fetch *frame,
+                           const domus_answer *answer)
 {
     if (answer->error == -ETIMEDOUT && domus_now_ns(stack) >= frame->until_ns) {
-        consumer->is_open = false; /* the server has said nothing: look whether it is there */
+        /* the server has sent nothing, so the next fetch checks whether the consumer exists */
+        consumer->is_open = false;
         return 0;
     }
     if (answer->error != 0)
         return answer->error;
-    take_delivery_or_status(consumer, answer->payload);
+    handle_delivery_or_status(consumer, answer->payload);
     return !consumer->is_ended && consumer->count < frame->wanted;
 }
 
-/* End the opening: asks that were put aside have their turn. */
+/* End the opening of the consumer: asks that were put aside are handled. */
 static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error)
 {
     consumer->is_busy = false;
@@ -202,8 +204,8 @@ static int end_opening(domus_stack *stack, domi_js_consumer *consumer, int error
     return error;
 }
 
-/* Go on with a step of the opening, or end it if it cannot begin. */
-static int step_opening(domus_stack *stack, domi_js_consumer *consumer, int result)
+/* Wait for a step of the opening, or end the opening if the step could not begin. */
+static int wait_for_opening_step(domus_stack *stack, domi_js_consumer *consumer, int result)
 {
     return result < 0 ? end_opening(stack, consumer, result) : result;
 }
@@ -216,7 +218,7 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     {
         const domus_nats_consumer_fetch *asked = message;
         int error = check_fetch(asked);
-        if (error != 0 || asked == NULL) /* it is there in the first turn, always */
+        if (error != 0 || asked == NULL) /* in the first turn the ask is always there */
             return error;
         if (consumer->is_busy)
             return domus_stash(stack);
@@ -225,14 +227,15 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
     }
     if (!consumer->is_open) {
         consumer->is_busy = true;
-        DOMUS_AWAIT(
-            step_opening(stack, consumer, domi_js_consumer_subscribe(stack, consumer, then)));
+        DOMUS_AWAIT(wait_for_opening_step(stack, consumer,
+                                          domi_js_consumer_subscribe(stack, consumer, then)));
         {
             int error = domi_js_consumer_subscribed(consumer, answer);
             if (error != 0)
                 return end_opening(stack, consumer, error);
         }
-        DOMUS_AWAIT(step_opening(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
+        DOMUS_AWAIT(
+            wait_for_opening_step(stack, consumer, domi_js_consumer_make(stack, consumer, then)));
         {
             int error = end_opening(stack, consumer, domi_js_consumer_made(consumer, answer));
             if (error != 0)
@@ -246,7 +249,7 @@ DOMUS_SEQUENCE(serve_fetch, fetch)
         while (!consumer->is_ended && consumer->count < frame->wanted) {
             DOMUS_AWAIT(receive_message(stack, frame, then));
             {
-                int result = take_received(stack, consumer, frame, answer);
+                int result = handle_received(stack, consumer, frame, answer);
                 if (result < 0)
                     return result;
                 if (result == 0)

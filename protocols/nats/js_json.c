@@ -1,7 +1,7 @@
 /* Reads and writes the JSON of JetStream's API, by jansson.
  *
- * Jansson takes some dozens of bytes for each value, however short its text is, and calls itself
- * for each nesting. So the text is looked over first: how many values and nestings it can have. */
+ * Jansson takes dozens of bytes for each value, however short its text is, and recurses for each
+ * nesting. So the number of values and nestings is bounded before a text is parsed. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 
 #define NESTING_MAX 16u
 
-/* Returns where a string ends, behind its quote; `size` if it does not. */
-static size_t pass_string(const char *text, size_t size, size_t at)
+/* Returns the offset behind the quote that ends a string; `size` if there is none. */
+static size_t find_string_end(const char *text, size_t size, size_t at)
 {
     for (at++; at < size && text[at] != '"'; at++) {
         if (text[at] == '\\')
@@ -21,8 +21,8 @@ static size_t pass_string(const char *text, size_t size, size_t at)
     return at < size ? at + 1 : size;
 }
 
-/* Returns whether the text stays within the bounds. A value begins the text, or stands behind one
- * of these four characters. */
+/* Returns whether the text has not too many values and nestings. A value begins the text, or
+ * follows one of four characters. */
 static bool is_bounded(const char *text, size_t size)
 {
     uint32_t values = 1;
@@ -31,7 +31,7 @@ static bool is_bounded(const char *text, size_t size)
     for (size_t at = 0; at < size;) {
         char c = text[at];
         if (c == '"') {
-            at = pass_string(text, size, at);
+            at = find_string_end(text, size, at);
             continue;
         }
         at++;
@@ -64,8 +64,8 @@ int domi_js_parse(const char *text, size_t size, size_t size_max, json_t **ret_j
     return 0;
 }
 
-/* The error that an answer tells; 0 if it tells none. */
-static int told_error(const json_t *json)
+/* Returns the errno for the error that an answer contains; 0 if it contains none. */
+static int errno_in_answer(const json_t *json)
 {
     const json_t *error = json_object_get(json, "error");
     uint64_t number = 0;
@@ -94,7 +94,7 @@ int domi_js_read(const domus_answer *answer, size_t size_max, json_t **ret_json)
     int error = domi_js_parse(domus_slice_data(payload), payload.size, size_max, &json);
     if (error != 0)
         return error;
-    error = told_error(json);
+    error = errno_in_answer(json);
     if (error != 0) {
         json_decref(json);
         return error;
@@ -116,7 +116,7 @@ int domi_js_get_number(const json_t *json, const char *name, uint64_t *ret_numbe
 
     if (member != NULL && !json_is_integer(member))
         return -EPROTO;
-    json_int_t number = json_integer_value(member); /* 0 of NULL */
+    json_int_t number = json_integer_value(member); /* 0 if `member` is NULL */
     *ret_number = number > 0 ? (uint64_t)number : 0;
     return 0;
 }
@@ -138,7 +138,7 @@ int domi_js_get_text(const json_t *json, const char *name, const char **ret_text
     if (member != NULL && !json_is_string(member))
         return -EPROTO;
     *ret_text = member != NULL ? json_string_value(member) : "";
-    *ret_size = json_string_length(member); /* 0 of NULL */
+    *ret_size = json_string_length(member); /* 0 if `member` is NULL */
     return 0;
 }
 

@@ -1,16 +1,18 @@
-/* Messages of a stream, in the three forms in which a server sends them: delivered by a consumer,
- * whose place is in the subject of the acknowledgement; got directly, with the place in headers;
+/* Reads messages of a stream, which a server sends in three forms: delivered by a consumer, with
+ * the position in the subject for the acknowledgement; got directly, with the position in headers;
  * and got through the API, as base64 in JSON. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define PLACE_TOKENS 9u  /* $JS ACK stream consumer deliveries sequence sequence time pending */
-#define PLACE_LONG   11u /* the same with the domain and the account behind ACK; or more */
-#define TOKENS_MAX   16u
+/* tokens of the subject "$JS ACK stream consumer deliveries sequence sequence time pending" */
+#define PLACE_TOKENS 9u
+/* tokens of the same subject with domain and account behind ACK, at least */
+#define PLACE_LONG 11u
+#define TOKENS_MAX 16u
 
-/* Split a subject. Returns how many tokens it has; 0 if they are too many. */
+/* Split a subject into tokens. Returns how many there are; 0 if they are too many. */
 static uint32_t split_subject(domus_slice subject, domus_slice tokens[TOKENS_MAX])
 {
     const char *data = domus_slice_data(subject);
@@ -60,13 +62,13 @@ bool domi_js_is_delivered(const domus_nats_message *message)
     return message->status == 0 || domi_js_read_place(domus_nats_reply_to(message), &place) == 0;
 }
 
-/* Where a part of a message begins in its bytes. */
+/* Returns the offset at which a part of a message begins in its bytes. */
 static uint32_t offset_of(domus_slice bytes, domus_slice part)
 {
     return part.offset - bytes.offset;
 }
 
-/* Fill in headers and payload, which lie alike in all messages. */
+/* Set offset and size of headers and payload, which lie in the same way in all messages. */
 static void set_parts(const domus_nats_message *message, domus_nats_stream_message *ret_message)
 {
     domus_slice headers = domus_nats_headers(message);
@@ -118,8 +120,8 @@ int domi_js_ask_message(domus_stack *stack, const domi_js *js, uint64_t sequence
     return domi_js_ask(stack, js->client, body, then, "$JS.API.%s.%s", verb, js->stream);
 }
 
-/* Find the last header of a name. The server's own ones stand behind those of the publisher, who
- * may have sent one of the same name. */
+/* Find the last header with a name. Headers of the server stand behind those of the publisher, who
+ * may have used the same name. */
 static bool find_last_header(const domus_nats_message *message, const char *name,
                              domus_slice *ret_value)
 {
@@ -131,7 +133,7 @@ static bool find_last_header(const domus_nats_message *message, const char *name
     return is_found;
 }
 
-/* Read a message that a server has sent as it is stored. */
+/* Read a message that was got directly from a server. */
 static int read_direct(const domus_nats_message *message, domus_nats_stream_message *ret_message)
 {
     domus_slice subject, sequence, time;
@@ -154,7 +156,7 @@ static int read_direct(const domus_nats_message *message, domus_nats_stream_mess
     return error;
 }
 
-/* Decode base64 behind what was appended. Returns 0; -EPROTO; as domus_append(). */
+/* Append the bytes of decoded base64. Returns 0; -EPROTO; or as domus_append(). */
 static int append_decoded(domus_appender *bytes, const char *text, size_t size)
 {
     if (size == 0)
@@ -169,7 +171,7 @@ static int append_decoded(domus_appender *bytes, const char *text, size_t size)
     return 0;
 }
 
-/* Make bytes of subject, headers and payload. */
+/* Join subject, headers and payload from JSON to the bytes of a message. */
 static int join_parts(const json_t *json, domus_appender *bytes, domus_nats_stream_message *message)
 {
     const char *subject, *headers, *payload;
@@ -193,7 +195,7 @@ static int join_parts(const json_t *json, domus_appender *bytes, domus_nats_stre
     return error;
 }
 
-/* Read a message in JSON. */
+/* Read a message that was got as JSON. */
 static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
 {
     domus_nats_stream_message read = {0};
@@ -217,8 +219,8 @@ static int read_json(const json_t *json, domus_nats_stream_message *ret_message)
     return error;
 }
 
-/* Returns whether an answer is a message as it is stored. Its status is that of its publisher; one
- * of the server says that there is no message. */
+/* Returns whether an answer is a stored message. The status in its headers may be the publisher's;
+ * the server uses one to say that there is no message. */
 static bool is_stored(const domus_nats_message *message)
 {
     domus_slice sequence;
@@ -245,7 +247,7 @@ int domi_js_read_message(const domus_answer *answer, domus_nats_stream_message *
 int domus_nats_stream_header(const domus_nats_stream_message *message, const char *name,
                              uint32_t *from, domus_slice *ret_value)
 {
-    /* Headers and payload lie at the end of the bytes, as those of every message of NATS. */
+    /* Headers and payload lie at the end of the bytes, as in every message of NATS. */
     const domus_nats_message view = {.bytes = message->bytes,
                                      .payload_size = message->payload_size,
                                      .headers_size = message->headers_size};

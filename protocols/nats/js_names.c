@@ -1,12 +1,12 @@
-/* Names that JetStream takes. A name becomes a token of a subject and a folder on the server's
- * disk, so a wrong one is refused here, before it could mean something else there. */
+/* Checks names that JetStream uses. A name becomes a token of a subject and a folder on the
+ * server's disk, so an invalid one is refused before it could mean something else there. */
 #include "protocols/nats/js.h"
 
 #include <string.h>
 
 static bool is_printable(char c)
 {
-    return (unsigned char)c > ' ' && c != 0x7f; /* letters of UTF-8, too */
+    return (unsigned char)c > ' ' && c != 0x7f; /* bytes above 0x7f belong to letters of UTF-8 */
 }
 
 bool domi_js_is_name(const char *text)
@@ -22,7 +22,7 @@ bool domi_js_is_name(const char *text)
     return true;
 }
 
-/* Returns whether these bytes are a token. */
+/* Returns whether the bytes are a valid token of a subject. */
 static bool is_token(const char *text, size_t size, bool wildcards, bool is_last)
 {
     if (size == 0)

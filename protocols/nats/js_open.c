@@ -1,4 +1,5 @@
-/* An actor's way to its stream: it asks the client, and opens the stream before the first ask. */
+/* How an actor reaches its stream: it asks the client, and opens the stream before its first
+ * request. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>
@@ -29,8 +30,8 @@ int domi_js_open(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     domus_slice config = {NULL, 0, 0};
 
-    /* Only one conversation opens: those behind it find the stream open. The other error is that of
-     * a barrier which stands already, and is as good. */
+    /* The barrier lets only one conversation open the stream; later ones find it open. If a barrier
+     * stands already, this fails, which does no harm. */
     (void)domus_barrier(stack);
     if (js->create.size == 0)
         return domi_js_ask(stack, js->client, config, then, "$JS.API.STREAM.INFO.%s", js->stream);
@@ -45,8 +46,8 @@ int domi_js_opened(domi_js *js, const domus_answer *answer)
     domus_nats_stream_status status;
     int error = domi_js_read_status(answer, &status);
 
-    /* A stream that has been there may be there while the servers cannot say so, because they have
-     * no leader of all streams: then what was asked of it is tried. */
+    /* A stream that was there before may still be there while the servers have no common leader and
+     * cannot tell. So the request itself is tried. */
     if (js->was_open && (error == -EAGAIN || error == -ETIMEDOUT)) {
         js->is_open = true;
         return 0;

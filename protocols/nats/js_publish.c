@@ -1,5 +1,5 @@
-/* Messages that are published to a stream: the headers by which the server compares, and its
- * acknowledgement. */
+/* Messages that are published to a stream: headers with the conditions that the server checks, and
+ * the server's acknowledgement. */
 #include "protocols/nats/js.h"
 
 #include <errno.h>

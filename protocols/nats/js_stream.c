@@ -12,14 +12,14 @@ static const domus_slice no_bytes = {NULL, 0, 0};
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-/* Make a block of headers: those of the fields behind those of the message. */
+/* Make a block of headers: first those of the message, then those for the fields of the publish. */
 static int make_headers(const domus_nats_stream_publish *publish, domus_slice *ret_headers)
 {
     domus_slice given = publish->message.headers;
     domus_appender headers = {0};
     int error = 0;
 
-    if (given.size > 2) /* without the empty line at its end */
+    if (given.size > 2) /* the empty line at its end is left out */
         error = domus_append(&headers, domus_slice_data(given), given.size - 2);
     if (error == 0 && publish->id[0] != '\0')
         error = domus_nats_headers_add(&headers, "Nats-Msg-Id", publish->id);
@@ -34,14 +34,14 @@ static int make_headers(const domus_nats_stream_publish *publish, domus_slice *r
     return error;
 }
 
-static bool is_plain(const domus_nats_stream_publish *publish)
+static bool needs_no_headers(const domus_nats_stream_publish *publish)
 {
     return publish->id[0] == '\0' && publish->expected_last == DOMUS_NATS_ANY_SEQUENCE &&
            publish->expected_last_of_subject == DOMUS_NATS_ANY_SEQUENCE;
 }
 
-/* Send the message that is asked for. The ask keeps what it owns. */
-static int send_asked(domus_stack *stack, const domi_js *js, domus_resumed *then)
+/* Send the message of the current ask, which keeps what it owns. */
+static int send_message_of_ask(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_publish *asked = domus_asked(stack, &domus_nats_stream_publish_type);
 
@@ -55,7 +55,7 @@ static int send_asked(domus_stack *stack, const domi_js *js, domus_resumed *then
     int error = domus_slice_keep(asked->message.subject, &request.subject);
     if (error == 0)
         error = domus_slice_keep(asked->message.payload, &request.payload);
-    if (error == 0 && is_plain(asked))
+    if (error == 0 && needs_no_headers(asked))
         error = domus_slice_keep(asked->message.headers, &request.headers);
     else if (error == 0)
         error = make_headers(asked, &request.headers);
@@ -85,16 +85,16 @@ DOMUS_SEQUENCE(serve_publish, char)
             return -EINVAL;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(send_asked(stack, js, then));
+    DOMUS_AWAIT(send_message_of_ask(stack, js, then));
     return reply_ack(stack, js, answer);
     DOMUS_END;
 }
 
-/* --- get -------------------------------------------------------------------------------------- */
+/* --- getting a message ------------------------------------------------------------------------ */
 
 static int check_get(const domus_nats_stream_get *get)
 {
-    if (get == NULL) /* it is there in the first turn, always */
+    if (get == NULL) /* in the first turn the ask is always there */
         return -EINVAL;
     size_t size = strnlen(get->subject, sizeof get->subject);
     bool is_subject =
@@ -103,7 +103,7 @@ static int check_get(const domus_nats_stream_get *get)
     return get->sequence != 0 || is_subject ? 0 : -EINVAL;
 }
 
-static int ask_got(domus_stack *stack, const domi_js *js, domus_resumed *then)
+static int ask_for_message(domus_stack *stack, const domi_js *js, domus_resumed *then)
 {
     const domus_nats_stream_get *get = domus_asked(stack, &domus_nats_stream_get_type);
 
@@ -136,16 +136,16 @@ DOMUS_SEQUENCE(serve_get, char)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, js, then, answer);
-    DOMUS_AWAIT(ask_got(stack, js, then));
+    DOMUS_AWAIT(ask_for_message(stack, js, then));
     return reply_message(stack, js, answer);
     DOMUS_END;
 }
 
-/* --- purge ------------------------------------------------------------------------------------ */
+/* --- purging the stream ----------------------------------------------------------------------- */
 
 static int check_purge(const domus_nats_stream_purge *purge)
 {
-    if (purge == NULL) /* it is there in the first turn, always */
+    if (purge == NULL) /* in the first turn the ask is always there */
         return -EINVAL;
     size_t size = strnlen(purge->subject, sizeof purge->subject);
     if (purge->below > INT64_MAX || purge->keep > INT64_MAX ||
@@ -199,7 +199,7 @@ DOMUS_SEQUENCE(serve_purge, char)
     DOMUS_END;
 }
 
-/* --- the whole stream ------------------------------------------------------------------------- */
+/* --- status and removal of the stream --------------------------------------------------------- */
 
 static int reply_status(domus_stack *stack, domi_js *js, const domus_answer *answer)
 {
@@ -243,7 +243,7 @@ static void on_stop(domus_stack *stack, void *self)
     domus_slice_free(js->create);
 }
 
-/* Begin anew with the same stream: the configuration stays. */
+/* Reset the state for a restart; the configuration of the stream stays. */
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     domi_js *js = self;

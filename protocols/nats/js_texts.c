@@ -24,18 +24,20 @@ int domi_js_read_number(const char *text, size_t size, uint64_t *ret_number)
     return 0;
 }
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar. Years begin with March here, so that the
- * day that some years have more is the last one of its year. */
+/* Returns the days from 1970-01-01 to a day of the Gregorian calendar. Years begin with March here,
+ * so that a leap day is the last day of its year. */
 static uint64_t count_days(uint64_t year, uint64_t month, uint64_t day)
 {
     uint64_t years = month > 2 ? year : year - 1;
     uint64_t months = month > 2 ? month - 3 : month + 9;
     uint64_t days = years * 365 + years / 4 - years / 100 + years / 400;
 
-    return days + (153 * months + 2) / 5 + day - 1 - 719468; /* days up to 1970 in this count */
+    /* 719468 is the number of days up to 1970 in this count */
+    return days + (153 * months + 2) / 5 + day - 1 - 719468;
 }
 
-/* Read the digits behind the second. Returns false if there are none, or too many. */
+/* Read the digits behind the decimal point of a second. Returns false if there are none, or too
+ * many. */
 static bool read_fraction(const char *text, size_t size, uint64_t *ret_ns)
 {
     uint64_t ns = 0;
@@ -67,7 +69,7 @@ uint64_t domi_js_read_time(const char *text, size_t size)
             return 0;
         at++;
     }
-    at--; /* no separator behind the second */
+    at--; /* there is no separator behind the second */
     if (size > sizeof form && !read_fraction(text + at, size - 1 - at, &ns))
         return 0;
     if (parts[0] < 1970 || parts[0] > 2261 || parts[1] - 1 > 11 || parts[2] - 1 > 30 ||
@@ -77,8 +79,8 @@ uint64_t domi_js_read_time(const char *text, size_t size)
     return (minutes * 60 + parts[5]) * SECOND_NS + ns;
 }
 
-/* The six bits of a character; 64 for one that has none. */
-static uint32_t bits_of(char c)
+/* Returns the six bits for a character of base64; 64 for any other character. */
+static uint32_t value_of_base64(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return (uint32_t)(c - 'A');
@@ -102,7 +104,7 @@ int64_t domi_js_read_base64(const char *text, size_t size, char *to)
         size_t given = i + 4 == size ? 4 - padding : 4;
         uint32_t bits = 0;
         for (size_t k = 0; k < 4; k++) {
-            uint32_t six = k < given ? bits_of(text[i + k]) : 0;
+            uint32_t six = k < given ? value_of_base64(text[i + k]) : 0;
             if (six > 63)
                 return -EPROTO;
             bits = bits << 6 | six;
@@ -118,11 +120,12 @@ uint64_t domi_js_seed(uint64_t seed)
     static const char place = 0;
 
     if (seed == 0 && getrandom(&seed, sizeof seed, GRND_NONBLOCK) != (ssize_t)sizeof seed)
-        return (uint64_t)(uintptr_t)&place; /* at boot, when the kernel has none yet */
+        /* at boot, when the kernel has no random bytes yet, an address must do */
+        return (uint64_t)(uintptr_t)&place;
     return seed;
 }
 
-uint64_t domi_js_draw(uint64_t *random) /* splitmix64 */
+uint64_t domi_js_draw(uint64_t *random) /* Returns the next number of the generator splitmix64. */
 {
     uint64_t bits = *random += UINT64_C(0x9e3779b97f4a7c15);
 

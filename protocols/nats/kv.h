@@ -1,9 +1,9 @@
-/* The actors of a bucket, and the doors between their files.
+/* The actors of a bucket, and the functions that their files call of each other.
  *
  * A bucket is the stream "KV_" with its name behind it; the newest message with the subject
- * "$KV.bucket.key" is the value of the key, or says that it was deleted. The actor of the bucket
- * (kv_bucket.c) answers gets and changes itself. For each watch and each list it spawns an actor
- * (kv_watch.c), which has a consumer of its own on the server. */
+ * "$KV.bucket.key" has the value of the key, or says that it was deleted. The actor of the bucket
+ * (kv_bucket.c) handles gets and changes itself. For each watch and each list it spawns an actor
+ * (kv_watch.c), which has its own consumer on the server. */
 #ifndef DOMI_PROTOCOLS_NATS_KV_H
 #define DOMI_PROTOCOLS_NATS_KV_H
 
@@ -11,7 +11,7 @@
 
 #include <domus/nats_kv.h>
 
-/* Bytes of the subject of a key or pattern, with a zero. */
+/* Bytes of the subject of a key or pattern, with a zero at its end. */
 #define DOMI_KV_SUBJECT_SIZE (DOMUS_NATS_KV_BUCKET_MAX + DOMUS_NATS_KV_KEY_MAX + 8)
 
 /* The state of a bucket's actor. */
@@ -21,7 +21,7 @@ typedef struct domi_kv {
     char bucket[DOMUS_NATS_KV_BUCKET_MAX + 1];
 } domi_kv;
 
-/* Bytes of the frames of the rows of gets and changes (kv_change.c). */
+/* Bytes of the frames of the rows for gets and changes (kv_change.c). */
 #define DOMI_KV_FRAME 64u
 
 int domi_kv_serve_get(domus_stack *stack, void *self, const void *payload);
@@ -31,17 +31,17 @@ int domi_kv_serve_put(domus_stack *stack, void *self, const void *payload);
 
 bool domi_kv_is_bucket(const char *text);
 
-/* Returns whether this is a key, or a pattern of keys. */
+/* Returns whether the text is a valid key, or a pattern of keys. */
 bool domi_kv_is_pattern(const char *text);
 
-/* Make the subject of a key or pattern. Both were checked before. */
+/* Make the subject of a key or pattern. Bucket and key were checked before. */
 void domi_kv_make_subject(const char *bucket, const char *key, char subject[DOMI_KV_SUBJECT_SIZE]);
 
 /* --- entries (kv_entry.c) --------------------------------------------------------------------- */
 
-/* Make an entry of a message of the bucket's stream; it gets the bytes of the message. Returns 0;
- * -EPROTO when the subject is none of this bucket; -EMSGSIZE for a longer key than there may be,
- * which a client without bounds has stored. */
+/* Make an entry from a message of the bucket's stream; the entry gets the bytes of the message.
+ * Returns 0; -EPROTO for a subject that is not of this bucket; -EMSGSIZE for a key that is too
+ * long, which another client without this bound has stored. */
 int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *message,
                        domus_nats_kv_entry *ret_entry);
 
@@ -49,75 +49,82 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
 
 #define DOMI_KV_BACKOFF_MIN UINT64_C(10000000)
 #define DOMI_KV_BACKOFF_MAX UINT64_C(5000000000)
-#define DOMI_KV_ASIDE_MAX   (UINT32_C(8) << 20) /* bytes that may wait for their consumer */
-#define DOMI_KV_ROUNDS_MAX  4u                  /* consumers that a list may need */
+/* bytes of messages that wait until their consumer is made, at most */
+#define DOMI_KV_ASIDE_MAX (UINT32_C(8) << 20)
+/* rounds (consumers) that a list may need, at most */
+#define DOMI_KV_ROUNDS_MAX 4u
 
 /* The keys of a list (kv_list.c). */
 typedef struct domi_kv_keys {
     char *bytes;
-    uint32_t *slots; /* where each key begins in `bytes`, at a place of its hash; 0: free */
+    uint32_t *slots; /* offset in `bytes` of each key, at the place of its hash; 0: a free place */
     uint32_t size;
     uint32_t room;
-    uint32_t slots_count; /* a power of two */
-    uint32_t count;       /* with those that have lost their value */
+    uint32_t slots_count; /* number of slots, a power of two */
+    uint32_t count;       /* number of keys, including those that were deleted meanwhile */
 } domi_kv_keys;
 
-/* The state of the actor of a watch or list. */
+/* The state of an actor that serves a watch or a list. */
 typedef struct domi_kv_watch {
     domus_address client;
-    domus_nats_kv_watch options; /* `to` is the watcher, and never nobody */
+    domus_nats_kv_watch options; /* options of the watch, whose `to` is always an actor */
     uint64_t random;
-    uint64_t round;        /* number of the consumer; the tag of its subscription */
-    uint64_t subscription; /* 0: there is none */
-    uint64_t next;         /* sequence of the next delivery of the consumer */
-    uint64_t there;        /* entries that the round had to deliver when it began */
-    uint64_t met;          /* entries that it has delivered; of a list, each key once */
-    uint64_t last;         /* revision of the last entry that was told; 0: none was */
-    uint64_t heard_ns;     /* when the server has sent something last */
+    /* number of the current round and its consumer; it tags the subscription */
+    uint64_t round;
+    uint64_t subscription; /* number of the subscription; 0: there is none */
+    uint64_t next;         /* sequence number of the consumer's next delivery */
+    uint64_t there;        /* entries that existed when the round began */
+    /* entries that the round has delivered; in a list each key counts once */
+    uint64_t met;
+    /* revision of the last entry that was sent to the watcher; 0: none was */
+    uint64_t last;
+    uint64_t heard_ns; /* time at which the server has last sent something */
     uint64_t backoff_ns;
-    uint64_t aside;       /* bytes of the messages that are put aside */
-    bool has_no_timer;    /* none begins the next round, so the next beat does */
-    bool is_opening;      /* the consumer is being made; messages for it are put aside */
-    bool is_live;         /* messages of the round are told */
+    uint64_t aside; /* bytes of the messages that were put aside */
+    /* no timer was to be had for the next round, so the next beat begins it */
+    bool has_no_timer;
+    bool is_opening;      /* the consumer is being made; its messages are put aside */
+    bool is_live;         /* the consumer is made; its messages are handled */
     bool is_accepted;     /* the ask was answered */
-    bool is_initial_told; /* the watcher has been told that the initial entries are there */
+    bool is_initial_told; /* the watcher was told that all initial entries have come */
     bool is_list;
-    domus_kept asked;               /* of a list: the ask, once it is kept */
-    domi_kv_keys keys;              /* of a list: those that it has met in this round */
-    uint64_t seed;                  /* of their hashes */
-    char inbox[DOMI_JS_INBOX_SIZE]; /* of the round */
+    domus_kept asked;               /* the ask for a list, once it is kept */
+    domi_kv_keys keys;              /* the keys that a list has got in this round */
+    uint64_t seed;                  /* seed of the hashes of keys */
+    char inbox[DOMI_JS_INBOX_SIZE]; /* inbox of the current round */
     char bucket[DOMUS_NATS_KV_BUCKET_MAX + 1];
 } domi_kv_watch;
 
 extern const domus_behaviour domi_kv_watch_behaviour;
 
-/* Begin a round: subscribe to a new inbox, and make a consumer that delivers there what was not
- * told yet (kv_round.c). Returns as domus_ask(). */
+/* Begin a round: subscribe to a new inbox, and make a consumer that delivers there the entries
+ * which were not sent to the watcher yet (kv_round.c). Returns as domus_ask(). */
 int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch);
 
-/* End the round, if there is one: nothing more of it is told (kv_end.c). */
+/* End the round, if there is one: no further message of it is handled (kv_end.c). */
 void domi_kv_end_round(domus_stack *stack, domi_kv_watch *watch);
 
 /* End the round, and begin another one a little later. */
 void domi_kv_retry(domus_stack *stack, domi_kv_watch *watch);
 
-/* The event that begins it; no payload. */
+/* The event, without a payload, that begins the next round. */
 extern const domus_type domi_kv_again_type;
 
-/* Give up with `error`: the asker, or the watcher, gets it, and the actor ends. Returns `error`. */
+/* Give up the watch with `error`: the asker or the watcher gets the error, and the actor ends.
+ * Returns `error`. */
 int domi_kv_give_up(domus_stack *stack, domi_kv_watch *watch, int error);
 
-/* Tell the watcher that the initial entries are there (kv_told.c). If it takes no more, the round
- * ends. Returns 0. */
+/* Tell the watcher that all initial entries have come (kv_told.c). If it accepts no notice, the
+ * round ends. Returns 0. */
 int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch);
 
 /* Handle a message of the round. */
 int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message);
 
-/* Answer a list with its keys, and end (kv_list.c). Returns 0. */
+/* Answer a list with its keys, and end the actor (kv_list.c). Returns 0. */
 int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch);
 
-/* Forget the keys of a list. */
+/* Free the keys of a list. */
 void domi_kv_drop_list(domi_kv_watch *watch);
 
 /* Add an entry to a list. Returns 0; -E2BIG; -ENOMEM. */

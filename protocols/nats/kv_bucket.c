@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WATCH_MAILBOX 65535u /* messages that a watch may have waiting: as many as an actor may */
+/* messages that may wait for a watch: as many as an actor may have */
+#define WATCH_MAILBOX 65535u
 
 /* --- watches and lists ------------------------------------------------------------------------ */
 
-/* Spawn the actor of a watch or list, and pass the ask on to it. */
+/* Spawn the actor for a watch or list, and forward the current ask to it. */
 static int pass_ask_to_new_actor(domus_stack *stack, domi_kv *kv)
 {
     const domus_spawn_options options = {.mailbox_max = WATCH_MAILBOX};
@@ -39,7 +40,7 @@ DOMUS_SEQUENCE(serve_watch, char)
     DOMUS_END;
 }
 
-/* --- the whole bucket ------------------------------------------------------------------------- */
+/* --- status and removal of the bucket --------------------------------------------------------- */
 
 static int reply_status(domus_stack *stack, domi_kv *kv, const domus_answer *answer)
 {
@@ -97,7 +98,7 @@ static void on_stop(domus_stack *stack, void *self)
     domus_slice_free(kv->js.create);
 }
 
-/* Begin anew with the same bucket: the configuration stays. */
+/* Reset the state for a restart; the configuration of the bucket stays. */
 static int on_restart(domus_stack *stack, void *self, int error)
 {
     domi_kv *kv = self;
@@ -126,7 +127,7 @@ static const domus_behaviour bucket = {
     .on_restart = on_restart,
 };
 
-/* Make the JSON of a bucket's stream. Other clients of NATS make the same one. */
+/* Write the configuration of a bucket's stream as JSON, as other clients of NATS do. */
 static int write_config(const domi_kv *kv, const domus_nats_kv_config *config,
                         domus_slice *ret_json)
 {

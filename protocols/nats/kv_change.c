@@ -1,11 +1,11 @@
-/* Gets and changes of a key. Each change is a message that the server stores only if the condition
- * in its headers holds, so of several that change a key at a revision one succeeds.
+/* Gets and changes of keys. Each change is a message that the server stores only if the condition
+ * in its headers holds, so of several changes of a key at the same revision only one succeeds.
  *
- * With several replicas nats-server 2.9 looks at the revision before it hands the change to the
- * other servers, and no more when it stores it: two changes that are under way at the same time
- * would both be stored. (A revision of 0 it looks at again.) It does look when it stores for
- * another message with the same id, so the id of a change at a revision is the key and the
- * revision, and of several such changes one is stored, and the others are duplicates. */
+ * With several replicas nats-server 2.9 checks the revision before it sends the change to the other
+ * servers, and not again when it stores it, so two simultaneous changes would both be stored. (A
+ * revision of 0 is checked again.) But when it stores, it does check for another message with the
+ * same id. So the id of a change is made of key and revision: of several such changes one is
+ * stored, and the others are duplicates. */
 #include "protocols/nats/kv.h"
 
 #include <domus/await.h>
@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIES_MAX 3u /* of a create that meets markers of deletes */
+#define TRIES_MAX 3u /* tries of a create that finds a marker of a delete, at most */
 
 /* --- get -------------------------------------------------------------------------------------- */
 
@@ -27,8 +27,8 @@ static int ask_entry(domus_stack *stack, const domi_kv *kv, uint64_t revision, c
     return domi_js_ask_message(stack, &kv->js, revision, subject, then);
 }
 
-/* Read the newest entry of a key, also one of a delete. Ownership: the entry is the caller's; after
- * an error `ret_entry` is as it was. */
+/* Read the newest entry of a key, which may be a delete. Ownership: the entry is the caller's;
+ * after an error `ret_entry` is unchanged. */
 static int read_entry(const domi_kv *kv, const domus_answer *answer, const char *key,
                       domus_nats_kv_entry *ret_entry)
 {
@@ -40,7 +40,7 @@ static int read_entry(const domi_kv *kv, const domus_answer *answer, const char 
         return error;
     error = domi_kv_read_entry(kv->bucket, &message, &entry);
     if (error == 0 && !domus_slice_equals(domus_nats_kv_key(&entry), key, strlen(key)))
-        error = -ENOENT; /* the revision of another key */
+        error = -ENOENT; /* the revision belongs to another key */
     if (error == 0)
         *ret_entry = entry;
     else
@@ -67,7 +67,7 @@ static int reply_entry(domus_stack *stack, domi_kv *kv, const domus_answer *answ
     return error;
 }
 
-static int ask_asked(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
+static int ask_for_entry_of_get(domus_stack *stack, const domi_kv *kv, domus_resumed *then)
 {
     const domus_nats_kv_get *get = domus_asked(stack, &domus_nats_kv_get_type);
 
@@ -86,16 +86,16 @@ DOMUS_SEQUENCE(serve_get, char)
             return error;
     }
     DOMI_JS_AWAIT_OPEN(stack, &kv->js, then, answer);
-    DOMUS_AWAIT(ask_asked(stack, kv, then));
+    DOMUS_AWAIT(ask_for_entry_of_get(stack, kv, then));
     return reply_entry(stack, kv, answer);
     DOMUS_END;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* The locals of a change. */
+/* The variables of a change between its turns. */
 typedef struct change {
-    uint64_t expected; /* revision that the key has to have */
+    uint64_t expected; /* revision that the key must have */
     uint32_t tries;
     bool is_conditional;
 } change;
@@ -111,7 +111,7 @@ static int check_put(const domus_nats_kv_put *put)
     return domus_nats_kv_check_key(put->key);
 }
 
-/* Add the id by which only one change of the key at this revision is stored. */
+/* Add the id because of which only one change of the key at this revision is stored. */
 static int add_id(domus_appender *headers, const char *key, uint64_t revision)
 {
     char id[DOMUS_NATS_KV_KEY_MAX + 24];
@@ -120,7 +120,7 @@ static int add_id(domus_appender *headers, const char *key, uint64_t revision)
     return domus_nats_headers_add(headers, "Nats-Msg-Id", id);
 }
 
-/* Make the headers of a change; none for a put without a condition. */
+/* Make the headers of a change; a put without a condition has none. */
 static int make_headers(const domus_nats_kv_put *put, const change *frame, domus_slice *ret_headers)
 {
     domus_appender headers = {0};
@@ -146,7 +146,7 @@ static int make_headers(const domus_nats_kv_put *put, const change *frame, domus
     return error;
 }
 
-/* Send the change. The ask keeps its value, because a create may be sent again. */
+/* Send the change. The ask keeps the value, because a create may be sent again. */
 static int send_change(domus_stack *stack, const domi_kv *kv, const change *frame,
                        domus_resumed *then)
 {
@@ -169,17 +169,17 @@ static int send_change(domus_stack *stack, const domi_kv *kv, const change *fram
     return error;
 }
 
-/* Look at the answer to a change. `ret_again` says whether the key may have the marker of a delete,
- * so that the create is to be tried at the marker's revision. Returns as a handler does. */
-static int take_ack(domus_stack *stack, domi_kv *kv, change *frame, const domus_answer *answer,
-                    bool *ret_again)
+/* Handle the answer to a change. `ret_again` is set if the key may have the marker of a delete, so
+ * that the create must be tried again at the marker's revision. Returns as a handler does. */
+static int handle_ack(domus_stack *stack, domi_kv *kv, change *frame, const domus_answer *answer,
+                      bool *ret_again)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_stream_ack ack;
     int error = domi_js_note(&kv->js, domi_js_read_ack(answer, &ack));
 
     if (error == 0 && ack.duplicate)
-        error = -EEXIST; /* of another change at this revision */
+        error = -EEXIST; /* another change at this revision was stored */
     if (error == 0)
         return domus_reply(stack, &domus_nats_kv_revision_type,
                            &(domus_nats_kv_revision){ack.sequence});
@@ -195,9 +195,10 @@ static int ask_marker(domus_stack *stack, const domi_kv *kv, domus_resumed *then
     return put != NULL ? ask_entry(stack, kv, 0, put->key, then) : -ECANCELED;
 }
 
-/* Take the revision of a marker. Returns -EEXIST when the key has a value. */
-static int take_marker(domus_stack *stack, const domi_kv *kv, change *frame,
-                       const domus_answer *answer)
+/* Read the revision of a delete's marker, and use it for the change. Returns -EEXIST if the key has
+ * a value. */
+static int use_marker_revision(domus_stack *stack, const domi_kv *kv, change *frame,
+                               const domus_answer *answer)
 {
     const domus_nats_kv_put *put = domus_asked(stack, &domus_nats_kv_put_type);
     domus_nats_kv_entry entry = {0};
@@ -222,7 +223,7 @@ DOMUS_SEQUENCE(serve_put, change)
     {
         const domus_nats_kv_put *put = message;
         int error = check_put(put);
-        if (error != 0 || put == NULL) /* it is there in the first turn, always */
+        if (error != 0 || put == NULL) /* in the first turn the ask is always there */
             return error;
         frame->is_conditional = put->condition != DOMUS_NATS_KV_ALWAYS;
         frame->expected = put->condition == DOMUS_NATS_KV_IF_REVISION ? put->revision : 0;
@@ -232,13 +233,13 @@ DOMUS_SEQUENCE(serve_put, change)
         DOMUS_AWAIT(send_change(stack, kv, frame, then));
         {
             bool is_again = false;
-            int result = take_ack(stack, kv, frame, answer, &is_again);
+            int result = handle_ack(stack, kv, frame, answer, &is_again);
             if (!is_again)
                 return result;
         }
         DOMUS_AWAIT(ask_marker(stack, kv, then));
         {
-            int error = take_marker(stack, kv, frame, answer);
+            int error = use_marker_revision(stack, kv, frame, answer);
             if (error != 0)
                 return error;
         }

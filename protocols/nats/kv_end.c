@@ -1,4 +1,4 @@
-/* Ends of rounds of a watch, and of the watch itself. */
+/* Ends the rounds of a watch, and the watch itself. */
 #include "protocols/nats/kv.h"
 
 #include <domus/spawn.h>
@@ -14,7 +14,7 @@ void domi_kv_end_round(domus_stack *stack, domi_kv_watch *watch)
     if (watch->subscription == 0)
         return;
     watch->subscription = 0;
-    /* If this is refused, messages of the old round go on to come, and are not told. */
+    /* If this notice is refused, messages of the old round still come, and are ignored. */
     (void)domus_notice(stack, watch->client, &domus_nats_unsubscribe_type, &unsubscribe);
 }
 

@@ -1,12 +1,13 @@
-/* Entries of a bucket: messages of its stream, seen as keys and values. */
+/* Entries of a bucket: messages of its stream, read as keys and values. */
 #include "protocols/nats/kv.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define PREFIX_SIZE 4u /* of "$KV." */
+#define PREFIX_SIZE 4u /* bytes of "$KV." */
 
-/* Find the key behind "$KV.bucket.". Returns where it begins in the subject; 0 if it does not. */
+/* Find the key behind "$KV.bucket.". Returns its offset in the subject; 0 if the subject begins
+ * otherwise. */
 static uint32_t find_key(const char *bucket, domus_slice subject)
 {
     const char *data = domus_slice_data(subject);
@@ -18,9 +19,9 @@ static uint32_t find_key(const char *bucket, domus_slice subject)
     return PREFIX_SIZE + (uint32_t)size + 1;
 }
 
-/* The operation that the headers tell. A server that writes markers of its own, for entries whose
- * time is over, says so in another header (2.11). */
-static domus_nats_kv_operation operation_of(const domus_nats_stream_message *message)
+/* Returns the operation that the headers tell. A server (2.11) that itself writes markers for
+ * expired entries uses another header. */
+static domus_nats_kv_operation read_operation(const domus_nats_stream_message *message)
 {
     domus_slice value;
     uint32_t from = 0;
@@ -46,7 +47,7 @@ int domi_kv_read_entry(const char *bucket, const domus_nats_stream_message *mess
         return -EPROTO;
     if (subject.size - key_at > DOMUS_NATS_KV_KEY_MAX)
         return -EMSGSIZE;
-    domus_nats_kv_operation operation = operation_of(message);
+    domus_nats_kv_operation operation = read_operation(message);
     *ret_entry = (domus_nats_kv_entry){
         .bytes = message->bytes,
         .revision = message->sequence,

@@ -1,4 +1,4 @@
-/* Names of buckets, keys, and patterns of keys. */
+/* Checks names of buckets, keys, and patterns of keys. */
 #include "protocols/nats/kv.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ bool domi_kv_is_bucket(const char *text)
     return true;
 }
 
-/* Returns whether all characters may be in a key; those of `others` may, too. */
+/* Returns whether all characters are allowed in a key, or are among `others`. */
 static bool has_only_key_characters(const char *text, size_t size, const char *others)
 {
     for (size_t i = 0; i < size; i++) {
@@ -34,7 +34,8 @@ static bool has_only_key_characters(const char *text, size_t size, const char *o
     return true;
 }
 
-/* The length of a text that may fill its array, when there is no zero: then it is too long. */
+/* Returns the length of a text in an array of fixed size, which may have no zero; then the text is
+ * too long. */
 static size_t length_of(const char *text)
 {
     return strnlen(text, DOMUS_NATS_KV_KEY_MAX + 1);
@@ -87,8 +88,8 @@ int domus_nats_kv_make_key(const void *bytes, size_t size, char *key, size_t key
     return 0;
 }
 
-/* The value of a digit; 16 for a character that is none. */
-static unsigned value_of(char c)
+/* Returns the value of a digit; 16 for any other character. */
+static unsigned value_of_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return (unsigned)(c - '0');
@@ -107,9 +108,10 @@ int domus_nats_kv_read_key(const char *key, size_t key_size, void *bytes, size_t
         unsigned byte = (unsigned char)key[i];
         bool is_written_out = key[i] == '=';
         if (is_written_out) {
-            if (key_size - i < 3 || value_of(key[i + 1]) > 15 || value_of(key[i + 2]) > 15)
+            if (key_size - i < 3 || value_of_digit(key[i + 1]) > 15 ||
+                value_of_digit(key[i + 2]) > 15)
                 return -EINVAL;
-            byte = value_of(key[i + 1]) << 4 | value_of(key[i + 2]);
+            byte = value_of_digit(key[i + 1]) << 4 | value_of_digit(key[i + 2]);
             i += 2;
         }
         if (is_letter((char)byte) == is_written_out)

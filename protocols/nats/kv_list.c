@@ -1,8 +1,9 @@
-/* Lists of keys: a watch that tells nobody, and answers with the keys once it has met all of them.
+/* Lists of keys: a watch that sends nothing to a watcher, and answers with the keys once all of
+ * them have come.
  *
- * A key that changes meanwhile is met again, and one that is deleted loses its place. So the keys
- * lie one behind the other, each behind a byte that says whether it has a value and one with its
- * size, and a table finds them by their hash. */
+ * A key that changes meanwhile comes again, and a deleted key is removed. So the keys lie one
+ * behind the other, each after a byte that says whether it has a value and a byte with its size,
+ * and a hash table finds them. */
 #include "protocols/nats/kv.h"
 
 #include <domus/spawn.h>
@@ -11,25 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD        2u   /* bytes before a key */
-#define ROOM_LEAST  512u /* bytes */
+#define HEAD        2u   /* bytes before each key */
+#define ROOM_LEAST  512u /* bytes for keys at the beginning */
 #define SLOTS_LEAST 64u
 
-static uint64_t hash_of(uint64_t seed, const char *key, uint32_t size)
+static uint64_t hash_key(uint64_t seed, const char *key, uint32_t size)
 {
-    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    uint64_t hash = seed ^ UINT64_C(0xcbf29ce484222325); /* the hash is FNV-1a */
 
     for (uint32_t i = 0; i < size; i++)
         hash = (hash ^ (unsigned char)key[i]) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 32;
 }
 
-/* The slot of a key: that in which it is, or a free one, in which there is 0. */
+/* Returns the slot of a key: the one that has it, or a free one, which is 0. */
 static uint32_t *find_slot_of_key(const domi_kv_keys *keys, uint64_t seed, const char *key,
                                   uint32_t size)
 {
     uint32_t mask = keys->slots_count - 1;
-    uint32_t at = (uint32_t)hash_of(seed, key, size) & mask;
+    uint32_t at = (uint32_t)hash_key(seed, key, size) & mask;
 
     for (;; at = (at + 1) & mask) {
         const char *there = keys->bytes + keys->slots[at];
@@ -58,7 +59,7 @@ static int grow_table(domi_kv_keys *keys, uint64_t seed)
     return 0;
 }
 
-/* Make room for `size` more bytes. Returns 0; -ENOMEM. */
+/* Enlarge the memory for keys by at least `size` bytes. Returns 0; -ENOMEM. */
 static int grow_bytes(domi_kv_keys *keys, uint32_t size)
 {
     uint32_t room = keys->room != 0 ? keys->room : ROOM_LEAST;
@@ -75,11 +76,12 @@ static int grow_bytes(domi_kv_keys *keys, uint32_t size)
     return 0;
 }
 
-/* Add a key that is not there. Returns 0; -E2BIG; -ENOMEM. */
+/* Add a key that is not in the table. Returns 0; -E2BIG; -ENOMEM. */
 static int add_key(domi_kv_keys *keys, uint64_t seed, const char *key, uint32_t size)
 {
     if (keys->count == DOMUS_NATS_KV_KEYS_MAX ||
-        keys->size - keys->count + size + 1 > DOMUS_NATS_KV_KEYS_BYTES) /* as a list has them */
+        /* the size that the keys have in the answer */
+        keys->size - keys->count + size + 1 > DOMUS_NATS_KV_KEYS_BYTES)
         return -E2BIG;
     int error = grow_bytes(keys, HEAD + size);
     if (error == 0 && 2 * keys->count >= keys->slots_count)
@@ -117,7 +119,7 @@ void domi_kv_drop_list(domi_kv_watch *watch)
     watch->keys = (domi_kv_keys){.count = 0};
 }
 
-/* Make the answer. Returns 0; -ENOMEM. */
+/* Make the list that answers the ask. Returns 0; -ENOMEM. */
 static int make_list(const domi_kv_keys *keys, domus_nats_kv_list *ret_list)
 {
     domus_appender lines = {0};
@@ -145,7 +147,7 @@ int domi_kv_end_list(domus_stack *stack, domi_kv_watch *watch)
     watch->is_initial_told = true;
     domi_kv_end_round(stack, watch);
     if (domus_kept_reply(stack, watch->asked, &domus_nats_kv_list_type, &list) != 0)
-        domus_slice_free(list.bytes); /* nobody waits for it any more */
+        domus_slice_free(list.bytes); /* the asker does not wait any more */
     (void)domus_stop(stack, domus_self(stack));
     return 0;
 }

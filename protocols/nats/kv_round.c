@@ -1,11 +1,12 @@
-/* Rounds of a watch. A round is a consumer on the server, which delivers to an inbox that no other
- * round has: so a message that is still under way when its round has ended is known by the tag of
- * the subscription, and is not told. Each round begins behind the last entry that was told.
+/* Rounds of a watch. A round is a consumer on the server that delivers to an inbox of its own. So a
+ * message that is still under way when its round has ended is recognized by the tag of the
+ * subscription, and is ignored. Each round begins behind the last entry that was sent to the
+ * watcher.
  *
- *   1. Subscribe to a new inbox.
- *   2. Make the consumer. Its messages may come before the answer, and are put aside until then.
- *   3. Answer the ask, if this is the first round. Tell that there are no initial entries, if so.
- */
+ * 1. Subscribe to a new inbox.
+ * 2. Make the consumer. Its messages may come before the answer, and are put aside until then.
+ * 3. Answer the ask, if this is the first round. If there are no initial entries, tell the watcher
+ * so. */
 #include "protocols/nats/kv.h"
 
 #include <domus/receive.h>
@@ -14,8 +15,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* How the consumer begins, as the server calls it. `ret_from` gets the first sequence for
- * "by_start_sequence"; 0 for others. */
+/* Choose where the consumer begins, in the server's words. `ret_from` gets the first sequence
+ * number for "by_start_sequence", otherwise 0. */
 static const char *choose_begin(const domi_kv_watch *watch, uint64_t *ret_from)
 {
     *ret_from = 0;
@@ -42,7 +43,7 @@ static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
 
     (void)snprintf(stream, sizeof stream, "KV_%s", watch->bucket);
     domi_kv_make_subject(watch->bucket, *pattern != '\0' ? pattern : ">", filter);
-    /* A round that nobody hears any more ends on the server after three heartbeats. */
+    /* The server removes the consumer of a round that nobody listens to after three heartbeats. */
     return domi_js_pack(
         ret_body, "{s:s, s:{s:s, s:s, s:I, s:s, s:i, s:s, s:b, s:I, s:b, s:b, s:i, s:I}}",
         "stream_name", stream, "config", "deliver_subject", watch->inbox, "deliver_policy", begin,
@@ -52,10 +53,10 @@ static int make_request(const domi_kv_watch *watch, domus_slice *ret_body)
         "inactive_threshold", 3 * (json_int_t)watch->options.heartbeat_ns);
 }
 
-/* A consumer as the server has made it. */
+/* A consumer, as the server's answer describes it. */
 typedef struct made {
-    uint64_t before;  /* the sequence before the first one that it may deliver */
-    uint64_t pending; /* messages that it will deliver of those that are there */
+    uint64_t before;  /* sequence number before the first message that it may deliver */
+    uint64_t pending; /* existing messages that it will deliver */
 } made;
 
 static int read_made(const domus_answer *answer, made *ret_made)
@@ -76,8 +77,8 @@ static int read_made(const domus_answer *answer, made *ret_made)
     return error;
 }
 
-/* Errors that another try may not have. */
-static bool may_pass(int error)
+/* Returns whether an error may not occur in another try. */
+static bool is_temporary(int error)
 {
     switch (error) {
     case -ETIMEDOUT:
@@ -97,24 +98,25 @@ static bool may_pass(int error)
     }
 }
 
-/* Go on after an error of the round's beginning. */
+/* Handle an error while a round begins: try again later, or give up. */
 static int fail_round(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     watch->is_opening = false;
-    if (error == -ECANCELED) { /* somebody stops this actor, or the asker waits no more */
+    /* this actor is being stopped, or the asker does not wait any more */
+    if (error == -ECANCELED) {
         domi_kv_end_round(stack, watch);
         (void)domus_stop(stack, domus_self(stack));
         return error;
     }
-    if (error == -ESTALE) /* the client has ended */
+    if (error == -ESTALE) /* the client has ended, so there is no other try */
         return domi_kv_give_up(stack, watch, -ESHUTDOWN);
-    if (!watch->is_accepted || !may_pass(error))
+    if (!watch->is_accepted || !is_temporary(error))
         return domi_kv_give_up(stack, watch, error);
     domi_kv_retry(stack, watch);
     return 0;
 }
 
-/* Accept the ask of a watch, and keep that of a list. */
+/* Answer the ask of a watch, or keep the ask of a list. */
 static int accept_ask(domus_stack *stack, domi_kv_watch *watch)
 {
     domus_nats_kv_watching watching = {.watch = domus_self(stack)};
@@ -126,13 +128,13 @@ static int accept_ask(domus_stack *stack, domi_kv_watch *watch)
                           : domus_reply(stack, &domus_nats_kv_watching_type, &watching);
 }
 
-static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_making(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     made consumer = {0};
     int error = read_made(answer, &consumer);
 
-    /* A consumer that begins before the last entry that was told: the bucket is a new one. */
+    /* The consumer begins before the last entry that was sent, so the bucket was made anew. */
     if (error == 0 && watch->last != 0 && consumer.before < watch->last)
         error = -ENXIO;
     if (error == 0)
@@ -140,7 +142,7 @@ static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
     if (error != 0)
         return fail_round(stack, watch, error);
     if (watch->options.changes_only && watch->options.from == 0)
-        watch->options.from = consumer.before + 1; /* for rounds behind this one */
+        watch->options.from = consumer.before + 1; /* start of later rounds */
     watch->is_opening = false;
     watch->is_live = true;
     watch->there = consumer.pending;
@@ -153,7 +155,7 @@ static int on_made(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int on_subscribed(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_subscribing(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_kv_watch *watch = self;
     domus_slice body = {NULL, 0, 0};
@@ -167,8 +169,8 @@ static int on_subscribed(domus_stack *stack, void *self, const domus_answer *ans
     watch->next = 1;
     int result = make_request(watch, &body);
     if (result == 0)
-        result = domi_js_ask(stack, watch->client, body, on_made, "$JS.API.CONSUMER.CREATE.KV_%s",
-                             watch->bucket);
+        result = domi_js_ask(stack, watch->client, body, resume_after_making,
+                             "$JS.API.CONSUMER.CREATE.KV_%s", watch->bucket);
     return result < 0 ? fail_round(stack, watch, result) : result;
 }
 
@@ -188,13 +190,13 @@ int domi_kv_begin_round(domus_stack *stack, domi_kv_watch *watch)
         subscribe.to = domus_self(stack);
         watch->is_opening = true;
         watch->is_live = false;
-        if (watch->is_list) { /* each round of a list begins with the first key */
+        if (watch->is_list) { /* each round of a list begins with the first key again */
             domi_kv_drop_list(watch);
             watch->seed = domi_js_draw(&watch->random);
             watch->last = 0;
         }
-        result =
-            domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe, on_subscribed);
+        result = domus_ask(stack, watch->client, &domus_nats_subscribe_type, &subscribe,
+                           resume_after_subscribing);
         if (result < 0)
             domus_nats_subscribe_type.release(&subscribe);
     }

@@ -1,9 +1,9 @@
-/* Hears what the server delivers to a watch, and tells it.
+/* Handles what the server delivers to a watch, and sends it to the watcher.
  *
- * Deliveries of a round are numbered, so one that is missing is noticed at the next one, or at the
- * next heartbeat, which says how far the server is. Then the round ends, and the next one begins
- * behind the last entry that was told. It is the same when the watcher takes no more: its mailbox
- * is what bounds the watch. */
+ * Deliveries of a round are numbered, so a missing one is noticed at the next delivery, or at the
+ * next heartbeat, which tells how far the server is. Then the round ends, and the next one begins
+ * behind the last entry that was sent. The same happens when the watcher accepts no more notices:
+ * its mailbox bounds the watch. */
 #include "protocols/nats/kv.h"
 
 #include <domus/spawn.h>
@@ -11,9 +11,10 @@
 
 #include <errno.h>
 
-#define MORE 1024u /* messages beyond those that a round had to deliver */
+/* messages that a round may deliver beyond the initial entries before these count as complete */
+#define MORE 1024u
 
-/* Go on after the watcher has refused a notice. Returns `error`. */
+/* End the round after the watcher has refused a notice. Returns `error`. */
 static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int error)
 {
     if (error == -ESTALE) {
@@ -22,7 +23,8 @@ static int handle_refused_notice(domus_stack *stack, domi_kv_watch *watch, int e
         return error;
     }
     if (error == -ENOBUFS &&
-        domus_watch_room(stack, watch->options.to, NULL) == 0) { /* its event begins a round */
+        /* the event about room in the mailbox begins the next round */
+        domus_watch_room(stack, watch->options.to, NULL) == 0) {
         domi_kv_end_round(stack, watch);
         return error;
     }
@@ -44,8 +46,8 @@ int domi_kv_tell_initial(domus_stack *stack, domi_kv_watch *watch)
     return 0;
 }
 
-/* Tell an entry to the watcher. Returns 0; an error after which the round has ended. */
-static int tell_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
+/* Send an entry to the watcher. Returns 0; or an error after which the round has ended. */
+static int send_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
                                  domus_nats_kv_entry *entry)
 {
     entry->tag = watch->options.tag;
@@ -61,7 +63,8 @@ static int tell_entry_to_watcher(domus_stack *stack, domi_kv_watch *watch,
     return 0;
 }
 
-/* Pass an entry on, if it is wanted. Returns as tell_entry_to_watcher(). */
+/* Send an entry to the watcher if the options want it, or add it to the list. Returns as
+ * send_entry_to_watcher(). */
 static int pass_entry_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv_entry *entry)
 {
     if (watch->is_list) {
@@ -72,17 +75,17 @@ static int pass_entry_on(domus_stack *stack, domi_kv_watch *watch, domus_nats_kv
     }
     if (watch->options.ignore_deletes && entry->operation != DOMUS_NATS_KV_PUT)
         return 0;
-    return tell_entry_to_watcher(stack, watch, entry);
+    return send_entry_to_watcher(stack, watch, entry);
 }
 
-/* Whether as many entries have come as were there, or so many that some of these have gone. While
- * keys change nats-server 2.9 says too early that none is pending. */
-static bool has_met_all_entries(const domi_kv_watch *watch)
+/* Returns whether all initial entries have come, or so many others that some of the initial ones
+ * must be gone. While keys change, nats-server 2.9 says too early that none is pending. */
+static bool has_all_initial_entries(const domi_kv_watch *watch)
 {
     return watch->met >= watch->there || watch->next > 2 * watch->there + MORE;
 }
 
-static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+static int handle_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     domus_nats_stream_message read;
     domus_nats_kv_entry entry;
@@ -90,16 +93,16 @@ static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats
 
     if (domi_js_read_place(domus_nats_reply_to(message), &place) != 0 ||
         domi_js_read_pushed(message, &read) != 0)
-        return 0; /* a stranger has found the inbox */
+        return 0; /* the message is invalid, so a stranger has found the inbox */
     int wrong = domi_kv_read_entry(watch->bucket, &read, &entry);
     if (wrong == -EPROTO)
-        return 0; /* and here, too */
+        return 0; /* the entry is invalid, so a stranger has found the inbox */
     if (place.consumer_sequence != watch->next || place.sequence < watch->last) {
         domi_kv_retry(stack, watch);
         return 0;
     }
     watch->next++;
-    /* nats-server 2.9 delivers the newest of each key and then what follows, where it may begin
+    /* nats-server 2.9 delivers the newest entry of each key and then further ones, which may begin
      * with the last one again */
     if (place.sequence != watch->last) {
         if (wrong == 0 && pass_entry_on(stack, watch, &entry) != 0)
@@ -108,26 +111,26 @@ static int hear_entry(domus_stack *stack, domi_kv_watch *watch, const domus_nats
         watch->met += !watch->is_list;
         watch->backoff_ns = DOMI_KV_BACKOFF_MIN;
     }
-    if (place.pending == 0 && !watch->is_initial_told && has_met_all_entries(watch))
+    if (place.pending == 0 && !watch->is_initial_told && has_all_initial_entries(watch))
         return domi_kv_tell_initial(stack, watch);
     return 0;
 }
 
-/* Publish nothing to `subject`, which lets the server send on. */
-static void let_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice subject)
+/* Publish an empty message to `subject`, which tells the server to go on sending. */
+static void confirm_flow(domus_stack *stack, const domi_kv_watch *watch, domus_slice subject)
 {
     domus_nats_publish publish = {0};
 
     if (subject.size == 0 || domus_slice_keep(subject, &publish.subject) != 0)
-        return; /* the server asks again with its next heartbeat */
+        return; /* if this is refused, the server asks again with its next heartbeat */
     if (domus_notice(stack, watch->client, &domus_nats_publish_type, &publish) != 0)
         domus_nats_publish_free(&publish);
 }
 
-/* Hear how many messages the server has delivered. With a heartbeat it has no more, unless it waits
- * for this watch: entries that were there at the beginning may have gone before their turn. */
-static void hear_delivered(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
-                           bool is_stalled)
+/* Handle how many messages the server has delivered. At a heartbeat it has no more to deliver
+ * unless it waits for this watch, because initial entries may be gone before their turn. */
+static void handle_delivered_count(domus_stack *stack, domi_kv_watch *watch, uint64_t delivered,
+                                   bool is_stalled)
 {
     if (delivered != watch->next - 1)
         domi_kv_retry(stack, watch);
@@ -135,8 +138,10 @@ static void hear_delivered(domus_stack *stack, domi_kv_watch *watch, uint64_t de
         (void)domi_kv_tell_initial(stack, watch);
 }
 
-/* Hear a heartbeat, or a request to say that all before it was handled. */
-static void hear_status(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
+/* Handle a status message: a heartbeat, or a request to confirm that all messages before it were
+ * handled. */
+static void handle_status(domus_stack *stack, domi_kv_watch *watch,
+                          const domus_nats_message *message)
 {
     domus_slice value;
     uint64_t delivered = 0;
@@ -147,21 +152,21 @@ static void hear_status(domus_stack *stack, domi_kv_watch *watch, const domus_na
         domi_kv_retry(stack, watch);
         return;
     }
-    let_flow(stack, watch, domus_nats_reply_to(message));
+    confirm_flow(stack, watch, domus_nats_reply_to(message));
     is_stalled = domus_nats_header(message, "Nats-Consumer-Stalled", &from, &value) == 0;
     if (is_stalled)
-        let_flow(stack, watch, value);
+        confirm_flow(stack, watch, value);
     from = 0;
     if (domus_nats_header(message, "Nats-Last-Consumer", &from, &value) == 0 &&
         domi_js_read_number(domus_slice_data(value), value.size, &delivered) == 0)
-        hear_delivered(stack, watch, delivered, is_stalled);
+        handle_delivered_count(stack, watch, delivered, is_stalled);
 }
 
 int domi_kv_hear(domus_stack *stack, domi_kv_watch *watch, const domus_nats_message *message)
 {
     watch->heard_ns = domus_now_ns(stack);
     if (domi_js_is_delivered(message))
-        return hear_entry(stack, watch, message);
-    hear_status(stack, watch, message);
+        return handle_entry(stack, watch, message);
+    handle_status(stack, watch, message);
     return 0;
 }

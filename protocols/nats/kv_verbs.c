@@ -1,10 +1,10 @@
-/* Verbs that make an ask of texts and bytes. */
+/* Functions of domus/nats_kv.h that make an ask from texts and bytes. */
 #include "protocols/nats/kv.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Copy a key. Returns 0; -EINVAL. */
+/* Copy a key into an ask. Returns 0; -EINVAL. */
 static int set_key(char to[DOMUS_NATS_KV_KEY_MAX + 1], const char *key)
 {
     int error = domus_nats_kv_check_key(key);
@@ -25,7 +25,7 @@ int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key
     return domus_ask_within(stack, bucket, &domus_nats_kv_get_type, &get, timeout_ns, then);
 }
 
-/* Ask for a change. `value` is copied. */
+/* Ask the bucket for a change. `value` is copied. */
 static int ask_for_change(domus_stack *stack, domus_address bucket, const char *key,
                           const void *value, size_t size, domus_nats_kv_put *put,
                           uint64_t timeout_ns, domus_resumed *then)
@@ -67,7 +67,7 @@ int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *k
     return ask_for_change(stack, bucket, key, value, size, &put, timeout_ns, then);
 }
 
-/* Ask for a delete or purge. */
+/* Ask the bucket to delete or purge a key. */
 static int ask_for_removal(domus_stack *stack, domus_address bucket, const char *key,
                            domus_nats_kv_operation operation, uint64_t revision,
                            uint64_t timeout_ns, domus_resumed *then)

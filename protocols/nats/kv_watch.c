@@ -1,5 +1,5 @@
-/* The actor of a watch, or of a list of keys. It begins with the ask, which the actor of the bucket
- * has forwarded, and ends with its watcher. kv_round.c says how it gets its entries. */
+/* The actor that serves a watch or a list of keys. It begins with the ask, which the bucket's actor
+ * has forwarded, and ends with its watcher. kv_round.c tells how it gets its entries. */
 #include "protocols/nats/kv.h"
 
 #include <domus/receive.h>
@@ -10,10 +10,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define HEARTBEAT_LEAST UINT64_C(100000000) /* the server's bound */
+/* the shortest heartbeat that a server accepts, in ns */
+#define HEARTBEAT_LEAST UINT64_C(100000000)
 #define HEARTBEAT_MOST  UINT64_C(3600000000000)
 
-#define UNASKED_NS UINT64_C(1000000000) /* how long the actor waits for its ask */
+#define UNASKED_NS UINT64_C(1000000000) /* ns for which the actor waits for its ask */
 
 static const domus_type beat_type = {.name = "nats_kv_beat"};
 static const domus_type unasked_type = {.name = "nats_kv_unasked"};
@@ -24,8 +25,8 @@ static int on_mount(domus_stack *stack, void *self)
     return domus_after(stack, UNASKED_NS, &unasked_type, NULL, NULL);
 }
 
-/* End if the ask has not come, because its asker waits no more. */
-static int on_unasked(domus_stack *stack, void *self, const void *payload)
+/* End the actor if the ask has not come, because its asker does not wait any more. */
+static int end_if_not_asked(domus_stack *stack, void *self, const void *payload)
 {
     const domi_kv_watch *watch = self;
 
@@ -78,8 +79,8 @@ static int on_list(domus_stack *stack, void *self, const void *payload)
     return begin_first_round(stack, watch);
 }
 
-/* Let the message at hand wait until the consumer is made. One that cannot, and one beyond the
- * bound, is missed, which is noticed at the next one. */
+/* Let the current message wait until the consumer is made. A message that cannot wait is dropped,
+ * which is noticed at the next delivery. */
 static void put_aside(domus_stack *stack, domi_kv_watch *watch, uint32_t size)
 {
     if (watch->aside <= DOMI_KV_ASIDE_MAX && domus_stash(stack) == 0)
@@ -92,7 +93,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     const domus_nats_message *message = payload;
 
     if (message->tag != watch->round)
-        return 0; /* of a round that has ended */
+        return 0; /* the message belongs to a round that has ended */
     if (watch->is_opening) {
         put_aside(stack, watch, message->bytes.size);
         return 0;
@@ -100,7 +101,7 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
     return watch->is_live ? domi_kv_hear(stack, watch, message) : 0;
 }
 
-/* Begin a round when its time has come, or when the watcher has room again. */
+/* Begin the next round, because its time has come or the watcher has room again. */
 static int begin_round_again(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
@@ -127,8 +128,8 @@ static int handle_ended_actor(domus_stack *stack, void *self, const void *payloa
     return domus_stop(stack, domus_self(stack));
 }
 
-/* Look whether the server still sends. Two heartbeats may be late, the third one is missing. */
-static int on_beat(domus_stack *stack, void *self, const void *payload)
+/* Check whether the server still sends heartbeats. Two may be late; after three the round ends. */
+static int check_heartbeat(domus_stack *stack, void *self, const void *payload)
 {
     domi_kv_watch *watch = self;
     uint64_t silent_ns = domus_now_ns(stack) - watch->heard_ns;
@@ -151,8 +152,8 @@ static const domus_on rows[] = {
     {.type = &domus_nats_message_type, .handle = on_message},
     {.type = &domus_nats_kv_watch_type, .handle = on_watch},
     {.type = &domus_nats_kv_keys_type, .handle = on_list},
-    {.type = &unasked_type, .handle = on_unasked},
-    {.type = &beat_type, .handle = on_beat},
+    {.type = &unasked_type, .handle = end_if_not_asked},
+    {.type = &beat_type, .handle = check_heartbeat},
     {.type = &domi_kv_again_type, .handle = begin_round_again},
     {.type = &domus_room_type, .handle = on_room},
     {.type = &domus_down_type, .handle = handle_ended_actor},

@@ -1,4 +1,4 @@
-/* Tells the state of a client. */
+/* Reports the state of a client to those who ask for it. */
 #include "protocols/nats/state.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Reads the headers of a message: lines "Name: value" behind a first line, which may have a status.
- * A block that a stage has made ends with an empty line; one that somebody else has put into a
- * message may end anywhere, and nothing is read beyond it. */
+ * A block from the stage ends with an empty line; a block that the user has put into a message may
+ * end anywhere, and nothing is read beyond its end. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FIRST      "NATS/1.0" /* what each block of headers begins with */
+#define FIRST      "NATS/1.0" /* the beginning of each block of headers */
 #define FIRST_SIZE 8u
 
 bool domi_nats_is_headers(domi_nats_bytes headers)
@@ -34,8 +34,8 @@ uint16_t domi_nats_status(domi_nats_bytes headers)
     return status >= 100 ? (uint16_t)status : 0;
 }
 
-/* Find the line that begins at `at` in a block of headers. Returns where the next one begins, and
- * the bytes of this one; the size of the block if there is none. */
+/* Find the line that begins at `at` in a block of headers. Returns where the next line begins, or
+ * the size of the block if there is no next line; `ret_line` gets the bytes of this line. */
 static uint32_t next_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret_line)
 {
     const char *data = domus_slice_data(headers);
@@ -50,7 +50,7 @@ static uint32_t next_line(domus_slice headers, uint32_t at, domi_nats_bytes *ret
     return at + size + 1;
 }
 
-/* Make a slice of bytes that lie in this one, without spaces around them. */
+/* Make a slice of a part of the headers, without spaces around it. */
 static domus_slice make_trimmed_slice(domus_slice headers, const char *begin, const char *end)
 {
     while (begin != end && (*begin == ' ' || *begin == '\t'))

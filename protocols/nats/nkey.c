@@ -1,6 +1,6 @@
-/* Keys of NATS: an Ed25519 seed as text, in base32 with a checksum, and what is made of it. The
- * text of a seed of a user is "SU" and so on: its first two bytes say that it is a seed, and whose.
- */
+/* Keys of NATS: an Ed25519 seed, written in base32 with a checksum, and its public key and
+ * signatures. The text of a user's seed begins with "SU": its first two bytes tell that it is a
+ * seed, and of a user. */
 #include "protocols/nats/nats.h"
 
 #include <errno.h>
@@ -9,8 +9,9 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#define SEED_TEXT   58u /* digits of a seed */
-#define SEED_BYTES  36u /* 2 of the prefix, 32 of the key, 2 of the checksum */
+#define SEED_TEXT 58u /* characters of a seed's text */
+/* bytes of a seed's text: 2 of the prefix, 32 of the key, 2 of the checksum */
+#define SEED_BYTES  36u
 #define KEY_BYTES   32u
 #define PREFIX_SEED (18u << 3) /* "S" */
 #define PREFIX_USER (20u << 3) /* "U" */
@@ -19,7 +20,7 @@
 static const char base32[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 static const char base64url[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/* The checksum of XMODEM: CRC-16 with the polynomial 0x1021. */
+/* Returns the checksum CRC-16/XMODEM, with the polynomial 0x1021. */
 static uint16_t checksum_of(const uint8_t *bytes, size_t size)
 {
     uint32_t crc = 0;
@@ -32,7 +33,7 @@ static uint16_t checksum_of(const uint8_t *bytes, size_t size)
     return (uint16_t)crc;
 }
 
-/* Write bytes as digits, of `width` bits each, with a zero at their end. */
+/* Write bytes as digits of `width` bits each, with a zero at their end. */
 static void write_digits(const uint8_t *bytes, size_t size, uint32_t width, const char *digits,
                          char *text)
 {
@@ -51,7 +52,7 @@ static void write_digits(const uint8_t *bytes, size_t size, uint32_t width, cons
     *text = '\0';
 }
 
-/* Read the digits of a seed. Returns false when they are none. */
+/* Read the text of a seed into bytes. Returns false if a character is no digit of base32. */
 static bool read_digits(const char *seed, uint8_t bytes[SEED_BYTES])
 {
     uint32_t bits = 0, have = 0, count = 0;
@@ -70,10 +71,10 @@ static bool read_digits(const char *seed, uint8_t bytes[SEED_BYTES])
         }
         bits &= 0xff;
     }
-    return (bits & ((1u << have) - 1)) == 0; /* what is left of the last digit */
+    return (bits & ((1u << have) - 1)) == 0; /* unused bits of the last digit must be 0 */
 }
 
-/* Get the key of a seed of a user. Returns 0; -EBADMSG. */
+/* Get the key from the text of a user's seed. Returns 0; -EBADMSG. */
 static int read_seed(const char *seed, uint8_t key[KEY_BYTES])
 {
     uint8_t bytes[SEED_BYTES] = {0};
@@ -104,7 +105,7 @@ static void write_public_key(const uint8_t key[KEY_BYTES], char text[DOMUS_NATS_
     write_digits(bytes, sizeof bytes, 5, base32, text);
 }
 
-/* Sign by a key. Returns 0; -ENOMEM. */
+/* Sign data with a key. Returns 0; -ENOMEM. */
 static int sign_data(EVP_PKEY *pair, const void *data, size_t size,
                      char text[DOMUS_NATS_SIGNATURE_SIZE])
 {

@@ -1,4 +1,4 @@
-/* The verb that makes a client, and how its options are read. */
+/* The function that makes a client, and how its options are read. */
 #include "protocols/nats/state.h"
 
 #include <domus/spawn.h>
@@ -12,12 +12,12 @@
 #define HOUR_NS UINT64_C(3600000000000)
 #define MS      UINT64_C(1000000)
 
-/* Bytes on a connection: what waits is bounded by the window and one message; beyond the first of
- * these nothing is read, and answers to pings are all that is written. */
+/* Bytes that may wait on a connection: at most the window and one message are received; beyond the
+ * first of these limits nothing is read, and only answers to pings are written. */
 #define SEND_HIGH (2u * DOMI_NATS_WINDOW)
 #define SEND_MAX  (UINT64_C(2) * DOMUS_NATS_PAYLOAD_LIMIT)
 
-/* Copy a text. Returns 0; -E2BIG; -EINVAL for one that CONNECT, which is JSON, cannot have. */
+/* Copy a text. Returns 0; -E2BIG; -EINVAL for a text that cannot be written as JSON in CONNECT. */
 static int copy_text(char *to, size_t room, const char *text)
 {
     size_t size = text != NULL ? strnlen(text, room) : 0;
@@ -48,8 +48,8 @@ static int read_texts(const domus_nats_options *options, domi_nats_client *clien
     return error;
 }
 
-/* At most one way to say who this is. */
-static int check_who(const domus_nats_options *options)
+/* Check that the options name at most one way to log in. */
+static int check_login(const domus_nats_options *options)
 {
     char key[DOMUS_NATS_NKEY_SIZE];
     int ways = (options->user != NULL) + (options->token != NULL) + (options->nkey_seed != NULL);
@@ -60,7 +60,7 @@ static int check_who(const domus_nats_options *options)
     return options->nkey_seed != NULL ? domus_nats_sign(options->nkey_seed, NULL, 0, key, NULL) : 0;
 }
 
-/* Read the list of servers. If one is wrong, `ret_wrong` gets its place. */
+/* Read the list of servers. If a server is invalid, `ret_wrong` gets its place in the list. */
 static int read_servers(const char *servers, domi_nats_client *client, const char **ret_wrong)
 {
     *ret_wrong = servers;
@@ -80,49 +80,55 @@ static int read_servers(const char *servers, domi_nats_client *client, const cha
     return 0;
 }
 
-static uint64_t value_of(uint64_t value, uint64_t preset)
+static uint64_t value_or_default(uint64_t value, uint64_t preset)
 {
     return value != 0 ? value : preset;
 }
 
-/* Put the defaults where the options have 0. */
+/* Replace zeros in the options by the defaults. */
 static void fill_in_defaults(domus_nats_options *options)
 {
-    options->inflight_max = (uint32_t)value_of(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
+    options->inflight_max =
+        (uint32_t)value_or_default(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
     options->subscriptions_max =
-        (uint32_t)value_of(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
-    options->payload_max = (uint32_t)value_of(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+        (uint32_t)value_or_default(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
+    options->payload_max = (uint32_t)value_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     options->pings_missed_max =
-        (uint32_t)value_of(options->pings_missed_max, DOMUS_NATS_PINGS_MISSED_MAX);
-    options->buffer_max = value_of(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
-    options->request_timeout_ns = value_of(options->request_timeout_ns, DOMUS_NATS_REQUEST_TIMEOUT);
-    options->connect_timeout_ns = value_of(options->connect_timeout_ns, DOMUS_NATS_CONNECT_TIMEOUT);
-    options->drain_timeout_ns = value_of(options->drain_timeout_ns, DOMUS_NATS_DRAIN_TIMEOUT);
-    options->backoff_min_ns = value_of(options->backoff_min_ns, DOMUS_NATS_BACKOFF_MIN);
+        (uint32_t)value_or_default(options->pings_missed_max, DOMUS_NATS_PINGS_MISSED_MAX);
+    options->buffer_max = value_or_default(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
+    options->request_timeout_ns =
+        value_or_default(options->request_timeout_ns, DOMUS_NATS_REQUEST_TIMEOUT);
+    options->connect_timeout_ns =
+        value_or_default(options->connect_timeout_ns, DOMUS_NATS_CONNECT_TIMEOUT);
+    options->drain_timeout_ns =
+        value_or_default(options->drain_timeout_ns, DOMUS_NATS_DRAIN_TIMEOUT);
+    options->backoff_min_ns = value_or_default(options->backoff_min_ns, DOMUS_NATS_BACKOFF_MIN);
     if (options->backoff_max_ns == 0)
         options->backoff_max_ns = options->backoff_min_ns > DOMUS_NATS_BACKOFF_MAX
                                       ? options->backoff_min_ns
                                       : DOMUS_NATS_BACKOFF_MAX;
-    options->ping_interval_ns = value_of(options->ping_interval_ns, DOMUS_NATS_PING_INTERVAL);
+    options->ping_interval_ns =
+        value_or_default(options->ping_interval_ns, DOMUS_NATS_PING_INTERVAL);
 }
 
-static bool is_time(uint64_t time_ns)
+static bool is_valid_time(uint64_t time_ns)
 {
     return time_ns >= MS && time_ns <= HOUR_NS;
 }
 
-static bool are_right(const domus_nats_options *options)
+static bool are_valid_options(const domus_nats_options *options)
 {
     return options->inflight_max <= 65536 && options->subscriptions_max <= 1048576 &&
            options->payload_max >= 1024 && options->payload_max <= DOMUS_NATS_PAYLOAD_LIMIT &&
            options->pings_missed_max <= 16 && options->buffer_max >= 4096 &&
-           options->buffer_max <= UINT64_C(1) << 30 && is_time(options->request_timeout_ns) &&
-           is_time(options->connect_timeout_ns) && is_time(options->drain_timeout_ns) &&
-           is_time(options->backoff_min_ns) && is_time(options->backoff_max_ns) &&
-           options->backoff_min_ns <= options->backoff_max_ns && is_time(options->ping_interval_ns);
+           options->buffer_max <= UINT64_C(1) << 30 && is_valid_time(options->request_timeout_ns) &&
+           is_valid_time(options->connect_timeout_ns) && is_valid_time(options->drain_timeout_ns) &&
+           is_valid_time(options->backoff_min_ns) && is_valid_time(options->backoff_max_ns) &&
+           options->backoff_min_ns <= options->backoff_max_ns &&
+           is_valid_time(options->ping_interval_ns);
 }
 
-/* The stages that stand in front, each of which looks at its options. */
+/* Check the options of the stages in front, such as TLS. */
 static int check_front(const domus_nats_options *options)
 {
     const domus_pipeline_stage *stage = options->front;
@@ -139,7 +145,7 @@ static int check_front(const domus_nats_options *options)
     return 0;
 }
 
-/* The settings of the channels: those of the user, and bounds for what is queued. */
+/* Read the options of the channels: those of the user, and bounds for what is queued. */
 static int read_channel_options(domus_stack *stack, const domus_nats_options *options,
                                 domi_nats_client *client)
 {
@@ -153,7 +159,7 @@ static int read_channel_options(domus_stack *stack, const domus_nats_options *op
     return domus_channel_options_check(stack, channel, NULL, 0);
 }
 
-/* Take a secret number for the inbox, and one for the order of servers. */
+/* Draw two random numbers: a secret one for the inbox, and one for the order of servers. */
 static int draw_secrets(domi_nats_client *client, uint64_t given)
 {
     static const char characters[] =
@@ -174,13 +180,13 @@ static int draw_secrets(domi_nats_client *client, uint64_t given)
     return 0;
 }
 
-/* Clear a client, and give it the options. Returns whether their numbers are right. */
+/* Clear a client, and copy the options to it. Returns whether their numbers are valid. */
 static bool begin_client(const domus_nats_options *options, domi_nats_client *client)
 {
     memset(client, 0, sizeof *client);
     client->options = *options;
     fill_in_defaults(&client->options);
-    return are_right(&client->options);
+    return are_valid_options(&client->options);
 }
 
 static int prepare_client(domus_stack *stack, const domus_nats_options *options,
@@ -190,7 +196,7 @@ static int prepare_client(domus_stack *stack, const domus_nats_options *options,
 
     if (!begin_client(options, client))
         return -EINVAL;
-    int error = check_who(options);
+    int error = check_login(options);
     if (error == 0)
         error = check_front(options);
     if (error == 0)
@@ -208,7 +214,7 @@ static int prepare_client(domus_stack *stack, const domus_nats_options *options,
     return error;
 }
 
-/* Returns what is wrong with a server, for people. */
+/* Returns a text that tells people what is wrong with a server. */
 static const char *name_fault(const domus_nats_options *options, int error, const char *server)
 {
     if (server[0] == '\0')
@@ -226,7 +232,7 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
     const char *wrong = "", *field = "options", *reason = "a number is out of its range";
     int result = begin_client(options, client) ? 0 : -EINVAL;
 
-    if (result == 0 && (result = check_who(options)) != 0) {
+    if (result == 0 && (result = check_login(options)) != 0) {
         field = result == -EBADMSG ? "nkey_seed" : "user";
         reason = result == -EBADMSG ? "it is not the seed of a user"
                                     : "one of user, token and nkey_seed, with what belongs to it";
@@ -239,7 +245,8 @@ static int check_options(const domus_nats_options *options, domi_nats_client *cl
     } else if (result == 0 && (result = read_servers(options->servers, client, &wrong)) != 0) {
         field = "servers";
         if (wrong == NULL || memchr(wrong, '@', strcspn(wrong, ",")) != NULL)
-            wrong = ""; /* a password may stand before '@' */
+            /* the text of the server is not shown, because a password may stand before '@' */
+            wrong = "";
         wrong += strspn(wrong, " ");
         if (wrong[0] == ',')
             wrong = "";

@@ -1,5 +1,5 @@
-/* Makes messages that are sent: short parts are copied into the message itself, long ones into
- * pages; and blocks of headers. */
+/* Makes messages to be sent, whose short parts are copied into the message itself and long ones
+ * into pages; and blocks of headers. */
 #include "protocols/nats/nats.h"
 
 #include <assert.h>
@@ -40,7 +40,7 @@ bool domi_nats_is_whole(const domus_nats_publish *publish)
            publish->payload_at + publish->payload_size <= DOMUS_NATS_INLINE;
 }
 
-/* Put a copy of bytes into the message, if there is room; otherwise into a slice. */
+/* Copy bytes into the message if there is room, otherwise into a slice. */
 static int put_copy_of_bytes(domus_nats_publish *publish, const void *data, size_t size,
                              domus_slice *slice, uint8_t *at, uint8_t *inline_size)
 {

@@ -1,4 +1,4 @@
-/* Tells what happens to a client by events. */
+/* Reports what happens to a client, by events. */
 #include "protocols/nats/state.h"
 
 #include <string.h>

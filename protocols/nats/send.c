@@ -1,5 +1,5 @@
-/* The ways by which the client and its channel say something to the server, and refuse what cannot
- * be said. */
+/* Sends messages and pings of the client and its channel to the server, and refuses those that
+ * cannot be sent. */
 #include "protocols/nats/state.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ bool domi_nats_may_send(const domi_nats_client *client)
 int domi_nats_refuse(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->counted.refused++;
-    (void)domus_fail(stack, error); /* a notice fails in silence */
+    (void)domus_fail(stack, error); /* a notice has no answer, so its failure is not reported */
     return 0;
 }
 

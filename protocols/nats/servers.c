@@ -1,7 +1,7 @@
-/* The servers that a client knows, and to which it connects next: any that is not left out. A
- * server that has failed is left out for a time, which doubles with each failure in a row; each
- * time is drawn between a half and the whole of that, so that many clients do not come back at the
- * same moment. A server that does not know the user is left out for the longest time at once. */
+/* The servers that a client knows, and which one it connects to next: any that is not left out. A
+ * server that has failed is left out for a time that doubles with each failure in a row; the time
+ * is a random part between a half and the whole, so that many clients do not come back at the same
+ * moment. A server that does not know the user is left out for the longest time at once. */
 #include "protocols/nats/state.h"
 
 #include <domus/connect.h>
@@ -20,7 +20,8 @@ static bool begins_with(const char *text, size_t size, const char *begin)
     return size >= strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
 }
 
-/* A place for one more server: a new one, or that of one that INFO has told and that has failed. */
+/* Find a place for one more server: a new one, or that of a failed server which only INFO has
+ * named. */
 static domi_nats_server *find_place(domi_nats_client *client)
 {
     if (client->servers_count < DOMUS_NATS_SERVERS_MAX)
@@ -32,9 +33,9 @@ static domi_nats_server *find_place(domi_nats_client *client)
     return NULL;
 }
 
-/* Take what stands before the place of a server off its text. Returns 0; -EINVAL for TLS without
- * a front, because that would go on in clear. */
-static int take_scheme(const domi_nats_client *client, const char **text, size_t *size)
+/* Remove the scheme before a server's address from its text. Returns 0; -EINVAL for TLS if there is
+ * no front, because the connection would not be encrypted. */
+static int remove_scheme(const domi_nats_client *client, const char **text, size_t *size)
 {
     size_t length = 0;
 
@@ -49,7 +50,7 @@ static int take_scheme(const domi_nats_client *client, const char **text, size_t
     return 0;
 }
 
-/* Whether a place has a port: behind the bracket of an address of IPv6, or anywhere else. */
+/* Returns whether an address has a port, which stands behind the bracket of an IPv6 address. */
 static bool has_port(const char *text, size_t size)
 {
     const char *bracket = memrchr(text, ']', size);
@@ -58,7 +59,7 @@ static bool has_port(const char *text, size_t size)
     return memchr(text + before, ':', size - before) != NULL;
 }
 
-/* Whether a text is that of a port. */
+/* Returns whether a text is a port number. */
 static bool is_port(const char *text)
 {
     unsigned port = 0;
@@ -71,9 +72,10 @@ static bool is_port(const char *text)
     return port >= 1 && port <= 65535;
 }
 
-/* Whether a place with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". The last one is not for
- * a place that INFO has told, because nobody who says INFO may choose a socket of this machine. */
-static bool is_place(const char *text, bool is_told)
+/* Returns whether an address with a port is "HOST:PORT", "[v6]:PORT", or "unix:PATH". A server
+ * named by INFO may not be the latter, because the sender of INFO must not choose a socket of this
+ * machine. */
+static bool is_valid_address(const char *text, bool is_told)
 {
     const char *colon = strrchr(text, ':');
 
@@ -92,7 +94,7 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
         text++, size--;
     while (size != 0 && text[size - 1] == ' ')
         size--;
-    int error = take_scheme(client, &text, &size);
+    int error = remove_scheme(client, &text, &size);
     if (error != 0 || size == 0)
         return -EINVAL;
     const char *port = has_port(text, size) ? "" : ":4222";
@@ -104,7 +106,7 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     }
     memcpy(made.text, text, size);
     memcpy(made.text + size, port, strlen(port));
-    if (!is_place(made.text, is_told))
+    if (!is_valid_address(made.text, is_told))
         return -EINVAL;
     for (uint32_t i = 0; i < client->servers_count; i++) {
         if (strcmp(client->servers[i].text, made.text) == 0)
@@ -117,8 +119,8 @@ int domi_nats_add_server(domi_nats_client *client, const char *text, size_t size
     return 0;
 }
 
-/* Whether INFO names a server. */
-static bool is_named(const domus_nats_server_info *info, const char *server)
+/* Returns whether INFO names a server. */
+static bool is_named_by_info(const domus_nats_server_info *info, const char *server)
 {
     for (uint32_t i = 0; i < info->urls; i++) {
         if (strcmp(info->url[i], server) == 0)
@@ -132,7 +134,7 @@ void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info 
     for (uint32_t i = client->servers_count; i-- > 0 && info->urls != 0;) {
         const domi_nats_server *server = &client->servers[i];
         if (!server->is_told || server->failures == 0 || i == client->server ||
-            is_named(info, server->text))
+            is_named_by_info(info, server->text))
             continue;
         client->servers[i] = client->servers[--client->servers_count];
         if (client->server == client->servers_count)
@@ -142,7 +144,8 @@ void domi_nats_take_urls(domi_nats_client *client, const domus_nats_server_info 
         (void)domi_nats_add_server(client, info->url[i], strlen(info->url[i]), true);
 }
 
-uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
+/* Returns the next number of the generator splitmix64. */
+uint64_t domi_nats_draw(domi_nats_client *client)
 {
     uint64_t bits = client->random += UINT64_C(0x9e3779b97f4a7c15);
 
@@ -151,7 +154,7 @@ uint64_t domi_nats_draw(domi_nats_client *client) /* splitmix64 */
     return bits ^ (bits >> 31);
 }
 
-/* Leave a server out for a time. */
+/* Leave a server out of the choice for a time. */
 static void leave_server_out(domi_nats_client *client, domi_nats_server *server, uint64_t now_ns,
                              bool is_longest)
 {
@@ -180,7 +183,8 @@ void domi_nats_blame(domi_nats_client *client, uint64_t now_ns, int error)
     else
         server->failures = 0;
     if (client->is_lame &&
-        client->servers_count > 1) /* the server closes a while after it has announced that */
+        /* a server that is about to stop closes some time after it has announced this */
+        client->servers_count > 1)
         server->out_until_ns = now_ns + client->options.backoff_max_ns;
 }
 
@@ -193,8 +197,8 @@ uint32_t domi_nats_count_left_out(const domi_nats_client *client, uint64_t now_n
     return count;
 }
 
-/* Choose a server by chance of those that are not left out. Returns DOMI_NATS_NONE if all are, and
- * until when. */
+/* Choose one of the servers that are not left out by chance. Returns DOMI_NATS_NONE if all are left
+ * out, and `ret_until_ns` says until when. */
 static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_t *ret_until_ns)
 {
     uint32_t chosen = DOMI_NATS_NONE, there = 0;
@@ -214,7 +218,7 @@ static uint32_t choose_server(domi_nats_client *client, uint64_t now_ns, uint64_
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* Let the client connect after this time. */
+/* Set the timer that connects the client after this time. */
 static void arm_connect(domus_stack *stack, domi_nats_client *client, uint64_t delay_ns)
 {
     client->phase = DOMI_NATS_IDLE;
@@ -223,7 +227,7 @@ static void arm_connect(domus_stack *stack, domi_nats_client *client, uint64_t d
     (void)domus_after(stack, delay_ns, &domi_nats_connect_type, NULL, NULL);
 }
 
-/* This attempt has failed before there was a connection. */
+/* Handle an attempt that has failed before there was a connection. */
 static void fail_connect(domus_stack *stack, domi_nats_client *client, int error)
 {
     client->was_ready = false;
@@ -236,7 +240,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
 {
     domi_nats_client *client = self;
 
-    if (answer->error == -ECANCELED) /* the client stops */
+    if (answer->error == -ECANCELED) /* the client is stopping */
         return 0;
     if (answer->error != 0) {
         fail_connect(stack, client, answer->error);
@@ -249,7 +253,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (domus_watch_actor(stack, client->connection, NULL) != 0 ||
         domus_after(stack, passed_ns < time_ns ? time_ns - passed_ns : 0, &domi_nats_late_type,
                     &epoch, NULL) != 0) {
-        /* nobody would tell of its end */
+        /* without a watch nobody would report its end, so it is stopped */
         (void)domus_stop(stack, client->connection);
         fail_connect(stack, client, -ENOMEM);
     }
@@ -295,7 +299,7 @@ int domi_nats_connect(domus_stack *stack, domi_nats_client *client)
     return result;
 }
 
-/* The time in which a server has to accept the client is over. */
+/* Give up a connect if the server has not accepted the client in time. */
 int domi_nats_on_late(domus_stack *stack, void *self, const void *payload)
 {
     domi_nats_client *client = self;

@@ -17,7 +17,7 @@ static bool is_zero_or_within(uint32_t value, uint32_t least, uint32_t most)
     return value == 0 || (value >= least && value <= most);
 }
 
-static uint32_t value_of(uint32_t value, uint32_t preset)
+static uint32_t value_or_default(uint32_t value, uint32_t preset)
 {
     return value != 0 ? value : preset;
 }
@@ -28,7 +28,7 @@ static int check_nats(const void *options_)
 
     if (options == NULL)
         return 0;
-    uint32_t payload_max = value_of(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    uint32_t payload_max = value_or_default(options->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     bool is_right =
         is_zero_or_within(options->line_max, LINE_LEAST, DOMUS_WINDOW_MAX - 2) &&
         is_zero_or_within(options->info_max, INFO_LEAST, DOMUS_WINDOW_MAX - 2) &&
@@ -45,10 +45,10 @@ static int open_nats(domus_wire *wire, void *state_, const void *options)
     (void)wire;
     if (options != NULL)
         *limits = *(const domus_nats_stage_options *)options;
-    limits->line_max = value_of(limits->line_max, LINE_DEFAULT);
-    limits->info_max = value_of(limits->info_max, INFO_DEFAULT);
-    limits->headers_max = value_of(limits->headers_max, HEADERS_DEFAULT);
-    limits->payload_max = value_of(limits->payload_max, DOMUS_NATS_PAYLOAD_MAX);
+    limits->line_max = value_or_default(limits->line_max, LINE_DEFAULT);
+    limits->info_max = value_or_default(limits->info_max, INFO_DEFAULT);
+    limits->headers_max = value_or_default(limits->headers_max, HEADERS_DEFAULT);
+    limits->payload_max = value_or_default(limits->payload_max, DOMUS_NATS_PAYLOAD_MAX);
     return 0;
 }
 
@@ -72,7 +72,8 @@ static int encode_nats(domus_wire *wire, void *state, uint64_t id, const domus_t
     return domi_nats_encode(wire, type, payload);
 }
 
-/* Bytes were wrong, for this stage or for one before it. Nothing is said to the server. */
+/* End a connection whose bytes were wrong, for this stage or a stage before it, without an answer
+ * to the server. */
 static int fail_nats(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
                      int error)
 {

@@ -1,9 +1,9 @@
-/* Subscriptions: which actor gets the messages of which number. A number has the place of its
- * subscription, and how many the place had before, so that a message for one that has ended finds
- * nobody. The client tells each new connection of all of them.
+/* Subscriptions: which actor gets the messages with which number. A number contains the place of
+ * its subscription, and how many subscriptions the place has had, so that a message for an ended
+ * one finds no subscriber. The client sends all subscriptions to the server of each new connection.
  *
- * A subscription that ends by its last message does so in a turn of the channel. Only the client
- * can take back the watch of its subscriber, so it is freed when the client comes to it. */
+ * A subscription that ends by its last message ends in a turn of the channel. Only the client can
+ * end the watch of its subscriber, so the client frees it later. */
 #include "protocols/nats/state.h"
 
 #include <domus/message.h>
@@ -13,18 +13,18 @@
 #include <string.h>
 
 #define PLACES_LEAST 16u
-#define PLACE_BITS   20u /* of a number */
+#define PLACE_BITS   20u /* bits of a number that are the place */
 
 const domus_type domi_nats_tidy_type = {.name = "nats tidies"};
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-static uint32_t *owner_of(domi_nats_client *client, domus_address to)
+static uint32_t *first_of_owner(domi_nats_client *client, domus_address to)
 {
     return &client->owners[domus_address_hash(to) & (client->places - 1)];
 }
 
-/* Make twice as many places. Returns 0; -ENOBUFS; -ENOMEM. */
+/* Double the number of places. Returns 0; -ENOBUFS; -ENOMEM. */
 static int make_places(domi_nats_client *client)
 {
     uint32_t count = client->places != 0 ? 2 * client->places : PLACES_LEAST;
@@ -47,7 +47,7 @@ static int make_places(domi_nats_client *client)
     for (uint32_t i = 0; i < client->places_used; i++) {
         if (grown[i].subject == NULL)
             continue;
-        uint32_t *owner = owner_of(client, grown[i].to);
+        uint32_t *owner = first_of_owner(client, grown[i].to);
         grown[i].of_owner = *owner;
         *owner = i;
     }
@@ -55,7 +55,7 @@ static int make_places(domi_nats_client *client)
 }
 
 /* Get a free place. Returns 0; -ENOBUFS; -ENOMEM. */
-static int take_place(domi_nats_client *client, uint32_t *ret_place)
+static int get_free_place(domi_nats_client *client, uint32_t *ret_place)
 {
     if (client->subscriptions_count >= client->options.subscriptions_max)
         return -ENOBUFS;
@@ -75,7 +75,7 @@ static uint64_t number_of(const domi_nats_client *client, uint32_t place)
     return (uint64_t)client->subscriptions[place].generation << PLACE_BITS | place;
 }
 
-/* Returns the subscription with this number, which has not ended; NULL: there is none. */
+/* Returns the subscription with this number; NULL if it has ended or never was. */
 static domi_nats_subscription *find_subscription(domi_nats_client *client, uint64_t number)
 {
     uint64_t place = number & ((1u << PLACE_BITS) - 1);
@@ -94,11 +94,11 @@ static uint32_t place_of(const domi_nats_client *client, const domi_nats_subscri
     return (uint32_t)(subscription - client->subscriptions);
 }
 
-/* Free the place of a subscription that has ended. Only the client does. */
+/* Free the place of a subscription that has ended. Only the client calls this. */
 static void release_subscription(domus_stack *stack, domi_nats_client *client, uint32_t place)
 {
     domi_nats_subscription *ended = &client->subscriptions[place];
-    uint32_t *at = owner_of(client, ended->to);
+    uint32_t *at = first_of_owner(client, ended->to);
 
     while (*at != place)
         at = &client->subscriptions[*at].of_owner;
@@ -111,7 +111,7 @@ static void release_subscription(domus_stack *stack, domi_nats_client *client, u
     client->subscriptions_count--;
 }
 
-/* Free what has ended in turns of the channel. */
+/* Free the subscriptions that have ended in turns of the channel. */
 static void release_ended_subscriptions(domus_stack *stack, domi_nats_client *client)
 {
     while (client->finished != DOMI_NATS_NONE) {
@@ -135,13 +135,13 @@ static void finish_subscription(domus_stack *stack, domi_nats_client *client, ui
 
     ended->is_finished = true;
     ended->next = client->finished;
-    /* if the notice is refused, the next subscribe tidies */
+    /* if the notice is refused, the next subscribe frees the subscription */
     if (client->finished == DOMI_NATS_NONE)
         (void)domus_notice(stack, client->self, &domi_nats_tidy_type, NULL);
     client->finished = place;
 }
 
-/* --- the server ------------------------------------------------------------------------------- */
+/* --- messages to the server ------------------------------------------------------------------- */
 
 /* Tell the server after how many messages a subscription ends. */
 static int tell_messages_max(domus_stack *stack, domi_nats_client *client, uint32_t place)
@@ -169,8 +169,9 @@ static int tell_server_of_subscription(domus_stack *stack, domi_nats_client *cli
     return subscription->messages_max != 0 ? tell_messages_max(stack, client, place) : 0;
 }
 
-/* Whether the server of this connection was told of a place, so that it has to hear of changes. */
-static bool is_told(const domi_nats_client *client, uint32_t place)
+/* Returns whether the subscription at a place was sent to the server of this connection, which must
+ * then be told of changes, too. */
+static bool was_sent_to_server(const domi_nats_client *client, uint32_t place)
 {
     return domi_nats_is_ready(client) && place < client->renewed;
 }
@@ -191,12 +192,13 @@ int domi_nats_tell_end(domus_stack *stack, domi_nats_client *client, uint32_t pl
     const domi_nats_subscription *subscription = &client->subscriptions[place];
     const domus_nats_unsub unsub = {.number = number_of(client, place)};
 
-    if (!is_told(client, place) || subscription->subject == NULL || subscription->is_finished)
+    if (!was_sent_to_server(client, place) || subscription->subject == NULL ||
+        subscription->is_finished)
         return 0;
     return domus_channel_send(stack, client->channel, &domus_nats_unsub_type, &unsub);
 }
 
-/* --- verbs ------------------------------------------------------------------------------------ */
+/* --- handlers of asks ------------------------------------------------------------------------- */
 
 /* Copy the texts of a subscribe into one block. Returns 0; -EINVAL; -ENOMEM. */
 static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscription *to)
@@ -216,7 +218,7 @@ static int copy_texts(const domus_nats_subscribe *subscribe, domi_nats_subscript
     return 0;
 }
 
-/* Make the subscription of the ask at hand. Returns 0, or an error. */
+/* Make the subscription of the current ask. Returns 0 or a negative errno. */
 static int make_subscription(domus_stack *stack, domi_nats_client *client,
                              const domus_nats_subscribe *subscribe, uint64_t *ret_number)
 {
@@ -231,7 +233,7 @@ static int make_subscription(domus_stack *stack, domi_nats_client *client,
     int error = copy_texts(subscribe, &made);
     if (error != 0)
         return error;
-    error = take_place(client, &place);
+    error = get_free_place(client, &place);
     if (error == 0) {
         error = domus_watch_actor(stack, made.to, &made.watch);
         if (error != 0) {
@@ -243,18 +245,19 @@ static int make_subscription(domus_stack *stack, domi_nats_client *client,
         free(made.subject);
         return error;
     }
-    uint32_t *owner = owner_of(client, made.to);
+    uint32_t *owner = first_of_owner(client, made.to);
     made.of_owner = *owner;
     *owner = place;
     made.generation = client->subscriptions[place].generation + 1;
-    made.generation += made.generation == 0; /* 0 would be the number of the inbox, at place 0 */
+    /* with generation 0, place 0 would have the number of the inbox */
+    made.generation += made.generation == 0;
     client->subscriptions[place] = made;
     client->subscriptions_count++;
     *ret_number = number_of(client, place);
-    /* the others before it have to be renewed first */
+    /* earlier subscriptions have to be sent to the server first */
     if (domi_nats_is_ready(client) && client->renewed == place)
         client->renewed++;
-    if (is_told(client, place) && tell_server_of_subscription(stack, client, place) != 0)
+    if (was_sent_to_server(client, place) && tell_server_of_subscription(stack, client, place) != 0)
         (void)domus_channel_reset(stack, client->channel, -ENOBUFS);
     return 0;
 }
@@ -287,13 +290,14 @@ int domi_nats_on_unsubscribe(domus_stack *stack, void *self, const void *payload
     int error = 0;
     if (unsubscribe->messages_max > subscription->delivered) {
         subscription->messages_max = unsubscribe->messages_max;
-        if (is_told(client, place))
+        if (was_sent_to_server(client, place))
             error = tell_messages_max(stack, client, place);
     } else {
         error = domi_nats_tell_end(stack, client, place);
         release_subscription(stack, client, place);
     }
-    if (error != 0 && client->channel != NULL) /* the server must not go on */
+    /* the connection ends, because the server must not go on sending */
+    if (error != 0 && client->channel != NULL)
         (void)domus_channel_reset(stack, client->channel, error);
     (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
@@ -304,7 +308,7 @@ void domi_nats_forget_owner(domus_stack *stack, domi_nats_client *client, domus_
     release_ended_subscriptions(stack, client);
     if (client->places == 0)
         return;
-    uint32_t place = *owner_of(client, who);
+    uint32_t place = *first_of_owner(client, who);
     while (place != DOMI_NATS_NONE) {
         const domi_nats_subscription *subscription = &client->subscriptions[place];
         uint32_t next = subscription->of_owner;
@@ -324,7 +328,7 @@ void domi_nats_drop_subscriptions(domi_nats_client *client)
     free(client->owners);
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- delivery of messages --------------------------------------------------------------------- */
 
 int domi_nats_deliver(domus_stack *stack, domi_nats_client *client,
                       const domus_nats_message *message)

@@ -1,6 +1,6 @@
-/* Messages that wait, because there is no connection or a slow one, in the order in which they
- * came. Publications are owned here; asks are kept, and stay where they are. They are sent
- * as far as the connection takes them at once, and further ones when it has taken these. */
+/* The queue of messages that wait, because there is no connection or a slow one, in the order in
+ * which they came. Publications are owned by their entries; asks are kept, and their payloads stay
+ * in them. As many are sent as the connection accepts at once, and more after it has sent these. */
 #include "protocols/nats/state.h"
 
 #include <assert.h>
@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 320u /* of a message that waits, beside what it owns */
+#define MESSAGE_BYTES 320u /* bytes that each waiting message counts, beside those that it owns */
 
 const domus_type domi_nats_pump_type = {.name = "nats pumps"};
 const domus_type domi_nats_look_type = {.name = "nats looks at what waits"};
 
 static_assert(sizeof(domi_nats_waiting) <= MESSAGE_BYTES + 16, "the bound of memory is kept");
 
-/* --- the row ---------------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
-/* Make a place at the end of the row. Returns 0; -ENOBUFS; -ENOMEM. */
-static int put_at_end_of_row(domi_nats_client *client, uint64_t bytes, bool is_ask,
-                             domi_nats_waiting **ret_waiting)
+/* Add an entry at the end of the queue. Returns 0; -ENOBUFS; -ENOMEM. */
+static int add_to_queue(domi_nats_client *client, uint64_t bytes, bool is_ask,
+                        domi_nats_waiting **ret_waiting)
 {
     bytes += MESSAGE_BYTES;
     if (bytes > client->options.buffer_max ||
@@ -41,7 +41,7 @@ static int put_at_end_of_row(domi_nats_client *client, uint64_t bytes, bool is_a
     return 0;
 }
 
-/* Take an ask out of the row of asks. */
+/* Take an ask out of the list of asks. */
 static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before_ask = waiting->next_ask;
@@ -52,7 +52,7 @@ static void unlink_ask(domi_nats_client *client, domi_nats_waiting *waiting)
     client->waiting_asks--;
 }
 
-/* Take a message out of the row, and free it. */
+/* Remove a message from the queue, and free it. */
 static void drop_waiting(domi_nats_client *client, domi_nats_waiting *waiting)
 {
     *waiting->before = waiting->next;
@@ -86,7 +86,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
 
     if (error != 0)
         return error;
-    error = put_at_end_of_row(client, bytes, false, &waiting);
+    error = add_to_queue(client, bytes, false, &waiting);
     if (error != 0) {
         domus_nats_publish owned = *publish;
         domus_nats_publish_free(&owned);
@@ -97,7 +97,7 @@ int domi_nats_put_aside(domus_stack *stack, domi_nats_client *client,
     return 0;
 }
 
-/* Let the asks that wait be looked at when the time of this one is over. */
+/* Set the timer so that waiting asks are checked when the time of this ask is over. */
 static void arm_timeout(domus_stack *stack, domi_nats_client *client, uint64_t deadline_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
@@ -117,7 +117,7 @@ int domi_nats_put_ask_aside(domus_stack *stack, domi_nats_client *client, domus_
                             uint64_t deadline_ns, uint64_t bytes)
 {
     domi_nats_waiting *waiting;
-    int error = put_at_end_of_row(client, bytes, true, &waiting);
+    int error = add_to_queue(client, bytes, true, &waiting);
 
     if (error != 0) {
         client->counted.refused++;
@@ -165,9 +165,9 @@ void domi_nats_drop_waiting(domi_nats_client *client)
         drop_waiting(client, client->first);
 }
 
-/* --- the pump --------------------------------------------------------------------------------- */
+/* --- sending the queue ------------------------------------------------------------------------ */
 
-/* Send the first one. Returns 0; an error when it cannot be sent now. */
+/* Send the first message of the queue. Returns 0; or an error if it cannot be sent now. */
 static int send_first_waiting(domus_stack *stack, domi_nats_client *client)
 {
     domi_nats_waiting *waiting = client->first;
@@ -192,15 +192,16 @@ static int send_first_waiting(domus_stack *stack, domi_nats_client *client)
     return 0;
 }
 
-static bool has_work(const domi_nats_client *client)
+static bool has_waiting_messages(const domi_nats_client *client)
 {
     return client->first != NULL || !domi_nats_is_renewed(client);
 }
 
-/* Send as much as the connection takes now. */
-static void send_some(domus_stack *stack, domi_nats_client *client)
+/* Send as many waiting messages as the connection accepts now. */
+static void send_as_room_allows(domus_stack *stack, domi_nats_client *client)
 {
-    while (domi_nats_is_ready(client) && has_work(client) && domi_nats_has_room(client)) {
+    while (domi_nats_is_ready(client) && has_waiting_messages(client) &&
+           domi_nats_has_room(client)) {
         int error = domi_nats_is_renewed(client) ? send_first_waiting(stack, client)
                                                  : domi_nats_renew(stack, client);
         if (error != 0)
@@ -223,10 +224,11 @@ int domi_nats_on_pump(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (!domi_nats_is_ready(client))
-        return 0;          /* the next connection begins to pump by itself */
-    client->forwarded = 0; /* the channel had its turn, or their askers wait no more */
-    send_some(stack, client);
-    if (!domi_nats_is_ready(client) || !has_work(client)) {
+        return 0; /* the next connection begins to send by itself */
+    /* the channel has handled these requests, or their askers do not wait any more */
+    client->forwarded = 0;
+    send_as_room_allows(stack, client);
+    if (!domi_nats_is_ready(client) || !has_waiting_messages(client)) {
         client->is_pumping = false;
         return 0;
     }

@@ -1,7 +1,7 @@
-/* /actors: pages of the dump of what actors do.
+/* /actors: pages of the dump that shows what actors do.
  *
  * A dump waits for threads that may be stuck, so a helper thread makes it, for one viewer at a
- * time, while the others are answered. */
+ * time, while the port serves the others. */
 #include "protocols/observe/viewer.h"
 
 #include "protocols/observe/answer.h"
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARE_BYTES 4096u /* of a dump, for each thread and pool at the least */
+#define SHARE_BYTES 4096u /* bytes of a dump for each thread and pool, at least */
 
-/* Read what a query wants. Returns 0; -EINVAL. */
+/* Read the filter from a query. Returns 0; -EINVAL. */
 static int read_filter(domus_slice query, domi_actors_page *wanted)
 {
     int64_t size =
@@ -37,7 +37,7 @@ static int read_filter(domus_slice query, domi_actors_page *wanted)
     return 0;
 }
 
-/* Make a page, on a helper thread. */
+/* Make a page of the dump, on a helper thread. */
 static int make_page(void *page_)
 {
     domi_actors_page *wanted = page_;
@@ -58,7 +58,7 @@ void domi_actors_page_free(domi_actors_page *made)
     made->text = NULL;
 }
 
-static int take_page(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_page(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_actors_page *done = &((domi_viewer *)self)->page;
     domus_slice text = {0};
@@ -82,5 +82,5 @@ int domi_observe_serve_actors(domus_stack *stack, void *self, const void *payloa
         return domi_observe_say(stack, 400,
                                 "from and count are numbers, count is 1..1000, and the name of a "
                                 "behaviour has at most 63 bytes\n");
-    return domus_blocking(stack, make_page, wanted, take_page);
+    return domus_blocking(stack, make_page, wanted, answer_with_page);
 }

@@ -1,4 +1,4 @@
-/* Writes the file of this process into the registry; the header has its form. */
+/* Writes the file of this process into the registry, in the form that announce.h describes. */
 #include "protocols/observe/announce.h"
 
 #include <errno.h>
@@ -12,22 +12,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TEXT_MAX     (3 * PATH_MAX + 512) /* a path whose bytes are all escaped, and the rest */
+/* bytes of the file: a path whose bytes are all escaped, and the other lines */
+#define TEXT_MAX     (3 * PATH_MAX + 512)
 #define ENDPOINT_MAX (PATH_MAX + 64)
-#define NAME_MAX_    24 /* a pid in digits, and a dot before it */
+#define NAME_MAX_    24 /* bytes of a file name: a pid in digits, and a dot before it */
 
-/* The file of the process. Only the two functions of the header use it. */
+/* The registry's file of this process. Only the two functions of announce.h use it. */
 static struct {
-    pid_t pid; /* of the process that wrote the file; 0: there is none */
+    pid_t pid; /* pid of the process that wrote the file; 0: there is none */
     struct stat file;
     char name[NAME_MAX_];
     char path[PATH_MAX + NAME_MAX_];
 } announced;
 
-/* --- the text --------------------------------------------------------------------------------- */
+/* --- the text of the file --------------------------------------------------------------------- */
 
-/* Write an endpoint such that a process in another directory can use it. Returns whether it fits.
- */
+/* Write an endpoint in a form that a process in another directory can use. Returns whether it
+ * fits. */
 static bool write_endpoint(const domus_endpoint *at, uint16_t port, char *text, size_t size)
 {
     char path[sizeof at->bytes + 1], whole[PATH_MAX];
@@ -41,7 +42,7 @@ static bool write_endpoint(const domus_endpoint *at, uint16_t port, char *text, 
         path[at->size] = '\0';
         return realpath(path, whole) != NULL && snprintf(text, size, "unix:%s", whole) < (int)size;
     }
-    /* A port of all addresses is reached by loopback. */
+    /* A port on all addresses is reached by loopback. */
     if (memcmp(to.bytes, (const unsigned char[16]){0}, to.size) == 0) {
         to.bytes[0] = to.family == AF_INET ? 127 : 0;
         to.bytes[to.size - 1] = 1;
@@ -62,8 +63,8 @@ static void write_line(FILE *out, const char *word, const char *text)
     (void)fputc('\n', out);
 }
 
-/* Read when this process began. The name of the program in this text may hold anything, so fields
- * are counted behind its last parenthesis. Returns whether that is known. */
+/* Read the time at which this process began. The program's name in that text may contain anything,
+ * so fields are counted behind its last parenthesis. Returns whether the time is known. */
 static bool read_start(uint64_t *ret_start)
 {
     char text[1024];
@@ -84,10 +85,10 @@ static bool read_start(uint64_t *ret_start)
     return true;
 }
 
-/* --- the directory ---------------------------------------------------------------------------- */
+/* --- the directory of the registry ------------------------------------------------------------ */
 
-/* Open a directory of this user alone, which is made if it is not there. Returns its descriptor;
- * -1. */
+/* Open a directory that only this user may use, and make it if it does not exist. Returns its
+ * descriptor; -1. */
 static int open_directory(const char *path)
 {
     struct stat found;
@@ -103,7 +104,7 @@ static int open_directory(const char *path)
     return -1;
 }
 
-/* Open the first directory that can be used. Returns its descriptor, and its path; -1. */
+/* Open the first directory that can be used. Returns its descriptor and its path; -1. */
 static int open_registry(char *path, size_t size)
 {
     const char *named = secure_getenv("DOMUS_REGISTRY");
@@ -128,14 +129,14 @@ static int open_registry(char *path, size_t size)
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Write the file under another name, and then give it its own one, so that nobody reads a part of
- * it. Returns whether it is there. */
+/* Write the file under a temporary name, and then rename it, so that nobody reads an incomplete
+ * file. Returns whether it was written. */
 static bool write_file(int directory, const char *text, size_t size)
 {
     char other[NAME_MAX_ + 1];
 
     snprintf(other, sizeof other, ".%s", announced.name);
-    (void)unlinkat(directory, other, 0); /* left by a process that had this pid */
+    (void)unlinkat(directory, other, 0); /* an old file, left by a process that had the same pid */
     int fd = openat(directory, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;

@@ -1,5 +1,5 @@
-/* Answers of the observation port. No browser takes those that tell of the program for another
- * type, or keeps them. */
+/* Answers of the observation port. Fields of those that show data of the program forbid browsers to
+ * guess another media type, and to store them. */
 #include "protocols/observe/answer.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response)
     return error;
 }
 
-/* Add the fields of all answers that tell of the program. */
+/* Add the fields that all answers with data of the program have. */
 static void add_fields(domus_appender *fields)
 {
     (void)domus_http_add(fields, "X-Content-Type-Options", "nosniff");
@@ -48,7 +48,7 @@ int domi_observe_begin(domus_stack *stack, const char *media, const char *encodi
     return result;
 }
 
-/* Answer with bytes; `disposition` is a value of that field, or NULL. */
+/* Answer with bytes; `disposition` is the value of Content-Disposition, or NULL. */
 static int answer_with_bytes(domus_stack *stack, const char *media, const char *disposition,
                              domus_slice body)
 {
@@ -71,7 +71,8 @@ int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body)
     return answer_with_bytes(stack, media, NULL, body);
 }
 
-/* Letters, digits, and what a name of a file may have besides on any system. */
+/* Returns whether a character may be in a file name on any system: a letter, a digit, or one of a
+ * few others. */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -91,7 +92,7 @@ int domi_observe_answer_file(domus_stack *stack, const char *media, const char *
     return answer_with_bytes(stack, media, disposition, body);
 }
 
-/* --- own pages -------------------------------------------------------------------------------- */
+/* --- requests of the port's own pages --------------------------------------------------------- */
 
 static bool is_name(domus_slice name, const char *wanted)
 {
@@ -99,8 +100,8 @@ static bool is_name(domus_slice name, const char *wanted)
            strncasecmp(domus_slice_data(name), wanted, name.size) == 0;
 }
 
-/* Returns whether an origin is that of the host which the request names. It is one of TLS where a
- * proxy in front ends TLS. "null", which pages without an origin have, is not. */
+/* Returns whether an origin is the host that the request names. It may be https where a proxy in
+ * front ends TLS. "null", the origin of pages without one, is refused. */
 static bool is_own_origin(domus_slice origin, domus_slice host)
 {
     static const char *const schemes[] = {"http://", "https://"};
@@ -122,12 +123,12 @@ bool domi_observe_is_own_page(const domus_http_request *request)
     domus_http_line line;
     uint32_t at = 0;
 
-    /* Each line counts, so that a second one hides nothing. */
+    /* All fields are checked, so that a second one cannot hide the first. */
     while (domus_http_next(request->fields, &at, &line)) {
         if (is_name(line.name, "origin") && !is_own_origin(line.value, host))
             return false;
-        /* "none" is a user that has typed the address; a page of the same site may have another
-         * port, and be another program's. */
+        /* "none" means that the user has typed the address; "same-site" is refused, because a page
+         * of the same site may have another port, and belong to another program. */
         if (is_name(line.name, "sec-fetch-site") &&
             !domus_slice_equals(line.value, "same-origin", strlen("same-origin")) &&
             !domus_slice_equals(line.value, "none", strlen("none")))

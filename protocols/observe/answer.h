@@ -1,4 +1,4 @@
-/* Answers of the observation port: each handler of a request ends with one of these. */
+/* Answers of the observation port: each handler of a request ends with one of these functions. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_ANSWER_H
 #define DOMI_PROTOCOLS_OBSERVE_ANSWER_H
 
@@ -8,7 +8,7 @@
 
 #define DOMI_OBSERVE_PLAIN "text/plain; charset=utf-8"
 
-/* Answer with a line of text, which has to be constant. Returns 0 or a negative errno. */
+/* Answer with one line of text, which must be constant. Returns 0 or a negative errno. */
 int domi_observe_say(domus_stack *stack, uint16_t status, const char *line);
 
 /* Answer with a response. Returns 0 or a negative errno. Ownership: this consumes it. */
@@ -18,18 +18,19 @@ int domi_observe_reply(domus_stack *stack, domus_http_response *response);
  * Ownership: this consumes the body. */
 int domi_observe_answer(domus_stack *stack, const char *media, domus_slice body);
 
-/* Likewise, but a browser saves the bytes as a file, named by the program, its pid and `suffix`. */
+/* Answer with status 200 and a file that a browser saves, named by the program, its pid and
+ * `suffix`. Returns 0 or a negative errno. Ownership: this consumes the body. */
 int domi_observe_answer_file(domus_stack *stack, const char *media, const char *suffix,
                              domus_slice body);
 
-/* Begin an answer with status 200 that goes on, as domus_reply_begin() does. `encoding` is its
- * Content-Encoding, or NULL. */
+/* Begin an answer with status 200 whose body comes in pieces, as domus_reply_begin() does.
+ * `encoding` is its Content-Encoding, or NULL. */
 int domi_observe_begin(domus_stack *stack, const char *media, const char *encoding,
                        domus_resumed *then);
 
-/* Returns whether a request that changes something may do so: it is not sent by the page of another
- * site in somebody's browser. A browser tells of whose page it is by Origin, and by Sec-Fetch-Site;
- * a program that is no browser tells neither. The answer to a refused one is 403. */
+/* Returns whether a request may change something, because no page of another site has sent it from
+ * somebody's browser. A browser names the site of its page by Origin and Sec-Fetch-Site; other
+ * programs send neither. A refused request is answered by 403. */
 bool domi_observe_is_own_page(const domus_http_request *request);
 
 #endif

@@ -1,7 +1,8 @@
 /* Counts of each behaviour, as metrics and as JSON.
  *
- * Labels are bounded: a program has at most 128 names of behaviours, and as many threads and pools
- * as it is configured with. Behaviours that never ran on a thread have no sample there. */
+ * The number of labels is bounded: a program has at most 128 names of behaviours, and as many
+ * threads and pools as it is configured with. A behaviour that never ran on a thread has no sample
+ * there. */
 #include "protocols/observe/behaviours.h"
 
 #include "protocols/observe/json.h"
@@ -13,10 +14,10 @@
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
 
-/* Where actors run: a thread, a pool, or outside. */
+/* A place where actors run: a thread, a pool, or the outside. */
 typedef struct domi_place {
-    uint32_t thread;  /* the outside has the number behind the last thread */
-    const char *pool; /* NULL: it is no pool */
+    uint32_t thread;  /* number of the thread; the outside has the number behind the last thread */
+    const char *pool; /* name of the pool; NULL: the place is no pool */
     uint32_t count;
     domus_behaviour_profile each[AT_ONE_PLACE];
 } domi_place;
@@ -58,7 +59,7 @@ void domi_places_fini(domi_places *places)
 
 typedef struct family {
     const char *name, *help;
-    size_t offset; /* in domus_behaviour_profile, of a uint64_t */
+    size_t offset; /* offset of a uint64_t in domus_behaviour_profile */
     bool is_gauge;
     bool is_time;
 } family;

@@ -1,6 +1,6 @@
-/* PUT /config/KEY: a key of the configuration that is live changes while the program runs.
+/* PUT /config/KEY: changes a live key of the configuration while the program runs.
  *
- * The system reads the value as in YAML and checks it as at a start. Nothing changes unless
+ * The system parses the value as in YAML and checks it as at a start. Nothing can be changed unless
  * observe.change allows it. */
 #include "protocols/observe/change.h"
 
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define PATH_SIZE  256 /* bytes of a key, its NUL included */
-#define VALUE_SIZE 256 /* and of a value */
+#define PATH_SIZE  256 /* bytes of a key, with its zero */
+#define VALUE_SIZE 256 /* bytes of a value, with its zero */
 #define ERROR_SIZE 512
 
-/* Copy a slice as a text; a line end at its end is left out, which shells add. Returns whether it
- * fits and holds no NUL. */
+/* Copy a slice as a text, without a line end at its end, which shells add. Returns false if it does
+ * not fit or contains a zero. */
 static bool copy_text(domus_slice slice, char *text, size_t size)
 {
     size_t length = slice.size;
@@ -35,7 +35,7 @@ static bool copy_text(domus_slice slice, char *text, size_t size)
     return strlen(text) == length;
 }
 
-/* Answer with a line that is made here. */
+/* Answer with a line that is formatted here. */
 static int answer_with_line(domus_stack *stack, uint16_t status, const char *what, const char *text)
 {
     domus_http_response response = {.status = status, .media = DOMI_OBSERVE_PLAIN};
@@ -59,7 +59,7 @@ void domi_observe_read_present(domi_present *ret_present)
     config->listeners = ret_present->listeners;
 }
 
-/* Returns the status of a change that failed. */
+/* Returns the HTTP status for a change that has failed. */
 static uint16_t status_of(int result)
 {
     switch (result) {
@@ -74,7 +74,8 @@ static uint16_t status_of(int result)
     }
 }
 
-/* Returns whether there are descriptors for so many connections. */
+/* Returns whether there are enough descriptors for so many connections, if the key is their
+ * number. */
 static bool has_room(const char *path, const char *value)
 {
     struct rlimit limit;
@@ -83,9 +84,9 @@ static bool has_room(const char *path, const char *value)
            strtoull(value, NULL, 10) < limit.rlim_cur;
 }
 
-/* A trace has raised the level, and puts back another one at its end. Returns whether that is to be
- * this one now. */
-static bool take_level(const char *path, const char *value)
+/* If a trace has raised the level, store the level that is set at its end instead. Returns whether
+ * the key was this one. */
+static bool store_level_for_trace_end(const char *path, const char *value)
 {
     domus_profile_level level;
 
@@ -115,7 +116,7 @@ int domi_observe_serve_change(domus_stack *stack, const domus_http_request *requ
         return domi_observe_say(stack, 400, "the body has to be the value\n");
     if (!has_room(path, value))
         return answer_with_line(stack, 400, path, "this process may not have so many descriptors");
-    if (take_level(path, value))
+    if (store_level_for_trace_end(path, value))
         return answer_with_line(stack, 200, path, value);
     int result = domus_system_change_key(domi_observed.observed, path, value, error, sizeof error);
     return result < 0 ? answer_with_line(stack, status_of(result), path, error)

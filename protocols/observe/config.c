@@ -1,13 +1,13 @@
 /* /config: {"keys": [{"key": "scheduler.ioRatio", "value": "50", "origin": "default"}, ...]}
  *
- * The program hands its configuration to the port as a whole, and anew after a reload; without that
- * the port shows the one of the system. Live keys may change by requests to this port: their values
- * are read when they are shown, and have the origin "port" if they are not as the program knows
- * them.
+ * The program hands its whole configuration to the port, and again after a reload; without that the
+ * port shows the one of the system. Requests to this port may change live keys: their values are
+ * read when they are shown, and have the origin "port" if they differ from those that the program
+ * has handed over.
  *
- * A handed configuration is a row of texts, each NUL-terminated: key, value, origin, key and so on.
- * The thread of the port owns the one that it shows. Another thread leaves a newer one in `left`,
- * from which the port's thread takes it. */
+ * A configuration that was handed over is a row of texts, each with a zero at its end: key, value,
+ * origin, key and so on. The thread of the port owns the one that it shows. Another thread leaves a
+ * newer one in `left`, where the port's thread takes it. */
 #include "protocols/observe/config.h"
 
 #include "protocols/observe/answer.h"
@@ -25,13 +25,15 @@
 
 typedef struct domi_handed {
     domus_slice slice;
-    const char *texts; /* the bytes of the slice, which is never empty */
+    const char *texts; /* first byte of the slice, which is never empty */
 } domi_handed;
 
-#define KEY_SIZE 256 /* bytes of a path, its NUL included */
+#define KEY_SIZE 256 /* bytes of the path of a key, with its zero */
 
-static _Atomic(domi_handed *) left; /* handed over, and not shown yet; NULL: nothing */
-static domi_handed *shown;          /* of the port's thread; NULL: nothing was handed over */
+/* a configuration that was handed over and is not shown yet; NULL: none */
+static _Atomic(domi_handed *) left;
+/* the configuration that is shown, used by the port's thread; NULL: none was handed over */
+static domi_handed *shown;
 
 static void free_handed(domi_handed *one)
 {
@@ -40,7 +42,7 @@ static void free_handed(domi_handed *one)
     free(one);
 }
 
-static void note_shown_key(void *texts, const domus_config_shown *one)
+static void append_shown_key(void *texts, const domus_config_shown *one)
 {
     (void)domus_append(texts, one->key, strlen(one->key) + 1);
     (void)domus_append(texts, one->value, strlen(one->value) + 1);
@@ -54,7 +56,7 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
     int error = -ENOMEM;
 
     if (one != NULL) {
-        walk(from, note_shown_key, &texts);
+        walk(from, append_shown_key, &texts);
         error = domus_append_end(&texts, &one->slice);
     }
     if (error != 0) {
@@ -62,8 +64,8 @@ int domi_observe_set_config(domus_config_walk *walk, const void *from)
         return error;
     }
     one->texts = domus_slice_data(one->slice);
-    /* acq_rel: pairs with the exchange in find_shown(), so each side sees the whole texts that it
-     * gets, whether it shows or frees them. */
+    /* acq_rel: pairs with the exchange in find_shown(), so that the side which gets the texts, to
+     * show or to free them, sees them complete */
     free_handed(atomic_exchange_explicit(&left, one, memory_order_acq_rel));
     return 0;
 }
@@ -77,7 +79,7 @@ void domi_observe_forget_config(void)
 
 static const domi_handed *find_shown(void)
 {
-    /* acq_rel: as above. */
+    /* acq_rel: pairs with the exchange in domi_observe_set_config() */
     domi_handed *newer = atomic_exchange_explicit(&left, NULL, memory_order_acq_rel);
 
     if (newer != NULL) {
@@ -87,13 +89,13 @@ static const domi_handed *find_shown(void)
     return shown;
 }
 
-/* --- the text --------------------------------------------------------------------------------- */
+/* --- the text of the answer ------------------------------------------------------------------- */
 
-/* The text that is being written. */
+/* The text that is being written, and what it shows. */
 struct writing {
     domus_appender json;
-    const char *before;      /* what stands before the next key */
-    const domus_config *now; /* with the values that may have changed */
+    const char *before;      /* text to write before the next key */
+    const domus_config *now; /* the current configuration, with values that may have changed */
 };
 
 static void write_text(domus_appender *json, const char *before, const char *text)
@@ -102,7 +104,7 @@ static void write_text(domus_appender *json, const char *before, const char *tex
     domi_json_append_string(json, text);
 }
 
-/* Write a key; this is a domus_config_visit. */
+/* Write a key of the system's configuration; the type of this function is domus_config_visit. */
 static void write_key(void *writing_, const domus_config_shown *one)
 {
     struct writing *writing = writing_;
@@ -115,7 +117,7 @@ static void write_key(void *writing_, const domus_config_shown *one)
     (void)domus_append_text(&writing->json, "}");
 }
 
-/* Write a key that was handed over, with its present value if it may have changed. */
+/* Write a key that was handed over, with its current value, which may have changed. */
 static void write_handed(struct writing *writing, const domus_config_shown *one)
 {
     char value[DOMUS_CONFIG_VALUE_SIZE];
@@ -159,7 +161,7 @@ static bool is_handed(const domi_handed *handed, const char *key)
     return false;
 }
 
-/* Write the options that listeners got by requests and did not have before. */
+/* Write the options that requests have set for listeners and that were not handed over. */
 static void write_unset(struct writing *writing, const domi_handed *handed)
 {
     static const domus_listener_config none;
@@ -182,7 +184,7 @@ static void write_unset(struct writing *writing, const domi_handed *handed)
 
 int domi_observe_serve_config(domus_stack *stack, void *self, const void *payload)
 {
-    static domi_present now; /* the port has one thread */
+    static domi_present now; /* static, because only the port's one thread uses it */
     struct writing writing = {.before = "", .now = &now.config};
     const domi_handed *handed = find_shown();
     domus_slice text;

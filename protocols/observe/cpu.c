@@ -1,4 +1,4 @@
-/* /profile?cpu=: for whom and in which functions the threads spend their CPU time.
+/* /profile?cpu=: for which actors, and in which functions, the threads spend their CPU time.
  *
  * A helper thread takes the profile, one at a time. It ends early when its viewer goes away or the
  * program begins to stop. */
@@ -68,7 +68,7 @@ static int make_profile(void *cpu_)
 
 /* --- on the port's thread --------------------------------------------------------------------- */
 
-static int take_profile(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_profile(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_viewer_cpu *cpu = &((domi_viewer *)self)->cpu;
     domus_slice text = cpu->text;
@@ -119,5 +119,5 @@ int domi_observe_serve_cpu(domus_stack *stack, void *self, const void *payload)
     domi_observed.is_profiled = true;
     wanted.is_gone = &viewer->is_gone;
     viewer->cpu = wanted;
-    return domus_blocking(stack, make_profile, &viewer->cpu, take_profile);
+    return domus_blocking(stack, make_profile, &viewer->cpu, answer_with_profile);
 }

@@ -1,4 +1,4 @@
-/* Lines of families of metrics; see the header. */
+/* Writes the lines of families of metrics (families.h). */
 #include "protocols/observe/families.h"
 
 #include <inttypes.h>

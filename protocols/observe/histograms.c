@@ -1,9 +1,9 @@
 /* Histograms of the threads, as metrics and as JSON.
  *
- * JSON has each place that has times. Metrics have the powers of two only, from 64 ns to 34 s, so
- * that a thread has 33 samples of a kind and not 2,000; and they always have all of these, because
- * a bucket that comes later would look like a jump. A time of exactly such a bound is counted in
- * the next bucket. */
+ * JSON shows each place with times. Metrics have only the powers of two from 64 ns to 34 s, so that
+ * a thread has 33 samples of a kind and not 2,000; and they always have all of these, because a
+ * bucket that appears later would look like a jump. A time that is exactly such a bound is counted
+ * in the next bucket. */
 #include "protocols/observe/histograms.h"
 
 #include "protocols/observe/json.h"
@@ -46,7 +46,8 @@ int domi_histograms_read(domus_slice query, int *ret_kinds)
 
 /* --- metrics ---------------------------------------------------------------------------------- */
 
-/* A family, and the kinds in it. Phases are one family, and a label tells them apart. */
+/* A family of metrics, and the kinds of histograms in it. All phases are one family, and a label
+ * distinguishes them. */
 typedef struct family {
     const char *name, *help;
     domus_histogram_kind first, last;
@@ -77,7 +78,7 @@ static void write_samples(domi_metrics *to, const char *name, const char *labels
         for (uint32_t i = 0; i < PLACES_PER_POWER; i++)
             count += histogram->places[place++];
         uint64_t end_ns = domus_histogram_bound_ns(place);
-        /* the last place also has all that is longer */
+        /* the last place also counts all longer times */
         if (place < DOMUS_HISTOGRAM_PLACES)
             snprintf(bucket, sizeof bucket, "%s,le=\"%" PRIu64 ".%09" PRIu64 "\"", labels,
                      end_ns / 1000000000, end_ns % 1000000000);

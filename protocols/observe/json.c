@@ -1,4 +1,4 @@
-/* Strings of JSON; see the header. */
+/* Writes strings of JSON (json.h). */
 #include "protocols/observe/json.h"
 
 #include <domus/text.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define PIECE_MAX  256u                /* bytes of a text that are escaped at a time */
-#define SHOWN_SIZE (4 * PIECE_MAX + 1) /* bytes of such a piece, each with the longest escape */
+#define SHOWN_SIZE (4 * PIECE_MAX + 1) /* bytes of such a piece after escaping, at most */
 
 static void append_shown(domus_appender *json, const char *at)
 {

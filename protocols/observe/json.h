@@ -4,8 +4,8 @@
 
 #include <domus/slice.h>
 
-/* Append a text in quotes. Bytes that are no printable ASCII are written as domus/text.h does, so
- * that the text is JSON whatever bytes it has. */
+/* Append a text in quotes. Bytes that are not printable ASCII are escaped as in domus/text.h, so
+ * that the result is valid JSON for any bytes. */
 void domi_json_append_string(domus_appender *json, const char *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* POST /profile?level=WORD: let the program measure more or less from now on. */
+/* POST /profile?level=WORD: makes the program measure more or less from now on. */
 #include "protocols/observe/level.h"
 
 #include "protocols/observe/answer.h"
@@ -10,7 +10,7 @@
 
 #define WORD_SIZE 16
 
-/* Each level's word, and the line that answers its change. */
+/* The word of each level, and the line that answers a change to it. */
 static const struct word {
     const char *name, *line;
 } words[] = {[DOMUS_PROFILE_OFF] = {"off", "off\n"},

@@ -1,7 +1,7 @@
 /* Counts of the listeners of the observed system, as metrics and as JSON.
  *
- * Their number is that of the configuration and one more, for all that actors have made for
- * themselves. Port 0 of an address is shown as the port that the kernel has chosen. */
+ * There is one for each listener in the configuration, and one for all listeners that actors have
+ * made. Port 0 of an address is shown as the port that the kernel has chosen. */
 #include "protocols/observe/listeners.h"
 
 #include "protocols/observe/json.h"
@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define BY_ACTORS "(actors)"
-#define SHOWN_MAX 256 /* bytes of an address */
+#define SHOWN_MAX 256 /* bytes of an address as text */
 
 static const struct row {
     const char *name, *field, *help;
-    size_t offset; /* in domus_listener_profile, of a uint64_t */
+    size_t offset; /* offset of a uint64_t in domus_listener_profile */
     domi_family_kind kind;
 } rows[] = {
     {"domus_listener_accepted", "accepted",
@@ -38,7 +38,8 @@ static uint64_t value_of(const domus_listener_profile *listener, const struct ro
     return *(const uint64_t *)(const void *)((const char *)listener + row->offset);
 }
 
-/* Returns how many there are to show: that of actors is left out while it has had no connection. */
+/* Returns how many listeners to show; the one for those of actors is left out while it has had no
+ * connection. */
 static size_t count_listeners(const domus_system *system)
 {
     size_t count = domus_system_config(system)->listener_count;
@@ -54,7 +55,8 @@ static void write_row(domi_metrics *to, const struct row *row, const domus_syste
                       size_t count)
 {
     domus_listener_profile listener;
-    char labels[DOMI_LABELS_SIZE]; /* a name has letters, digits, '-' and '_' */
+    /* no escaping is needed, because a name has only letters, digits, '-' and '_' */
+    char labels[DOMI_LABELS_SIZE];
 
     domi_family_begin(to, row->name, row->kind, row->help);
     for (size_t i = 0; i < count; i++) {
@@ -71,7 +73,7 @@ void domi_listeners_write_metrics(domi_metrics *to, const domus_system *system)
     size_t count = count_listeners(system);
 
     if (count == 0)
-        return; /* a family without samples says nothing */
+        return; /* a family without samples is left out */
     for (size_t i = 0; i < ROWS; i++)
         write_row(to, &rows[i], system, count);
 }

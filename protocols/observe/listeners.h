@@ -4,11 +4,12 @@
 
 #include "protocols/observe/families.h"
 
-/* Write a family for each count, with the label `listener`: its name, or "(actors)" for those that
- * actors have made. */
+/* Write a family of metrics for each count, with the label `listener`: the listener's name, or
+ * "(actors)" for those that actors have made. */
 void domi_listeners_write_metrics(domi_metrics *to, const domus_system *system);
 
-/* Write [{"listener": "127.0.0.1:7005", "name": "web", "accepted": 1, ...}, ...]. */
+/* Write the listeners as JSON: [{"listener": "127.0.0.1:7005", "name": "web", "accepted": 1, ...},
+ * ...]. */
 void domi_listeners_write_json(domus_appender *json, const domus_system *system);
 
 #endif

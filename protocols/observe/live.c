@@ -1,7 +1,7 @@
 /* /live: a stream of samples to one viewer (live.h), on the port's thread.
  *
- * It has no end of its own. It is cut when its viewer goes away, or takes nothing for the time that
- * the port gives, and it ends when the program begins to stop. */
+ * The stream does not end by itself. It is cut when its viewer goes away, or reads nothing for the
+ * time that the port allows, and it ends when the program begins to stop. */
 #include "protocols/observe/live.h"
 
 #include "protocols/observe/answer.h"
@@ -14,14 +14,14 @@
 
 #include <errno.h>
 
-#define RETRY_MS 2000u /* after which a page that has lost its stream comes back */
+#define RETRY_MS 2000u /* ms after which a page that has lost its stream connects again */
 
-/* Streams that there are. Only the port's one thread uses it. */
+/* The number of streams. Only the port's one thread uses it. */
 static uint32_t streams;
 
-/* --- places ----------------------------------------------------------------------------------- */
+/* --- places for viewers ----------------------------------------------------------------------- */
 
-/* Give a viewer a place. Returns whether there was one. */
+/* Give a viewer one of the places for streams. Returns whether one was free. */
 static bool take_viewer_place(domi_viewer *viewer)
 {
     if (viewer->is_live || streams >= domi_live_streams_max())
@@ -48,7 +48,7 @@ struct stream {
 static_assert(sizeof(struct stream) + 2 * sizeof(int64_t) <= DOMI_LIVE_FRAME_MAX,
               "a larger frame for requests");
 
-/* Take a sample from the answer of the sampler. `ret_first` gets the bytes before it. */
+/* Take a sample from the answer of the sampler. `ret_first` gets the bytes to send before it. */
 static int take_tick(domus_stack *stack, struct stream *stream, const domus_answer *answer,
                      domus_slice *ret_first)
 {
@@ -72,14 +72,14 @@ static int write_retry(domus_slice *ret_bytes)
     return domus_append_end(&bytes, ret_bytes);
 }
 
-/* The place is free again, also when the connection goes on, as it does after HEAD. */
+/* Free the place of a viewer, even if its connection goes on, as after HEAD. */
 static int free_viewer_place(domi_viewer *viewer, int error)
 {
     domi_live_leave(viewer);
     return error;
 }
 
-/* End a stream whose sampler has said an error. */
+/* End a stream whose sampler has answered with an error. */
 static int end_stream(domus_stack *stack, domi_viewer *viewer, int error)
 {
     domi_live_leave(viewer);
@@ -128,7 +128,7 @@ int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload)
     return serve_live.handle(stack, self, payload);
 }
 
-/* --- the port --------------------------------------------------------------------------------- */
+/* --- functions for the port ------------------------------------------------------------------- */
 
 int domi_live_begin(domus_system *port)
 {
@@ -140,7 +140,8 @@ int domi_live_begin(domus_system *port)
                                     &domi_observed.sampler);
 }
 
-/* If there is no memory to tell the sampler, it ends itself, and all streams with it. */
+/* Without memory for a message to the sampler, the sampler stops itself, and all streams end with
+ * it. */
 void domi_live_end(domus_system *port)
 {
     atomic_store_explicit(&domi_observed.is_ending, true, memory_order_relaxed);

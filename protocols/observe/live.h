@@ -1,10 +1,10 @@
 /* /live: the counters of a program four times a second, as server-sent events (domus/http_event.h).
  *
  * One actor of the port, the sampler (sampler.c), reads all counters at each tick and makes one
- * text of them (sample.c), which all viewers share. A viewer (live.c) asks for the tick behind the
- * last one that it has seen, and the sampler keeps the ask until there is one. So a viewer that
- * reads slowly asks late and misses ticks, and nothing piles up for it. While nobody asks there are
- * no ticks. */
+ * text of them (sample.c), which all viewers share. A viewer (live.c) asks for the tick after the
+ * last one that it has seen, and the sampler keeps the ask until that tick comes. So a viewer that
+ * reads slowly asks late and misses ticks, and nothing queues up for it. While no viewer asks there
+ * are no ticks. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_LIVE_H
 #define DOMI_PROTOCOLS_OBSERVE_LIVE_H
 
@@ -14,18 +14,18 @@ struct domi_viewer;
 
 #define DOMI_LIVE_FRAME_MAX 64u /* bytes of the frame of a request for /live */
 
-/* Start the sampler in the system of the port, before it is served. Returns 0; what
- * domus_outside_spawn() says. */
+/* Start the sampler in the system of the port, before the port is served. Returns 0; or as
+ * domus_outside_spawn(). */
 int domi_live_begin(domus_system *port);
 
-/* The program begins to stop: all streams end, and no more begin. Thread-safety: any thread, while
- * the system of the port runs. */
+/* End all streams because the program begins to stop; no more begin. Thread-safety: any thread,
+ * while the system of the port runs. */
 void domi_live_end(domus_system *port);
 
-/* Answer a request for /live; a handler of a viewer. Its frame has DOMI_LIVE_FRAME_MAX bytes. */
+/* Handle a request for /live of a viewer. Its frame has DOMI_LIVE_FRAME_MAX bytes. */
 int domi_observe_serve_live(domus_stack *stack, void *self, const void *payload);
 
-/* Give back the place of a viewer in /live, if it has one. */
+/* Free the place of a viewer in /live, if it has one. */
 void domi_live_leave(struct domi_viewer *viewer);
 
 #endif

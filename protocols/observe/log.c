@@ -1,9 +1,9 @@
-/* /log: the last lines of the log, as text; with follow=1 further lines as they come; and POST,
- * which changes what is logged.
+/* /log: the last lines of the log, as text; with follow=1 also further lines as they come; and
+ * POST, which changes the level of the log.
  *
- * A viewer that follows reads the source of the program ten times a second, as far as it has taken
- * what it was sent. So it costs its program nothing, and a viewer that reads slowly misses lines:
- * the source keeps the last ones, and the text says how many were passed over. */
+ * A viewer that follows reads the program's log source ten times a second, as far as the viewer has
+ * received what was sent. So it costs the program nothing, and a viewer that reads slowly misses
+ * lines: the source keeps only the last ones, and the text tells how many were skipped. */
 #include "protocols/observe/log.h"
 
 #include "protocols/observe/answer.h"
@@ -19,18 +19,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TICK_NS    UINT64_C(100000000) /* between two looks at the source */
-#define PIECE_MAX  32u                 /* lines that are sent at a time */
-#define WAITS_MAX  UINT64_C(16384)     /* bytes that wait for a viewer before no more are sent */
+#define TICK_NS   UINT64_C(100000000) /* ns between two reads of the log source */
+#define PIECE_MAX 32u                 /* lines that are sent at a time, at most */
+/* bytes that may wait for a viewer before further lines are sent */
+#define WAITS_MAX  UINT64_C(16384)
 #define TIMEOUT_NS UINT64_C(30000000000)
 #define WORD_SIZE  16
 
-/* Viewers that follow. Only the one thread of the port uses this. */
+/* The number of viewers that follow. Only the one thread of the port uses it. */
 static uint32_t followers;
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- reading requests ------------------------------------------------------------------------- */
 
-/* Find the level of a word. Returns false if there is none. */
+/* Find the log level for a word. Returns false if there is none. */
 static bool find_level(const char *word, size_t size, domus_log_level *ret_level)
 {
     for (int level = DOMUS_LOG_ERROR; level <= (int)DOMUS_LOG_INFO; level++) {
@@ -43,7 +44,7 @@ static bool find_level(const char *word, size_t size, domus_log_level *ret_level
     return false;
 }
 
-/* Read the level of a query. Returns 0; -ENOENT without one; -EINVAL for another word. */
+/* Read the level from a query. Returns 0; -ENOENT if it is missing; -EINVAL for an unknown word. */
 static int read_level(domus_slice query, domus_log_level *ret_level)
 {
     char word[WORD_SIZE];
@@ -54,12 +55,12 @@ static int read_level(domus_slice query, domus_log_level *ret_level)
     return size > 0 && find_level(word, (size_t)size, ret_level) ? 0 : -EINVAL;
 }
 
-static int say_levels(domus_stack *stack)
+static int answer_with_levels(domus_stack *stack)
 {
     return domi_observe_say(stack, 400, "level is error, warning or info; follow is 0 or 1\n");
 }
 
-/* Read whether a query asks to follow. Returns 0; -EINVAL. */
+/* Read whether a query asks to follow the log. Returns 0; -EINVAL. */
 static int read_follow(domus_slice query, bool *ret_follows)
 {
     char digit = '0';
@@ -92,7 +93,7 @@ static void write_line(domus_appender *text, const domus_log_line *line)
                             line->text);
 }
 
-/* Write the next lines that a viewer wants, at most `most`. Returns how many were read. */
+/* Write the next lines for a viewer, at most `most`. Returns how many were read. */
 static uint32_t write_lines(domi_follow *follow, uint32_t most, domus_appender *text)
 {
     const domus_log_source *source = &domi_observed.log;
@@ -119,8 +120,9 @@ void domi_observe_stop_following(domi_follow *follow)
     follow->follows = false;
 }
 
-/* Give the connection options of its own; NULL: those of all viewers. Returns 0; -EPIPE when it is
- * gone, which a conversation may see before it is cancelled; another negative errno. */
+/* Set the options of the connection; NULL: those of all viewers. Returns 0; -EPIPE when the
+ * connection is gone, which a conversation may notice before it is cancelled; another negative
+ * errno. */
 static int set_options(domus_stack *stack, const domus_channel_options *options)
 {
     domus_channel *channel = domus_channel_running(stack);
@@ -128,7 +130,7 @@ static int set_options(domus_stack *stack, const domus_channel_options *options)
     return channel != NULL ? domus_channel_set_options(stack, channel, options) : -EPIPE;
 }
 
-/* End the answer. Returns as a handler. */
+/* End the answer, and free the viewer's place. Returns as a handler. */
 static int end_stream(domus_stack *stack, domi_viewer *viewer)
 {
     domi_observe_stop_following(&viewer->follow);
@@ -138,8 +140,8 @@ static int end_stream(domus_stack *stack, domi_viewer *viewer)
 
 static domus_resumed continue_following;
 
-/* Send what there is, or wait. When the port is closed, the viewer gets the last lines, and then
- * the end: it must not keep the program from ending. */
+/* Send the lines that there are, or wait. When the port is closed, the viewer gets the last lines
+ * and then the end, because it must not keep the program from ending. */
 static int send_lines_or_wait(domus_stack *stack, domi_viewer *viewer)
 {
     bool is_closing = atomic_load_explicit(&domi_observed.is_closing, memory_order_relaxed);
@@ -168,8 +170,8 @@ static int continue_following(domus_stack *stack, void *self, const domus_answer
     return answer->error;
 }
 
-/* Begin an answer that has no end of its own. A viewer may be silent for as long as it likes, and
- * is found to be gone by the end of its connection. */
+/* Begin an answer that does not end by itself. A viewer may be silent for any time; the end of its
+ * connection tells that it is gone. */
 static int begin_stream(domus_stack *stack, domi_viewer *viewer)
 {
     static const domus_channel_options patient = {.send_high_bytes = WAITS_MAX,
@@ -202,8 +204,8 @@ int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload)
     viewer->follow = (domi_follow){.level = DOMUS_LOG_INFO};
     int error = read_level(query, &viewer->follow.level);
     if ((error != 0 && error != -ENOENT) || read_follow(query, &follows) != 0)
-        return say_levels(stack);
-    /* acquire: pairs with the release of set_log(), so the source is whole. */
+        return answer_with_levels(stack);
+    /* acquire: pairs with the release of set_log(), so that the source is seen complete */
     if (!atomic_load_explicit(&domi_observed.has_log, memory_order_acquire))
         return domi_observe_say(stack, 404, "this program keeps no lines of its log\n");
     if (domi_observe_wants_to_follow(payload))
@@ -222,7 +224,7 @@ int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *pay
     if (!domi_observe_is_own_page(payload))
         return domi_observe_say(stack, 403, "a page of another site may not change anything\n");
     if (read_level(domus_http_query(payload), &level) != 0)
-        return say_levels(stack);
+        return answer_with_levels(stack);
     (void)domus_system_set_log_level(domi_observed.observed, level);
     return domi_observe_say(stack, 200, lines[level]);
 }

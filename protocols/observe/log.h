@@ -1,5 +1,5 @@
-/* The log of the observed program for viewers: its last lines, further ones as they come, and what
- * is logged at all. */
+/* The log of the observed program for viewers: its last lines, further lines as they come, and
+ * changes of its level. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_LOG_H
 #define DOMI_PROTOCOLS_OBSERVE_LOG_H
 
@@ -9,14 +9,15 @@
 
 #include <stdbool.h>
 
-/* Answer GET /log and POST /log?level=WORD; handlers of a viewer. */
+/* Handle GET /log and POST /log?level=WORD for a viewer. */
 int domi_observe_serve_log(domus_stack *stack, void *self, const void *payload);
 int domi_observe_serve_log_level(domus_stack *stack, void *self, const void *payload);
 
-/* Returns whether a request for /log asks to follow it: then it ends with its viewer. */
+/* Returns whether a request for /log asks to follow the log, so that the answer lasts until the
+ * viewer goes away. */
 bool domi_observe_wants_to_follow(const domus_http_request *request);
 
-/* A viewer is gone: give back its place. */
+/* Free the place of a viewer that is gone. */
 void domi_observe_stop_following(domi_follow *follow);
 
 #endif

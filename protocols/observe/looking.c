@@ -1,5 +1,5 @@
-/* Takes looks of the observed system; see the header. Each figure is copied by its name, so a name
- * that the system does not have is an error of the compiler. */
+/* Takes looks of the observed system (looking.h). Each figure is copied by its name, so the
+ * compiler finds a name that the system does not have. */
 #include "protocols/observe/looking.h"
 
 #include "protocols/observe/json.h"
@@ -95,7 +95,7 @@ static void copy_keys(const domus_config *from, domi_look_settings *to)
     };
 }
 
-/* Returns the least number of requests that a listener has for itself; 0: none has one. */
+/* Returns the smallest number of requests that a listener sets for itself; 0: none does. */
 static uint64_t find_listener_requests(domus_system *system, const domus_config *config)
 {
     uint64_t least = 0;
@@ -111,7 +111,7 @@ static uint64_t find_listener_requests(domus_system *system, const domus_config 
     return least;
 }
 
-/* Returns which connections have no TCP_NODELAY: 1 all, 2 those of a listener, 0 none. */
+/* Returns which connections have no TCP_NODELAY: 1: all; 2: only those of a listener; 0: none. */
 static uint64_t find_delays(domus_system *system, const domus_config *config)
 {
     domus_channel_options options;
@@ -126,7 +126,7 @@ static uint64_t find_delays(domus_system *system, const domus_config *config)
     return 0;
 }
 
-/* Copy what holds now, which may be other than at the start. */
+/* Copy the current settings, which may differ from those at the start. */
 static void copy_settings(domus_system *system, domi_look_settings *to)
 {
     domus_config now;
@@ -137,10 +137,9 @@ static void copy_settings(domus_system *system, domi_look_settings *to)
     to->delays = find_delays(system, &now);
 }
 
-/* --- sources ---------------------------------------------------------------------------------- */
+/* --- threads and runners ---------------------------------------------------------------------- */
 
-static void look_at_thread(const domus_system *system, const domi_source *source,
-                           domi_look_thread *to)
+static void copy_thread(const domus_system *system, const domi_source *source, domi_look_thread *to)
 {
     domus_thread_times times = {0};
 
@@ -152,7 +151,7 @@ static void look_at_thread(const domus_system *system, const domi_source *source
     copy_times(&times, &to->times);
 }
 
-static void look_at_runner(const domi_source *source, domi_look_pool_runner *to)
+static void copy_pool_runner(const domi_source *source, domi_look_pool_runner *to)
 {
     domi_look_copy_name(to->pool, sizeof to->pool, source->pool);
     to->runner = source->number;
@@ -161,24 +160,22 @@ static void look_at_runner(const domi_source *source, domi_look_pool_runner *to)
     copy_counters(&source->counters, &to->counters);
 }
 
-static void look_at_sources(const domus_system *system, const domi_sources *sources,
-                            domi_look *look)
+static void copy_sources(const domus_system *system, const domi_sources *sources, domi_look *look)
 {
     uint32_t threads = 0, runners = 0;
 
     for (size_t i = 0; i < sources->count; i++) {
         const domi_source *source = &sources->each[i];
         if (source->kind == DOMI_SOURCE_THREAD)
-            look_at_thread(system, source, &look->threads[threads++]);
+            copy_thread(system, source, &look->threads[threads++]);
         else if (source->kind == DOMI_SOURCE_RUNNER)
-            look_at_runner(source, &look->runners[runners++]);
+            copy_pool_runner(source, &look->runners[runners++]);
         else
             copy_counters(&source->counters, &look->outside);
     }
 }
 
-/* Count the steals that were runs for a sleeping thread. Without memory for the pairs there are
- * none. */
+/* Returns how many steals were made for a thread that slept; 0 without memory for the pairs. */
 static uint64_t count_stand_ins(const domus_system *system)
 {
     size_t room = domus_system_pairs(system, NULL, 0);
@@ -198,14 +195,14 @@ static uint64_t count_stand_ins(const domus_system *system)
 
 #define AT_ONE_PLACE (DOMUS_BEHAVIOURS_MAX + 1u)
 
-/* The behaviours of all places, one after the other. */
+/* The behaviours of all places, one place after the other. */
 struct crowd {
-    domi_look_actors *actors; /* on the heap */
+    domi_look_actors *actors; /* the list, in allocated memory */
     uint32_t count;
-    domus_behaviour_profile each[AT_ONE_PLACE]; /* of the place that is being read */
+    domus_behaviour_profile each[AT_ONE_PLACE]; /* behaviours of the place that is being read */
 };
 
-/* Add what was read of a place. Returns 0; -ENOMEM. */
+/* Add the behaviours of a place. Returns 0; -ENOMEM. */
 static int add_place(struct crowd *crowd, uint32_t count, int64_t thread, const char *pool)
 {
     size_t size = (crowd->count + (size_t)count + 1) * sizeof *crowd->actors;
@@ -252,7 +249,7 @@ static int add_pools(domus_system *system, struct crowd *crowd)
     return error;
 }
 
-/* Read the behaviours of all places into a list on the heap. Returns 0; -ENOMEM. */
+/* Read the behaviours of all places into an allocated list. Returns 0; -ENOMEM. */
 static int read_actors(domus_system *system, domi_look_actors **ret_actors, uint32_t *ret_count)
 {
     struct crowd *crowd = calloc(1, sizeof *crowd);
@@ -270,9 +267,9 @@ static int read_actors(domus_system *system, domi_look_actors **ret_actors, uint
     return error;
 }
 
-/* --- a look ----------------------------------------------------------------------------------- */
+/* --- the whole look --------------------------------------------------------------------------- */
 
-static void look_at_ports(const domus_system *system, domi_look *look)
+static void copy_listeners(const domus_system *system, domi_look *look)
 {
     domus_listener_profile listener;
 
@@ -284,7 +281,7 @@ static void look_at_ports(const domus_system *system, domi_look *look)
     }
 }
 
-static void look_at_system(domus_system *system, domi_look *look)
+static void copy_system(domus_system *system, domi_look *look)
 {
     domus_memory memory;
     domus_usage usage;
@@ -301,7 +298,7 @@ static void look_at_system(domus_system *system, domi_look *look)
     domi_look_copy_name(look->backend_why, sizeof look->backend_why, machine.backend_why);
 }
 
-static void look_at_program(const domus_system *system, domi_look *look)
+static void copy_program(const domus_system *system, domi_look *look)
 {
     look->now_ns = domi_observe_now_ns();
     look->pid = (uint64_t)getpid();
@@ -323,14 +320,14 @@ int domi_looking_take(domus_system *system, domi_look *ret_look)
     error = domi_look_init(&look, threads, sources.count - threads - 1, 0,
                            domus_system_config(system)->listener_count + 1);
     if (error == 0) {
-        look_at_program(system, &look);
-        look_at_sources(system, &sources, &look);
+        copy_program(system, &look);
+        copy_sources(system, &sources, &look);
         look.stand_ins = count_stand_ins(system);
         free(look.actors);
         look.actors = NULL;
         error = read_actors(system, &look.actors, &look.actors_count);
-        look_at_ports(system, &look);
-        look_at_system(system, &look);
+        copy_listeners(system, &look);
+        copy_system(system, &look);
         if (error == 0)
             *ret_look = look;
         else

@@ -1,5 +1,5 @@
-/* Looks of the observed system for the doctor (doctor/look.h), and the part of them that /profile
- * shows with ?machine=1. */
+/* Takes looks of the observed system for the doctor (doctor/look.h), and writes the part of them
+ * that /profile shows with ?machine=1. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_LOOKING_H
 #define DOMI_PROTOCOLS_OBSERVE_LOOKING_H
 
@@ -7,10 +7,10 @@
 
 #include <domus/domus.h>
 
-/* Take a look. Returns 0; -ENOMEM. domi_look_fini() gives it back. */
+/* Take a look. Returns 0; -ENOMEM. domi_look_fini() frees it. */
 int domi_looking_take(domus_system *system, domi_look *ret_look);
 
-/* Write `,"machine":{...}`: what a look has and the rest of /profile has not.
+/* Write `,"machine":{...}`, the figures of a look that the rest of /profile lacks:
  *
  *   {"cpus": 2, ..., "backend": "uring", "backend_why": "", "settings": {"scheduler.ioRatio": 50,
  *    ...}, "threads": [{"cpu_ns": 1, "waiting_ns": 1}, ...]} */

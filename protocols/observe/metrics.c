@@ -1,7 +1,7 @@
 /* /metrics: the profiles for Prometheus, as OpenMetrics 1.0 or in the text format 0.0.4.
  *
- * The two differ in how families are written (families.h), and only the first ends with "# EOF".
- * Labels are bounded: threads, pools and their runners, phases. */
+ * Both formats differ in how families are written (families.h), and only the first ends with "#
+ * EOF". The number of labels is bounded: threads, pools and their runners, phases. */
 #include "protocols/observe/behaviours.h"
 #include "protocols/observe/families.h"
 #include "protocols/observe/histograms.h"
@@ -18,7 +18,8 @@
 
 /* --- families --------------------------------------------------------------------------------- */
 
-/* Returns whether a source counts a row. The kinds of sources are in the order of the words. */
+/* Returns whether a source counts a row. The kinds of sources are numbered as the values of
+ * domi_counted_by. */
 static bool counts_row(const domi_source *source, const domi_row *row)
 {
     return (int)source->kind <= (int)row->counted_by;
@@ -59,7 +60,7 @@ static void write_phases(domi_metrics *to, const domi_sources *sources)
     }
 }
 
-/* Write the stalls of a source as a histogram. Its last length has no upper bound. */
+/* Write the stalls of a source as a histogram, whose last length has no upper bound. */
 static void write_stalls_of(domi_metrics *to, const char *name, const domi_source *source)
 {
     const domus_profile *counters = &source->counters;
@@ -104,7 +105,7 @@ static void write_stalls(domi_metrics *to, const domi_sources *sources)
 
 static const struct runner_row {
     const char *name, *help;
-    size_t offset; /* in domus_runner_profile, of a uint64_t */
+    size_t offset; /* offset of a uint64_t in domus_runner_profile */
 } runner_counts[] = {
     RUNNER(turns, "Turns that a runner of a pool gave to actors."),
     RUNNER(messages, "Messages that were handled in these turns."),
@@ -163,7 +164,7 @@ static void write_runner_times(domi_metrics *to, const domi_sources *sources)
 static void write_runners(domi_metrics *to, const domi_sources *sources)
 {
     if (sources->each[sources->count - 1].kind != DOMI_SOURCE_RUNNER)
-        return; /* there are no pools, and a family without samples says nothing */
+        return; /* without pools the families would have no samples */
     write_runner_times(to, sources);
     for (size_t i = 0; i < sizeof runner_counts / sizeof runner_counts[0]; i++)
         write_runner_row(to, &runner_counts[i], sources);
@@ -184,7 +185,7 @@ static void write_memory(domi_metrics *to, domus_system *system)
 
     domus_system_memory(system, &memory);
     if (memory.limit_bytes == 0)
-        return; /* nothing is measured */
+        return; /* no limit is set, so memory is not measured */
     write_gauge(to, "domus_memory_used_bytes", memory.used_bytes, "Memory that is in use.");
     write_gauge(to, "domus_memory_limit_bytes", memory.limit_bytes, "The limit of that memory.");
     write_gauge(to, "domus_memory_own_bytes", memory.own_bytes,

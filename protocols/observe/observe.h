@@ -1,7 +1,7 @@
-/* Parts that the files of the observation port share: what is observed, and the texts about it.
+/* Parts that the files of the observation port share: the observed system, and the texts about it.
  *
- * The port runs in a system of its own (port.c). Whatever it reads of the observed system may be
- * read by foreign threads. */
+ * The port runs in a system of its own (port.c). It reads only what foreign threads may read of the
+ * observed system. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_H
 #define DOMI_PROTOCOLS_OBSERVE_H
 
@@ -10,41 +10,44 @@
 
 #include <stdatomic.h>
 
-/* The port of the process. It is constant while the port's system runs, but for the atomic fields,
- * for `log`, which is set once, before `has_log`, and for what only the port's thread uses. */
+/* The port of the process. It is constant while the port's system runs, except the atomic members,
+ * `log`, which is set once before `has_log`, and members that only the port's thread uses. */
 typedef struct domi_observation {
     domus_system *observed;
-    domus_system *own;      /* of the port */
-    uint64_t opened_ns;     /* when it was opened; of domi_observe_now_ns() */
-    bool checks_host;       /* a request has to name a host of loopback */
-    domus_address sampler;  /* of /live (live.h), in the port's system */
-    atomic_bool is_ready;   /* relaxed: it orders nothing */
-    atomic_bool is_ending;  /* likewise; the program has begun to stop */
-    atomic_bool is_closing; /* likewise; what has no end of its own ends */
-    atomic_bool has_log;    /* release and acquire: `log` is set */
-    domus_log_source log;   /* the lines of the program */
-    /* --- of the port's thread --- */
+    domus_system *own;     /* the system of the port */
+    uint64_t opened_ns;    /* time at which the port was opened, by domi_observe_now_ns() */
+    bool checks_host;      /* requests must name a loopback host */
+    domus_address sampler; /* address of the sampler of /live (live.h), in the port's system */
+    atomic_bool is_ready;  /* the program is ready; relaxed: it orders nothing */
+    atomic_bool is_ending; /* the program has begun to stop; relaxed: it orders nothing */
+    /* answers without an end of their own must end; relaxed: it orders nothing */
+    atomic_bool is_closing;
+    atomic_bool has_log;  /* `log` is set; release and acquire order both */
+    domus_log_source log; /* source of the program's log lines */
+    /* --- members that only the port's thread uses --- */
     bool is_traced, is_profiled; /* a trace or a CPU profile is under way */
-    bool is_raised;              /* the level is that of a trace, and level_before is put back */
+    /* a trace has raised the level, and level_before must be set back */
+    bool is_raised;
     domus_profile_level level_before;
 } domi_observation;
 
 extern domi_observation domi_observed;
 
-/* The port for requests (site.c). */
+/* The behaviour of the channels that serve requests (site.c). */
 extern const domus_behaviour domi_observe_site;
 
-/* The time of CLOCK_MONOTONIC. */
+/* Returns the time of CLOCK_MONOTONIC in ns. */
 uint64_t domi_observe_now_ns(void);
 
-/* --- texts ------------------------------------------------------------------------------------ */
+/* --- texts about the system ------------------------------------------------------------------- */
 
 /* Write the counters of a system for Prometheus: in OpenMetrics 1.0, or in the text format 0.0.4.
  * Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_observe_metrics(domus_system *system, bool is_open, domus_slice *ret_text);
 
-/* Write them as JSON, with histograms of these kinds (histograms.h), and with what the doctor needs
- * of the machine (looking.h). Returns and ownership: as domi_observe_metrics(). */
+/* Write the counters of a system as JSON, with the wanted kinds of histograms (histograms.h), and
+ * with the figures of the machine for the doctor (looking.h). Returns and ownership: as
+ * domi_observe_metrics(). */
 int domi_observe_profile(domus_system *system, int histograms, bool has_machine,
                          domus_slice *ret_text);
 

@@ -1,4 +1,4 @@
-/* The only observation port of a process, and the system that it observes. */
+/* The one observation port of a process, and the system that it observes. */
 #include "protocols/observe/observe.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* /: the live page for browsers, and a list of paths for those who do not ask for HTML. */
+/* /: the live page for browsers, and a list of paths for clients that do not accept HTML. */
 #include "protocols/observe/page.h"
 
 #include "protocols/observe/answer.h"
@@ -21,7 +21,7 @@
     "/health   200 as long as the process answers\n"                                               \
     "/ready    200 while it takes new work, else 503\n"
 
-/* Returns whether a list of names, as Accept is, has a name with a weight that is not 0. */
+/* Returns whether a list such as Accept has a name with a weight other than 0. */
 static bool has_name(const domus_http_request *request, const char *field, const char *name)
 {
     domus_slice list;

@@ -1,11 +1,12 @@
-/* Pairs only grow in number, so a list that was read with room for some has at least those. */
+/* Reads the pairs of threads. Their number only grows, so a list that has memory for the number
+ * seen gets at least so many. */
 #include "protocols/observe/pairs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Read the pairs into a block that the caller frees. Returns how many are in it. */
+/* Read the pairs into memory that the caller frees. Returns how many there are. */
 static size_t read_pairs(const domus_system *system, domus_pair **ret_pairs)
 {
     size_t count = domus_system_pairs(system, NULL, 0);
@@ -45,7 +46,7 @@ void domi_pairs_write_metrics(domi_metrics *to, const domus_system *system)
     size_t count = read_pairs(system, &pairs);
 
     if (count == 0)
-        return; /* a family without samples says nothing */
+        return; /* a family without samples is left out */
     write_family(to, "domus_pair_steals", "Actors of a thread that another one stole and ran.",
                  pairs, count, false);
     write_family(to, "domus_pair_stand_ins",

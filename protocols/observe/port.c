@@ -1,5 +1,5 @@
-/* The observer of a program (domus/front.h): it checks the section `observe`, and runs the system
- * of the port.
+/* The observer of a program (domus/front.h): checks the section `observe` of the configuration, and
+ * runs the system of the port.
  *
  * That system is small: one thread that is not pinned and never spins, few buffers, three helper
  * threads on demand, and no watch of memory or of stalls, which the observed system has. */
@@ -19,28 +19,28 @@
 
 #define LISTENER     "observe"
 #define SECOND_NS    UINT64_C(1000000000)
-#define BACKLOG      128u /* viewers that wait for a place */
-#define BUFFERS      64u  /* of 4 KiB, for heads of requests */
+#define BACKLOG      128u /* connections that may wait to be accepted */
+#define BUFFERS      64u  /* receive buffers of 4 KiB, for heads of requests */
 #define RING_ENTRIES 256u
-#define HELPERS      3u  /* for a trace, for a CPU profile, and for pages of actors */
-#define DUMPS_QUEUED 16u /* viewers that wait for a page of actors */
-/* the longest text, which is that of the metrics of 1,024 threads and 2,048 runners */
+/* helper threads: for a trace, for a CPU profile, and for pages of actors */
+#define HELPERS      3u
+#define DUMPS_QUEUED 16u /* viewers that may wait for a page of actors */
+/* bytes of the longest text, the metrics of 1,024 threads and 2,048 runners */
 #define SEND_MAX  (UINT64_C(64) << 20)
 #define PATH_SIZE (sizeof(((domus_endpoint *)NULL)->bytes) + 1)
 
-/* The port of the process. Only `open` and `close` write it, and one thread at a time calls them.
- */
+/* The port of the process. Only `open` and `close` change it, called by one thread at a time. */
 static struct {
-    domus_system *system; /* NULL: no port is open */
-    struct stat file;     /* status of the file of a Unix socket with a path */
-    char path[PATH_SIZE]; /* its path; "": it has none */
+    domus_system *system; /* the system of the port; NULL: no port is open */
+    struct stat file;     /* status of the file of the port's Unix socket */
+    char path[PATH_SIZE]; /* path of that file; "": there is none */
 } port;
 
-/* The socket that the next `open` serves, and where it listens; 0: one that is made. */
+/* The socket that the next `open` serves, and where it listens; 0: `open` makes one. */
 static int adopted;
 static domus_endpoint adopted_at;
 
-/* --- check ------------------------------------------------------------------------------------ */
+/* --- checking the configuration --------------------------------------------------------------- */
 
 static bool is_loopback(const domus_endpoint *endpoint)
 {
@@ -57,8 +57,8 @@ static bool is_wanted(const domus_config *config)
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
 
-/* Find where the port is to listen. Returns 0; -EINVAL. */
-static int find_place(const domus_config *config, domus_endpoint *ret_at)
+/* Find the endpoint at which the port is to listen. Returns 0; -EINVAL. */
+static int find_endpoint(const domus_config *config, domus_endpoint *ret_at)
 {
     if (adopted == 0)
         return domus_endpoint_parse(config->observe.listen, ret_at);
@@ -66,8 +66,9 @@ static int find_place(const domus_config *config, domus_endpoint *ret_at)
     return 0;
 }
 
-/* Check who may connect to a Unix socket that was passed, as the mode of its file says; one that is
- * made here is the user's own. systemd makes them for all (SocketMode=0666). Returns 0; -EINVAL. */
+/* Check who may connect to a Unix socket that was passed to the process, by the mode of its file; a
+ * socket that is made here belongs to the user alone, but systemd makes them for all users
+ * (SocketMode=0666). Returns 0; -EINVAL. */
 static int check_mode(const domus_endpoint *at, char *error, size_t error_size)
 {
     char path[PATH_SIZE] = "";
@@ -91,7 +92,7 @@ static int check_listen(const domus_config *config, char *error, size_t error_si
 
     if (!is_wanted(config))
         return 0;
-    if (find_place(config, &at) != 0) {
+    if (find_endpoint(config, &at) != 0) {
         snprintf(error, error_size,
                  "observe.listen: must be unix:PATH, or such as 127.0.0.1:9100, is '%s'", listen);
         return -EINVAL;
@@ -107,7 +108,7 @@ static int check_listen(const domus_config *config, char *error, size_t error_si
     return -EINVAL;
 }
 
-/* --- open ------------------------------------------------------------------------------------- */
+/* --- opening the port ------------------------------------------------------------------------- */
 
 static void configure_port_system(const domus_config *observed,
                                   const domus_listener_config *listener, domus_config *ret_config)
@@ -137,8 +138,8 @@ static void configure_port_system(const domus_config *observed,
     ret_config->listener_count = 1;
 }
 
-/* Serve the port. A file that this makes is of mode 0600 from its beginning on, because it is made
- * with this mask, which all threads of the process share for that moment. */
+/* Serve the port. A socket file that this makes has mode 0600 from the start, because of the umask,
+ * which all threads of the process share for this moment. */
 static int serve_port(domus_system *system, uint16_t *ret_port)
 {
     const domus_serve_options options = {.listening = adopted};
@@ -149,9 +150,9 @@ static int serve_port(domus_system *system, uint16_t *ret_port)
     return result;
 }
 
-/* Note the file of a Unix socket, which `close` removes if it is still this one. That of a socket
- * which was passed stays. */
-static void note_file(const domus_endpoint *at)
+/* Remember the file of a Unix socket, which `close` removes if it is still the same file. The file
+ * of a socket that was passed to the process stays. */
+static void remember_file(const domus_endpoint *at)
 {
     port.path[0] = '\0';
     if (adopted != 0 || at->family != AF_UNIX || at->bytes[0] == '\0')
@@ -162,7 +163,8 @@ static void note_file(const domus_endpoint *at)
         port.path[0] = '\0';
 }
 
-/* Start the system of the port and serve it. Returns 0; a negative errno, and `error` says why. */
+/* Start the system of the port and serve the port. Returns 0; a negative errno, and `error` tells
+ * why. */
 static int start_port_system(domus_system *own, const domus_config *config, char *error,
                              size_t error_size, uint16_t *ret_port)
 {
@@ -203,7 +205,7 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
     }
     if (result != 0)
         return result;
-    (void)find_place(config, &at); /* the place was checked before */
+    (void)find_endpoint(config, &at); /* cannot fail, because the endpoint was checked before */
     domi_observed.observed = system;
     domi_observed.opened_ns = domi_observe_now_ns();
     domi_observed.checks_host = at.family != AF_UNIX && !config->observe.is_public;
@@ -221,8 +223,8 @@ static int open_port(domus_system *system, char *error, size_t error_size, void 
         domus_system_free(own);
         return result;
     }
-    note_file(&at);
-    adopted = 0; /* the system of the port owns it */
+    remember_file(&at);
+    adopted = 0; /* the socket now belongs to the system of the port */
     domi_announce(&at, number);
     port.system = own;
     *ret_state = &port;
@@ -236,7 +238,7 @@ static void adopt_listening_socket(int listening, const domus_endpoint *at)
     adopted_at = *at;
 }
 
-/* --- while it is open ------------------------------------------------------------------------- */
+/* --- while the port is open ------------------------------------------------------------------- */
 
 static void set_ready(void *state, bool is_ready)
 {
@@ -252,7 +254,7 @@ static void set_log(void *state, const domus_log_source *source)
     if (state == NULL)
         return;
     domi_observed.log = *source;
-    /* release: pairs with the acquire of whoever reads lines. */
+    /* release: pairs with the acquire of those who read lines */
     atomic_store_explicit(&domi_observed.has_log, true, memory_order_release);
 }
 

@@ -113,7 +113,7 @@ static void write_memory(domus_appender *json, domus_system *system)
     (void)domus_append_text(json, "}");
 }
 
-/* Write what tells this program, and this moment of it, from others. */
+/* Write the members that identify this program, and the time of this reading. */
 static void write_head(domus_appender *json, const domus_system *system)
 {
     uint64_t now_ns = domi_observe_now_ns();
@@ -140,7 +140,8 @@ static void write_usage(domus_appender *json, domus_system *system)
     (void)domus_append_text(json, "}");
 }
 
-/* Write all threads, and then the outside, which follows them. Returns the first runner. */
+/* Write all threads, and then the outside, which follows them. Returns the index of the first
+ * runner. */
 static size_t write_threads(domus_appender *json, const domus_system *system,
                             const domi_sources *sources, int histograms)
 {

@@ -1,4 +1,4 @@
-/* Numbers and words in queries; see the header. */
+/* Reads numbers and words from queries (query.h). */
 #include "protocols/observe/query.h"
 
 #include <domus/http_query.h>
@@ -9,7 +9,7 @@
 
 #define VALUE_SIZE 24
 
-/* Read a value as a text. Returns 0; -ENOENT; -EINVAL, also for one with a zero in it. */
+/* Read a value as a text. Returns 0; -ENOENT; -EINVAL, also for a value with a zero in it. */
 static int read_value(domus_slice query, const char *name, char value[VALUE_SIZE])
 {
     int64_t size = domus_http_query_value(query, name, value, VALUE_SIZE - 1);
@@ -33,7 +33,8 @@ int domi_query_number(domus_slice query, const char *name, const char *unit, uin
         return error == -ENOENT ? 0 : error;
     if (value[0] < '0' || value[0] > '9')
         return -EINVAL;
-    unsigned long read = strtoul(value, &end, 10); /* one that is too large is more than `most` */
+    /* a number that is too large becomes ULONG_MAX, which exceeds `most` */
+    unsigned long read = strtoul(value, &end, 10);
     bool is_whole = *end == '\0' || (unit != NULL && strcmp(end, unit) == 0);
     if (!is_whole || read > most)
         return -EINVAL;

@@ -1,4 +1,4 @@
-/* Rules for both traces and CPU profiles; see the header. */
+/* Rules that traces and CPU profiles share (recording.h). */
 #include "protocols/observe/recording.h"
 
 #include "protocols/observe/answer.h"

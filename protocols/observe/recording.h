@@ -1,4 +1,5 @@
-/* Rules for both traces and CPU profiles: when there may be none, and what their errors mean. */
+/* Rules that traces and CPU profiles share: when none may be made, and how their errors are
+ * answered. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_RECORDING_H
 #define DOMI_PROTOCOLS_OBSERVE_RECORDING_H
 
@@ -6,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* Returns whether viewers have left so much of their answers unread that there is no other large
- * one. */
+/* Returns whether viewers have left so many bytes of their answers unread that no further large
+ * answer is allowed. */
 bool domi_recording_is_unread(void);
 
-/* Answer with what an error of domus_blocking() or of its function means. Returns as
- * domi_observe_say(); the error if it is none of these. */
+/* Answer with the meaning of an error of domus_blocking() or of its function. Returns as
+ * domi_observe_say(); or the error if it has no such meaning. */
 int domi_recording_refuse(domus_stack *stack, int error);
 
 #endif

@@ -1,6 +1,5 @@
-/* The counters of the profile, by the names that the observation port gives them, in the order of
- * domus_profile. Phases and stalls are not here, because the texts write them in a form of their
- * own. */
+/* The table of the profile's counters, with the names that the observation port gives them, in the
+ * order of domus_profile. Phases and stalls are not in it, because they have forms of their own. */
 #include "protocols/observe/rows.h"
 
 #define ROW(field_, name_, text, who, ...)                                                         \
@@ -9,7 +8,7 @@
         .offset = offsetof(domus_profile, field_), __VA_ARGS__                                     \
     }
 #define COUNT(field_, text) ROW(field_, "domus_" #field_, text, DOMI_BY_THREADS, .is_gauge = false)
-/* Runners of pools count mistakes of actors, too. */
+/* Runners of pools also count mistakes of actors. */
 #define MISTAKES(field_, text)                                                                     \
     ROW(field_, "domus_" #field_, text, DOMI_BY_RUNNERS, .is_gauge = false)
 /* Threads, runners of pools and foreign threads all count messages. */

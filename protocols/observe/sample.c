@@ -1,4 +1,4 @@
-/* Reads a sample of all counters and writes the events of /live; see the header. */
+/* Reads samples of all counters, and writes the events of /live (sample.h). */
 #include "protocols/observe/sample.h"
 
 #include "protocols/observe/json.h"
@@ -14,7 +14,7 @@
 
 #define DIGITS_MAX 20
 
-/* The counters of stalls, which stand in no row. */
+/* The counters of stalls, which are not in domi_rows. */
 static const domi_row stall_rows[] = {
     {.field = "stalls", .offset = offsetof(domus_profile, stalls)},
     {.field = "stalled_ns", .offset = offsetof(domus_profile, stalled_ns)},
@@ -91,7 +91,7 @@ static void write_text(domus_appender *json, const char *text)
     (void)domus_append(json, text, strlen(text));
 }
 
-/* Write a character and a number behind it; a text of 64 threads has thousands of these. */
+/* Write a character and a number behind it; the text for 64 threads has thousands of them. */
 static void write_number(domus_appender *json, char before, uint64_t number)
 {
     char text[DIGITS_MAX + 1];
@@ -124,7 +124,7 @@ static void write_runner_names(domus_appender *json, domus_system *system)
     }
 }
 
-/* End the text of an event, which has a zero behind it then, and make the event of it. */
+/* End the text of an event with a zero, and make the event. */
 static int end_event(domus_appender *json, const char *name, domus_slice *ret_event)
 {
     domus_appender event = {0};
@@ -176,7 +176,7 @@ static void write_phases(domus_appender *json, const domi_source *thread)
     write_text(json, "]");
 }
 
-/* Returns how many sources are threads, which are the first ones. */
+/* Returns how many sources are threads; they are the first ones. */
 static size_t count_threads(const domi_sources *sources)
 {
     size_t count = 0;
@@ -186,7 +186,7 @@ static size_t count_threads(const domi_sources *sources)
     return count;
 }
 
-/* Returns whether a counter has something to say: beside the sample before, or at all. */
+/* Returns whether a counter has changed since the sample before, or, without one, is not 0. */
 static bool has_changed(const domi_row *row, const domi_sources *now, const domi_sources *before,
                         size_t threads)
 {
@@ -198,7 +198,7 @@ static bool has_changed(const domi_row *row, const domi_sources *now, const domi
     return false;
 }
 
-/* Write those rows of a table that have changed. Returns the number of the row behind them. */
+/* Write the rows of a table that have changed. Returns the number of the row behind them. */
 static uint64_t write_rows(domus_appender *json, const domi_row *rows, uint64_t number,
                            const domi_sources *now, const domi_sources *before)
 {
@@ -235,7 +235,7 @@ static void write_sources(domus_appender *json, const domi_sources *now, const d
     write_text(json, "],\"counters\":[");
     uint64_t stalls = write_rows(json, domi_rows, 0, now, before);
     (void)write_rows(json, stall_rows, stalls, now, before);
-    write_text(json, "[]],\"runners\":["); /* each row has a comma behind it */
+    write_text(json, "[]],\"runners\":["); /* an empty row, because each row ends with a comma */
     for (size_t i = threads + 1; i < now->count; i++) {
         write_text(json, i == threads + 1 ? "" : ",");
         write_runner(json, &now->each[i].runner);

@@ -1,4 +1,4 @@
-/* The texts of /live: the names that do not change, and one sample of all counters.
+/* The texts of /live: the names, which do not change, and one sample of all counters.
  *
  *   names   {"program": "web", "pid": 7, "opened_ns": 1, "interval_ms": 250,
  *            "levels": ["off", ...], "phases": ["submit", ...], "counters": ["wall_ns", ...],
@@ -10,12 +10,12 @@
  *            "behaviours": [["shard", "state", 1, 2, ...], ...]}
  *
  * `phases` has the times of each thread in ns, and `runners` those of each runner and then its
- * counts, both in the order of the names. A row of `counters` is the place of a name and then a
- * number for each thread. `iteration` is the histogram of all threads together, if the level has
- * histograms: the place of a bound from which on it counts, and the count. All numbers are those
- * since the start of the program (of behaviours: domi_sums_write()), so a viewer that has missed
- * samples has lost nothing but the moments. A sample in step has only those rows that have changed
- * since the one before it, and a full one has all rows that are not 0. */
+ * counts, both in the order of the names. A row of `counters` is the index of a name, followed by a
+ * number for each thread. `iteration` is the histogram of all threads together, if the level
+ * includes histograms: the index of the bound from which on an entry counts, and the count. All
+ * numbers are sums since the start of the program (for behaviours: domi_sums_write()), so a viewer
+ * that misses samples loses only moments. A sample in step has only the rows that have changed
+ * since the sample before, and a full one has all rows that are not 0. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 #define DOMI_PROTOCOLS_OBSERVE_SAMPLE_H
 
@@ -23,13 +23,13 @@
 #include "protocols/observe/sums.h"
 
 #define DOMI_LIVE_TICK_NS UINT64_C(250000000)
-/* Places of the histogram in a sample: 16 of domus/histogram.h are one, so there are 4 for each
- * power of two. */
+/* Places of a histogram in a sample: 16 places of domus/histogram.h are joined to one, so there are
+ * 4 for each power of two. */
 #define DOMI_SAMPLE_FOLD   16u
 #define DOMI_SAMPLE_PLACES (DOMUS_HISTOGRAM_PLACES / DOMI_SAMPLE_FOLD)
 
 typedef struct domi_sample {
-    uint64_t serial; /* 1 is the first one; 0: nothing was read */
+    uint64_t serial; /* number of the sample, from 1; 0: nothing was read */
     uint64_t now_ns;
     domus_profile_level level;
     domi_sources sources;
@@ -39,16 +39,16 @@ typedef struct domi_sample {
     uint64_t iterations[DOMI_SAMPLE_PLACES];
 } domi_sample;
 
-/* Read all counters of a system into the next sample. Returns 0; -ENOMEM, and the sample is as it
- * was. Ownership: domi_sample_fini() frees what it holds. */
+/* Read all counters of a system into the next sample. Returns 0; -ENOMEM, and the sample is
+ * unchanged. Ownership: domi_sample_fini() frees what the sample holds. */
 int domi_sample_read(domus_system *system, uint64_t now_ns, domi_sample *sample);
 void domi_sample_fini(domi_sample *sample);
 
-/* Write the event of the names. Returns 0; -ENOMEM. Ownership: the slice is the caller's, here and
- * below. */
+/* Write the event with the names. Returns 0; -ENOMEM. Ownership: the slice is the caller's. */
 int domi_sample_names(domus_system *system, domus_slice *ret_event);
 
-/* Write the event of a sample: in step with `before`, or full if that is NULL. */
+/* Write the event of a sample: in step with `before`, or full if that is NULL. Returns 0; -ENOMEM.
+ * Ownership: the slice is the caller's. */
 int domi_sample_event(const domi_sample *sample, const domi_sample *before, domus_slice *ret_event);
 
 #endif

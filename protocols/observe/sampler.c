@@ -1,8 +1,8 @@
 /* The sampler: an actor of the port that reads all counters at each tick, for all viewers of /live
  * (live.h).
  *
- * It makes at most two texts for each sample: one for viewers that have seen the sample before, and
- * one for all others, when the first of these asks. */
+ * For each sample it makes at most two texts: one for viewers that have seen the sample before, and
+ * one for all others, each when the first viewer needs it. */
 #include "protocols/observe/sampler.h"
 
 #include "protocols/observe/observe.h"
@@ -13,10 +13,11 @@
 
 struct sampler {
     domi_sample now, before;
-    domus_slice names;   /* events, each empty until somebody needs it */
-    domus_slice in_step; /* of `now`, for viewers that have seen `before` */
-    domus_slice full;    /* of `now`, for all others */
-    domus_kept *waiting; /* viewers that have seen `now`; as many as there may be streams */
+    domus_slice names;   /* event with the names; empty until a viewer needs it */
+    domus_slice in_step; /* event of `now` for viewers that have seen `before` */
+    domus_slice full;    /* event of `now` for all other viewers */
+    /* asks of viewers that have seen `now`; there is room for one for each stream */
+    domus_kept *waiting;
     uint32_t waiting_count;
     bool ticks, is_ending;
 };
@@ -63,7 +64,8 @@ static int read_sample(domus_stack *stack, struct sampler *sampler)
     return 0;
 }
 
-/* Make what a viewer gets that has seen a serial number. Returns 0; -ENOMEM. */
+/* Make the events for a viewer that has seen the sample with a serial number. Returns 0;
+ * -ENOMEM. */
 static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret_tick)
 {
     bool is_in_step = seen != 0 && seen == sampler->before.serial;
@@ -87,7 +89,7 @@ static int make_tick(struct sampler *sampler, uint64_t seen, domi_live_tick *ret
     return 0;
 }
 
-/* --- viewers that wait ------------------------------------------------------------------------ */
+/* --- viewers that wait for a tick ------------------------------------------------------------- */
 
 static void fail_waiting(domus_stack *stack, struct sampler *sampler, int error)
 {
@@ -95,7 +97,7 @@ static void fail_waiting(domus_stack *stack, struct sampler *sampler, int error)
         (void)domus_kept_fail(stack, sampler->waiting[--sampler->waiting_count], error);
 }
 
-/* Answer all that wait; they have seen the sample `seen`. */
+/* Answer all viewers that wait; they have seen the sample with the number `seen`. */
 static void answer_waiting(domus_stack *stack, struct sampler *sampler, uint64_t seen)
 {
     domi_live_tick tick;
@@ -108,11 +110,11 @@ static void answer_waiting(domus_stack *stack, struct sampler *sampler, uint64_t
         }
         if (domus_kept_reply(stack, sampler->waiting[--sampler->waiting_count],
                              &domi_live_tick_type, &tick) != 0)
-            release_tick(&tick); /* its viewer is gone */
+            release_tick(&tick); /* the viewer is gone, so its tick is freed */
     }
 }
 
-/* Read a sample for all that wait. */
+/* Read a sample, and answer all viewers that wait. */
 static void serve_waiting(domus_stack *stack, struct sampler *sampler)
 {
     uint64_t seen = sampler->now.serial;
@@ -133,8 +135,8 @@ static int begin_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-/* The first tick at which nobody waits is the last one. */
-static int take_tick(domus_stack *stack, void *self, const void *payload)
+/* Handle a tick: without waiting viewers it is the last one. */
+static int handle_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct sampler *sampler = self;
 
@@ -151,8 +153,8 @@ static int take_tick(domus_stack *stack, void *self, const void *payload)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* A viewer that has gone leaves its ask behind until the tick. When such asks have taken all
- * places, the others get their sample early. */
+/* Keep the ask of a viewer until the next tick. A viewer that has gone away leaves its ask behind
+ * until then. When such asks have taken all places, all viewers get their sample early. */
 static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
 {
     if (sampler->waiting_count == domi_live_streams_max())
@@ -165,7 +167,7 @@ static int wait_for_tick(domus_stack *stack, struct sampler *sampler)
     return error;
 }
 
-static int take_next_request(domus_stack *stack, void *self, const void *payload)
+static int handle_next_request(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t seen = ((const domi_live_next *)payload)->serial;
     struct sampler *sampler = self;
@@ -177,7 +179,7 @@ static int take_next_request(domus_stack *stack, void *self, const void *payload
     if (seen != 0 && seen == sampler->now.serial)
         return wait_for_tick(stack, sampler);
     if (!sampler->ticks)
-        error = read_sample(stack, sampler); /* the last one is old */
+        error = read_sample(stack, sampler); /* the last sample is too old */
     if (error == 0)
         error = make_tick(sampler, seen, &tick);
     if (error != 0)
@@ -188,7 +190,7 @@ static int take_next_request(domus_stack *stack, void *self, const void *payload
     return error;
 }
 
-static int take_end(domus_stack *stack, void *self, const void *payload)
+static int end_streams(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
     ((struct sampler *)self)->is_ending = true;
@@ -220,9 +222,9 @@ static void stop_sampler(domus_stack *stack, void *self)
 const domus_behaviour domi_live_sampler = {
     .name = "sampler",
     .state_size = sizeof(struct sampler),
-    .on = (const domus_on[]){{&domi_live_next_type, take_next_request, 0},
-                             {&tick_type, take_tick, 0},
-                             {&domi_live_end_type, take_end, 0},
+    .on = (const domus_on[]){{&domi_live_next_type, handle_next_request, 0},
+                             {&tick_type, handle_tick, 0},
+                             {&domi_live_end_type, end_streams, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_sampler,
     .on_stop = stop_sampler,

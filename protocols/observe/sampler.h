@@ -1,18 +1,19 @@
-/* The sampler of /live (live.h): what a viewer asks it, and what it answers. */
+/* The messages between a viewer and the sampler of /live (live.h). */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SAMPLER_H
 #define DOMI_PROTOCOLS_OBSERVE_SAMPLER_H
 
 #include <domus/domus.h>
 
-/* An ask for the tick behind the one that was seen; 0: none was. The answer is a domi_live_tick. It
- * fails with -ESHUTDOWN once the program stops. */
+/* An ask for the tick after the one with this number; 0: the viewer has seen none. The answer is a
+ * domi_live_tick. The ask fails with -ESHUTDOWN once the program stops. */
 typedef struct domi_live_next {
     uint64_t serial;
 } domi_live_next;
 
-/* A tick, as events. */
+/* A tick as server-sent events. */
 typedef struct domi_live_tick {
-    domus_slice names; /* for a viewer that has seen no tick; else empty */
+    /* event with the names, for a viewer that has seen no tick; otherwise empty */
+    domus_slice names;
     domus_slice sample;
     uint64_t serial;
 } domi_live_tick;
@@ -20,8 +21,8 @@ typedef struct domi_live_tick {
 extern const domus_type domi_live_next_type, domi_live_tick_type, domi_live_end_type;
 extern const domus_behaviour domi_live_sampler;
 
-/* How many streams there may be at a time: half of observe.viewersMax, so that a page that looks
- * does not keep a scrape out. */
+/* Returns how many streams there may be: half of observe.viewersMax, so that live pages do not keep
+ * a scrape of metrics out. */
 uint32_t domi_live_streams_max(void);
 
 #endif

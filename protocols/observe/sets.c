@@ -1,6 +1,7 @@
-/* Tables of libraries and of the program, as JSON; see the header.
+/* Tables of libraries and of the program, as JSON (sets.h).
  *
- * A text is made at once, on the port's thread: tables are read from a few fields of each row. */
+ * A text is made at once, on the port's thread, because reading a table takes only a few members of
+ * each row. */
 #include "protocols/observe/sets.h"
 
 #include "protocols/observe/answer.h"
@@ -18,10 +19,9 @@
 
 #define NAME_SIZE 32u /* bytes of the name of a set or a table, with a zero */
 
-/* --- paths -------------------------------------------------------------------------------------
- */
+/* --- the path of a set ------------------------------------------------------------------------ */
 
-/* Returns the path of a request without its first '/'; it is empty if it has another one. */
+/* Returns the path of a request without its first '/'; empty if it has further ones. */
 static domus_slice name_of_set_in(const domus_http_request *request)
 {
     domus_slice path = domus_http_path(request);
@@ -75,8 +75,7 @@ void domi_sets_write_names(domus_appender *json, domus_system *system)
     (void)domus_append_text(json, "]");
 }
 
-/* --- tables ------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static void write_columns(domus_appender *json, const domus_figures_table *table)
 {
@@ -133,16 +132,15 @@ static void write_table(domus_appender *json, const domus_figures_shot *shot)
     (void)domus_append_text(json, "]}");
 }
 
-/* --- requests ----------------------------------------------------------------------------------
- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-/* The rows that a query wants. */
+/* The rows that a query asks for. */
 typedef struct wish {
     uint32_t from, count;
-    char table[NAME_SIZE]; /* "": all */
+    char table[NAME_SIZE]; /* name of the table; "": all tables */
 } wish;
 
-static int read_wish(domus_slice query, wish *ret_wish)
+static int read_wanted_rows(domus_slice query, wish *ret_wish)
 {
     int64_t size = domus_http_query_value(query, "table", ret_wish->table, NAME_SIZE - 1);
 
@@ -178,7 +176,7 @@ static int write_set(domus_system *system, domus_slice name, const wish *wanted,
             domus_append_drop(&json);
             return error;
         }
-        if (shot.table == table) { /* no table before it was removed meanwhile */
+        if (shot.table == table) { /* true unless a table before it was removed meanwhile */
             (void)domus_append_text(&json, "%s", comma);
             write_table(&json, &shot);
             comma = ",";
@@ -195,7 +193,7 @@ int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload)
     wish wanted;
 
     (void)self;
-    if (read_wish(domus_http_query(payload), &wanted) != 0)
+    if (read_wanted_rows(domus_http_query(payload), &wanted) != 0)
         return domi_observe_say(stack, 400,
                                 "from and count are numbers, count is 0..10000, and "
                                 "the name of a table has at most 31 bytes\n");

@@ -15,16 +15,16 @@
 
 #include <domus/http.h>
 
-/* Returns whether the path of a request is that of a set. */
+/* Returns whether the path of a request is that of a set of tables. */
 bool domi_sets_have(domus_system *system, const domus_http_request *request);
 
-/* Answer a request for a set; a handler of a viewer. */
+/* Handle a request of a viewer for a set. */
 int domi_observe_serve_set(domus_stack *stack, void *self, const void *payload);
 
-/* Write the families of all tables, each with at most DOMUS_OBSERVE_ROWS_COUNT rows. */
+/* Write the families of metrics of all tables, each with at most DOMUS_OBSERVE_ROWS_COUNT rows. */
 void domi_sets_write_metrics(domi_metrics *to, domus_system *system);
 
-/* Write the names of all sets: ["cluster"]. */
+/* Write the names of all sets as JSON: ["cluster"]. */
 void domi_sets_write_names(domus_appender *json, domus_system *system);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tables of libraries and of the program, as metrics (sets.h). */
+/* Writes tables of libraries and of the program as metrics (sets.h). */
 #include "protocols/observe/sets.h"
 
 #include <domus/figures.h>
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the labels of a row: each has a name of up to 31 bytes and an escaped value. One for the
- * word of a state may follow. */
+/* Bytes of the labels of a row: each label has a name of up to 31 bytes and an escaped value. A
+ * further label for the word of a state may follow. */
 #define LABELS_SIZE (DOMUS_FIGURES_LABELS_MAX * (DOMI_LABEL_SIZE + 40))
 
 static void write_labels(const domus_figures_shot *shot, uint32_t row, char labels[LABELS_SIZE])
@@ -27,7 +27,7 @@ static void write_labels(const domus_figures_shot *shot, uint32_t row, char labe
     }
 }
 
-/* Write a sample for each word of a state, of which one is 1. */
+/* Write a sample for each word of a state: 1 for the current word, and 0 for the others. */
 static void write_state(domi_metrics *to, const domus_figure_column *column, const char *labels,
                         uint64_t number)
 {
@@ -65,7 +65,7 @@ static void write_family(domi_metrics *to, const domus_figures_shot *shot, uint3
     }
 }
 
-/* A family without samples says nothing. */
+/* Returns whether a table has samples; a family without samples is left out. */
 static bool has_samples(const domus_figures_shot *shot)
 {
     for (uint32_t i = 0; i < shot->count; i++) {

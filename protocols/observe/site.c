@@ -1,6 +1,6 @@
-/* The site of the observation port: its routes, and the channels that take requests.
+/* The site of the observation port: its routes, and the channels that serve requests.
  *
- * Texts of counters are made at once, on the port's thread. Helper threads make what may take
+ * Texts of counters are made at once, on the port's thread. Helper threads make those that may take
  * longer. */
 #include "protocols/observe/answer.h"
 #include "protocols/observe/change.h"
@@ -25,9 +25,9 @@
 #define OPEN_METRICS    "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define CLASSIC_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
-/* --- routes ----------------------------------------------------------------------------------- */
+/* --- handlers of routes ----------------------------------------------------------------------- */
 
-/* Returns whether a viewer asks for OpenMetrics. One that has a weight of 0 for it is not known. */
+/* Returns whether a viewer accepts OpenMetrics; no known viewer names it with a weight of 0. */
 static bool wants_open_metrics(const domus_http_request *request)
 {
     static const char name[] = "application/openmetrics-text";
@@ -79,7 +79,7 @@ static int serve_ready(domus_stack *stack, void *self, const void *payload)
                     : domi_observe_say(stack, 503, "not ready\n");
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- the routes ------------------------------------------------------------------------------- */
 
 enum {
     INDEX,
@@ -111,7 +111,7 @@ static const domus_http_route routes[] = {
     {DOMUS_HTTP_ON(GET), "/doctor", DOCTOR},   {0, NULL, 0},
 };
 
-/* The route of a path that is none of these, and the name of a set. */
+/* The route for all other paths, which may be names of sets. */
 static const domus_http_route routes_of_sets[] = {{DOMUS_HTTP_ON(GET), "/{set}", SET},
                                                   {0, NULL, 0}};
 
@@ -142,7 +142,7 @@ static domus_handler *const functions[] = {
     [SET] = domi_observe_serve_set,
 };
 
-/* Returns whether a request is meant for this port. Browsers name a host always. */
+/* Returns whether a request is meant for this port. Browsers always name a host. */
 static bool is_own_host(const domus_http_request *request)
 {
     domus_slice host = domus_http_host(request);
@@ -150,16 +150,16 @@ static bool is_own_host(const domus_http_request *request)
     return !domi_observed.checks_host || host.size == 0 || domus_http_host_is_loopback(host);
 }
 
-/* True for what takes a place or a thread of the program for a while. A page of another site could
- * begin that, though it would not see the answer. Handlers that change anything ask by themselves.
- */
+/* Returns whether a route occupies a place or a thread of the program for a while, so that pages of
+ * other sites must not begin it, although they would not see the answer. Handlers that change
+ * something check this themselves. */
 static bool is_for_own_pages(uint32_t route)
 {
     return route == ACTORS || route == LIVE || route == LOG || route == STALLS || route == DOCTOR ||
            route == SET;
 }
 
-static int take_request(domus_stack *stack, void *self, const void *payload)
+static int handle_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
     domus_http_response refusal;
@@ -177,9 +177,9 @@ static int take_request(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domi_observe_reply(stack, &refusal);
 }
 
-/* An answer that has no end of its own, or that comes after a time for which something is recorded,
- * ends with its viewer; other viewers get their answers also when they have finished sending. This
- * only reads the request, as such a function has to. */
+/* Returns the marks of a request: an answer without an end of its own, or one that comes after a
+ * time of recording, ends with its viewer; other viewers get their answers even after they have
+ * finished sending. This function must only read the request. */
 static uint32_t find_marks(const void *payload)
 {
     domus_http_match match = domus_http_find_route(routes, payload);
@@ -191,14 +191,14 @@ static uint32_t find_marks(const void *payload)
     return is_endless || is_recording ? DOMUS_ALONE | DOMUS_ENDS_WITH_PEER : 0;
 }
 
-static int lose_visitor(domus_stack *stack, void *self, const void *payload)
+static int handle_lost_viewer(domus_stack *stack, void *self, const void *payload)
 {
     (void)stack, (void)payload;
     atomic_store_explicit(&((domi_viewer *)self)->is_gone, true, memory_order_relaxed);
     return 0;
 }
 
-static void stop_visitor(domus_stack *stack, void *self)
+static void stop_viewer(domus_stack *stack, void *self)
 {
     domi_viewer *viewer = self;
 
@@ -225,12 +225,12 @@ static const domus_behaviour visitor_behaviour = {
     .pipeline = &pipeline,
     .on = (const domus_on[]){{NULL, NULL, 0}},
     .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type,
-                                        .handle = take_request,
+                                        .handle = handle_request,
                                         .marks_of = find_marks,
                                         .peer_frame_size = DOMI_LIVE_FRAME_MAX},
                                        {.type = NULL}},
-    .on_close = {lose_visitor, 0},
-    .on_stop = stop_visitor,
+    .on_close = {handle_lost_viewer, 0},
+    .on_stop = stop_viewer,
 };
 
 const domus_behaviour domi_observe_site = {

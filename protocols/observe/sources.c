@@ -1,4 +1,4 @@
-/* Reads the profiles of a system; see the header. */
+/* Reads the profiles of all sources of a system (sources.h). */
 #include "protocols/observe/sources.h"
 
 #include <errno.h>

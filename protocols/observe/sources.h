@@ -1,4 +1,4 @@
-/* Reads all profiles of a system at about one moment: of its threads, of foreign threads, and of
+/* Reads all profiles of a system at about the same time: of its threads, of foreign threads, and of
  * the runners of its pools. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SOURCES_H
 #define DOMI_PROTOCOLS_OBSERVE_SOURCES_H
@@ -15,11 +15,11 @@ typedef enum domi_source_kind {
 /* A thread, a runner or the outside, with its counters. */
 typedef struct domi_source {
     domi_source_kind kind;
-    const char *pool; /* of a runner: the name of its pool */
-    uint32_t number;  /* of the thread, or of the runner in its pool */
-    bool is_spare;    /* of a runner */
+    const char *pool; /* name of a runner's pool */
+    uint32_t number;  /* number of the thread, or of the runner in its pool */
+    bool is_spare;    /* the runner is a spare */
     domus_profile counters;
-    domus_runner_profile runner; /* of a runner */
+    domus_runner_profile runner; /* the profile of a runner */
 } domi_source;
 
 /* The sources of a system: its threads, then the outside, then the runners, pool by pool. */
@@ -28,7 +28,7 @@ typedef struct domi_sources {
     domi_source *each;
 } domi_sources;
 
-/* Returns 0; -ENOMEM. Give them back by domi_sources_fini(). */
+/* Read the profiles of all sources. Returns 0; -ENOMEM. domi_sources_fini() frees them. */
 int domi_sources_init(domus_system *system, domi_sources *ret_sources);
 void domi_sources_fini(domi_sources *sources);
 

@@ -64,13 +64,13 @@ int domi_observe_stalls(domus_system *system, domus_slice *ret_text)
     return error;
 }
 
-/* Make the text, on a helper thread. */
+/* Make the text of the stalls, on a helper thread. */
 static int make_text(void *viewer)
 {
     return domi_observe_stalls(domi_observed.observed, &((domi_viewer *)viewer)->stalls);
 }
 
-static int take_text(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_text(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_viewer *viewer = self;
     domus_slice text = viewer->stalls;
@@ -88,5 +88,5 @@ static int take_text(domus_stack *stack, void *self, const domus_answer *made)
 int domi_observe_serve_stalls(domus_stack *stack, void *self, const void *payload)
 {
     (void)payload;
-    return domus_blocking(stack, make_text, self, take_text);
+    return domus_blocking(stack, make_text, self, answer_with_text);
 }

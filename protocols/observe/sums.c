@@ -1,4 +1,4 @@
-/* Adds up what each behaviour did on threads, in pools, and outside; see the header. */
+/* Sums the counts of each behaviour over threads, pools, and the outside (sums.h). */
 #include "protocols/observe/sums.h"
 
 #include "protocols/observe/json.h"
@@ -12,9 +12,9 @@
 
 #define NAMES_MAX (DOMUS_BEHAVIOURS_MAX + 1u)
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading counts --------------------------------------------------------------------------- */
 
-/* Find the counts of a name. A search of all is enough, because there are few names. */
+/* Find the sum with a name. The list is searched from the start, because there are few names. */
 static domus_behaviour_profile *find_sum(const domi_sums *sums, const char *name)
 {
     for (uint32_t i = 0; i < sums->count; i++) {
@@ -53,7 +53,8 @@ int domi_sums_init(domus_system *system, domi_sums *ret_sums)
 {
     const domus_config *config = domus_system_config(system);
     domi_sums sums = {0, malloc(2 * NAMES_MAX * sizeof *sums.each)};
-    domus_behaviour_profile *place = sums.each + NAMES_MAX; /* what one place has counted */
+    /* the counts of one place, behind the sums */
+    domus_behaviour_profile *place = sums.each + NAMES_MAX;
     uint32_t count;
 
     if (sums.each == NULL)

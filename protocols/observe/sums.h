@@ -1,10 +1,10 @@
-/* The counts of each behaviour at all places together, for /live. */
+/* The counts of each behaviour, summed over all places, for /live. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_SUMS_H
 #define DOMI_PROTOCOLS_OBSERVE_SUMS_H
 
 #include <domus/domus.h>
 
-/* Rows in a sample at most: of those that have changed, the ones with the most time in all. */
+/* Rows in a sample, at most: of those that have changed, the ones with the most time. */
 #define DOMI_SUMS_SHOWN 100u
 
 typedef struct domi_sums {
@@ -12,12 +12,12 @@ typedef struct domi_sums {
     domus_behaviour_profile *each;
 } domi_sums;
 
-/* Read them. Returns 0; -ENOMEM. Give them back by domi_sums_fini(). */
+/* Read the sums. Returns 0; -ENOMEM. domi_sums_fini() frees them. */
 int domi_sums_init(domus_system *system, domi_sums *ret_sums);
 void domi_sums_fini(domi_sums *sums);
 
-/* Write an array of those that differ from `before`, or of all if that is NULL:
- * ["name", "state", runs, run_ns, messages, waits, wait_ns, failures, alive, bytes]. */
+/* Write an array of the sums that differ from `before`, or of all if that is NULL: ["name",
+ * "state", runs, run_ns, messages, waits, wait_ns, failures, alive, bytes]. */
 void domi_sums_write(domus_appender *json, const domi_sums *sums, const domi_sums *before);
 
 #endif

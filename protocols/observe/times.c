@@ -1,4 +1,4 @@
-/* Writes times by the calendar; see the header. */
+/* Writes calendar times (times.h). */
 #include "protocols/observe/times.h"
 
 #include <inttypes.h>

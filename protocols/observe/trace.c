@@ -1,8 +1,8 @@
-/* /trace: what the program does for some seconds, or did last, for ui.perfetto.dev.
+/* /trace: a trace for ui.perfetto.dev of what the program does for some seconds, or has done last.
  *
  * The conversation of the viewer sleeps while the level is spans, and then a helper thread writes
- * the trace. There is one at a time. It ends early when the program begins to stop. If its viewer
- * goes away, the conversation is cancelled. */
+ * the trace. There is one trace at a time. It ends early when the program begins to stop. If its
+ * viewer goes away, the conversation is cancelled. */
 #include "protocols/observe/viewer.h"
 
 #include "protocols/observe/answer.h"
@@ -17,8 +17,8 @@
 #include <errno.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define LOOK_NS   UINT64_C(10000000) /* between two looks whether it is over */
-#define SHORT_NS  UINT64_C(1000000)  /* a trace that is not tried any shorter */
+#define LOOK_NS   UINT64_C(10000000) /* ns between two checks whether the trace is over */
+#define SHORT_NS  UINT64_C(1000000)  /* ns of a trace that is not shortened further */
 
 /* --- on a helper thread ----------------------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static int append_trace_bytes(void *out, const void *bytes, size_t length)
     return domus_append(out, bytes, length);
 }
 
-/* Write what ended at `since_ns` or later. Returns 0; -EMSGSIZE when it is too long; a negative
- * errno of domus_trace_write(). */
+/* Write the records that ended at `since_ns` or later. Returns 0; -EMSGSIZE when there are too
+ * many; a negative errno of domus_trace_write(). */
 static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
 {
     domus_appender out = {.size_max = DOMUS_OBSERVE_TRACE_BYTES};
@@ -42,7 +42,8 @@ static int write_since(uint64_t since_ns, domus_slice *ret_bytes)
     return domus_append_end(&out, ret_bytes);
 }
 
-/* Write the trace since a time, or its newer half, and so on, until it is short enough. */
+/* Write the trace since a time; if it is too long, only its newer half, and so on, until it is
+ * short enough. */
 static int write_newest(uint64_t since_ns, domus_slice *ret_bytes)
 {
     uint64_t now_ns = domi_observe_now_ns();
@@ -71,7 +72,7 @@ static void end_trace(void)
     domi_observed.is_traced = false;
 }
 
-static int take_trace(domus_stack *stack, void *self, const domus_answer *made)
+static int answer_with_trace(domus_stack *stack, void *self, const domus_answer *made)
 {
     domi_viewer_trace *trace = &((domi_viewer *)self)->trace;
     domus_slice bytes = trace->bytes;
@@ -98,7 +99,7 @@ static int check_trace_again(domus_stack *stack, void *self, const domus_answer 
     if (domi_observe_now_ns() < trace->end_ns &&
         !atomic_load_explicit(&domi_observed.is_ending, memory_order_relaxed))
         return domus_sleep(stack, LOOK_NS, check_trace_again);
-    return domus_blocking(stack, make_trace, trace, take_trace);
+    return domus_blocking(stack, make_trace, trace, answer_with_trace);
 }
 
 int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload)
@@ -118,7 +119,7 @@ int domi_observe_serve_trace(domus_stack *stack, void *self, const void *payload
     domi_observed.is_traced = true;
     viewer->trace = (domi_viewer_trace){0};
     if (seconds == 0)
-        return domus_blocking(stack, make_trace, &viewer->trace, take_trace);
+        return domus_blocking(stack, make_trace, &viewer->trace, answer_with_trace);
     domi_observe_level_raise();
     viewer->trace.since_ns = domi_observe_now_ns();
     viewer->trace.end_ns = viewer->trace.since_ns + seconds * SECOND_NS;

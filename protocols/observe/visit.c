@@ -1,11 +1,11 @@
-/* /doctor: takes a look, sleeps for some seconds, takes another one, and judges what was between
- * (doctor/rule.h), on the port's thread.
+/* /doctor: takes a look, sleeps for some seconds, takes another one, and judges the span between
+ * them (doctor/rule.h), on the port's thread.
  *
- * Viewers that come at nearly the same moment share their looks, so that many of them cost no more
- * than one; and if many wait already, a further one begins with the newest look of theirs, so that
- * those who wait for long keep nobody out. A visit ends early, with what there is, when the program
- * begins to stop; a look that is too young for a span lives to be old enough. If its viewer goes
- * away, its conversation is cancelled. */
+ * Viewers that come at nearly the same time share their looks, so that many of them cost no more
+ * than one; and if many are waiting already, a further one begins with their newest look, so that
+ * viewers who wait for long keep nobody out. A visit ends early, with the span so far, when the
+ * program begins to stop; a look that is too young for a span is first allowed to grow old enough.
+ * If its viewer goes away, its conversation is cancelled. */
 #include "protocols/observe/visit.h"
 
 #include "protocols/observe/answer.h"
@@ -23,20 +23,21 @@
 #include <string.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define STEP_NS   UINT64_C(50000000) /* between two looks whether the program stops */
-#define SHARED_NS UINT64_C(50000000) /* for which a look counts as one of now */
-/* With many visits a look serves for as long as one of them may take. */
+#define STEP_NS   UINT64_C(50000000) /* ns between two checks whether the program stops */
+#define SHARED_NS UINT64_C(50000000) /* ns for which a look counts as current */
+/* With many visits, a look is shared for as long as one visit may take. */
 #define CROWDED_NS (DOMUS_OBSERVE_SECONDS_MAX * SECOND_NS)
-#define LEAST_NS   UINT64_C(110000000) /* of a span, and a little more (DOMI_SPAN_LEAST) */
+/* ns of the shortest span (DOMI_SPAN_LEAST), and a little more */
+#define LEAST_NS UINT64_C(110000000)
 
-/* A look that several visits have. */
+/* A look that several visits share. */
 struct domi_shared_look {
     uint32_t users;
     domi_look look;
 };
 
-/* Visits that wait, and the newest look, if one of them still has it. Only the port's one thread
- * uses them. */
+/* The number of visits that wait, and the newest look, if one of them still has it. Only the port's
+ * one thread uses them. */
 static uint32_t visits;
 static struct domi_shared_look *newest;
 
@@ -52,7 +53,7 @@ static void release_shared_look(struct domi_shared_look *shared)
     free(shared);
 }
 
-/* Get the newest look, if it is not older than `age_ns`, or take one. Returns 0; -ENOMEM. */
+/* Get the newest look if it is not older than `age_ns`, or take one. Returns 0; -ENOMEM. */
 static int get_shared_look(uint64_t age_ns, struct domi_shared_look **ret_shared)
 {
     if (newest == NULL || domi_observe_now_ns() - newest->look.now_ns > age_ns) {
@@ -103,7 +104,7 @@ static int refuse_visit(domus_stack *stack, const char *why)
     return domi_observe_say(stack, 409, line);
 }
 
-/* Answer with what was between two looks. */
+/* Answer with the findings in the span between two looks. */
 static int answer_with_span(domus_stack *stack, const domi_look *before, const domi_look *after,
                             bool is_json)
 {
@@ -144,7 +145,7 @@ static int end_visit(domus_stack *stack, domi_visit *visit)
     return error;
 }
 
-/* Returns when a visit is over: sooner if the program stops. */
+/* Returns the time at which a visit ends, which is earlier if the program stops. */
 static uint64_t find_end(const domi_visit *visit)
 {
     uint64_t least_ns = visit->before->look.now_ns + LEAST_NS;
@@ -154,7 +155,7 @@ static uint64_t find_end(const domi_visit *visit)
     return least_ns < visit->end_ns ? least_ns : visit->end_ns;
 }
 
-static int take_second_look(domus_stack *stack, void *self, const domus_answer *slept)
+static int finish_visit(domus_stack *stack, void *self, const domus_answer *slept)
 {
     domi_visit *visit = &((domi_viewer *)self)->visit;
 
@@ -165,11 +166,11 @@ static int take_second_look(domus_stack *stack, void *self, const domus_answer *
     uint64_t now_ns = domi_observe_now_ns(), end_ns = find_end(visit);
     if (now_ns < end_ns)
         return domus_sleep(stack, end_ns - now_ns < STEP_NS ? end_ns - now_ns : STEP_NS,
-                           take_second_look);
+                           finish_visit);
     return end_visit(stack, visit);
 }
 
-/* Does the viewer want JSON? ?format= says so, or else Accept. Returns 0 or 1; -EINVAL. */
+/* Returns 1 if the viewer wants JSON, by ?format= or else by Accept; 0; -EINVAL. */
 static int wants_json(const domus_http_request *request)
 {
     static const char *const formats[] = {"", "text", "json", NULL};
@@ -203,5 +204,5 @@ int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payloa
     *visit = (domi_visit){.before = before,
                           .end_ns = domi_observe_now_ns() + seconds * SECOND_NS,
                           .is_json = is_json != 0};
-    return domus_sleep(stack, STEP_NS, take_second_look);
+    return domus_sleep(stack, STEP_NS, finish_visit);
 }

@@ -1,5 +1,5 @@
-/* The answer to /doctor: what is wrong with the program, in sentences, after some seconds of
- * looking. */
+/* /doctor: tells in sentences, after some seconds of observation, what is wrong with the
+ * program. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_VISIT_H
 #define DOMI_PROTOCOLS_OBSERVE_VISIT_H
 
@@ -7,10 +7,10 @@
 
 struct domi_visit;
 
-/* Answer GET /doctor; a handler of a viewer. */
+/* Handle GET /doctor for a viewer. */
 int domi_observe_serve_doctor(domus_stack *stack, void *self, const void *payload);
 
-/* Give back the place of a visit, if it has one. Thread-safety: the port's thread. */
+/* Free the place of a visit, if it has one. Thread-safety: the port's thread. */
 void domi_visit_leave(struct domi_visit *visit);
 
 #endif

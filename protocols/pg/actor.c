@@ -1,4 +1,4 @@
-/* The actor of a pool, and the driver that names it. */
+/* The actor of a pool of connections to PostgreSQL, and the driver whose scheme leads to it. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -26,11 +26,11 @@ static int on_mount(domus_stack *stack, void *self)
     pool->doors = &doors;
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++)
         pool->fds[slot] = -1;
-    domi_pg_serve(stack, pool); /* the connections that are kept without use */
+    domi_pg_serve(stack, pool); /* makes the connections that are kept open without use */
     return 0;
 }
 
-static void drop_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, int error)
+static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, int error)
 {
     domi_pg_query *query;
 
@@ -44,20 +44,22 @@ static void on_stop(domus_stack *stack, void *self)
 {
     domi_pg_pool *pool = self;
 
-    drop_line(stack, pool, &pool->waiting, -ESTALE);
-    drop_line(stack, pool, &pool->listening, -ESTALE);
+    fail_line(stack, pool, &pool->waiting, -ESTALE);
+    fail_line(stack, pool, &pool->listening, -ESTALE);
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *connection = pool->connections[slot];
         if (connection == NULL)
             continue;
-        drop_line(stack, pool, &connection->line, -EPIPE); /* it may be done */
-        drop_line(stack, pool, &connection->todo, -ESTALE);
+        /* the connection is lost, so the server may have done this query */
+        fail_line(stack, pool, &connection->line, -EPIPE);
+        fail_line(stack, pool, &connection->todo, -ESTALE);
         domi_pg_connection_free(pool, connection);
     }
     domi_pg_subscriptions_free(pool);
     domi_pg_query_spares_free(pool);
     free(pool->scratch);
-    explicit_bzero(&pool->settings, sizeof pool->settings); /* the url may have a password */
+    /* zeroed, because the url may have a password */
+    explicit_bzero(&pool->settings, sizeof pool->settings);
 }
 
 static const domus_on rows[] = {

@@ -1,8 +1,8 @@
-/* The verbs of domus/sql.h as they come: each ask becomes a record, and goes to a connection or to
- * its transaction. */
+/* Handlers of the asks of domus/sql.h: each ask becomes a record of a query, which is given to a
+ * connection or to its transaction. */
 #include "protocols/pg/pg.h"
 
-/* A verb that could not even be kept fails its transaction, too. */
+/* Fail a verb for which no record could be made, and its transaction, too. */
 static int fail_early(domi_pg_pool *pool, uint64_t transaction, int error)
 {
     const domus_sql_error failure =
@@ -12,8 +12,8 @@ static int fail_early(domi_pg_pool *pool, uint64_t transaction, int error)
     return error;
 }
 
-static int take_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                        const domus_sql_request *request)
+static int start_query_of_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                                  const domus_sql_request *request)
 {
     domi_pg_query *query = NULL;
     domus_address owner = domus_sender(stack);
@@ -31,17 +31,17 @@ static int take_request(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
 
 int domi_pg_on_query(domus_stack *stack, void *self, const void *payload)
 {
-    return take_request(stack, self, DOMI_PG_QUERY, payload);
+    return start_query_of_request(stack, self, DOMI_PG_QUERY, payload);
 }
 
 int domi_pg_on_rows(domus_stack *stack, void *self, const void *payload)
 {
-    return take_request(stack, self, DOMI_PG_ROWS, payload);
+    return start_query_of_request(stack, self, DOMI_PG_ROWS, payload);
 }
 
 int domi_pg_on_script(domus_stack *stack, void *self, const void *payload)
 {
-    return take_request(stack, self, DOMI_PG_SCRIPT, payload);
+    return start_query_of_request(stack, self, DOMI_PG_SCRIPT, payload);
 }
 
 int domi_pg_on_who(domus_stack *stack, void *self, const void *payload)
@@ -63,7 +63,7 @@ int domi_pg_on_look(domus_stack *stack, void *self, const void *payload)
     status.connecting = pool->connecting;
     status.waiting = pool->waiting.count;
     if (pool->failures != 0 && pool->connecting == 0)
-        status.connecting = 1; /* the pool waits for the end of a back-off */
+        status.connecting = 1; /* the pool waits for its back-off to end before the next connect */
     for (uint32_t slot = 0; slot < DOMI_PG_CONNECTIONS_MAX; slot++) {
         const domi_pg_connection *each = pool->connections[slot];
         if (each != NULL && each->phase == DOMI_PG_READY && !each->is_free)

@@ -1,15 +1,18 @@
 /* Cancels: each is a connection of its own to the server, made by libpq on a helper thread, which
- * waits for the server without a limit. A server that hangs would so take all helper threads of the
- * process; so a pool has few cancels under way, and the others wait. A connection whose cancel has
- * had no effect after DOMI_PG_CANCEL_NS is closed, also when its cancel is under way, or waits and
- * no other one has come to its end as long. */
+ * waits for the server without a limit.
+ *
+ * A server that hangs would thus take all helper threads of the process, so a pool has only a few
+ * cancels under way, and the others wait. A connection is closed if its cancel has had no effect
+ * after DOMI_PG_CANCEL_NS, even if the cancel is still under way, or waits while no other cancel
+ * ends for as long. */
 #include "protocols/pg/pg.h"
 
 #include <assert.h>
 
 const domus_type domi_pg_cancel_type = {.name = "pg cancel", .size = sizeof(domi_pg_name)};
 
-/* Which connection a job is for. The pool waits for the job before it ends. */
+/* The connection that a job on a helper thread cancels for. The pool waits for the job before it
+ * ends. */
 typedef struct cancel_job {
     domi_pg_connection *connection;
 } cancel_job;
@@ -25,15 +28,16 @@ static int cancel_on_helper(void *argument)
     return 0;
 }
 
-/* Note that the server has from now on to do what a cancel asks. */
-static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* Begin the time within which a cancel must have an effect. */
+static void set_time_of_cancel(domus_stack *stack, domi_pg_pool *pool,
+                               domi_pg_connection *connection)
 {
     connection->until_ns = domus_now_ns(stack) + DOMI_PG_CANCEL_NS;
     domi_pg_look_at(stack, pool, connection->until_ns);
 }
 
-/* Begin a cancel, whose job ends in end_cancel(). Without memory it goes on waiting, and
- * the connection ends at until_ns. */
+/* Begin a cancel, whose job ends in end_cancel(). Without memory the cancel goes on waiting, and
+ * the connection is closed at until_ns. */
 static void begin_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     connection->cancel = PQgetCancel(connection->pg);
@@ -50,9 +54,9 @@ static void begin_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     connection->cancel = NULL;
 }
 
-/* Let those that wait go on: those for which the server was told before, or the others, which get
- * time for it anew. */
-static void begin_waiting(domus_stack *stack, domi_pg_pool *pool, bool were_told)
+/* Begin cancels that wait: with `were_told`, those for whose query the server was told once before;
+ * otherwise the others, whose time begins anew. */
+static void begin_waiting_cancels(domus_stack *stack, domi_pg_pool *pool, bool were_told)
 {
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         domi_pg_connection *each = pool->connections[slot];
@@ -60,19 +64,19 @@ static void begin_waiting(domus_stack *stack, domi_pg_pool *pool, bool were_told
             each->was_told != were_told)
             continue;
         if (!were_told)
-            set_time(stack, pool, each);
+            set_time_of_cancel(stack, pool, each);
         if (pool->cancels < DOMI_PG_CANCELS_MAX)
             begin_cancel(stack, pool, each);
     }
 }
 
-/* A cancel is over, so the server answers. Connections whose cancels have had no effect get no more
- * time by that: sessions that are dead would give it to each other for ever. */
+/* End one cancel: the server has answered. Connections whose cancels have had no effect get no more
+ * time, or dead sessions would give each other time for ever. */
 static void end_one_cancel(domus_stack *stack, domi_pg_pool *pool)
 {
     pool->cancels--;
-    begin_waiting(stack, pool, false);
-    begin_waiting(stack, pool, true);
+    begin_waiting_cancels(stack, pool, false);
+    begin_waiting_cancels(stack, pool, true);
 }
 
 static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer)
@@ -92,7 +96,8 @@ static int end_cancel(domus_stack *stack, void *self, const domus_answer *answer
     connection->cancel = NULL;
     connection->is_cancelled = false;
     if (connection->line.first != NULL && connection->line.first->is_cancelled) {
-        /* It may have come between two queries, where a server pays no heed to it. */
+        /* The cancel may have come between two queries, where a server ignores it, so it is
+         * repeated later. */
         connection->again_ns = domus_now_ns(stack) + DOMI_PG_AGAIN_NS;
         domi_pg_look_at(stack, pool, connection->again_ns);
     }
@@ -107,7 +112,7 @@ int domi_pg_on_cancel(domus_stack *stack, void *self, const void *payload)
     const domi_pg_name *which = payload;
     domi_pg_connection *connection = domi_pg_find(pool, which->slot, which->serial);
 
-    if (connection == NULL) { /* the connection was lost meanwhile */
+    if (connection == NULL) { /* the connection was lost meanwhile, so nothing is cancelled */
         end_one_cancel(stack, pool);
         return 0;
     }
@@ -146,13 +151,14 @@ void domi_pg_cancel(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *
         return;
     first->is_cancelled = true;
     connection->was_told = false;
-    set_time(stack, pool, connection);
-    if (!connection->is_cancelled) /* else that for the one before is under way, and may hit it */
+    set_time_of_cancel(stack, pool, connection);
+    /* otherwise the cancel for the query before is still under way, and may hit this one */
+    if (!connection->is_cancelled)
         domi_pg_cancel_again(stack, pool, connection);
 }
 
-/* Returns whether one of those that run at the server just now is late: the first of the line, or
- * one that shares its sync, because the server keeps all their results until then. */
+/* Returns whether a query that the server now runs is late: the first of the line, or one that
+ * shares its sync, because the server keeps all their results until that sync. */
 static bool is_group_late(const domi_pg_query *first)
 {
     while (first != NULL && first->is_joined && !first->is_late)

@@ -1,4 +1,5 @@
-/* Cells of a result: each as the type of its column says, from the binary form or from text. */
+/* Builds the cells of a result: each has the type of its column, and is read from the binary form
+ * or from text. */
 #include "protocols/pg/pg.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ bool domi_pg_is_binary(Oid type)
     case DOMI_PG_INT2:
     case DOMI_PG_INT4:
     case DOMI_PG_TEXT:
-    case DOMI_PG_JSON: /* its binary form is its text, as of the other texts */
+    case DOMI_PG_JSON: /* the binary form of JSON is its text, as with the other texts */
     case DOMI_PG_FLOAT4:
     case DOMI_PG_FLOAT8:
     case DOMI_PG_BPCHAR:
@@ -35,7 +36,8 @@ static uint64_t read_big_endian(const char *bytes, uint32_t size)
     return number;
 }
 
-/* Read the binary form of a number. Returns false for a type or size that is none. */
+/* Read the binary form of a number. Returns false if the type or the size is not that of a
+ * number. */
 static bool read_binary_number(Oid type, const char *bytes, uint32_t size,
                                domus_sql_value *ret_value)
 {
@@ -65,7 +67,7 @@ static bool read_binary_number(Oid type, const char *bytes, uint32_t size,
     return true;
 }
 
-/* Read the text form of a number. Returns false for a type or text that is none. */
+/* Read the text form of a number. Returns false if the type or the text is not that of a number. */
 static bool read_text_number(Oid type, const char *text, uint32_t size, domus_sql_value *ret_value)
 {
     char *end = NULL;
@@ -95,8 +97,8 @@ static int digit_of(char digit)
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-/* Add a bytea that has come as text, "\x" and hexadecimal digits, as the server writes it since
- * 9.0. (The setting bytea_output may ask for an older form, which is added as a text.) */
+/* Add a bytea that came as text: "\x" and hexadecimal digits, as servers since 9.0 write it. (The
+ * setting bytea_output may select an older form, which is added as a text.) */
 static void build_bytes(domus_sql_builder *builder, const char *text, uint32_t size)
 {
     if (size < 2 || size % 2 != 0 || text[0] != '\\' || text[1] != 'x') {
@@ -159,7 +161,7 @@ uint64_t domi_pg_affected(PGresult *result)
 {
     const char *status = PQcmdStatus(result);
 
-    /* A SELECT tells how many rows it has, which are no changes. */
+    /* The tag of a SELECT has the number of rows, which are not changes. */
     if (strncmp(status, "SELECT", 6) == 0 || strncmp(status, "FETCH", 5) == 0)
         return 0;
     return strtoull(PQcmdTuples(result), NULL, 10);

@@ -1,5 +1,6 @@
-/* Connects: each step is a job on a helper thread, and between two steps the pool waits for the
- * socket. The record of a connection is not freed while a helper thread uses it (DOMI_PG_DEAD). */
+/* Makes connections: each step of a connect is a job on a helper thread, and between two steps the
+ * pool waits for the socket. The record of a connection is not freed while a helper thread uses it
+ * (DOMI_PG_DEAD). */
 #include "protocols/pg/pg.h"
 
 #include <assert.h>
@@ -99,7 +100,7 @@ void domi_pg_unwatch(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     pool->fds[connection->slot] = -1;
 }
 
-/* Wait for the socket between two steps. A connect waits for one thing at a time. */
+/* Wait for the socket between two steps: a connect waits either to read or to write. */
 static int watch_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     uint32_t events = connection->poll == PGRES_POLLING_READING ? POLLIN : POLLOUT;
@@ -119,7 +120,8 @@ static int watch_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 typedef struct helper_job {
     domi_pg_connection *connection;
-    const domus_sql_settings *settings; /* of the pool, which waits for the job before it ends */
+    /* the settings of the pool, which waits for the job before it ends */
+    const domus_sql_settings *settings;
 } helper_job;
 
 static_assert(sizeof(void *) == 8 ? sizeof(helper_job) == DOMI_PG_FRAME
@@ -145,7 +147,7 @@ static int poll_on_helper(void *argument)
     return 0;
 }
 
-/* The server has accepted. */
+/* The server has accepted the connection: take it into use. */
 static int become_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     connection->phase = DOMI_PG_READY;
@@ -167,7 +169,8 @@ static int become_ready(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     return 0;
 }
 
-/* A step has ended: resume, which also sees a connection that was given up meanwhile. */
+/* A step has ended: resume the connect, which also finds that the connection was given up
+ * meanwhile. */
 static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_pg_pool *pool = self;
@@ -179,7 +182,7 @@ static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
         domi_pg_connection_free(pool, connection);
         return 0;
     }
-    if (answer->error != 0) { /* the actor stops, or no helper thread could be had */
+    if (answer->error != 0) { /* the actor is stopping, or there was no helper thread */
         domi_pg_lose(stack, pool, connection, "no helper thread");
         return 0;
     }
@@ -190,7 +193,7 @@ static int end_step(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Give a step to a helper thread. */
+/* Start a step on a helper thread. */
 static int begin_step(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                       int (*step)(void *argument))
 {

@@ -1,9 +1,9 @@
-/* COPY: bytes to the server, one piece at a time, whose writer goes on when the kernel has them;
- * and bytes from the server in pieces, as rows (rows.c). */
+/* COPY: bytes to the server, one piece at a time, whose writer continues when the kernel has them;
+ * and bytes from the server in pieces, which are read as rows are (rows.c). */
 #include "protocols/pg/pg.h"
 
-static int take_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
-                     const domus_sql_request *request)
+static int start_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
+                      const domus_sql_request *request)
 {
     domus_address owner = domus_sender(stack);
     domi_pg_query *query = NULL;
@@ -21,21 +21,22 @@ static int take_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_job job,
 
 int domi_pg_on_copy_in(domus_stack *stack, void *self, const void *payload)
 {
-    return take_copy(stack, self, DOMI_PG_COPY_IN, payload);
+    return start_copy(stack, self, DOMI_PG_COPY_IN, payload);
 }
 
 int domi_pg_on_copy_out(domus_stack *stack, void *self, const void *payload)
 {
-    return take_copy(stack, self, DOMI_PG_COPY_OUT, payload);
+    return start_copy(stack, self, DOMI_PG_COPY_OUT, payload);
 }
 
-/* --- the server answers ----------------------------------------------------------------------- */
+/* --- the answer of the server ----------------------------------------------------------------- */
 
-/* A copy that nobody has asked for in this way. False: the connection is lost. */
+/* Refuse a COPY that was sent as a query or in the other direction. Returns false if the connection
+ * is lost. */
 static bool refuse_copy(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                         domi_pg_query *query, bool is_in)
 {
-    if (connection->has_pipeline) { /* libpq cannot end a copy there */
+    if (connection->has_pipeline) { /* libpq cannot end a copy in pipeline mode */
         query->has_failed = true;
         query->failure = domus_sql_error_make(-EINVAL, "", "a COPY is no query (domus/pg.h)");
         domi_pg_lose(stack, pool, connection, "a COPY in a pipeline");
@@ -70,7 +71,7 @@ bool domi_pg_copy_begin(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
         !query->is_answered && domi_pg_flow_begin(stack, pool, connection, query, flow);
     if (is_wanted)
         return true;
-    /* The server waits for bytes, and says so again and again until the copy has an end. */
+    /* The server waits for bytes, and goes on asking for them until the copy is ended. */
     if (is_in && !domi_pg_copy_abort(stack, pool, connection))
         return false;
     connection->flow = DOMI_PG_NO_FLOW;
@@ -85,7 +86,7 @@ bool domi_pg_do_copy_abort(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
     return false;
 }
 
-/* --- to the server ---------------------------------------------------------------------------- */
+/* --- bytes to the server ---------------------------------------------------------------------- */
 
 static domi_pg_connection *find_copy_in_pool(const domi_pg_pool *pool, uint64_t number)
 {
@@ -94,7 +95,8 @@ static domi_pg_connection *find_copy_in_pool(const domi_pg_pool *pool, uint64_t 
     return connection != NULL && connection->flow == DOMI_PG_FLOWS_IN ? connection : NULL;
 }
 
-static void note_use(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+static void restart_idle_time(domus_stack *stack, domi_pg_pool *pool,
+                              domi_pg_connection *connection)
 {
     connection->idle_ns = domus_now_ns(stack) + pool->settings.options.transaction_idle_ns;
     domi_pg_look_at(stack, pool, connection->idle_ns);
@@ -123,7 +125,7 @@ int domi_pg_on_copy_write(domus_stack *stack, void *self, const void *payload)
     }
     if (!domi_pg_flush(stack, pool, connection))
         return -EPIPE;
-    note_use(stack, pool, connection);
+    restart_idle_time(stack, pool, connection);
     if (!connection->wants_out)
         return domus_reply(stack, &domus_sql_result_type, &taken);
     int error = domus_keep_working(stack, &connection->reader);
@@ -140,7 +142,8 @@ void domi_pg_copy_flushed(domus_stack *stack, domi_pg_connection *connection)
     if (!connection->has_reader || connection->wants_out)
         return;
     connection->has_reader = false;
-    connection->line.first->until_ns = 0; /* the user has idle_ns to write the next piece */
+    /* no time limit: the user has idle_ns to write the next piece */
+    connection->line.first->until_ns = 0;
     (void)domus_kept_reply(stack, connection->reader, &domus_sql_result_type, &taken);
 }
 
@@ -167,15 +170,15 @@ int domi_pg_on_copy_end(domus_stack *stack, void *self, const void *payload)
     domi_pg_flow_clear(stack, connection);
     if (PQputCopyEnd(connection->pg, NULL) != 1)
         domi_pg_lose(stack, pool, connection, PQerrorMessage(connection->pg));
-    /* The server may have refused the copy already, and libpq have read that: then nothing comes.
-     */
+    /* The server may have refused the copy already and libpq have read the refusal: then no more
+     * bytes come, so the result is taken now. */
     else if (domi_pg_flush(stack, pool, connection) && domi_pg_take(stack, pool, connection))
         (void)domi_pg_settle(stack, pool, connection);
     domi_pg_serve(stack, pool);
     return 0;
 }
 
-/* --- from the server -------------------------------------------------------------------------- */
+/* --- bytes from the server -------------------------------------------------------------------- */
 
 bool domi_pg_do_copy_give(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
                           bool is_last)

@@ -1,4 +1,4 @@
-/* Words of the server about a failure, as a domus_sql_error. */
+/* Turns the server's error into a domus_sql_error. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -24,7 +24,8 @@ void domi_pg_read_failure(const PGresult *result, domus_sql_error *ret_failure)
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         domus_sql_error_text((char *)ret_failure + fields[i].offset, fields[i].size,
                              PQresultErrorField(result, fields[i].field));
-    if (ret_failure->message[0] == '\0') /* libpq's own words */
+    /* without a message of the server, the one of libpq is taken */
+    if (ret_failure->message[0] == '\0')
         domus_sql_error_text(ret_failure->message, sizeof ret_failure->message,
                              PQresultErrorMessage(result));
     /* The server calls a wrong number of parameters a violation of the protocol. */

@@ -1,6 +1,5 @@
-/* The end of a query at the server: it goes on to its next stage, is sent once more, or is
- * answered.
- */
+/* The end of a query at the server: the query begins its next stage, is sent again, or is
+ * answered. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ static bool send_query_again(domus_stack *stack, domi_pg_pool *pool, domi_pg_con
     return domi_pg_run(stack, pool, connection, query);
 }
 
-/* Forget a statement that the server does not have, or not so any more. */
+/* Remove a statement that the server does not have, or not in this form any more. */
 static void forget_statement(domi_pg_connection *connection, domi_pg_query *query)
 {
     domi_pg_statement *statement = query->statement;
@@ -22,16 +21,17 @@ static void forget_statement(domi_pg_connection *connection, domi_pg_query *quer
         return;
     for (domi_pg_query *each = connection->line.first; each != NULL; each = each->next) {
         if (each->statement == statement)
-            each->statement = NULL; /* it was sent, and will find out by itself */
+            /* a query that was sent already gets its own error from the server */
+            each->statement = NULL;
     }
     domi_pg_statement_remove(&connection->statements, statement);
     query->statement = NULL;
 }
 
-/* Returns whether the failure is that of a cancel which was sent, and count it as the hit of one of
- * its signals. The first of them may have ended the query that it was for, and the second one come
- * while the server works at the next query of the line already. */
-static bool take_hit(domi_pg_connection *connection, const domi_pg_query *query)
+/* Returns whether the failure comes from a cancel that was sent, and if so, counts it as the effect
+ * of one of its signals. The first signal may have ended the query that the cancel was for, and the
+ * second may come when the server works at the next query of the line. */
+static bool count_cancel_signal(domi_pg_connection *connection, const domi_pg_query *query)
 {
     if (connection->strays == 0 || strcmp(query->failure.sqlstate, "57014") != 0)
         return false;
@@ -39,11 +39,11 @@ static bool take_hit(domi_pg_connection *connection, const domi_pg_query *query)
     return true;
 }
 
-/* Returns whether a failure is to be mended by sending the query once more. It goes to the end of
- * its line, because the queries behind it were sent. */
-static bool may_mend(domi_pg_connection *connection, domi_pg_query *query)
+/* Returns whether a failed query is to be sent once more. It then goes to the end of the line,
+ * because the queries behind it were sent already. */
+static bool may_send_again(domi_pg_connection *connection, domi_pg_query *query)
 {
-    bool is_hit = take_hit(connection, query);
+    bool is_hit = count_cancel_signal(connection, query);
     bool is_repaired = query->is_repaired;
 
     if (query->is_answered || connection->in_transaction || query->job > DOMI_PG_ROWS)
@@ -52,13 +52,14 @@ static bool may_mend(domi_pg_connection *connection, domi_pg_query *query)
     return is_hit || (query->is_stale && !is_repaired);
 }
 
-/* The server ends the connection: it is not the query that has failed. */
+/* Returns whether the error means that the server ends the connection, so that the query itself has
+ * not failed. */
 static bool ends_connection(const domi_pg_query *query)
 {
     return strncmp(query->failure.sqlstate, "57P", 3) == 0;
 }
 
-/* A query has failed. False: the connection is lost. */
+/* Fail a query. Returns false if the connection is lost. */
 static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query)
 {
@@ -71,7 +72,7 @@ static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         domi_pg_lose(stack, pool, connection, words);
         return false;
     }
-    if (may_mend(connection, query)) {
+    if (may_send_again(connection, query)) {
         pool->counted.repeated++;
         return send_query_again(stack, pool, connection, query);
     }
@@ -87,7 +88,7 @@ static bool fail_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     return !is_lost;
 }
 
-/* Answer with the whole result. */
+/* Answer a query with its whole result. */
 static void answer_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     domus_sql_result result;
@@ -135,13 +136,13 @@ static void answer_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     domi_pg_query_free(pool, query);
 }
 
-/* A statement has begun a transaction by itself, or ended that in which it is: let it fail. Returns
- * whether it has begun one. */
-static bool look_at_transaction(const domi_pg_connection *connection, domi_pg_query *query)
+/* Fail a query whose statement has begun a transaction by itself, or ended the one that it is in.
+ * Returns whether it has begun one. */
+static bool fail_if_transaction_changed(const domi_pg_connection *connection, domi_pg_query *query)
 {
     bool is_idle = PQtransactionStatus(connection->pg) == PQTRANS_IDLE;
-    /* With others behind it libpq does not tell the status; but then it is one statement, whose tag
-     * says enough. */
+    /* With other queries behind this one, libpq does not tell the status of the transaction. But
+     * then this is a single statement, and its tag tells enough. */
     bool begins =
         !connection->in_transaction && (connection->line.count > 1 ? query->is_begin : !is_idle);
     bool ends = connection->transaction != 0 && (is_idle || query->has_ended);
@@ -164,10 +165,10 @@ static bool look_at_transaction(const domi_pg_connection *connection, domi_pg_qu
 bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;
-    bool begins = look_at_transaction(connection, query);
+    bool begins = fail_if_transaction_changed(connection, query);
 
     if (connection->flow != DOMI_PG_NO_FLOW && !domi_pg_flow_end(stack, pool, connection, query))
-        return true; /* the flow has still to be read */
+        return true; /* the rows or bytes of the query have still to be read */
     (void)domi_pg_line_take(&connection->line);
     connection->is_used |= query->job != DOMI_PG_ASIDE;
     domi_pg_begin_first(connection);
@@ -182,7 +183,7 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         bool is_there = fail_query(stack, pool, connection, query);
         if (!is_there || !begins || connection->line.count == 0)
             return is_there;
-        /* Queries of others, which were sent already, are in that transaction, and undone. */
+        /* Queries of others that were sent already are in that transaction, and are undone. */
         domi_pg_lose(stack, pool, connection, "a statement has begun a transaction by itself");
         return false;
     }
@@ -195,7 +196,7 @@ bool domi_pg_do_finish(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
             return domi_pg_run(stack, pool, connection, query);
         const domus_sql_error failure =
             domus_sql_error_make(-EINVAL, "07001", "another number of parameters is needed");
-        forget_statement(connection, query); /* the name is never used again */
+        forget_statement(connection, query); /* the name of this statement is never used again */
         domi_pg_fail_with(stack, pool, query, &failure);
         domi_pg_query_free(pool, query);
         return true;

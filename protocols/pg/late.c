@@ -1,7 +1,7 @@
-/* Late things are found by a look at everything, 5 ms after they were due at the latest. */
+/* Finds whatever is late by checking everything of a pool, at most 5 ms after it was due. */
 #include "protocols/pg/pg.h"
 
-/* Returns whether `time_ns` has come; if not, it is looked at then. */
+/* Returns whether `time_ns` has passed; if not, the timer is set for it. */
 static bool is_due(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
 {
     if (domus_now_ns(stack) >= time_ns)
@@ -28,8 +28,9 @@ static void fail_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *
     domi_pg_query_free(pool, query);
 }
 
-/* Fail those of a list, whose queries were not sent, that have waited enough, or all. */
-static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, bool all)
+/* Fail the queries of a list, none of which was sent, that have waited for too long; with `all`,
+ * every query. */
+static void fail_late_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line *line, bool all)
 {
     domi_pg_line left = {NULL, NULL, 0, 0};
     domi_pg_query *query;
@@ -43,8 +44,9 @@ static void look_at_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_line
     *line = left;
 }
 
-/* Look at queries that were sent. False: the connection is lost. */
-static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* Cancel queries of a line that take too long. Returns false if the connection is lost. */
+static bool cancel_late_queries(domus_stack *stack, domi_pg_pool *pool,
+                                domi_pg_connection *connection)
 {
     for (domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
         if (query->until_ns == 0 || query->is_late || !is_due(stack, pool, query->until_ns))
@@ -54,14 +56,16 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
             -ETIMEDOUT, "57014", "the time of the query is over; it is cancelled");
         domi_pg_fail_with(stack, pool, query, &failure);
         query->is_dropped = true;
-        if (connection->line.first->job == DOMI_PG_ASIDE) /* that has no time of its own */
+        /* a command of the pool has no time of its own */
+        if (connection->line.first->job == DOMI_PG_ASIDE)
             connection->line.first->is_late = true;
     }
     domi_pg_query *first = connection->line.first;
     if (first == NULL)
         return true;
     if (first->is_late && connection->slot == DOMI_PG_LISTENER) {
-        /* A cancel would leave open whether the server listens; so a new connection does. */
+        /* After a cancel it would be unknown whether the server listens, so the connection is
+         * replaced. */
         domi_pg_lose(stack, pool, connection, "the time of a LISTEN is over");
         return false;
     }
@@ -82,8 +86,9 @@ static bool look_at_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* A transaction or a flow that its owner has left lying. */
-static void look_at_idle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
+/* End a transaction or flow that its owner has not used for too long. */
+static void end_idle_transaction(domus_stack *stack, domi_pg_pool *pool,
+                                 domi_pg_connection *connection)
 {
     bool flows = connection->flow != DOMI_PG_NO_FLOW;
 
@@ -103,7 +108,7 @@ static void look_at_idle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     }
 }
 
-static bool has_end(const domi_pg_line *line)
+static bool has_end_of_transaction(const domi_pg_line *line)
 {
     for (const domi_pg_query *query = line->first; query != NULL; query = query->next) {
         if (query->job == DOMI_PG_END)
@@ -112,8 +117,7 @@ static bool has_end(const domi_pg_line *line)
     return false;
 }
 
-static void look_at_connection(domus_stack *stack, domi_pg_pool *pool,
-                               domi_pg_connection *connection)
+static void check_connection(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     if (connection->phase != DOMI_PG_READY) {
         if (is_due(stack, pool, connection->until_ns))
@@ -127,15 +131,16 @@ static void look_at_connection(domus_stack *stack, domi_pg_pool *pool,
             domi_pg_close(stack, pool, connection);
         return;
     }
-    bool ends = has_end(&connection->todo);
-    look_at_waiting(stack, pool, &connection->todo, false);
-    if (ends && !has_end(&connection->todo)) { /* whoever wanted to end it has gone */
+    bool ends = has_end_of_transaction(&connection->todo);
+    fail_late_waiting(stack, pool, &connection->todo, false);
+    /* the ask that wanted to end the transaction is gone */
+    if (ends && !has_end_of_transaction(&connection->todo)) {
         domi_pg_abandon(stack, pool, connection);
         (void)domi_pg_settle(stack, pool, connection);
         return;
     }
-    if (look_at_line(stack, pool, connection))
-        look_at_idle(stack, pool, connection);
+    if (cancel_late_queries(stack, pool, connection))
+        end_idle_transaction(stack, pool, connection);
 }
 
 int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
@@ -144,13 +149,13 @@ int domi_pg_on_late(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     pool->look_ns = 0;
-    look_at_waiting(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
-    look_at_waiting(stack, pool, &pool->listening, false);
+    fail_late_waiting(stack, pool, &pool->waiting, domi_pg_is_down(stack, pool));
+    fail_late_waiting(stack, pool, &pool->listening, false);
     if (pool->down_since_ns != 0)
         (void)is_due(stack, pool, pool->down_since_ns + pool->settings.options.wait_ns);
     for (uint32_t slot = 0; slot < DOMI_PG_SLOTS; slot++) {
         if (pool->connections[slot] != NULL)
-            look_at_connection(stack, pool, pool->connections[slot]);
+            check_connection(stack, pool, pool->connections[slot]);
     }
     domi_pg_serve(stack, pool);
     domi_pg_listener_look(stack, pool);

@@ -1,6 +1,6 @@
-/* Notifications: one connection of the pool listens for all its subscribers. It is made with the
- * first of them, and closed with the last. After it was lost its channels are listened to again,
- * and all subscribers hear that notifications may be missing. */
+/* Notifications: one connection of the pool listens for all its subscribers. It is made for the
+ * first subscriber and closed with the last. After it was lost, the new one listens to the same
+ * channels, and all subscribers are told that notifications may be missing. */
 #include "protocols/pg/pg.h"
 
 #include <domus/router.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POOLS_MAX 256u /* pools of a database, one on each thread */
+#define POOLS_MAX 256u /* pools of a database, one on each thread, at most */
 
 static domi_pg_connection *listener_of(const domi_pg_pool *pool)
 {
@@ -27,7 +27,7 @@ static bool has_subscriber(const domi_pg_pool *pool, const char *channel)
     return false;
 }
 
-/* Write a command about a channel, whose name is quoted. */
+/* Write a command about a channel, with the name of the channel in quotes. */
 static int write_command(const char *verb, const char *channel, domus_slice *ret_text)
 {
     char text[2 * DOMUS_PG_CHANNEL_SIZE + 16];
@@ -43,7 +43,7 @@ static int write_command(const char *verb, const char *channel, domus_slice *ret
     return domus_slice_copy(text, size, ret_text);
 }
 
-/* Send a command of the pool itself. False: the connection is lost. */
+/* Send a LISTEN or UNLISTEN of the pool itself. Returns false if the connection is lost. */
 static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *listener, const char *verb, const char *channel)
 {
@@ -57,7 +57,7 @@ static bool send_listen_command(domus_stack *stack, domi_pg_pool *pool,
     return false;
 }
 
-/* --- the connection --------------------------------------------------------------------------- */
+/* --- the connection that listens -------------------------------------------------------------- */
 
 void domi_pg_listener_look(domus_stack *stack, domi_pg_pool *pool)
 {
@@ -85,9 +85,9 @@ void domi_pg_do_listener_lost(domus_stack *stack, domi_pg_pool *pool)
     domi_pg_listener_look(stack, pool);
 }
 
-/* Send a notification to a subscriber, or count it as lost to it. */
-static void tell_subscriber(domus_stack *stack, domi_pg_subscription *to, domus_slice payload,
-                            int32_t pid, bool is_gap)
+/* Send a notification to a subscriber, or count it as lost if the mailbox refuses it. */
+static void send_notification(domus_stack *stack, domi_pg_subscription *to, domus_slice payload,
+                              int32_t pid, bool is_gap)
 {
     domus_pg_notification notification = {.pid = pid, .lost = to->lost, .is_gap = is_gap};
 
@@ -102,8 +102,8 @@ static void tell_subscriber(domus_stack *stack, domi_pg_subscription *to, domus_
     to->lost++;
 }
 
-/* Returns whether the ask that has made the subscription waits for the listener. It is sent itself,
- * so that it hears of a refusal. */
+/* Returns whether the ask that has made the subscription still waits for the listener. Then the
+ * LISTEN of that ask is sent, so that the asker hears of a refusal. */
 static bool is_awaited(const domi_pg_pool *pool, const domi_pg_subscription *subscription)
 {
     const domi_pg_query *query = pool->listening.first;
@@ -135,7 +135,8 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
             return;
     }
     while ((query = domi_pg_line_take(&pool->listening)) != NULL) {
-        /* it was sent before, to a connection that is lost, and its subscription has ended */
+        /* this LISTEN was sent before, on a connection that was lost, and its subscription has
+         * ended */
         if (!has_subscription(pool, query->subscription)) {
             domi_pg_fail(stack, pool, query, -ECANCELED);
             domi_pg_query_free(pool, query);
@@ -145,13 +146,15 @@ void domi_pg_do_listener_ready(domus_stack *stack, domi_pg_pool *pool,
         if (!domi_pg_run(stack, pool, connection, query))
             return;
     }
-    if (pool->subscriptions == NULL) /* all have gone meanwhile */
+    if (pool->subscriptions == NULL) /* all subscribers have left meanwhile */
         domi_pg_close_listener(stack, pool);
 }
 
-/* The server listens to all channels: tell of a gap only now, so that nothing is lost behind it. If
- * it has refused a LISTEN of the pool itself, the connection is lost, and tried again later. */
-static void tell_gap(domus_stack *stack, domi_pg_pool *pool, const domi_pg_connection *listener)
+/* The server listens to all channels now: tell the subscribers of the gap only now, so that nothing
+ * is lost behind it. If the server has refused a LISTEN of the pool itself, the connection is lost,
+ * and another is tried later. */
+static void send_gap_to_subscribers(domus_stack *stack, domi_pg_pool *pool,
+                                    const domi_pg_connection *listener)
 {
     const domus_slice nothing = {NULL, 0, 0};
 
@@ -162,14 +165,14 @@ static void tell_gap(domus_stack *stack, domi_pg_pool *pool, const domi_pg_conne
         return;
     pool->tells_gap = false;
     for (domi_pg_subscription *each = pool->subscriptions; each != NULL; each = each->next)
-        tell_subscriber(stack, each, nothing, 0, true);
+        send_notification(stack, each, nothing, 0, true);
 }
 
 bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     PGnotify *each;
 
-    tell_gap(stack, pool, connection);
+    send_gap_to_subscribers(stack, pool, connection);
     while ((each = PQnotifies(connection->pg)) != NULL) {
         domus_slice payload = {NULL, 0, 0};
         connection->unasked = 0;
@@ -178,7 +181,7 @@ bool domi_pg_listener_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
             if (strcmp(to->channel, each->relname) != 0)
                 continue;
             if (is_there)
-                tell_subscriber(stack, to, payload, each->be_pid, false);
+                send_notification(stack, to, payload, each->be_pid, false);
             else
                 to->lost++;
         }
@@ -193,7 +196,7 @@ bool domi_pg_close_listener(domus_stack *stack, domi_pg_pool *pool)
     domi_pg_connection *listener = listener_of(pool);
 
     if (listener == NULL || listener->line.count != 0)
-        return false; /* the answer that comes is followed by the next look */
+        return false; /* an answer is still to come, and after it this is tried again */
     pool->listener_was_ready = pool->tells_gap = false;
     domi_pg_unwatch(stack, pool, listener);
     domi_pg_connection_free(pool, listener);
@@ -261,7 +264,7 @@ int domi_pg_on_listen(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Take the subscription at a place of the list from it. */
+/* Remove the subscription at a place of the list. */
 static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_pool *pool,
                                                  domi_pg_subscription **place)
 {
@@ -273,7 +276,7 @@ static domi_pg_subscription *unlink_subscription(domus_stack *stack, domi_pg_poo
     return ended;
 }
 
-/* Fail the ask that has made a subscription, if it waits for the listener. */
+/* Fail the ask that has made a subscription, if it still waits for the listener. */
 static void cancel_ask(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
 {
     domi_pg_line left = {NULL, NULL, 0, 0};
@@ -289,8 +292,8 @@ static void cancel_ask(domus_stack *stack, domi_pg_pool *pool, uint64_t number)
     pool->listening = left;
 }
 
-/* End the subscription at a place of the list. The server is told when nobody is left to the
- * channel; with the last of all the connection is closed. */
+/* End the subscription at a place of the list. The server is told when the channel has no
+ * subscriber left; with the last subscription of all the connection is closed. */
 static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_subscription **place)
 {
     domi_pg_subscription *ended = unlink_subscription(stack, pool, place);
@@ -304,7 +307,7 @@ static void end_subscription(domus_stack *stack, domi_pg_pool *pool, domi_pg_sub
     free(ended);
 }
 
-/* End those subscriptions of an actor that are to a channel; NULL: all. */
+/* End the subscriptions of an actor to a channel; NULL: to all channels. */
 static void end_subscriptions(domus_stack *stack, domi_pg_pool *pool, domus_address who,
                               const char *channel)
 {
@@ -325,12 +328,12 @@ void domi_pg_refuse_subscription(domus_stack *stack, domi_pg_pool *pool, const d
 
     while (*place != NULL && (*place)->number != query->subscription)
         place = &(*place)->next;
-    if (*place != NULL) /* its actor has not ended it meanwhile */
+    if (*place != NULL) /* the subscription is still there: its actor has not ended it meanwhile */
         free(unlink_subscription(stack, pool, place));
 }
 
-/* Another pool has the subscriptions, if the actor has made them while it was lent to the thread of
- * that one. */
+/* A request to other pools to end subscriptions of an actor: another pool has them if the actor was
+ * lent to that pool's thread when it made them. */
 typedef struct leaving {
     domus_address who;
     domus_pg_channel channel;
@@ -347,14 +350,15 @@ int domi_pg_on_leave(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &domus_sql_result_type, &done);
 }
 
-/* All pools have answered. */
-static int has_left(domus_stack *stack, void *self, const domus_answer *answer)
+/* Answer an unlisten when all pools have answered. */
+static int finish_unlisten(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_sql_result done;
 
     (void)self;
     for (; answer != NULL; answer = answer->next) {
-        if (answer->error != 0 && answer->error != -ESTALE) /* a pool that is gone has none */
+        /* a pool that has ended has no subscriptions */
+        if (answer->error != 0 && answer->error != -ESTALE)
             return answer->error;
     }
     return domus_reply(stack, &domus_sql_result_type, &done);
@@ -377,7 +381,7 @@ int domi_pg_on_unlisten(domus_stack *stack, void *self, const void *payload)
         if (error != 0)
             return error;
     }
-    return domus_wait_all(stack, has_left);
+    return domus_wait_all(stack, finish_unlisten);
 }
 
 void domi_pg_forget_subscriber(domus_stack *stack, domi_pg_pool *pool, domus_address who)

@@ -1,5 +1,5 @@
-/* Time: one timer for a pool, for the first thing that may be late. A query costs it nothing as
- * long as another one is late sooner. */
+/* The timer of a pool, which is set for the first time at which something may be late. A query that
+ * becomes late after that time costs the timer nothing. */
 #include "protocols/pg/pg.h"
 
 const domus_type domi_pg_look_type = {.name = "pg look"};
@@ -18,5 +18,6 @@ void domi_pg_look_at(domus_stack *stack, domi_pg_pool *pool, uint64_t time_ns)
     if (pool->look_ns != 0)
         (void)domus_timer_cancel(stack, pool->look);
     int error = domus_after(stack, time_ns - now_ns, &domi_pg_look_type, NULL, &pool->look);
-    pool->look_ns = error == 0 ? time_ns : 0; /* without memory the next query tries again */
+    /* without memory for the timer the next query tries to set it again */
+    pool->look_ns = error == 0 ? time_ns : 0;
 }

@@ -1,11 +1,12 @@
-/* The end of a connection: what it had under way fails, or is done again where that is harmless,
- * and the next connect comes after a time that doubles with each failure in a row. */
+/* The end of a connection: its queries that are under way fail, or are repeated where that is
+ * harmless, and the next connect is delayed by a time that doubles with each failure in a row. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>
 
-/* Returns whether the query may be sent to another connection: it had not begun, or may be done
- * twice. It has few such chances, for a server that ends may take the next connection, too. */
+/* Returns whether the query may be sent again on another connection: it had not begun, or may be
+ * done twice. The number of repeats is small, because a server that ends may take the next
+ * connection, too. */
 static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query *query)
 {
     if (query->job == DOMI_PG_LISTEN)
@@ -21,7 +22,7 @@ static bool may_repeat(const domi_pg_connection *connection, const domi_pg_query
            (statement != NULL && (statement->repeatable || statement->reads));
 }
 
-/* Make a query as it was before it was sent. */
+/* Reset a query to what it was before it was sent. */
 void domi_pg_rewind(domi_pg_query *query)
 {
     query->stage = DOMI_PG_WAITS;
@@ -33,7 +34,8 @@ void domi_pg_rewind(domi_pg_query *query)
     domus_sql_build_drop(&query->builder);
 }
 
-/* Take the queries off, and list those that are done again. */
+/* Take the queries off the line of a lost connection: fail them, and list those that are
+ * repeated. */
 static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                       const domus_sql_error *failure, domi_pg_line *again)
 {
@@ -56,7 +58,8 @@ static void fail_line(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
     }
 }
 
-/* A connect has failed, or a connection that had no use: the next one comes later. */
+/* Delay the next connect after a failed connect, or after a connection on which no query was
+ * answered. */
 static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
 {
     const domus_sql_options *options = &pool->settings.options;
@@ -68,7 +71,8 @@ static void delay_next_connect(domus_stack *stack, domi_pg_pool *pool)
     if (time_ns > options->backoff_max_ns)
         time_ns = options->backoff_max_ns;
     pool->failures++;
-    /* Between a half and the whole, so that many clients do not come back at the same moment. */
+    /* The delay is a random part between a half and the whole, so that many clients do not come
+     * back at the same moment. */
     domus_address chance = {.house = pool->self.house, .lease = (uint32_t)now_ns};
     pool->connect_ns = now_ns + time_ns / 2 + domus_address_hash(chance) % (time_ns / 2 + 1);
     if (pool->count - pool->connecting == 0 && pool->down_since_ns == 0) {
@@ -109,7 +113,7 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         pool->down = domus_sql_error_make(-ENOTCONN, "08001", "%s", words != NULL ? words : "");
     domi_pg_connection_free(pool, connection);
     if (listens) {
-        /* Asks that were sent go before those that wait for a listener. */
+        /* Asks for a LISTEN that were sent come before those that wait for a listener. */
         while ((query = domi_pg_line_take(&pool->listening)) != NULL)
             domi_pg_line_add(&again, query);
         pool->listening = again;
@@ -120,5 +124,6 @@ void domi_pg_do_lose(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
         delay_next_connect(stack, pool);
     while (again.first != NULL)
         domi_pg_put(stack, pool, domi_pg_line_take(&again));
-    domi_pg_look_at(stack, pool, domus_now_ns(stack)); /* others may need a connection */
+    /* other waiting queries may need a new connection */
+    domi_pg_look_at(stack, pool, domus_now_ns(stack));
 }

@@ -1,31 +1,32 @@
-/* Parameters as libpq takes them: in binary where the type that the server expects has such a form
- * for the value, and otherwise as text, which the server reads as that type. Numbers and texts that
- * need a zero at their end are written into one piece of memory, which the pool keeps. */
+/* Writes parameters as libpq takes them: in binary where the type that the server expects has a
+ * binary form for the value, otherwise as text, which the server converts. Numbers, and texts that
+ * need a zero at their end, are written into one block of memory, which the pool keeps. */
 #include "protocols/pg/pg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_SIZE  DOMUS_SQL_REAL_SIZE /* bytes of any number as text, with a zero at its end */
-#define SCRATCH_MIN  1024u
-#define SCRATCH_KEPT 65536u /* bytes that are kept for the next query */
+#define NUMBER_SIZE DOMUS_SQL_REAL_SIZE /* bytes of any number as text, with a zero at its end */
+#define SCRATCH_MIN 1024u
+/* bytes of scratch memory that are kept for the next query, at most */
+#define SCRATCH_KEPT 65536u
 
 static bool is_text(Oid type)
 {
     return type == DOMI_PG_TEXT || type == DOMI_PG_VARCHAR || type == DOMI_PG_BPCHAR;
 }
 
-static bool goes_as_it_is(const domus_sql_value *value, Oid type)
+static bool needs_no_conversion(const domus_sql_value *value, Oid type)
 {
     return (value->kind == DOMUS_SQL_TEXT && is_text(type)) ||
            (value->kind == DOMUS_SQL_BYTES && type == DOMI_PG_BYTEA);
 }
 
-/* Returns how many bytes of scratch a parameter takes at most. */
+/* Returns how many bytes of scratch memory a parameter needs at most. */
 static size_t measure_parameter(const domus_sql_value *value, Oid type)
 {
-    if (value->kind == DOMUS_SQL_NULL || goes_as_it_is(value, type))
+    if (value->kind == DOMUS_SQL_NULL || needs_no_conversion(value, type))
         return 0;
     if (value->kind == DOMUS_SQL_TEXT)
         return (size_t)value->size + 1;
@@ -39,7 +40,7 @@ static int write_big_endian(char *to, uint64_t number, uint32_t size)
     return (int)size;
 }
 
-/* Write a number in binary. Returns its size; 0 if it has no such form here. */
+/* Write a number in binary. Returns its size; 0 if the type has no binary form here. */
 static int write_binary(char *to, const domus_sql_value *value, Oid type)
 {
     int64_t integer = value->as.integer;
@@ -100,7 +101,7 @@ static int write_text(char *to, const domus_sql_value *value)
     }
 }
 
-/* Write one parameter, and count the scratch that it takes. Returns 0; -EINVAL. */
+/* Write one parameter, and count the scratch memory that it takes. Returns 0; -EINVAL. */
 static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, char *scratch,
                                const domus_sql_value *value, Oid type)
 {
@@ -111,7 +112,7 @@ static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, c
     parameters->values[index] = NULL;
     if (value->kind == DOMUS_SQL_NULL)
         return 0;
-    if (goes_as_it_is(value, type)) {
+    if (needs_no_conversion(value, type)) {
         parameters->formats[index] = 1;
         parameters->sizes[index] = (int)value->size;
         parameters->values[index] = value->size != 0 ? value->as.bytes : "";
@@ -125,8 +126,8 @@ static int write_one_parameter(domi_pg_parameters *parameters, uint32_t index, c
     return size != 0 ? 0 : write_text(scratch, value);
 }
 
-/* Make room. Large memory is not kept for the next query. */
-static bool make_room(domi_pg_pool *pool, size_t size)
+/* Make the scratch memory large enough. Large memory is not kept for the next query. */
+static bool ensure_scratch(domi_pg_pool *pool, size_t size)
 {
     bool is_right = size <= pool->scratch_size && pool->scratch_size <= SCRATCH_KEPT;
 
@@ -151,7 +152,7 @@ int domi_pg_parameters_write(domi_pg_pool *pool, const domus_sql_request *reques
         const domus_sql_value value = domus_sql_request_value(request, i);
         size += measure_parameter(&value, statement != NULL ? statement->types[i] : 0);
     }
-    if (!make_room(pool, size))
+    if (!ensure_scratch(pool, size))
         return -ENOMEM;
     size = 0;
     for (uint32_t i = 0; i < request->count; i++) {

@@ -1,6 +1,6 @@
-/* Which connection does what: the one that was used last takes the next query, so those beyond need
- * stay idle and are closed (late.c). A query that finds none waits, and a further connection is
- * made. */
+/* Decides which connection runs a query: the one that was used last, so that connections beyond the
+ * need stay idle and are closed (late.c). A query that finds no connection waits, and another
+ * connection is made. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static void list_free(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
 
 bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
-    if (connection->has_late) /* another one may be the first now */
+    if (connection->has_late) /* after the late query another one may be the first now */
         domi_pg_cancel_late(stack, pool, connection);
     if (connection->awaits_cancel &&
         (connection->line.first == NULL || !connection->line.first->is_cancelled))
@@ -44,12 +44,14 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     if (connection->phase != DOMI_PG_READY || connection->slot == DOMI_PG_LISTENER ||
         connection->is_free || connection->line.count != 0 || connection->is_cancelled)
         return true;
-    connection->strays = 0; /* the cancel is over, and its signals were told by answers */
+    /* the cancel is over, and all its signals have had their effect before this answer */
+    connection->strays = 0;
     connection->has_late = false;
     if (connection->in_transaction && connection->transaction != 0)
         return domi_pg_go_on(stack, pool, connection);
     if (PQtransactionStatus(connection->pg) != PQTRANS_IDLE) {
-        /* An owner has ended, or a statement has begun a transaction by itself. */
+        /* The owner of a transaction has ended, or a statement has begun one by itself, so it is
+         * rolled back. */
         return domi_pg_say(stack, pool, connection, "ROLLBACK");
     }
     connection->in_transaction = false;
@@ -58,10 +60,10 @@ bool domi_pg_do_settle(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     return true;
 }
 
-/* --- picking ---------------------------------------------------------------------------------- */
+/* --- choosing a connection -------------------------------------------------------------------- */
 
-/* Returns whether a query may have neighbours in its line. A cancel of one may hit the next, which
- * is sent again then, as if nothing had been done; but a procedure may have committed a part. */
+/* Returns whether other queries may be in the line with this one. A cancel of one may hit the next,
+ * which is then sent again as if it had done nothing; but a procedure may have committed a part. */
 static bool may_share(const domi_pg_query *query)
 {
     if (query->job != DOMI_PG_QUERY)
@@ -70,7 +72,7 @@ static bool may_share(const domi_pg_query *query)
     return strncasecmp(text, "CALL", 4) != 0 && strncasecmp(text, "DO", 2) != 0;
 }
 
-/* Returns whether a query may stand behind those in the line. */
+/* Returns whether a query may be added to the line of a connection. */
 static bool has_place(const domi_pg_pool *pool, const domi_pg_connection *connection)
 {
     return connection->phase == DOMI_PG_READY && !connection->is_cancelled &&
@@ -80,7 +82,7 @@ static bool has_place(const domi_pg_pool *pool, const domi_pg_connection *connec
            may_share(connection->line.first);
 }
 
-/* Find the connection for a query; NULL: it has to wait. */
+/* Find the connection for a query. Returns NULL if the query has to wait. */
 static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_query *query)
 {
     domi_pg_connection *found = pool->free;
@@ -101,7 +103,7 @@ static domi_pg_connection *pick_connection(domi_pg_pool *pool, const domi_pg_que
     return found;
 }
 
-/* --- growing ---------------------------------------------------------------------------------- */
+/* --- making connections ----------------------------------------------------------------------- */
 
 /* Returns how many connects should be under way. */
 static uint32_t count_wanted(const domi_pg_pool *pool)
@@ -112,11 +114,12 @@ static uint32_t count_wanted(const domi_pg_pool *pool)
 
     if (ready < options->connections_min && wanted < options->connections_min - ready)
         wanted = options->connections_min - ready;
-    if (wanted == 0 && pool->down_since_ns != 0) /* find out when the server is back */
+    if (wanted == 0 && pool->down_since_ns != 0) /* one connect finds out when the server is back */
         wanted = 1;
     if (wanted > options->connections_max - ready)
         wanted = options->connections_max - ready;
-    return pool->failures != 0 && wanted > 1 ? 1 : wanted; /* one finds out for all */
+    /* after a failure one connect finds out for all */
+    return pool->failures != 0 && wanted > 1 ? 1 : wanted;
 }
 
 static void connect_wanted(domus_stack *stack, domi_pg_pool *pool)
@@ -133,7 +136,7 @@ static void connect_wanted(domus_stack *stack, domi_pg_pool *pool)
     }
 }
 
-/* --- waiting ---------------------------------------------------------------------------------- */
+/* --- waiting queries -------------------------------------------------------------------------- */
 
 bool domi_pg_is_down(domus_stack *stack, domi_pg_pool *pool)
 {

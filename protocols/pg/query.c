@@ -1,5 +1,5 @@
-/* Records of queries: made from the ask at hand, listed, and answered once. A few that are not in
- * use are kept, so that a query allocates nothing. */
+/* Records of queries: made from the current ask, listed, and answered once. A few unused records
+ * are kept, so that a query needs no allocation. */
 #include "protocols/pg/pg.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ domi_pg_query *domi_pg_query_new(domi_pg_pool *pool, domi_pg_job job)
     if (query != NULL) {
         pool->spare = query->next;
         pool->spares--;
-        /* what a query does not set before it reads it is at its end */
+        /* members from `request` on are set before they are read, so they are not zeroed */
         memset(query, 0, offsetof(domi_pg_query, request));
     } else {
         query = malloc(sizeof *query);
@@ -135,24 +135,25 @@ void domi_pg_spoil(domi_pg_pool *pool, uint64_t transaction, const domus_sql_err
         connection->failure = *failure;
 }
 
-/* Note in its transaction that a query has failed. The server knows of what it has said itself. */
-static void note_failure_in_transaction(domi_pg_pool *pool, const domi_pg_query *query,
-                                        const domus_sql_error *failure)
+/* Record in its transaction that a query has failed. The server knows of the failures that it has
+ * reported itself. */
+static void record_failure_in_transaction(domi_pg_pool *pool, const domi_pg_query *query,
+                                          const domus_sql_error *failure)
 {
     if (query->request.transaction != 0 && query->job != DOMI_PG_END && !query->is_told)
         domi_pg_spoil(pool, query->request.transaction, failure);
 }
 
-static void spoil_as(domi_pg_pool *pool, const domi_pg_query *query, int error)
+static void fail_transaction(domi_pg_pool *pool, const domi_pg_query *query, int error)
 {
     if (query->request.transaction == 0)
         return;
     const domus_sql_error failure =
         domus_sql_error_make(error, "", "a statement of the transaction has failed");
-    note_failure_in_transaction(pool, query, &failure);
+    record_failure_in_transaction(pool, query, &failure);
 }
 
-/* Note that the ask is over. Returns false if it was already. */
+/* Mark the ask of a query as answered. Returns false if it was answered before. */
 static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
 {
     if (query->is_answered || query->job == DOMI_PG_ASIDE)
@@ -165,13 +166,13 @@ static bool end_ask(domi_pg_pool *pool, domi_pg_query *query)
 int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                    const domus_type *type, const void *payload)
 {
-    /* An asker that has ended is none of our business: its answer is dropped. But one whose
-     * deadline has passed may go on with its transaction. */
+    /* It is no error if the asker has ended: its answer is dropped. But an asker whose deadline has
+     * passed may continue its transaction. */
     bool is_asked = end_ask(pool, query);
     int error = is_asked ? domus_kept_reply(stack, query->kept, type, payload) : -ENOENT;
 
     if (error != 0 && is_asked)
-        spoil_as(pool, query, -ETIMEDOUT);
+        fail_transaction(pool, query, -ETIMEDOUT);
     if (error != 0 && type == &domus_sql_result_type) {
         domus_sql_result dropped = *(const domus_sql_result *)payload;
         type->release(&dropped);
@@ -181,7 +182,7 @@ int domi_pg_answer(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
 
 void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, int error)
 {
-    spoil_as(pool, query, error);
+    fail_transaction(pool, query, error);
     if (!end_ask(pool, query))
         return;
     if (error == -ETIMEDOUT)
@@ -194,7 +195,7 @@ void domi_pg_fail(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query, 
 void domi_pg_fail_with(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                        const domus_sql_error *failure)
 {
-    note_failure_in_transaction(pool, query, failure);
+    record_failure_in_transaction(pool, query, failure);
     if (!end_ask(pool, query))
         return;
     if (failure->sqlstate[0] != '\0')

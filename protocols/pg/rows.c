@@ -1,10 +1,10 @@
-/* Rows in pieces, and what they share with copies: while a piece is full and nobody reads, the
- * socket is not read, so the server waits, too.
+/* Rows in pieces, and the parts that they share with copies: while a piece is full and nobody reads
+ * it, the socket is not read, so the server waits, too.
  *
- *     flows -> paused -> flows ... -> over
+ *   flows -> paused -> flows ... -> over
  *
- * A flow that is over holds its connection until the last piece was read, or the flow is dropped.
- */
+ * A flow that is over holds its connection until the last piece was read, or the flow is
+ * dropped. */
 #include "protocols/pg/pg.h"
 
 /* --- flows ------------------------------------------------------------------------------------ */
@@ -19,7 +19,7 @@ void domi_pg_pause(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     domi_pg_unwatch(stack, pool, connection);
 }
 
-/* Read on. False: the connection is lost. */
+/* Continue to read from the server. Returns false if the connection is lost. */
 static bool resume_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *first = connection->line.first;
@@ -33,7 +33,7 @@ static bool resume_reading(domus_stack *stack, domi_pg_pool *pool, domi_pg_conne
         domi_pg_lose(stack, pool, connection, "the socket cannot be watched");
         return false;
     }
-    return domi_pg_take(stack, pool, connection); /* libpq may have read more already */
+    return domi_pg_take(stack, pool, connection); /* libpq may have read more bytes already */
 }
 
 void domi_pg_flow_clear(domus_stack *stack, domi_pg_connection *connection)
@@ -78,16 +78,16 @@ bool domi_pg_do_drop_flow(domus_stack *stack, domi_pg_pool *pool, domi_pg_connec
     query->is_dropped = query->is_answered = true;
     domus_sql_build_drop(&query->builder);
     if (is_over) {
-        /* nobody hears of the failure by the rows, but the commit does */
+        /* no row reports the failure any more, so the commit must */
         if (query->has_failed && connection->transaction != 0)
             domi_pg_spoil(pool, connection->transaction, &query->failure);
         query->has_failed = false;
         return domi_pg_finish(stack, pool, connection);
     }
-    /* A cancel would fail a transaction; in one the rest is read and thrown away. */
+    /* A cancel would fail a transaction, so within one the rest is read and discarded. */
     if (!connection->in_transaction)
         domi_pg_cancel(stack, pool, connection);
-    if (is_in) { /* the server may have refused the copy already, and libpq have read that */
+    if (is_in) { /* the server may have refused the copy already, and libpq have read the refusal */
         query->until_ns = domus_now_ns(stack) + pool->settings.options.timeout_ns;
         domi_pg_look_at(stack, pool, query->until_ns);
         return domi_pg_take(stack, pool, connection);
@@ -110,7 +110,8 @@ domi_pg_connection *domi_pg_find_flow(const domi_pg_pool *pool, uint64_t number)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Throw away what still comes. A cancel would fail a transaction, so in one all is read. */
+/* Discard the rows that still come. A cancel would fail a transaction, so within one all of them
+ * are read. */
 static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
                                 domi_pg_connection *connection, domi_pg_query *query)
 {
@@ -119,18 +120,18 @@ static void drop_remaining_rows(domus_stack *stack, domi_pg_pool *pool,
         domi_pg_cancel(stack, pool, connection);
 }
 
-/* Let the reads of rows fail from now on. */
-static void break_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query, int error, const char *words)
+/* Let all further reads of these rows fail. */
+static void fail_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                      domi_pg_query *query, int error, const char *words)
 {
     query->has_failed = true;
     query->failure = domus_sql_error_make(error, "", "%s", words);
     drop_remaining_rows(stack, pool, connection, query);
 }
 
-/* Give the reader what is built. Returns whether it took it. */
-static bool give_piece(domus_stack *stack, domi_pg_connection *connection, domi_pg_query *query,
-                       bool is_last)
+/* Answer the reader with the piece that was built. Returns whether there was a reader. */
+static bool send_piece_to_reader(domus_stack *stack, domi_pg_connection *connection,
+                                 domi_pg_query *query, bool is_last)
 {
     domus_sql_result result;
     int error = query->has_failed ? -EIO : domus_sql_build_end(&query->builder, &result);
@@ -162,7 +163,7 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     }
     int error = domi_pg_build(&query->builder, rows);
     if (error != 0) {
-        break_rows(stack, pool, connection, query, error, "a row is larger than result_max");
+        fail_rows(stack, pool, connection, query, error, "a row is larger than result_max");
         return;
     }
     if (domus_sql_built_size(&query->builder) < pool->settings.options.piece_size ||
@@ -170,8 +171,8 @@ void domi_pg_rows_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
         return;
     if (!connection->has_reader)
         domi_pg_pause(stack, pool, connection);
-    else if (!give_piece(stack, connection, query, false))
-        break_rows(stack, pool, connection, query, -EIO, "a piece was lost, its reader had ended");
+    else if (!send_piece_to_reader(stack, connection, query, false))
+        fail_rows(stack, pool, connection, query, -EIO, "a piece was lost, its reader had ended");
 }
 
 bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
@@ -189,7 +190,7 @@ bool domi_pg_flow_end(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         return false;
     }
     if (connection->flow == DOMI_PG_FLOWS_ROWS)
-        (void)give_piece(stack, connection, query, true);
+        (void)send_piece_to_reader(stack, connection, query, true);
     else
         (void)domi_pg_copy_give(stack, connection, query, true);
     domi_pg_flow_clear(stack, connection);
@@ -223,7 +224,7 @@ int domi_pg_flow_read(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         is_there = domi_pg_finish(stack, pool, connection);
     } else if (connection->flow_is_paused) {
         bool is_taken = connection->flow == DOMI_PG_FLOWS_ROWS
-                            ? give_piece(stack, connection, query, false)
+                            ? send_piece_to_reader(stack, connection, query, false)
                             : domi_pg_copy_give(stack, connection, query, false);
         is_there = is_taken ? resume_reading(stack, pool, connection)
                             : domi_pg_drop_flow(stack, pool, connection, -EIO);

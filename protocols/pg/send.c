@@ -1,12 +1,13 @@
-/* Sending: a query joins the line of a connection and leaves at once, with a sync of its own behind
- * it, or with one that reads share. Scripts and copies, which libpq allows outside of a pipeline
- * alone, find the line empty, and the pipeline is left for them, which costs no message. */
+/* Sends queries: a query is added to the line of a connection and leaves at once, with a sync of
+ * its own, or with one that several reads share. Scripts and copies, which libpq allows only
+ * outside of pipeline mode, wait for an empty line, and then that mode is left, which costs no
+ * message. */
 #include "protocols/pg/pg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Fail before anything was sent. */
+/* Fail a query before anything of it was sent. */
 static void fail_unsent_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                               int error, const char *sqlstate, const char *words)
 {
@@ -27,7 +28,8 @@ bool domi_pg_flush(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     return false;
 }
 
-/* Be in a pipeline, or not. The line is empty if this has to change. Returns false on failure. */
+/* Enter or leave the pipeline mode of libpq. The line must be empty if the mode changes. Returns
+ * false on failure. */
 static bool set_pipeline(domi_pg_connection *connection, bool wanted)
 {
     if (connection->has_pipeline == wanted)
@@ -43,8 +45,9 @@ static bool send_command(domi_pg_connection *connection, const char *command)
     return PQsendQueryParams(connection->pg, command, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
-/* Send a command whose failure does no harm. */
-static bool send_aside(domi_pg_pool *pool, domi_pg_connection *connection, const char *command)
+/* Send a command of the pool whose failure does no harm. */
+static bool send_harmless_command(domi_pg_pool *pool, domi_pg_connection *connection,
+                                  const char *command)
 {
     domi_pg_query *aside = domi_pg_query_new(pool, DOMI_PG_ASIDE);
 
@@ -56,32 +59,32 @@ static bool send_aside(domi_pg_pool *pool, domi_pg_connection *connection, const
     return send_command(connection, command) && PQpipelineSync(connection->pg) == 1;
 }
 
-/* Make room among the statements: the one that was used longest ago goes. */
+/* Remove the statement that was used longest ago, if the connection has too many. */
 static bool evict_statement(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_statements *statements = &connection->statements;
     char command[64];
 
-    /* A failed transaction would refuse it, and the statement would stay at the server. */
+    /* A failed transaction would refuse the command, and the statement would stay at the server. */
     if (statements->count < pool->settings.options.statements_max ||
         PQtransactionStatus(connection->pg) == PQTRANS_INERROR)
         return true;
     domi_pg_statement *oldest = statements->oldest;
     for (const domi_pg_query *query = connection->line.first; query != NULL; query = query->next) {
         if (query->statement == oldest)
-            return true; /* the statement is in use: there is one more for a while */
+            return true; /* the statement is in use, so the connection has one more for a while */
     }
     snprintf(command, sizeof command, "DEALLOCATE %s", oldest->name);
-    if (!send_aside(pool, connection, command))
+    if (!send_harmless_command(pool, connection, command))
         return false;
     domi_pg_statement_remove(statements, oldest);
     return true;
 }
 
-/* Ask the server, before the first query, to look now and then whether its client is there, unless
- * it does already: if it hangs it may miss a cancel, and a query would run on when the connection
- * is long closed. A server that cannot has no such setting. */
-static bool ask_to_look(domi_pg_pool *pool, domi_pg_connection *connection)
+/* Ask the server once, before the first query, to check now and then whether its client is still
+ * connected, unless it does so anyway. A server that hangs may miss a cancel, and would then run a
+ * query long after its connection was closed. Servers that cannot check have no such setting. */
+static bool ask_to_check_client(domi_pg_pool *pool, domi_pg_connection *connection)
 {
     static const char command[] =
         "SELECT set_config('client_connection_check_interval', '" DOMI_PG_LOOKS_FOR_CLIENT
@@ -90,17 +93,18 @@ static bool ask_to_look(domi_pg_pool *pool, domi_pg_connection *connection)
     if (connection->was_asked || connection->in_transaction || connection->slot == DOMI_PG_LISTENER)
         return true;
     connection->was_asked = true;
-    return send_aside(pool, connection, command);
+    return send_harmless_command(pool, connection, command);
 }
 
-/* Prepare the statement of a query that is new to the connection. The query is in the line then,
- * also without memory for more. */
+/* Send the preparation of a statement that is new to the connection, and add its query to the line,
+ * which is done even if memory for the rest is short. */
 static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, domi_pg_query *query)
 {
     PGconn *pg = connection->pg;
 
     bool has_room = evict_statement(pool, connection);
-    domi_pg_line_add(&connection->line, query); /* so that it is answered, whatever fails */
+    /* in the line the query is answered whatever fails from now on */
+    domi_pg_line_add(&connection->line, query);
     if (!has_room)
         return false;
     domi_pg_statement *statement = domi_pg_statement_add(
@@ -116,7 +120,8 @@ static bool send_prepare(domi_pg_pool *pool, domi_pg_connection *connection, dom
            PQsendDescribePrepared(pg, statement->name) == 1 && PQpipelineSync(pg) == 1;
 }
 
-/* Queue a query whose statement the connection knows, or which has a text of its own. */
+/* Queue a query with its values at libpq; the connection knows its statement, or the query has its
+ * own text. */
 static bool queue_values(domi_pg_connection *connection, domi_pg_query *query,
                          const domi_pg_parameters *parameters)
 {
@@ -153,7 +158,7 @@ void domi_pg_begin_first(domi_pg_connection *connection)
         (void)PQsetSingleRowMode(connection->pg);
 }
 
-/* Send what was put at the end of the line. */
+/* Send what was added to the end of the line. Returns false if the connection is lost. */
 static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
                                      domi_pg_connection *connection, bool is_sent)
 {
@@ -166,8 +171,8 @@ static bool flush_or_lose_connection(domus_stack *stack, domi_pg_pool *pool,
     return domi_pg_flush(stack, pool, connection);
 }
 
-/* How long the query may take. */
-static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
+/* Set the time at which the query is cancelled. */
+static void set_time_limit(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query)
 {
     const domus_sql_statement *statement = query->request.statement;
     uint64_t timeout_ns = statement != NULL && statement->timeout_ns != 0
@@ -180,8 +185,8 @@ static void set_time(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *quer
     domi_pg_look_at(stack, pool, query->until_ns);
 }
 
-/* Queue a query with its parameters, which is put into the line. Returns 0; 1 if it was refused;
- * -EPIPE if libpq does not take it. */
+/* Queue a query with its parameters, and add it to the line. Returns 0; 1 if the query was refused;
+ * -EPIPE if libpq fails. */
 static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query)
 {
@@ -204,9 +209,9 @@ static int queue_query(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     return 1;
 }
 
-/* Send a query with its parameters; it is not in the line. */
-static bool run_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                       domi_pg_query *query)
+/* Send a query with its parameters, which is not in the line yet. */
+static bool send_with_values(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                             domi_pg_query *query)
 {
     int error = queue_query(stack, pool, connection, query);
 
@@ -224,7 +229,7 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
     bool is_sent;
 
     if (query->stage == DOMI_PG_WAITS)
-        set_time(stack, pool, query);
+        set_time_limit(stack, pool, query);
     if (query->job == DOMI_PG_BEGIN)
         connection->in_transaction = true;
     if (is_plain || query->command != NULL) {
@@ -236,7 +241,7 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
                                  PQpipelineSync(connection->pg) == 1;
         return flush_or_lose_connection(stack, pool, connection, is_sent);
     }
-    if (!set_pipeline(connection, true) || !ask_to_look(pool, connection)) {
+    if (!set_pipeline(connection, true) || !ask_to_check_client(pool, connection)) {
         domi_pg_line_add(&connection->line, query);
         return flush_or_lose_connection(stack, pool, connection, false);
     }
@@ -247,14 +252,15 @@ bool domi_pg_run(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *con
             return flush_or_lose_connection(stack, pool, connection,
                                             send_prepare(pool, connection, query));
     }
-    return run_values(stack, pool, connection, query);
+    return send_with_values(stack, pool, connection, query);
 }
 
 /* --- reads that leave together ---------------------------------------------------------------- */
 
-/* Find the statement of a query that waits and may share its sync with others: it reads a little,
- * by a statement that the connection has. NULL: it may not. */
-static domi_pg_statement *find_joined(domi_pg_connection *connection, const domi_pg_query *query)
+/* Find the statement of a waiting query that may share its sync with others, because it reads only
+ * a little and the connection has its statement. Returns NULL if it may not. */
+static domi_pg_statement *find_statement_to_share_sync(domi_pg_connection *connection,
+                                                       const domi_pg_query *query)
 {
     const domus_sql_statement *of = query != NULL ? query->request.statement : NULL;
 
@@ -268,7 +274,8 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
 {
     uint32_t most = pool->settings.options.together_max;
     domi_pg_statement *statement =
-        connection->line.count == 0 ? find_joined(connection, pool->waiting.first) : NULL;
+        connection->line.count == 0 ? find_statement_to_share_sync(connection, pool->waiting.first)
+                                    : NULL;
     domi_pg_query *last = NULL;
 
     if (statement == NULL)
@@ -277,13 +284,13 @@ bool domi_pg_run_waiting(domus_stack *stack, domi_pg_pool *pool, domi_pg_connect
     for (uint32_t i = 0; error >= 0 && i < most && statement != NULL; i++) {
         domi_pg_query *query = domi_pg_line_take(&pool->waiting);
         query->statement = statement;
-        set_time(stack, pool, query);
+        set_time_limit(stack, pool, query);
         error = queue_query(stack, pool, connection, query);
         if (error != 1) {
             query->is_joined = true;
             last = query;
         }
-        statement = find_joined(connection, pool->waiting.first);
+        statement = find_statement_to_share_sync(connection, pool->waiting.first);
     }
     if (last == NULL)
         return error >= 0 || flush_or_lose_connection(stack, pool, connection, false);

@@ -1,14 +1,14 @@
-/* Settings: the url as libpq reads it, and what every connection is begun with. A password is in no
- * text that leaves this file. */
+/* Settings of a pool: the url as libpq reads it, and the options that every connection begins with.
+ * No text that leaves this file has a password. */
 #include "protocols/pg/pg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Copy the words of libpq up to the first quotation mark: behind it is a part of the url, which may
- * be a password. */
-static void say_wrong(const char *words, char *error, size_t error_size)
+/* Copy the error text of libpq up to its first quotation mark: behind it comes a part of the url,
+ * which may be a password. */
+static void copy_error_text(const char *words, char *error, size_t error_size)
 {
     size_t size = words != NULL ? strcspn(words, "\"\n") : 0;
 
@@ -24,7 +24,7 @@ int domi_pg_check(const domus_sql_settings *settings, char *error, size_t error_
     PQconninfoOption *options = PQconninfoParse(settings->url, &words);
 
     if (options == NULL)
-        say_wrong(words, error, error_size);
+        copy_error_text(words, error, error_size);
     PQfreemem(words);
     PQconninfoFree(options);
     return options != NULL ? 0 : -EINVAL;
@@ -38,8 +38,9 @@ static void ignore_notice(void *context, const PGresult *notice)
 PGconn *domi_pg_open(const domus_sql_settings *settings)
 {
     char patience[24];
-    /* The url counts more than what stands before it, and less than what stands behind it. A server
-     * that does not acknowledge is given up by the kernel, so a cancel comes to an end, too. */
+    /* Settings in the url override those before it here, and are overridden by those after it. With
+     * tcp_user_timeout the kernel gives up a server that does not acknowledge, so that cancels end,
+     * too. */
     const char *const keywords[] = {"fallback_application_name", "gssencmode",
                                     "tcp_user_timeout",          "dbname",
                                     "client_encoding",           NULL};

@@ -7,7 +7,7 @@
 
 #define BUCKETS_FIRST 16u
 
-static uint32_t hash_of(const domus_sql_statement *of)
+static uint32_t hash_statement(const domus_sql_statement *of)
 {
     uint64_t hash = (uint64_t)(uintptr_t)of * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -17,7 +17,7 @@ static uint32_t hash_of(const domus_sql_statement *of)
 static domi_pg_statement **bucket_of(const domi_pg_statements *statements,
                                      const domus_sql_statement *of)
 {
-    return &statements->buckets[hash_of(of) & (statements->buckets_count - 1)];
+    return &statements->buckets[hash_statement(of) & (statements->buckets_count - 1)];
 }
 
 static void unlink_from_ages(domi_pg_statements *statements, domi_pg_statement *statement)
@@ -58,7 +58,7 @@ domi_pg_statement *domi_pg_statement_find(domi_pg_statements *statements,
     return found;
 }
 
-/* Make the table larger. Returns false without memory. */
+/* Double the table of buckets. Returns false without memory. */
 static bool grow_table(domi_pg_statements *statements)
 {
     uint32_t count = statements->buckets_count != 0 ? 2 * statements->buckets_count : BUCKETS_FIRST;

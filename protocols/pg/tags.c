@@ -1,6 +1,6 @@
-/* The words of the server about a statement that it has done: whether it has begun a transaction,
- * or ended that in which it was. The status of the session does not tell of an end behind which
- * another transaction was begun. */
+/* The tags with which the server answers statements: whether a statement has begun a transaction,
+ * or ended the one that it was in. The status of the session alone would not show an end behind
+ * which another transaction was begun. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>
@@ -23,9 +23,10 @@ void domi_pg_note_tag(domi_pg_query *query, const char *tag)
 
     query->is_rollback = strcmp(tag, "ROLLBACK") == 0;
     query->is_begin = strcmp(tag, "BEGIN") == 0 || strcmp(tag, "START TRANSACTION") == 0;
-    if (query->command != NULL || query->job >= DOMI_PG_LISTEN) /* a query of the pool itself */
+    /* a query of the pool itself, which may begin and end transactions */
+    if (query->command != NULL || query->job >= DOMI_PG_LISTEN)
         return;
-    /* ROLLBACK is the tag of ROLLBACK TO, too, which ends no transaction. */
+    /* ROLLBACK is also the tag of ROLLBACK TO, which ends no transaction. */
     query->has_ended |= strcmp(tag, "COMMIT") == 0 || strcmp(tag, "PREPARE TRANSACTION") == 0 ||
                         (was_rollback && query->is_begin) ||
                         (query->is_rollback && has_chain(domus_sql_request_text(&query->request)));

@@ -1,5 +1,6 @@
-/* The answers of the server: results of the first query of a line, until its sync ends it and the
- * next one is the first. An answer is given at the sync, because a commit comes behind the rows. */
+/* Reads the answers of the server: results of the first query of a line, until its sync ends it and
+ * the next query is the first. The ask is answered at the sync, because a commit comes behind the
+ * rows. */
 #include "protocols/pg/pg.h"
 
 #include <linux/tcp.h>
@@ -9,10 +10,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define FREE_READS 8u    /* reads of one result that are not measured */
+#define FREE_READS 8u    /* reads of one result whose bytes are not counted */
 #define LEAST_READ 8192u /* bytes that libpq takes at a time, at least, if they are there */
 
-static void note_failure(domi_pg_query *query, const PGresult *result)
+static void record_failure(domi_pg_query *query, const PGresult *result)
 {
     const char *place = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
 
@@ -21,14 +22,14 @@ static void note_failure(domi_pg_query *query, const PGresult *result)
     query->has_failed = query->is_told = true;
     domi_pg_read_failure(result, &query->failure);
     const char *sqlstate = query->failure.sqlstate;
-    /* The statement is gone at the server (DISCARD, another server behind a proxy), its name is
-     * taken, or its columns have changed since it was prepared. */
+    /* The statement is gone at the server (DISCARD, or another server behind a proxy), its name is
+     * used already, or its columns have changed since it was prepared. */
     query->is_stale = strcmp(sqlstate, "26000") == 0 || strcmp(sqlstate, "42P05") == 0 ||
                       (strcmp(sqlstate, "0A000") == 0 && place != NULL &&
                        strcmp(place, "RevalidateCachedQuery") == 0);
 }
 
-/* Let a query fail by an error of the library; what still comes of it is thrown away. */
+/* Fail a query by an error of the library; further results of it are discarded. */
 static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *query,
                                int error, const char *words)
 {
@@ -39,8 +40,8 @@ static void fail_query_locally(domus_stack *stack, domi_pg_pool *pool, domi_pg_q
     domus_sql_build_drop(&query->builder);
 }
 
-/* Note what the server says of a statement that it has prepared. */
-static void note_statement_description(domi_pg_query *query, const PGresult *result)
+/* Store the types that the server has described for a prepared statement. */
+static void store_description(domi_pg_query *query, const PGresult *result)
 {
     domi_pg_statement *statement = query->statement;
     uint32_t params = (uint32_t)PQnparams(result);
@@ -54,8 +55,8 @@ static void note_statement_description(domi_pg_query *query, const PGresult *res
     statement->is_ready = params == statement->params;
 }
 
-static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                      domi_pg_query *query, const PGresult *rows)
+static void handle_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                        domi_pg_query *query, const PGresult *rows)
 {
     if (query->is_dropped || query->job == DOMI_PG_SCRIPT)
         return;
@@ -75,21 +76,21 @@ static void take_rows(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection
         domi_pg_cancel(stack, pool, connection);
 }
 
-/* Take a command that is done. */
-static void take_done_command(domi_pg_query *query, PGresult *result)
+/* Handle the result of a command that is done. */
+static void handle_done_command(domi_pg_query *query, PGresult *result)
 {
     if (query->stage == DOMI_PG_PREPARES) {
         if (++query->described == 2)
-            note_statement_description(query, result);
+            store_description(query, result);
         return;
     }
     query->affected += domi_pg_affected(result);
     domi_pg_note_tag(query, PQcmdStatus(result));
 }
 
-/* Take one result. False: the connection is lost. */
-static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
-                        PGresult *result)
+/* Handle one result. Returns false if the connection is lost. */
+static bool handle_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
+                          PGresult *result)
 {
     domi_pg_query *query = connection->line.first;
 
@@ -97,21 +98,21 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     case PGRES_PIPELINE_SYNC:
         return domi_pg_finish(stack, pool, connection);
     case PGRES_SINGLE_TUPLE:
-        take_rows(stack, pool, connection, query, result);
+        handle_rows(stack, pool, connection, query, result);
         return true;
     case PGRES_TUPLES_OK:
-        take_rows(stack, pool, connection, query, result);
-        take_done_command(query, result);
+        handle_rows(stack, pool, connection, query, result);
+        handle_done_command(query, result);
         return true;
     case PGRES_COMMAND_OK:
     case PGRES_EMPTY_QUERY:
-        take_done_command(query, result);
+        handle_done_command(query, result);
         return true;
     case PGRES_PIPELINE_ABORTED:
         query->is_skipped = !query->has_failed;
         return true;
     case PGRES_FATAL_ERROR:
-        note_failure(query, result);
+        record_failure(query, result);
         return true;
     case PGRES_COPY_IN:
     case PGRES_COPY_OUT:
@@ -122,8 +123,8 @@ static bool take_result(domus_stack *stack, domi_pg_pool *pool, domi_pg_connecti
     }
 }
 
-/* Returns whether the results of a query that has no sync are all there. */
-static bool ends_joined(const domi_pg_query *query)
+/* Returns whether all results of a query without a sync have come. */
+static bool has_all_results_without_sync(const domi_pg_query *query)
 {
     return query->is_joined && query->has_result;
 }
@@ -133,8 +134,7 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     uint32_t nothing = 0;
 
     if (connection->line.first == NULL)
-        (void)PQisBusy(
-            connection->pg); /* PQisBusy() takes notifications and the like from the bytes */
+        (void)PQisBusy(connection->pg); /* PQisBusy() parses notifications and the like */
     while (connection->line.first != NULL && !connection->flow_is_paused &&
            !connection->flow_is_over) {
         if (connection->copies && !domi_pg_copy_take(stack, pool, connection))
@@ -148,8 +148,9 @@ bool domi_pg_do_take(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
             connection->line.first->reads = 0;
             connection->line.first->read_bytes = 0;
             connection->line.first->has_result = true;
-            is_there = take_result(stack, pool, connection, result);
-        } else if (!connection->has_pipeline || ends_joined(connection->line.first))
+            is_there = handle_result(stack, pool, connection, result);
+        } else if (!connection->has_pipeline ||
+                   has_all_results_without_sync(connection->line.first))
             is_there = domi_pg_finish(stack, pool, connection);
         else if (++nothing > 2) {
             domi_pg_lose(stack, pool, connection, "an answer is missing");
@@ -178,9 +179,9 @@ bool domi_pg_count_unasked(domi_pg_connection *connection, uint64_t bytes_max)
     return connection->unasked <= bytes_max;
 }
 
-/* Tell how many bytes were read from a socket so far, which TCP knows. Bytes that come between the
- * two looks make the number too large before a read, and too small behind it: below zero, if more
- * have come than were ever read. */
+/* Get the number of bytes that were read from a TCP socket so far. Bytes that come between the two
+ * system calls make the number too large before a read and too small after it; it is below zero if
+ * more have come than were ever read. */
 static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
 {
     struct tcp_info info;
@@ -195,8 +196,8 @@ static bool count_consumed(int fd, bool is_before, int64_t *ret_bytes)
     return true;
 }
 
-/* Let libpq read from the socket, and return how many bytes it took: not more than it did, and
- * less only if more has come meanwhile. */
+/* Let libpq read from the socket. Returns how many bytes it took: never too many, and too few only
+ * if more bytes have come meanwhile. */
 static uint64_t read_counted(PGconn *pg, int *ret_done)
 {
     int64_t from, to;
@@ -212,9 +213,9 @@ static uint64_t read_counted(PGconn *pg, int *ret_done)
     return before > after && before - after > least ? before - after : least;
 }
 
-/* Read what has come. libpq collects a row, or the rows of a result that is expected to be small,
- * and the server's form of a value may take twice the bytes that it has here. Little comes without
- * a query. False: the connection is lost. */
+/* Read the bytes that have come, within bounds: libpq collects a row, or all rows of a result that
+ * is expected to be small, and the server's form of a value may take twice its bytes here. Without
+ * a query only few bytes may come. Returns false if the connection is lost. */
 static bool read_from_server(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection)
 {
     domi_pg_query *query = connection->line.first;

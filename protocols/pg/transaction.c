@@ -1,5 +1,5 @@
-/* Transactions: one holds its connection, and its queries go one after the other. Its owner is
- * watched; if the owner ends, or leaves it lying, it is rolled back. */
+/* Transactions: each holds a connection, and its queries run one after the other. Its owner is
+ * watched; if the owner ends, or does not use it for too long, it is rolled back. */
 #include "protocols/pg/pg.h"
 
 int domi_pg_on_begin(domus_stack *stack, void *self, const void *payload)
@@ -79,15 +79,15 @@ void domi_pg_put_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_query *q
     if (query->deadline_ns != 0 && query->deadline_ns < query->until_ns)
         query->until_ns = query->deadline_ns;
     domi_pg_line_add(&connection->todo, query);
-    /* Rows that are not read to their end do not hold up the end of their transaction. */
+    /* Rows that were not read to their end do not delay the end of their transaction. */
     bool is_there = query->job != DOMI_PG_END || connection->flow == DOMI_PG_NO_FLOW ||
                     domi_pg_drop_flow(stack, pool, connection, -ESTALE);
     if (is_there && domi_pg_settle(stack, pool, connection) && connection->todo.count != 0)
         domi_pg_look_at(stack, pool, connection->todo.first->until_ns);
 }
 
-/* Send a query of the transaction, or what is left to do after a failure. False: the connection is
- * lost. */
+/* Send a query of the transaction, or what is left to do after a failure. Returns false if the
+ * connection is lost. */
 static bool run_inside(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query)
 {
@@ -116,7 +116,7 @@ bool domi_pg_go_on(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *c
     return true;
 }
 
-/* --- its begin and end ------------------------------------------------------------------------ */
+/* --- begin and end of a transaction ----------------------------------------------------------- */
 
 void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection *connection,
                        domi_pg_query *query)
@@ -126,7 +126,7 @@ void domi_pg_has_begun(domus_stack *stack, domi_pg_pool *pool, domi_pg_connectio
     connection->failure.error = 0;
     connection->is_spoiled = false;
     if (query->is_answered || domi_pg_answer(stack, pool, query, &domus_sql_begun_type, &sql) != 0)
-        return; /* nobody waits for it: it is rolled back */
+        return; /* the asker is gone, so the transaction is rolled back */
     connection->transaction = sql.transaction;
     if (domi_pg_own(stack, connection, query->owner) != 0)
         domi_pg_abandon(stack, pool, connection);
@@ -162,20 +162,23 @@ void domi_pg_abandon(domus_stack *stack, domi_pg_pool *pool, domi_pg_connection 
     while ((query = domi_pg_line_take(&connection->todo)) != NULL)
         refuse_query(stack, pool, query, -ESTALE);
     query = connection->line.first;
-    if (query == NULL || query->job == DOMI_PG_END) /* its end was sent, and is told as it comes */
+    /* the end of the transaction was sent, and its answer is passed on */
+    if (query == NULL || query->job == DOMI_PG_END)
         return;
-    for (; query != NULL; query = query->next) { /* a command of the pool may be before it */
+    /* a command of the pool may stand before the query */
+    for (; query != NULL; query = query->next) {
         domi_pg_fail(stack, pool, query, -ESTALE);
         query->is_dropped = true;
     }
     domi_pg_cancel(stack, pool, connection);
 }
 
-/* --- its owner -------------------------------------------------------------------------------- */
+/* --- the owner of a transaction --------------------------------------------------------------- */
 
 int domi_pg_own(domus_stack *stack, domi_pg_connection *connection, domus_address owner)
 {
-    if (connection->has_owner || owner.house == NULL) /* nobody: it is outside of the system */
+    /* an owner outside of the system cannot be watched */
+    if (connection->has_owner || owner.house == NULL)
         return 0;
     int error = domus_watch_actor(stack, owner, &connection->owner_watch);
     if (error == 0) {

@@ -1,4 +1,4 @@
-/* The verbs of domus/pg.h, and the types of their messages. */
+/* The functions of domus/pg.h, and the types of their messages. */
 #include "protocols/pg/pg.h"
 
 #include <string.h>

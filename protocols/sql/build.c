@@ -1,9 +1,9 @@
-/* Results as they are built: names of columns and cells are appended in their order, their bytes
- * beside them, and nothing is moved at the end (sql.h). */
+/* Builds results: names of columns and cells are appended in their order, and their bytes to a
+ * second buffer, so that nothing is moved at the end (sql.h). */
 #include "protocols/sql/sql.h"
 
-/* Returns how many bytes the result may still get. */
-static uint32_t room_of(const domus_sql_builder *builder)
+/* Returns how many more bytes the result may get. */
+static uint32_t count_bytes_left(const domus_sql_builder *builder)
 {
     uint32_t most = builder->bytes_max != 0 && builder->bytes_max < DOMUS_SLICE_MAX
                         ? builder->bytes_max
@@ -24,7 +24,7 @@ static int fail_builder(domus_sql_builder *builder, int error)
 static char *add_cell(domus_sql_builder *builder, domus_sql_value cell)
 {
     uint32_t size = domi_sql_has_bytes(&cell) ? cell.size : 0;
-    uint32_t room = room_of(builder);
+    uint32_t room = count_bytes_left(builder);
 
     if (builder->cells.error != 0)
         return NULL;
@@ -32,8 +32,8 @@ static char *add_cell(domus_sql_builder *builder, domus_sql_value cell)
         fail_builder(builder, -EFBIG);
         return NULL;
     }
-    /* The zero is behind the bytes of every cell: a name is a text of C, and an empty cell has a
-     * place. */
+    /* A zero follows the bytes of every cell, because a name is read as a string of C, and even an
+     * empty cell needs a place. */
     char *bytes = domi_sql_has_bytes(&cell) ? domus_append_room(&builder->bytes, size + 1u) : "";
     if (bytes == NULL) {
         fail_builder(builder, builder->bytes.error);

@@ -1,4 +1,4 @@
-/* Cells of a result: where they lie (sql.h), and what is read of them. */
+/* Finds cells in a result, whose form sql.h tells, and reads them as types of C. */
 #include "protocols/sql/sql.h"
 
 #include <inttypes.h>
@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of a number as text. */
+/* bytes of the text of a number, at most */
 #define NUMBER_SIZE 64u
 
-/* Read a cell of the packed ones; the names of the columns are the first. */
+/* Read a packed cell by its index; the first cells are the names of the columns. */
 static domus_sql_value read_packed_cell(const domus_sql_result *result, uint64_t index)
 {
     domus_sql_value cell;
@@ -18,7 +18,7 @@ static domus_sql_value read_packed_cell(const domus_sql_result *result, uint64_t
     return cell;
 }
 
-/* Find a cell of a row. Returns false outside of the result. */
+/* Find the cell of a row and column. Returns false if the result has no such row or column. */
 static bool find_cell(const domus_sql_result *result, uint32_t row, uint32_t column,
                       domus_sql_value *ret_cell)
 {
@@ -67,7 +67,7 @@ int domus_sql_column(const domus_sql_result *result, const char *name)
 
 /* --- as types --------------------------------------------------------------------------------- */
 
-/* Get a cell that is not NULL. Returns 0; -ENOENT; -ENODATA. */
+/* Get a cell. Returns 0; -ENOENT if it does not exist; -ENODATA if it is NULL. */
 static int get_cell(const domus_sql_result *result, uint32_t row, uint32_t column,
                     domus_sql_value *ret_value)
 {
@@ -228,7 +228,7 @@ int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t co
         domus_sql_real_write(value.as.real, number);
         value = domus_sql_text(number);
     }
-    /* A zero within the text would end it early for whoever reads the copy. */
+    /* A zero byte within the text would end the copy early for its reader. */
     if (value.kind != DOMUS_SQL_TEXT ||
         (value.size != 0 && memchr(value.as.bytes, '\0', value.size) != NULL))
         return -EINVAL;

@@ -1,12 +1,12 @@
-/* Failures: the errno of a SQLSTATE, and what a database says of one as texts that are safe to
- * print. */
+/* Failures: the errno of each SQLSTATE, and the texts of a database's error in a form that is safe
+ * to print. */
 #include "protocols/sql/sql.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* A state, or the class that is its first two letters, and its errno. The first row that fits
- * counts. */
+/* A SQLSTATE, or its class (the first two characters), and the errno for it. The first row that
+ * fits counts. */
 static const struct {
     const char *state;
     int error;
@@ -23,7 +23,7 @@ static const struct {
     {"40", -EAGAIN},       /* transaction rollback: serialization failure, deadlock */
     {"55P03", -EAGAIN},    /* lock_not_available */
     {"53", -ENOSPC},       /* insufficient resources */
-    {"57014", -ECANCELED}, /* query_canceled: by somebody else */
+    {"57014", -ECANCELED}, /* query_canceled: another session has canceled the query */
     {"57P", -EPIPE},       /* the server shuts down, or an administrator has ended the connection */
     {"08", -EPIPE},        /* connection exception */
 };
@@ -37,8 +37,9 @@ int domus_sql_errno(const char *sqlstate)
     return -EIO;
 }
 
-/* Words of libpq have several lines and tabs; in one line these are blanks. */
-static char to_printable(char byte)
+/* Returns a byte of an error's text as it is printed: line ends and tabs become blanks, other
+ * control bytes "?". */
+static char replace_control_byte(char byte)
 {
     if (byte == '\n' || byte == '\t' || byte == '\r')
         return ' ';
@@ -50,8 +51,8 @@ void domus_sql_error_text(char *field, size_t field_size, const char *text)
     size_t size = text != NULL ? strnlen(text, field_size - 1) : 0;
 
     for (size_t i = 0; i < size; i++)
-        field[i] = to_printable(text[i]);
-    /* A character of UTF-8 that does not fit is left out as a whole. */
+        field[i] = replace_control_byte(text[i]);
+    /* A character of UTF-8 that does not fit as a whole is left out. */
     if (size == field_size - 1 && text[size] != '\0') {
         while (size > 0 && ((unsigned char)text[size] & 0xc0u) == 0x80u)
             size--;

@@ -1,7 +1,6 @@
-/* Migrations: an actor that does the steps of a table which are not noted in the database yet, each
- * in a transaction that holds a lock, so that programs which begin at a time wait for each other.
- *
- * The actor is made for one table, is asked once, and stops when it has answered. */
+/* Migrations: an actor does the steps of a table that the database has not noted as done, each in a
+ * transaction that holds a lock. So programs that begin at the same time wait for each other. The
+ * actor is made for one table, is asked once, and stops when it has answered. */
 #include "protocols/sql/sql.h"
 
 #include <domus/await.h>
@@ -12,7 +11,7 @@
 
 #define NAME_MAX_BYTES 127u
 
-/* The work of the actor. */
+/* The steps that the actor has to do, and how far it is. */
 struct job {
     domus_sql sql;
     const domus_sql_migration *steps;
@@ -24,14 +23,15 @@ struct frame {
     struct job job;
     domus_sql transaction;
     bool is_postgresql;
-    uint32_t done;  /* steps that are noted, or were done */
-    uint64_t count; /* of these that were done now */
+    uint32_t done;  /* steps that the database has noted, or that were done now */
+    uint64_t count; /* steps that were done now */
     int error;
 };
 
-/* The actor. */
+/* State of the actor that does the migration. */
 struct migrator {
-    domus_sql_error failure; /* what the database said; `error` of 0: nothing */
+    /* the error that the database has answered; its `error` is 0 if there was none */
+    domus_sql_error failure;
 };
 
 static const domus_sql_statement lock_postgresql = {.text =
@@ -43,16 +43,18 @@ static const domus_sql_statement noted = {
 static const char table[] = "CREATE TABLE IF NOT EXISTS domus_migrations ("
                             "position BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE)";
 
-/* Returns the statements of a step for this database. */
-static const char *text_of(const domus_sql_migration *step, bool is_postgresql)
+/* Returns the statements of a step in the SQL of this database. */
+static const char *sql_of_step(const domus_sql_migration *step, bool is_postgresql)
 {
     const char *own = is_postgresql ? step->postgresql : step->sqlite;
 
     return own != NULL ? own : step->text;
 }
 
-/* Note how the conversation has failed. Returns the error; 0 if the answer is none. */
-static int note_failure(struct migrator *migrator, struct frame *frame, const domus_answer *answer)
+/* Record how the conversation has failed. Returns the negative errno; 0 if the answer is no
+ * failure. */
+static int record_failure(struct migrator *migrator, struct frame *frame,
+                          const domus_answer *answer)
 {
     const domus_sql_result *result;
     int error = domus_sql_result_of(answer, &result);
@@ -68,7 +70,8 @@ static int note_failure(struct migrator *migrator, struct frame *frame, const do
     return error;
 }
 
-/* Compare what is noted with the table. Returns 0 and sets `done`; -EINVAL if they differ. */
+/* Compare the steps that the database has noted with the table. Returns 0 and sets `done`; -EINVAL
+ * if they differ. */
 static int compare_with_noted(struct migrator *migrator, struct frame *frame,
                               const domus_answer *answer)
 {
@@ -92,7 +95,7 @@ static int compare_with_noted(struct migrator *migrator, struct frame *frame,
     return 0;
 }
 
-/* Answer with the failure, and stop. */
+/* Answer the ask with the failure, and stop the actor. */
 static int answer_failure(domus_stack *stack, const struct migrator *migrator,
                           const struct frame *frame)
 {
@@ -124,38 +127,38 @@ DOMUS_SEQUENCE(migrate, struct frame)
         strcmp((*(const domus_sql_driver *const *)answer->payload)->name, "postgresql") == 0;
     do {
         DOMUS_AWAIT(domus_sql_begin(stack, frame->job.sql, NULL, then));
-        if (note_failure(migrator, frame, answer) != 0)
+        if (record_failure(migrator, frame, answer) != 0)
             return answer_failure(stack, migrator, frame);
         (void)domus_sql_transaction_of(answer, &frame->transaction);
         if (frame->is_postgresql) {
             DOMUS_AWAIT(
                 domus_sql_query(stack, frame->transaction, &lock_postgresql, NULL, 0, then));
-            if (note_failure(migrator, frame, answer) != 0)
+            if (record_failure(migrator, frame, answer) != 0)
                 break;
         }
         DOMUS_AWAIT(domus_sql_script(stack, frame->transaction, table, then));
-        if (note_failure(migrator, frame, answer) != 0)
+        if (record_failure(migrator, frame, answer) != 0)
             break;
         DOMUS_AWAIT(domus_sql_query(stack, frame->transaction, &noted, NULL, 0, then));
-        if (note_failure(migrator, frame, answer) != 0 ||
+        if (record_failure(migrator, frame, answer) != 0 ||
             compare_with_noted(migrator, frame, answer) != 0)
             break;
         if (frame->job.steps[frame->done].name != NULL) {
             DOMUS_AWAIT(domus_sql_script(
                 stack, frame->transaction,
-                text_of(&frame->job.steps[frame->done], frame->is_postgresql), then));
-            if (note_failure(migrator, frame, answer) != 0)
+                sql_of_step(&frame->job.steps[frame->done], frame->is_postgresql), then));
+            if (record_failure(migrator, frame, answer) != 0)
                 break;
             DOMUS_AWAIT(domus_sql_query(
                 stack, frame->transaction, &note,
                 DOMUS_SQL_VALUES(domus_sql_int(frame->done),
                                  domus_sql_text(frame->job.steps[frame->done].name)),
                 then));
-            if (note_failure(migrator, frame, answer) != 0)
+            if (record_failure(migrator, frame, answer) != 0)
                 break;
         }
         DOMUS_AWAIT(domus_sql_commit(stack, frame->transaction, then));
-        if (note_failure(migrator, frame, answer) != 0)
+        if (record_failure(migrator, frame, answer) != 0)
             return answer_failure(stack, migrator, frame);
         if (frame->job.steps[frame->done].name == NULL)
             break;
@@ -179,8 +182,8 @@ static const domus_behaviour migrator_behaviour = {
     .on = (const domus_on[]){DOMUS_ON(&job_type, migrate), {0}},
 };
 
-/* Returns whether the table can be one, and `sql` is a database. */
-static bool is_right(domus_sql sql, const domus_sql_migration *steps)
+/* Returns whether the table of steps is valid, and `sql` names a database. */
+static bool is_valid_migration(domus_sql sql, const domus_sql_migration *steps)
 {
     uint32_t count = 0;
 
@@ -200,7 +203,7 @@ int domus_sql_migrate(domus_stack *stack, domus_sql sql, const domus_sql_migrati
     struct job job = {sql, migrations};
     domus_address address;
 
-    if (!is_right(sql, migrations))
+    if (!is_valid_migration(sql, migrations))
         return -EINVAL;
     int error = domus_spawn(stack, &migrator_behaviour, NULL, &address);
     if (error != 0)
@@ -217,7 +220,7 @@ int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
 {
     struct job job = {sql, migrations};
     union {
-        domus_sql_result result; /* without rows, so it owns nothing */
+        domus_sql_result result; /* the result has no rows, so it owns no memory */
         domus_sql_error failure;
     } answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -225,7 +228,7 @@ int domus_outside_sql_migrate(struct domus_system *system, domus_sql sql,
 
     if (words_size > 0)
         words[0] = '\0';
-    if (!is_right(sql, migrations))
+    if (!is_valid_migration(sql, migrations))
         return -EINVAL;
     int error = domus_outside_spawn(system, &migrator_behaviour, NULL, &address);
     if (error != 0)

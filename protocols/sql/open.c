@@ -14,14 +14,14 @@
 #define OPTION(field)                                                                              \
 #field, offsetof(domus_sql_options, field), sizeof(((domus_sql_options *)NULL)->field)
 
-/* The options with their ranges and defaults. */
+/* The numeric options of a database, with their ranges and defaults. */
 static const struct option {
     const char *name;
     size_t offset;
-    size_t size; /* 4 or 8 */
+    size_t size; /* bytes of the field: 4 or 8 */
     uint64_t low;
     uint64_t high;
-    uint64_t preset; /* for 0 */
+    uint64_t preset; /* the value that a 0 stands for */
 } rows[] = {
     {OPTION(connections_max), 1, 64, DOMUS_SQL_CONNECTIONS_MAX},
     {OPTION(connections_min), 0, 64, 0},
@@ -66,7 +66,7 @@ static void write_option(domus_sql_options *options, const struct option *row, u
         memcpy(field, &narrow, sizeof narrow);
 }
 
-/* Fill in the defaults. Returns 0; -EINVAL for a value out of its range. */
+/* Replace zeros in the options by the defaults. Returns 0; -EINVAL for a value out of its range. */
 static int settle_options(domus_sql_options *options, char *error, size_t error_size)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -86,7 +86,8 @@ static int settle_options(domus_sql_options *options, char *error, size_t error_
                  options->connections_min, options->connections_max);
         return -EINVAL;
     }
-    if (options->backoff_max_ns < options->backoff_min_ns) /* the default of one of them */
+    /* only one of the two was given, and the default of the other is on its wrong side */
+    if (options->backoff_max_ns < options->backoff_min_ns)
         options->backoff_max_ns = options->backoff_min_ns;
     return 0;
 }
@@ -99,7 +100,7 @@ static bool has_scheme(const char *url, const char *scheme)
     return strncmp(url, scheme, size) == 0 && url[size] == ':';
 }
 
-/* Find the driver of a url. NULL: there is none. */
+/* Find the driver for the scheme of a url. Returns NULL if there is none. */
 static const domus_sql_driver *find_driver(const char *url, const domus_sql_driver *const *drivers)
 {
     for (; drivers != NULL && *drivers != NULL; drivers++) {
@@ -123,7 +124,8 @@ int domi_sql_settle(const char *url, const domus_sql_options *options, char *err
     memcpy(settings.url, url, strlen(url) + 1);
     settings.driver = find_driver(url, options->drivers);
     if (settings.driver == NULL) {
-        /* The words before a colon are no secret; without one there is no scheme to show. */
+        /* The characters before the colon are no secret, so they are shown; without a colon nothing
+         * is. */
         const char *colon = strchr(url, ':');
 
         snprintf(error, error_size, "no driver for the scheme \"%.*s\"",
@@ -146,7 +148,7 @@ int domus_sql_check(const char *url, const domus_sql_options *options, char *err
     return domi_sql_settle(url, options, error, error_size, &settings);
 }
 
-/* Make the first state of the actor: the settings, and zeros behind them. */
+/* Make the initial state of the actor: the settings, followed by zeros. */
 static int make_state(const char *url, const domus_sql_options *options,
                       domus_sql_settings **ret_state)
 {
@@ -164,7 +166,7 @@ static int make_state(const char *url, const domus_sql_options *options,
     return 0;
 }
 
-static uint32_t count_of(const domus_sql_driver *driver)
+static uint32_t count_actors_of_driver(const domus_sql_driver *driver)
 {
     return driver->per_thread ? DOMUS_PER_THREAD : 1;
 }
@@ -178,8 +180,8 @@ int domus_sql_open(domus_stack *stack, const char *url, const domus_sql_options 
 
     if (error != 0)
         return error;
-    error = domus_spawn_many(stack, state->driver->behaviour, state, count_of(state->driver), NULL,
-                             NULL, &sql.at);
+    error = domus_spawn_many(stack, state->driver->behaviour, state,
+                             count_actors_of_driver(state->driver), NULL, NULL, &sql.at);
     free(state);
     if (error == 0)
         *ret_sql = sql;
@@ -196,7 +198,7 @@ int domus_outside_sql_open(struct domus_system *system, const char *url,
     if (error != 0)
         return error;
     error = domus_outside_spawn_many(system, state->driver->behaviour, state,
-                                     count_of(state->driver), NULL, NULL, &sql.at);
+                                     count_actors_of_driver(state->driver), NULL, NULL, &sql.at);
     free(state);
     if (error == 0)
         *ret_sql = sql;

@@ -1,16 +1,16 @@
-/* Rows as structs, by a table of fields (domus/json.h). Only the table is used, and nothing of the
- * library of JSON. */
+/* Reads rows into structs, by a table of fields (domus/json.h). Only the type of the table comes
+ * from there; the library of JSON is not used. */
 #include "protocols/sql/sql.h"
 
 #include <domus/json.h>
 
-/* The column of each field of a table. */
+/* The index of the column that each field of a table reads. */
 struct columns {
     uint16_t of[DOMUS_JSON_FIELDS_MAX];
 };
 
-/* Find the columns, which mostly stand in the order of the fields. Returns 0; -ENOENT; -EOPNOTSUPP
- * for what no column can hold. */
+/* Find the column of each field; mostly columns stand in the order of the fields. Returns 0;
+ * -ENOENT if one is missing; -EOPNOTSUPP for a field whose kind no column can hold. */
 static int find_columns(const domus_sql_result *result, const domus_json_table *table,
                         struct columns *ret_columns)
 {
@@ -53,7 +53,7 @@ static void write_integer(char *member, uint32_t size, uint64_t value)
     }
 }
 
-/* Where a cell lies. */
+/* The row and column of a cell in a result. */
 struct place {
     const domus_sql_result *result;
     uint32_t row;
@@ -88,7 +88,7 @@ static int read_real(struct place at, const domus_json_field *field, char *membe
     return 0;
 }
 
-/* Get the text of a cell, which ends with a zero. Returns 0; -EINVAL. */
+/* Get the text of a cell, with a zero behind it. Returns 0; -EINVAL if it is no text. */
 static int get_text(struct place at, domus_sql_value *ret_text)
 {
     domus_sql_value text = domus_sql_cell(at.result, at.row, at.column);
@@ -99,7 +99,7 @@ static int get_text(struct place at, domus_sql_value *ret_text)
     return 0;
 }
 
-static int read_word(struct place at, const domus_json_field *field, char *member)
+static int read_enum_word(struct place at, const domus_json_field *field, char *member)
 {
     domus_sql_value text;
     int error = get_text(at, &text);
@@ -115,7 +115,7 @@ static int read_word(struct place at, const domus_json_field *field, char *membe
     return -ERANGE;
 }
 
-/* Let a member point to the text of a cell. */
+/* Set a pointer member to the text of a cell. */
 static int point_to_text(struct place at, const domus_json_field *field, char *member)
 {
     domus_sql_value text;
@@ -146,7 +146,7 @@ static int read_cell(struct place at, const domus_json_field *field, char *membe
     case DOMUS_JSON_KIND_TEXT:
         return domus_sql_get_text(at.result, at.row, at.column, member, field->size);
     case DOMUS_JSON_KIND_WORD:
-        return read_word(at, field, member);
+        return read_enum_word(at, field, member);
     case DOMUS_JSON_KIND_STRING:
     case DOMUS_JSON_KIND_RAW:
         return point_to_text(at, field, member);
@@ -156,7 +156,7 @@ static int read_cell(struct place at, const domus_json_field *field, char *membe
     return -EOPNOTSUPP;
 }
 
-/* Read a field of a row. NULL leaves the member as the table has preset it. */
+/* Read a field of a row. A cell that is NULL leaves the member at the table's default. */
 static int read_field(struct place at, const domus_json_field *field, char *value)
 {
     bool is_null = domus_sql_cell(at.result, at.row, at.column).kind == DOMUS_SQL_NULL;

@@ -1,13 +1,13 @@
-/* Reals as text, in the locale "C" whatever that of the program is: a comma in place of the point
- * would be another value for a database, or none. */
+/* Reads and writes reals as text in the locale "C", whatever locale the program has: with a comma
+ * for the point, a database would read another value or none. */
 #include "protocols/sql/sql.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Enter the locale "C" on this thread. It is a constant of the C library, so this takes no memory.
- * Returns the one that was before. */
+/* Set the locale "C" on this thread. It is a constant of the C library, so this takes no memory.
+ * Returns the locale that was set before. */
 static locale_t enter_c_locale(void)
 {
     locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -25,13 +25,13 @@ void domus_sql_real_write(double real, char ret_text[DOMUS_SQL_REAL_SIZE])
 {
     locale_t before = enter_c_locale();
 
-    /* 15 digits are never more than was meant, and 17 always say which real it is. */
+    /* A real with 15 digits gets no digit that was not meant, and 17 digits always identify it. */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "%.*g", digits, real);
         if (strtod(ret_text, NULL) == real)
             break;
     }
-    if (real != real) /* its sign says nothing */
+    if (real != real) /* the sign of a NaN means nothing */
         snprintf(ret_text, DOMUS_SQL_REAL_SIZE, "nan");
     leave_c_locale(before);
 }

@@ -1,5 +1,5 @@
-/* Requests: a statement and its parameters, which are packed into the message, or into one page
- * when they are long (sql.h). */
+/* Makes requests: a statement and its parameters, packed into the message, or into a page when they
+ * are long (sql.h). */
 #include "protocols/sql/sql.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 static_assert(sizeof(domus_sql_value) == 16, "cells lie behind each other");
 static_assert(DOMUS_SQL_INLINE % sizeof(domus_sql_value) == 0, "cells are aligned in a request");
 
-/* Count the bytes of the packed values. Returns 0; -EINVAL; -EMSGSIZE. */
+/* Count the bytes that the values take when packed. Returns 0; -EINVAL; -EMSGSIZE. */
 static int measure_values(const domus_sql_value *values, uint32_t count, uint32_t *ret_size)
 {
     uint64_t size = (uint64_t)count * sizeof *values;

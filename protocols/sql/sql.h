@@ -1,9 +1,10 @@
-/* Packed values: the form in which parameters travel to a database, and cells from it.
+/* Packed values: the form in which parameters travel to a database, and cells travel back.
  *
- * Cells are domus_sql_value, one after the other, in which the pointer of a text or of bytes is the
- * place of its first byte, counted from where the bytes begin. In a request the bytes lie behind
- * the cells; a result has a slice for each, whose first cells are the names of its columns. So
- * nothing is converted or moved when a result is handed on, and a cell is found at once. */
+ * Cells are domus_sql_value, one after the other. The pointer of a text or of bytes is here the
+ * offset of its first byte from the start of all bytes. In a request the bytes lie behind the
+ * cells. A result has a slice of cells and a slice of bytes, and its first cells are the names of
+ * its columns. So nothing is converted or moved when a result is handed on, and a cell is found at
+ * once. */
 #ifndef DOMI_PROTOCOLS_SQL_H
 #define DOMI_PROTOCOLS_SQL_H
 
@@ -11,13 +12,13 @@
 
 #include <errno.h>
 
-/* Returns whether the value has bytes of its own. */
+/* Returns whether the value is a text or bytes, which lie outside of the cell. */
 static inline bool domi_sql_has_bytes(const domus_sql_value *value)
 {
     return value->kind == DOMUS_SQL_TEXT || value->kind == DOMUS_SQL_BYTES;
 }
 
-/* Returns a packed cell as a value, whose bytes lie behind `bytes`. */
+/* Returns a packed cell as a value; `bytes` is the start of all bytes. */
 static inline domus_sql_value domi_sql_unpack(const domus_sql_value *cell, const char *bytes)
 {
     domus_sql_value value = *cell;
@@ -27,8 +28,8 @@ static inline domus_sql_value domi_sql_unpack(const domus_sql_value *cell, const
     return value;
 }
 
-/* Fill the settings of a database: the driver of the url is found, and the options get their
- * defaults (open.c). Returns 0; or -EINVAL, and `error` gets one line. */
+/* Fill in the settings of a database: find the driver of the url, and replace zeros in the options
+ * by the defaults (open.c). Returns 0; or -EINVAL, and `error` gets one line. */
 int domi_sql_settle(const char *url, const domus_sql_options *options, char *error,
                     size_t error_size, domus_sql_settings *ret_settings);
 

@@ -1,10 +1,10 @@
-/* The verbs: each is an ask to the actor of the database, or of the transaction. */
+/* The functions of domus/sql.h that ask the actor of a database or of a transaction. */
 #include "protocols/sql/sql.h"
 
 #include <domus/log.h>
 
-/* Free what a request owns that was not sent. */
-static int drop_if_failed(domus_sql_request *request, int result)
+/* Free what a request owns if it was not sent. */
+static int drop_request_if_not_sent(domus_sql_request *request, int result)
 {
     if (result < 0) {
         domus_slice_free(request->text);
@@ -21,8 +21,8 @@ int domus_sql_query(domus_stack *stack, domus_sql sql, const domus_sql_statement
 
     if (error != 0)
         return error;
-    return drop_if_failed(&request,
-                          domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
+    return drop_request_if_not_sent(
+        &request, domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
 }
 
 int domus_sql_query_add(domus_stack *stack, domus_sql sql, const domus_sql_statement *statement,
@@ -33,8 +33,8 @@ int domus_sql_query_add(domus_stack *stack, domus_sql sql, const domus_sql_state
 
     if (error != 0)
         return error;
-    return drop_if_failed(&request,
-                          domus_ask_add(stack, sql.at, &domus_sql_query_type, &request, 0, tag));
+    return drop_request_if_not_sent(
+        &request, domus_ask_add(stack, sql.at, &domus_sql_query_type, &request, 0, tag));
 }
 
 int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
@@ -45,8 +45,8 @@ int domus_sql_query_text(domus_stack *stack, domus_sql sql, const char *text,
 
     if (error != 0)
         return error;
-    return drop_if_failed(&request,
-                          domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
+    return drop_request_if_not_sent(
+        &request, domus_ask(stack, sql.at, &domus_sql_query_type, &request, then));
 }
 
 int domus_sql_script(domus_stack *stack, domus_sql sql, const char *text, domus_resumed *then)
@@ -56,8 +56,8 @@ int domus_sql_script(domus_stack *stack, domus_sql sql, const char *text, domus_
 
     if (error != 0)
         return error;
-    return drop_if_failed(&request,
-                          domus_ask(stack, sql.at, &domus_sql_script_type, &request, then));
+    return drop_request_if_not_sent(
+        &request, domus_ask(stack, sql.at, &domus_sql_script_type, &request, then));
 }
 
 int domus_sql_rows(domus_stack *stack, domus_sql sql, const domus_sql_statement *statement,
@@ -68,7 +68,8 @@ int domus_sql_rows(domus_stack *stack, domus_sql sql, const domus_sql_statement 
 
     if (error != 0)
         return error;
-    return drop_if_failed(&request, domus_ask(stack, sql.at, &domus_sql_rows_type, &request, then));
+    return drop_request_if_not_sent(&request,
+                                    domus_ask(stack, sql.at, &domus_sql_rows_type, &request, then));
 }
 
 int domus_sql_fetch(domus_stack *stack, domus_sql_cursor cursor, domus_resumed *then)
@@ -86,7 +87,7 @@ int domus_sql_begin(domus_stack *stack, domus_sql sql, const domus_sql_begin_opt
 {
     static const domus_sql_begin_options none;
 
-    if (sql.transaction != 0) /* no transaction within another one */
+    if (sql.transaction != 0) /* a transaction cannot begin within another one */
         return -EINVAL;
     return domus_ask(stack, sql.at, &domus_sql_begin_type, options != NULL ? options : &none, then);
 }
@@ -98,7 +99,7 @@ static int end_transaction(domus_stack *stack, domus_sql sql, bool commits, domu
     bool is_late = deadline_ns != 0 && domus_now_ns(stack) >= deadline_ns;
     int result = domus_ask(stack, sql.at, &domus_sql_end_type, &end, then);
 
-    /* The ask was not sent, and the transaction would hold its locks until it is idle for long. */
+    /* The ask was not sent, so the transaction would hold its locks until its idle time is over. */
     if (is_late || result < 0)
         (void)domus_notice(stack, sql.at, &domus_sql_abandon_type, &sql);
     return result;
@@ -131,8 +132,8 @@ int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer)
     return error;
 }
 
-/* Returns 0 if the answer has the type that was asked for; otherwise the error that it is. */
-static int error_of(const domus_answer *answer, const domus_type *type)
+/* Returns 0 if the answer has the expected type; otherwise its errno. */
+static int check_answer_type(const domus_answer *answer, const domus_type *type)
 {
     const domus_sql_error *failure = domus_sql_error_of(answer);
 
@@ -145,7 +146,7 @@ static int error_of(const domus_answer *answer, const domus_type *type)
 
 int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result)
 {
-    int error = error_of(answer, &domus_sql_result_type);
+    int error = check_answer_type(answer, &domus_sql_result_type);
 
     if (error == 0)
         *ret_result = answer->payload;
@@ -154,7 +155,7 @@ int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret
 
 int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor)
 {
-    int error = error_of(answer, &domus_sql_cursor_type);
+    int error = check_answer_type(answer, &domus_sql_cursor_type);
 
     if (error == 0)
         *ret_cursor = *(const domus_sql_cursor *)answer->payload;
@@ -163,7 +164,7 @@ int domus_sql_cursor_of(const domus_answer *answer, domus_sql_cursor *ret_cursor
 
 int domus_sql_transaction_of(const domus_answer *answer, domus_sql *ret_sql)
 {
-    int error = error_of(answer, &domus_sql_begun_type);
+    int error = check_answer_type(answer, &domus_sql_begun_type);
 
     if (error == 0)
         *ret_sql = *(const domus_sql *)answer->payload;

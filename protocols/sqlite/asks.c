@@ -1,5 +1,5 @@
-/* The verbs: each ask becomes a task, which waits where it belongs, and its conversation sleeps
- * until that is done. */
+/* Handlers of the asks: each ask becomes a task in a queue, and its conversation sleeps until the
+ * task is done. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 /* --- reads and writes ------------------------------------------------------------------------- */
 
-/* Guess by its first word whether a statement writes. A guess that is wrong costs time alone: the
- * connection that reads finds out, and hands the task on. */
+/* Guess from the first word of a statement whether it writes. A wrong guess only costs time: a
+ * connection that reads notices it and passes the task on. */
 static bool may_write(const domi_sqlite_database *database, const domus_sql_request *request)
 {
     static const char *const reading[] = {"SELECT", "WITH", "VALUES", "EXPLAIN"};
@@ -28,7 +28,8 @@ static bool may_write(const domi_sqlite_database *database, const domus_sql_requ
 
 /* --- from an ask to a task -------------------------------------------------------------------- */
 
-/* Find where the verb of a transaction waits; 0 is no transaction. Returns 0; -ESTALE. */
+/* Find the queue in which a verb of a transaction waits; number 0 stands for no transaction.
+ * Returns 0; -ESTALE. */
 static int find_transaction(domi_sqlite_database *database, uint64_t transaction,
                             domi_sqlite_slot **ret_slot)
 {
@@ -47,9 +48,9 @@ static int count_refusal(domi_sqlite_database *database, int error)
     return error;
 }
 
-/* How long the conversation sleeps before it looks whether the task still waits. */
-static uint64_t sleep_of(domus_stack *stack, const domi_sqlite_database *database,
-                         const domi_sqlite_task *task)
+/* Returns how long the conversation sleeps before it checks whether the task still waits, in ns. */
+static uint64_t choose_sleep(domus_stack *stack, const domi_sqlite_database *database,
+                             const domi_sqlite_task *task)
 {
     uint64_t now_ns = domus_now_ns(stack), time_ns = HOUR_NS;
 
@@ -60,7 +61,7 @@ static uint64_t sleep_of(domus_stack *stack, const domi_sqlite_database *databas
     return time_ns;
 }
 
-/* Let a task wait, and the conversation sleep. */
+/* Put a task into its queue, and let its conversation sleep. */
 static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_task *task,
                          domi_sqlite_queue *queue)
 {
@@ -70,7 +71,7 @@ static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, dom
         *(domi_sqlite_task **)domus_frame(stack) = task;
         task->is_awaited = true;
         domi_sqlite_queue_put(queue, task);
-        result = domus_sleep(stack, sleep_of(stack, database, task), domi_sqlite_on_woken);
+        result = domus_sleep(stack, choose_sleep(stack, database, task), domi_sqlite_on_woken);
         if (result == DOMUS_PARKED) {
             domi_sqlite_pump(stack, database);
             return result;
@@ -82,11 +83,11 @@ static int let_task_wait(domus_stack *stack, domi_sqlite_database *database, dom
     return result;
 }
 
-/* Begin a verb with a request. `ret_queue` gets where it waits. Returns 0, and the task owns the
- * request; or an error. */
-static int take_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
-                        const domus_sql_request *request, domi_sqlite_task **ret_task,
-                        domi_sqlite_queue **ret_queue)
+/* Make a task of a verb with a request. `ret_queue` gets the queue in which it waits. Returns 0,
+ * and the task owns the request; or a negative errno. */
+static int make_task_of_request(domus_stack *stack, domi_sqlite_database *database,
+                                domi_sqlite_verb verb, const domus_sql_request *request,
+                                domi_sqlite_task **ret_task, domi_sqlite_queue **ret_queue)
 {
     const domus_sql_statement *statement = request->statement;
     domi_sqlite_queue *queue;
@@ -124,34 +125,35 @@ static int take_request(domus_stack *stack, domi_sqlite_database *database, domi
     return 0;
 }
 
-/* A statement that could not even wait fails its transaction; one behind its end does not. */
-static int note_failed_ask(domi_sqlite_database *database, uint64_t transaction, int result)
+/* Fail the transaction of a statement that could not even wait. A statement behind the end of its
+ * transaction (-ESTALE) fails nothing. */
+static int fail_transaction_of_ask(domi_sqlite_database *database, uint64_t transaction, int result)
 {
     if (result < 0 && result != -ESTALE)
         domi_sqlite_spoil(database, transaction, result);
     return result;
 }
 
-static int on_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
-                      const domus_sql_request *request)
+static int handle_request(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_verb verb,
+                          const domus_sql_request *request)
 {
     uint64_t transaction = request->transaction;
     domi_sqlite_queue *queue;
     domi_sqlite_task *task;
-    int error = take_request(stack, database, verb, request, &task, &queue);
+    int error = make_task_of_request(stack, database, verb, request, &task, &queue);
 
-    return note_failed_ask(database, transaction,
-                           error != 0 ? error : let_task_wait(stack, database, task, queue));
+    return fail_transaction_of_ask(
+        database, transaction, error != 0 ? error : let_task_wait(stack, database, task, queue));
 }
 
 int domi_sqlite_on_query(domus_stack *stack, void *self, const void *payload)
 {
-    return on_request(stack, self, DOMI_SQLITE_QUERY, payload);
+    return handle_request(stack, self, DOMI_SQLITE_QUERY, payload);
 }
 
 int domi_sqlite_on_script(domus_stack *stack, void *self, const void *payload)
 {
-    return on_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
+    return handle_request(stack, self, DOMI_SQLITE_SCRIPT, payload);
 }
 
 int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
@@ -160,21 +162,21 @@ int domi_sqlite_on_rows(domus_stack *stack, void *self, const void *payload)
     domi_sqlite_database *database = self;
     domi_sqlite_queue *queue;
     domi_sqlite_task *task;
-    int error = take_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
+    int error = make_task_of_request(stack, database, DOMI_SQLITE_ROWS, payload, &task, &queue);
 
     if (error != 0)
-        return note_failed_ask(database, transaction, error);
+        return fail_transaction_of_ask(database, transaction, error);
     task->cursor = domi_sqlite_new_cursor(task, &task->request);
     if (task->cursor == NULL) {
         domi_sqlite_settle_task(database, task);
-        return note_failed_ask(database, transaction, -ENOMEM);
+        return fail_transaction_of_ask(database, transaction, -ENOMEM);
     }
-    memset(&task->request, 0, sizeof task->request); /* the cursor owns it */
+    memset(&task->request, 0, sizeof task->request); /* the cursor owns the request from now on */
     domi_sqlite_cursor *cursor = task->cursor;
     int result = let_task_wait(stack, database, task, queue);
     if (result != DOMUS_PARKED)
         domi_sqlite_free_cursor(cursor);
-    return note_failed_ask(database, transaction, result);
+    return fail_transaction_of_ask(database, transaction, result);
 }
 
 int domi_sqlite_on_fetch(domus_stack *stack, void *self, const void *payload)

@@ -1,4 +1,4 @@
-/* How a job gets its tasks: one after the other, until it has taken long enough. Helper threads. */
+/* A job claims its tasks one after the other, until it has taken long enough. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>

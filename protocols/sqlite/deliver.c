@@ -55,7 +55,7 @@ bool domi_sqlite_leave(domi_sqlite_task *task)
 
     if (stage == DOMI_SQLITE_WAITS) {
         domi_sqlite_queue_remove(task);
-        /* Relaxed: the task is the actor's. */
+        /* Relaxed: only the actor uses the task now. */
         atomic_store_explicit(&task->stage, DOMI_SQLITE_GONE, memory_order_relaxed);
         return true;
     }
@@ -67,15 +67,17 @@ bool domi_sqlite_deliver(domus_stack *stack, domi_sqlite_database *database, dom
     bool is_heard = task->is_awaited;
     bool is_late = task->deadline_ns != 0 && task->deadline_ns <= domus_now_ns(stack);
 
-    if (is_late && domi_sqlite_is_part(task)) /* its asker was told so, whatever became of it */
+    /* the asker was told that it is late, so its transaction must fail whatever the outcome is */
+    if (is_late && domi_sqlite_is_part(task))
         domi_sqlite_spoil(database, task->transaction, -ETIMEDOUT);
-    /* Relaxed: the task is the actor's. */
+    /* Relaxed: only the actor uses the task now. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_DONE, memory_order_relaxed);
     database->counted.queries++;
     database->counted.errors += task->failure != NULL;
     database->counted.timeouts += task->error == -ETIMEDOUT;
     database->counted.refused += task->error == -EBUSY || task->error == -ENOBUFS;
-    if (is_heard) /* it sleeps; a cancel by the asker, which was sooner, wakes it as well */
+    /* wake the conversation; if the asker has cancelled before this, it is awake already */
+    if (is_heard)
         is_heard = domus_wake(stack, task->conversation) == 0;
     domi_sqlite_settle_task(database, task);
     return is_heard;
@@ -105,7 +107,7 @@ static int answer_task(domus_stack *stack, domi_sqlite_database *database, domi_
         error = domus_reply(stack, &domus_sql_cursor_type,
                             &(domus_sql_cursor){database->self, task->number});
     else if ((error = domus_reply(stack, &domus_sql_result_type, &task->result)) == 0)
-        task->has_result = false; /* the answer owns it */
+        task->has_result = false; /* the answer owns the result from now on */
     task->is_awaited = false;
     domi_sqlite_settle_task(database, task);
     return error;
@@ -116,14 +118,15 @@ static void forget_task(domus_stack *stack, domi_sqlite_database *database, domi
 {
     const domus_sql left = {database->self, task->transaction};
 
-    /* Whoever wanted to end a transaction does not know it any more. */
+    /* The asker that wanted to end a transaction is gone, so the transaction is abandoned. */
     if (task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK)
         domi_sqlite_slot_of(database, task->transaction)->is_ending =
             domus_notice(stack, database->self, &domus_sql_abandon_type, &left) == 0;
     else if (task->verb == DOMI_SQLITE_FETCH)
         task->cursor->fetch = NULL;
     else if (task->verb == DOMI_SQLITE_ROWS)
-        domi_sqlite_free_cursor(task->cursor); /* a job that names the task does not run it */
+        /* a job that still names the task does not run it, so the cursor may be freed */
+        domi_sqlite_free_cursor(task->cursor);
     task->is_awaited = false;
     domi_sqlite_settle_task(database, task);
 }
@@ -147,9 +150,10 @@ int domi_sqlite_on_woken(domus_stack *stack, void *self, const domus_answer *wok
         database->counted.timeouts += is_late;
         return is_late ? -ETIMEDOUT : -EBUSY;
     }
-    if (woken->error == 0) /* it runs, and ends in time by itself */
+    if (woken->error == 0) /* the task runs, and ends in time by itself */
         return domus_sleep(stack, HOUR_NS, domi_sqlite_on_woken);
-    atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed); /* as its comment says */
+    /* relaxed: is_unwanted guards nothing else */
+    atomic_store_explicit(&task->is_unwanted, true, memory_order_relaxed);
     task->is_awaited = false;
     return -EPIPE;
 }

@@ -1,5 +1,5 @@
-/* The driver: what it looks at before a database is opened, and the actor with its rows, its begin
- * and its end. */
+/* The driver: checks the settings before a database is opened, and defines the actor: its rows, its
+ * begin and its end. */
 #include "protocols/sqlite/database.h"
 
 #include <domus/sqlite.h>
@@ -83,7 +83,7 @@ static void close_slot(domi_sqlite_slot *slot)
     slot->connection = NULL;
 }
 
-/* All conversations have ended by now, and with them all jobs and tasks. */
+/* All conversations have ended by now, so all jobs and tasks have ended, too. */
 static void on_stop(domus_stack *stack, void *self)
 {
     domi_sqlite_database *database = self;

@@ -1,5 +1,5 @@
-/* Failures of SQLite as SQLSTATEs: by the result where it is one thing, and by the message where
- * SQLite has one result for many things. Helper threads. */
+/* Failures of SQLite as SQLSTATEs: chosen by the result code, or by the message where a code stands
+ * for many things. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A result, extended or not, and its state. The first row that fits counts. */
+/* A result code, extended or not, and its SQLSTATE. The first row that fits counts. */
 static const struct {
     int result;
     char state[6];
@@ -39,7 +39,7 @@ static const struct {
     {SQLITE_IOERR, "58030"},
 };
 
-/* A part of the message of SQLITE_ERROR, and its state. */
+/* A part of the message of SQLITE_ERROR, and its SQLSTATE. */
 static const struct {
     const char *words;
     char state[6];
@@ -52,7 +52,7 @@ static const struct {
     {"malformed JSON", "22P02"},   {"not authorized", "42501"},
 };
 
-static const char *state_of(int result, const char *message)
+static const char *find_sqlstate(int result, const char *message)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         if (states[i].result == result || states[i].result == (result & 0xff))
@@ -65,8 +65,8 @@ static const char *state_of(int result, const char *message)
     return "42000";
 }
 
-/* The place of a byte in a text, counted in characters from 1. */
-static uint32_t position_of(const char *text, int offset)
+/* Returns the place of a byte in a text, counted in characters from 1. */
+static uint32_t count_characters_to(const char *text, int offset)
 {
     uint32_t position = 1;
 
@@ -90,7 +90,8 @@ static void copy_name(char field[DOMUS_SQL_NAME_SIZE], const char *name, const c
     domus_sql_error_text(field, DOMUS_SQL_NAME_SIZE, copy);
 }
 
-/* Read the names of "UNIQUE constraint failed: todo.title, todo.day" and its like. */
+/* Read the table and columns out of a message such as "UNIQUE constraint failed: todo.title,
+ * todo.day". */
 static void read_names(domus_sql_error *error, const char *message, int result)
 {
     static const char failed[] = "constraint failed: ", index[] = "index '";
@@ -114,7 +115,7 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
 {
     sqlite3 *handle = connection->handle;
     const char *message = handle != NULL ? sqlite3_errmsg(handle) : sqlite3_errstr(result);
-    const char *state = state_of(result, message);
+    const char *state = find_sqlstate(result, message);
     int error = domus_sql_errno(state);
 
     if (connection->is_late)
@@ -130,7 +131,7 @@ domus_sql_error domi_sqlite_describe(const domi_sqlite_connection *connection, i
     domus_sql_error made = domus_sql_error_make(error, state, "%s", "");
     domus_sql_error_text(made.message, sizeof made.message, message);
     if (handle != NULL) {
-        made.position = position_of(text, sqlite3_error_offset(handle));
+        made.position = count_characters_to(text, sqlite3_error_offset(handle));
         read_names(&made, message, result);
     }
     return made;

@@ -1,5 +1,5 @@
-/* The end of a job: tasks are answered, or wait again, and what holds the connection
- * begins or ends. */
+/* The end of a job: its tasks are answered or wait again, and transactions and cursors begin or
+ * end. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@ static bool has_failed(const domi_sqlite_task *task)
     return task->failure != NULL || task->error != 0;
 }
 
-/* Remember that a statement writes. */
+/* Remember that a statement writes, so that its next guess is right. */
 static void remember_writing_statement(domi_sqlite_database *database, const domi_sqlite_task *task)
 {
     const domus_sql_statement *statement =
@@ -19,10 +19,10 @@ static void remember_writing_statement(domi_sqlite_database *database, const dom
         database->known[domi_sqlite_place_of(statement)] = statement;
 }
 
-/* It waits again, before all that came later. */
+/* Let a task wait again, before all tasks that came later. */
 static void put_task_first(domi_sqlite_task *task, domi_sqlite_queue *queue)
 {
-    /* Relaxed: the task is the actor's. */
+    /* Relaxed: only the actor uses the task now. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_WAITS, memory_order_relaxed);
     domi_sqlite_queue_put_first(queue, task);
 }
@@ -38,8 +38,8 @@ static void finish_begin(domus_stack *stack, domi_sqlite_database *database, dom
         domi_sqlite_lose(stack, database, slot);
 }
 
-/* The end may not have been run: its time was over, or there was no job. Then the transaction is
- * still open, and is rolled back by the next job. */
+/* The commit or rollback may not have run, because its time was over or there was no job. Then the
+ * transaction is still open, and the next job rolls it back. */
 static void finish_end(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                        domi_sqlite_task *task)
 {
@@ -75,7 +75,7 @@ static void finish_fetch(domus_stack *stack, domi_sqlite_database *database, dom
 
     cursor->fetch = NULL;
     cursor->used_ns = domus_now_ns(stack);
-    if (has_failed(task) && cursor->prepared != NULL) /* the job was none */
+    if (has_failed(task) && cursor->prepared != NULL) /* the job could not begin */
         domi_sqlite_end_cursor(stack, database, slot, cursor);
     else if (cursor->prepared == NULL)
         domi_sqlite_drop_cursor(stack, slot, cursor);
@@ -85,7 +85,8 @@ static void finish_fetch(domus_stack *stack, domi_sqlite_database *database, dom
 static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                         domi_sqlite_task *task)
 {
-    if (task->is_bounced && !task->is_awaited) { /* nobody would hear of it */
+    /* the asker is gone, so the task is not passed on */
+    if (task->is_bounced && !task->is_awaited) {
         domi_sqlite_clear_outcome(task);
         task->error = -ECANCELED;
     }
@@ -116,7 +117,7 @@ static void finish_task(domus_stack *stack, domi_sqlite_database *database, domi
     }
 }
 
-/* Tasks that the job has not come to wait again, in their order. */
+/* Put back the tasks that the job did not begin, in their order. */
 static void put_back_unrun_tasks(domi_sqlite_connection *connection)
 {
     for (uint32_t i = connection->count; i > 0; i--) {
@@ -130,7 +131,7 @@ static void put_back_unrun_tasks(domi_sqlite_connection *connection)
     }
 }
 
-/* There was no job: its tasks fail. */
+/* Fail the tasks of a job that could not begin. */
 static void fail_tasks(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                        int error)
 {
@@ -170,7 +171,7 @@ static void finish_tasks(domus_stack *stack, domi_sqlite_database *database, dom
     }
 }
 
-/* The file could not be opened: whoever waits hears of it. */
+/* Fail all waiting tasks, because the file could not be opened. */
 static void fail_waiting(domus_stack *stack, domi_sqlite_database *database,
                          const domus_sql_error *error)
 {
@@ -189,8 +190,8 @@ static void fail_waiting(domus_stack *stack, domi_sqlite_database *database,
     }
 }
 
-/* Note whether the connection is open now. */
-static void note_state(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+/* Store in the slot whether the connection is open now, and count what the job has done. */
+static void update_slot(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
 {
     domi_sqlite_connection *connection = slot->connection;
     bool was_open = slot->is_open;
@@ -205,7 +206,7 @@ static void note_state(domus_stack *stack, domi_sqlite_database *database, domi_
         database->counted.failures++;
 }
 
-/* The job has ended the cursors that were over; if there was no job, they are so still. */
+/* Free the cursors that the job has ended; if the job could not begin, they stay to be ended. */
 static void drop_cursors(domus_stack *stack, domi_sqlite_slot *slot)
 {
     while (slot->connection->over != NULL) {
@@ -238,7 +239,7 @@ void domi_sqlite_end_job(domus_stack *stack, domi_sqlite_database *database, uin
         domi_sqlite_let_go(stack, database, slot);
     if (connection->closes)
         slot->is_idle = false;
-    note_state(stack, database, slot);
+    update_slot(stack, database, slot);
     finish_tasks(stack, database, slot);
     if (!connection->could_open && !database->was_opened)
         fail_waiting(stack, database, &connection->failure);

@@ -1,5 +1,6 @@
-/* The next job of a connection is put together of tasks that wait. Tasks of a transaction that
- * holds it come first; a connection that is free takes of the queue that it shares with others. */
+/* Makes the next job of a connection from waiting tasks. Tasks of a transaction that holds the
+ * connection come first; a free connection takes tasks from the queue that it shares with
+ * others. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static domi_sqlite_connection *make_connection(const domi_sqlite_database *datab
     return connection;
 }
 
-/* Put a task into the job. One whose time has passed is not run by it. */
+/* Add a task to the job. A task whose time has passed is failed instead. */
 static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connection,
                               domi_sqlite_task *task)
 {
@@ -77,23 +78,24 @@ static void put_task_into_job(domus_stack *stack, domi_sqlite_connection *connec
         task->within_ns = task->deadline_ns > now_ns ? task->deadline_ns - now_ns : 0;
     task->jobs++;
     connection->tasks[connection->count++] = task;
-    /* Relaxed: the job sees it because it begins after this. */
+    /* Relaxed: the job begins after this, so it sees the value. */
     atomic_store_explicit(&task->stage, DOMI_SQLITE_AT(DOMI_SQLITE_GIVEN, connection->slot),
                           memory_order_relaxed);
 }
 
-static bool is_end(const domi_sqlite_task *task)
+static bool ends_transaction(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_COMMIT || task->verb == DOMI_SQLITE_ROLLBACK;
 }
 
-/* Take what is for this connection. The end of a transaction is a job of its own, in which its rows
- * end first. */
-static void give_own(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+/* Move tasks that only this connection can do into its job. The end of a transaction is a job of
+ * its own, and ends the rows first. */
+static void move_own_tasks_to_job(domus_stack *stack, domi_sqlite_database *database,
+                                  domi_sqlite_slot *slot)
 {
     while (slot->own.first != NULL && slot->connection->count < DOMI_SQLITE_BATCH) {
         domi_sqlite_task *task = slot->own.first;
-        bool ends = is_end(task);
+        bool ends = ends_transaction(task);
 
         if (ends && slot->connection->count != 0)
             break;
@@ -105,14 +107,14 @@ static void give_own(domus_stack *stack, domi_sqlite_database *database, domi_sq
     }
 }
 
-static bool takes_connection(const domi_sqlite_task *task)
+static bool holds_connection(const domi_sqlite_task *task)
 {
     return task->verb == DOMI_SQLITE_BEGIN || task->verb == DOMI_SQLITE_ROWS;
 }
 
-/* How many tasks of a queue are for one connection: those that read are dealt out to all that are
- * free. */
-static uint32_t share_of(domi_sqlite_database *database, const domi_sqlite_queue *queue)
+/* Returns how many tasks of a queue one connection takes: tasks that read are divided among all
+ * free connections. */
+static uint32_t count_fair_share(domi_sqlite_database *database, const domi_sqlite_queue *queue)
 {
     uint32_t others = 0;
 
@@ -124,23 +126,25 @@ static uint32_t share_of(domi_sqlite_database *database, const domi_sqlite_queue
     return share < DOMI_SQLITE_READS ? share : DOMI_SQLITE_READS;
 }
 
-/* Take of the queue. A task that begins to hold the connection is a job of its own. */
-static void give_shared(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
+/* Move tasks of the shared queue into the job. A task that begins to hold the connection is a job
+ * of its own. */
+static void move_shared_tasks_to_job(domus_stack *stack, domi_sqlite_database *database,
+                                     uint32_t index)
 {
     domi_sqlite_connection *connection = database->slots[index].connection;
     domi_sqlite_queue *queue = queue_of(database, index);
-    uint32_t most = share_of(database, queue);
+    uint32_t most = count_fair_share(database, queue);
 
-    if (queue->first != NULL && takes_connection(queue->first)) {
+    if (queue->first != NULL && holds_connection(queue->first)) {
         put_task_into_job(stack, connection, queue->first);
         return;
     }
     connection->is_shared = true;
-    while (queue->first != NULL && !takes_connection(queue->first) && connection->count < most)
+    while (queue->first != NULL && !holds_connection(queue->first) && connection->count < most)
         put_task_into_job(stack, connection, queue->first);
 }
 
-/* Take the cursors that are over from the list of the connection. */
+/* Remove the cursors that are over from the list of the connection, and return them. */
 static domi_sqlite_cursor *take_ended_cursors(domi_sqlite_slot *slot)
 {
     domi_sqlite_cursor **at = &slot->cursors, *over = NULL;
@@ -178,14 +182,14 @@ bool domi_sqlite_make_job(domus_stack *stack, domi_sqlite_database *database, ui
             slot->failed, "", "a statement of the transaction was not run, or too late");
     }
     if (!slot->loses && slot->own.count != 0)
-        give_own(stack, database, slot);
+        move_own_tasks_to_job(stack, database, slot);
     else if (!slot->loses && !slot->is_idle && domi_sqlite_is_free(database, index))
-        give_shared(stack, database, index);
+        move_shared_tasks_to_job(stack, database, index);
     connection->over = slot->ends_rows ? take_ended_cursors(slot) : NULL;
     return true;
 }
 
-/* Take back the tasks of one job that it has not come to, the last ones first. */
+/* Take back the tasks that a job has not begun, the last ones first. */
 static void take_back_tasks(domi_sqlite_database *database,
                             const domi_sqlite_connection *connection)
 {

@@ -1,14 +1,16 @@
-/* The group commit: writes that wait for the connection are run in one transaction, each behind a
- * savepoint, and share the commit and its wait for the disk. One that fails is rolled back alone.
+/* The group commit: writes that wait for the connection are run in one transaction, each within a
+ * savepoint, and share the commit and its wait for the disk. A write that fails is rolled back
+ * alone.
  *
- * Some failures take the whole transaction with them: a time-out, a full disk, ON CONFLICT
- * ROLLBACK, a commit that fails. Nothing of the group has happened then, so each of its other tasks
- * is run again, in a transaction of its own. Helper threads. */
+ * Some failures roll back the whole transaction: a time-out, a full disk, ON CONFLICT ROLLBACK, a
+ * commit that fails. Nothing of the group has happened then, so each other task of it is run again
+ * in its own transaction. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 
-/* Whether a foreign key points nowhere, which SQLite would say only at the commit of the group. */
+/* Returns whether a foreign key has no target, which SQLite itself would report only at the group's
+ * commit. */
 static bool has_broken_keys(const domi_sqlite_connection *connection)
 {
     int now = 0, most = 0;
@@ -18,8 +20,8 @@ static bool has_broken_keys(const domi_sqlite_connection *connection)
            now != 0;
 }
 
-/* Begin the transaction of the group if there is none, and the part of it that is this task's. */
-static bool begin_part(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Begin the transaction of the group if there is none, and the savepoint of this task. */
+static bool begin_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     int result = SQLITE_OK;
 
@@ -35,8 +37,9 @@ static bool begin_part(domi_sqlite_connection *connection, domi_sqlite_task *tas
     return true;
 }
 
-/* End the part. Returns false if the transaction of the group is lost; then the task has failed. */
-static bool end_part(domi_sqlite_connection *connection, domi_sqlite_task *task, bool is_done)
+/* End the savepoint of a task: keep its changes if `is_done`, else undo them. If the transaction of
+ * the group is lost, the task has failed. */
+static bool end_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task, bool is_done)
 {
     int result = SQLITE_ABORT;
 
@@ -52,27 +55,28 @@ static bool end_part(domi_sqlite_connection *connection, domi_sqlite_task *task,
     return result == SQLITE_OK;
 }
 
-/* Run one task. Returns false if the transaction of the group is lost because of it. */
-static bool run_part(domi_sqlite_connection *connection, domi_sqlite_task *task)
+/* Run one task of the group. Returns false if the transaction of the group is lost by it. */
+static bool run_within_savepoint(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_guard(connection, task);
-    bool is_done = domi_sqlite_run_query(connection, task, begin_part);
+    bool is_done = domi_sqlite_run_query(connection, task, begin_savepoint);
     bool is_part = connection->has_part;
 
     connection->has_part = false;
-    task->is_grouped = connection->in_group; /* what it has read, too, is so after the commit */
+    /* the result holds only after the commit, even if the task has only read */
+    task->is_grouped = connection->in_group;
     if (is_done && is_part && has_broken_keys(connection))
         is_done = domi_sqlite_refuse(task, domus_sql_errno("23503"), "23503",
                                      "FOREIGN KEY constraint failed");
     if (is_part)
-        return end_part(connection, task, is_done);
-    /* A task that only reads, or could not begin to write, has no part. */
+        return end_savepoint(connection, task, is_done);
+    /* A task that only reads, or could not begin to write, has no savepoint. */
     domi_sqlite_guard(connection, NULL);
     return !connection->in_group || domi_sqlite_is_in_transaction(connection);
 }
 
-/* Commit what there is. Returns false if it could not be; then it is rolled back, and `task` (NULL:
- * none) has failed. */
+/* Commit the transaction of the group. Returns false if that fails; then it is rolled back, and
+ * `task` (NULL: none) has failed. */
 static bool commit_group(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     if (!connection->in_group)
@@ -88,9 +92,9 @@ static bool commit_group(domi_sqlite_connection *connection, domi_sqlite_task *t
 }
 
 /* Run a task in a transaction of its own. */
-static void run_alone(domi_sqlite_connection *connection, domi_sqlite_task *task)
+static void run_in_own_transaction(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
-    if (!run_part(connection, task)) {
+    if (!run_within_savepoint(connection, task)) {
         connection->in_group = false;
         domi_sqlite_roll_back(connection);
         return;
@@ -98,8 +102,8 @@ static void run_alone(domi_sqlite_connection *connection, domi_sqlite_task *task
     (void)commit_group(connection, task);
 }
 
-/* The transaction is lost, and with it what the first `count` tasks have written; `cause` has its
- * failure. */
+/* Run the tasks of a lost transaction again: the first `count` tasks have lost their changes, and
+ * `cause` has failed. */
 static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
                             const domi_sqlite_task *cause)
 {
@@ -112,23 +116,23 @@ static void run_tasks_again(domi_sqlite_connection *connection, uint32_t count,
             domi_sqlite_stage_of(task) != DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot))
             continue;
         domi_sqlite_clear_outcome(task);
-        run_alone(connection, task);
+        run_in_own_transaction(connection, task);
     }
 }
 
 /* Run the tasks of a connection that reads. All were asked before the job began, so they may see
- * one state of the file, and share the locks that a state takes. */
+ * the same state of the file, and take its locks only once. */
 static void run_reads(domi_sqlite_connection *connection)
 {
     if (connection->count > 1)
-        (void)domi_sqlite_do(
-            connection,
-            DOMI_SQLITE_BEGIN_READ); /* without a common transaction each read has its own */
+        (void)domi_sqlite_do(connection,
+                             /* if no common transaction can be begun, each read has its own */
+                             DOMI_SQLITE_BEGIN_READ);
     for (uint32_t i = 0; i < connection->count; i++) {
         if (i != 0 && domi_sqlite_is_long(connection))
             break;
         if (domi_sqlite_claim(connection, connection->tasks[i]))
-            (void)run_part(connection, connection->tasks[i]);
+            (void)run_within_savepoint(connection, connection->tasks[i]);
     }
     domi_sqlite_roll_back(connection);
 }
@@ -148,7 +152,7 @@ void domi_sqlite_run_group(domi_sqlite_connection *connection)
             break;
         if (!domi_sqlite_claim(connection, task))
             continue;
-        if (!run_part(connection, task)) {
+        if (!run_within_savepoint(connection, task)) {
             run_tasks_again(connection, count, task);
             return;
         }

@@ -1,5 +1,5 @@
-/* The guards of a connection, which SQLite calls while it works: may this be prepared, has the
- * statement run too long, and is a lock worth waiting for. Helper threads. */
+/* The guards of a connection, which SQLite calls while it works: whether a statement may be
+ * prepared, has run too long, and may go on waiting for a lock. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <string.h>
@@ -23,14 +23,15 @@ void domi_sqlite_guard(domi_sqlite_connection *connection, const domi_sqlite_tas
         connection->ends_ns = domi_sqlite_now_ns() + task->within_ns;
 }
 
-/* Whether the statement that runs has to end. */
+/* Returns whether the current statement has to end. */
 static bool has_to_end(domi_sqlite_connection *connection)
 {
     const domi_sqlite_task *task = connection->guarded;
 
     if (task == NULL)
         return false;
-    if (atomic_load_explicit(&task->is_unwanted, memory_order_relaxed)) /* as its comment says */
+    /* relaxed: is_unwanted guards nothing else */
+    if (atomic_load_explicit(&task->is_unwanted, memory_order_relaxed))
         return true;
     if (domi_sqlite_now_ns() < connection->ends_ns)
         return false;
@@ -38,12 +39,12 @@ static bool has_to_end(domi_sqlite_connection *connection)
     return true;
 }
 
-static int look_at_time(void *context)
+static int check_time(void *context)
 {
     return has_to_end(context);
 }
 
-/* Wait for the lock of another process, which has no way to tell when it is done. */
+/* Wait a moment for the lock of another process, which cannot tell when it is free. */
 static int wait_for_lock(void *context, int count)
 {
     domi_sqlite_connection *connection = context;
@@ -57,8 +58,8 @@ static int wait_for_lock(void *context, int count)
     return 1;
 }
 
-/* PRAGMAs that tell something, and change nothing that other queries rely on. One that may be set
- * is a property of the file. */
+/* PRAGMAs that only report something, and change nothing that other queries rely on. A PRAGMA here
+ * that may be set is a property of the file. */
 static const struct {
     const char *name;
     bool may_set;
@@ -87,7 +88,8 @@ static int deny_action(domi_sqlite_connection *connection, const char *words)
     return SQLITE_DENY;
 }
 
-/* Say whether something may be prepared; SQLite asks for each thing that a statement would do. */
+/* Allow or deny one action of a statement; SQLite asks for each action when a statement is
+ * prepared. */
 static int authorize_action(void *context, int action, const char *one, const char *other,
                             const char *database, const char *trigger)
 {
@@ -123,7 +125,7 @@ static int authorize_action(void *context, int action, const char *one, const ch
 
 void domi_sqlite_install_guards(domi_sqlite_connection *connection)
 {
-    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, look_at_time, connection);
+    sqlite3_progress_handler(connection->handle, DOMI_SQLITE_STEPS, check_time, connection);
     (void)sqlite3_busy_handler(connection->handle, wait_for_lock, connection);
     (void)sqlite3_set_authorizer(connection->handle, authorize_action, connection);
 }

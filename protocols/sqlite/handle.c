@@ -1,6 +1,6 @@
-/* Opens and closes handles of SQLite, and runs the library's own statements. A handle is made safe
- * before the first statement of the program: durable as the url says, strict, and closed to all
- * that would change it for the queries of others. Helper threads. */
+/* Opens and closes handles of SQLite, and runs the library's own statements. Before a program's
+ * first statement a handle is configured: durable as the url says, strict, and without any feature
+ * by which a statement could change it for the queries of others. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -8,9 +8,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LENGTH_MAX                                                                                 \
-    (DOMUS_SQL_VALUE_MAX + 65536u) /* bytes of a value, and of a row with its head                 \
-                                    */
+/* bytes of a value, and of a row with its head */
+#define LENGTH_MAX (DOMUS_SQL_VALUE_MAX + 65536u)
 
 static const char *const own_texts[DOMI_SQLITE_OWN] = {
     [DOMI_SQLITE_BEGIN_READ] = "BEGIN",       [DOMI_SQLITE_BEGIN_WRITE] = "BEGIN IMMEDIATE",
@@ -19,9 +18,9 @@ static const char *const own_texts[DOMI_SQLITE_OWN] = {
     [DOMI_SQLITE_RELEASES] = "RELEASE domus",
 };
 
-/* Make the file, for its owner alone: SQLite would let others read it. The descriptor of a file
- * that was there is never closed here, because that would end the locks that this process has on
- * it. */
+/* Create the file, readable by its owner alone; SQLite would let others read it. The descriptor of
+ * a file that exists is never closed here, because closing it would end the locks that this process
+ * has on it. */
 static void make_file(const domi_sqlite_place *place)
 {
     int fd = open(place->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -57,7 +56,7 @@ static int configure_handle(sqlite3 *handle)
     return SQLITE_OK;
 }
 
-/* Look which mode the file has got: a result of SQLite for none but WAL. */
+/* Check the mode of the file, which must be WAL: otherwise SQLite gets a non-zero result. */
 static int check_wal(void *context, int count, char **values, char **names)
 {
     (void)context;
@@ -65,7 +64,8 @@ static int check_wal(void *context, int count, char **values, char **names)
     return count == 1 && values[0] != NULL && sqlite3_stricmp(values[0], "wal") == 0 ? 0 : 1;
 }
 
-/* Set the modes of the file. WAL is a property of the file, so all but the first find it set. */
+/* Set the modes of the file. WAL is a property of the file, so all connections but the first find
+ * it set. */
 static int set_modes(const domi_sqlite_connection *connection)
 {
     const domi_sqlite_place *place = connection->place;
@@ -84,7 +84,7 @@ static int set_modes(const domi_sqlite_connection *connection)
                    place->is_normal ? "NORMAL" : "FULL", DOMI_SQLITE_WAL_BYTES,
                    connection->is_reader ? "ON" : "OFF");
     result = sqlite3_exec(connection->handle, text, NULL, NULL, NULL);
-    /* A reader reads the file here, so that one that is none is the error of the opening. */
+    /* A reader reads the file here, so that a file which is no database fails when it is opened. */
     if (result == SQLITE_OK)
         result = sqlite3_exec(connection->handle, "PRAGMA schema_version", NULL, NULL, NULL);
     return result;
@@ -149,7 +149,7 @@ void domi_sqlite_close(domi_sqlite_connection *connection)
         (void)sqlite3_finalize(connection->own[i]);
         connection->own[i] = NULL;
     }
-    /* The last handle of a file copies the WAL and removes it. */
+    /* The last handle of a file copies the WAL into it and removes the WAL. */
     (void)sqlite3_close_v2(connection->handle);
     connection->handle = NULL;
     connection->has_failed = false;
@@ -182,10 +182,10 @@ void domi_sqlite_checkpoint(domi_sqlite_connection *connection, bool is_idle)
         return;
     int mode = connection->pages >= DOMI_SQLITE_PAGES_RESTART ? SQLITE_CHECKPOINT_RESTART
                                                               : SQLITE_CHECKPOINT_PASSIVE;
-    connection->busy_ms = DOMI_SQLITE_RESTART_MS; /* writes wait meanwhile */
+    connection->busy_ms = DOMI_SQLITE_RESTART_MS; /* short, because writes wait meanwhile */
     (void)sqlite3_wal_checkpoint_v2(connection->handle, NULL, mode, &pages, &copied);
     connection->busy_ms = connection->place->busy_ms;
-    /* While readers hold it up, it is tried again when there is as much more. */
+    /* If readers have stopped the copy, it is tried again when the WAL has grown by as much. */
     connection->checkpoint_at =
         pages > copied ? connection->pages + DOMI_SQLITE_PAGES : DOMI_SQLITE_PAGES;
     connection->pages = 0;

@@ -1,20 +1,20 @@
-/* Transactions and cursors, which hold a connection, or a statement of one, over several verbs.
- * Each has an owner, the actor that began it, whose end is watched. */
+/* Transactions and cursors, which hold a connection or one of its statements over several asks.
+ * Each has an owner, the actor that began it, which is watched. */
 #include "protocols/sqlite/database.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_somebody(domus_address address)
+static bool is_address(domus_address address)
 {
     return address.house != NULL;
 }
 
-/* Watch the owner; without memory the idle time still ends what it has left. */
+/* Watch the owner. Without memory for a watch, the idle time still ends what the owner has left. */
 static bool watch_owner(domus_stack *stack, domus_address owner, domus_watch *ret_watch)
 {
-    return is_somebody(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
+    return is_address(owner) && domus_watch_actor(stack, owner, ret_watch) == 0;
 }
 
 static uint64_t next_number(domi_sqlite_database *database, const domi_sqlite_slot *slot)
@@ -33,7 +33,7 @@ static void move_all_tasks(domi_sqlite_queue *from, domi_sqlite_queue *to)
     }
 }
 
-/* Fetches alone can wait for a connection that nothing holds. */
+/* Fetches are the only tasks that can wait for a connection which nothing holds. */
 void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
                       domi_sqlite_task *task)
 {
@@ -45,9 +45,9 @@ void domi_sqlite_hold(domus_stack *stack, domi_sqlite_database *database, domi_s
     move_all_tasks(&slot->own, &slot->aside);
 }
 
-/* Verbs that came behind the end of the transaction, or of rows. */
-static void fail_own(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot,
-                     uint64_t transaction)
+/* Fail the tasks that wait behind the end of the transaction or of the rows. */
+static void fail_own_tasks(domus_stack *stack, domi_sqlite_database *database,
+                           domi_sqlite_slot *slot, uint64_t transaction)
 {
     domi_sqlite_task *next;
 
@@ -73,7 +73,7 @@ void domi_sqlite_let_go(domus_stack *stack, domi_sqlite_database *database, domi
     slot->has_watch = slot->is_ending = slot->loses = false;
     slot->transaction = 0;
     if (transaction != 0)
-        fail_own(stack, database, slot, transaction);
+        fail_own_tasks(stack, database, slot, transaction);
     move_all_tasks(&slot->aside, &slot->own);
 }
 
@@ -89,14 +89,15 @@ void domi_sqlite_end_its_rows(domus_stack *stack, domi_sqlite_database *database
 void domi_sqlite_lose(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
 {
     slot->loses = true;
-    fail_own(stack, database, slot, slot->transaction);
+    fail_own_tasks(stack, database, slot, slot->transaction);
     domi_sqlite_end_its_rows(stack, database, slot);
-    /* A verb of it that runs is of no use any more. */
+    /* A verb of the transaction that runs now is not needed any more. */
     for (uint32_t i = 0; slot->is_running && i < slot->connection->count; i++) {
         domi_sqlite_task *task = slot->connection->tasks[i];
         if (task->transaction == slot->transaction)
             atomic_store_explicit(&task->is_unwanted, true,
-                                  memory_order_relaxed); /* as its comment says */
+                                  /* relaxed: is_unwanted guards nothing else */
+                                  memory_order_relaxed);
     }
 }
 
@@ -141,7 +142,7 @@ void domi_sqlite_keep_cursor(domus_stack *stack, domi_sqlite_database *database,
     cursor->has_watch = watch_owner(stack, cursor->owner, &cursor->watch);
     cursor->next = slot->cursors;
     slot->cursors = cursor;
-    /* If there is no other connection, rows that are only read let others in between. */
+    /* If there is no other connection, rows that are only read let other tasks in between. */
     if (cursor->transaction == 0 && (cursor->is_writer || !domi_sqlite_is_single(database)))
         slot->held_by = cursor->number;
     task->number = cursor->number;
@@ -160,7 +161,7 @@ void domi_sqlite_end_cursor(domus_stack *stack, domi_sqlite_database *database,
         domi_sqlite_deliver_error(stack, database, fetch, -ESTALE);
     } else if (fetch != NULL) {
         atomic_store_explicit(&fetch->is_unwanted, true,
-                              memory_order_relaxed); /* as its comment says */
+                              memory_order_relaxed); /* relaxed: is_unwanted guards nothing else */
     }
 }
 

@@ -1,5 +1,5 @@
-/* The job of a connection: what a helper thread does between two turns of the actor. Tasks of a
- * transaction are run as they are, and others as a group (group.c). Helper threads. */
+/* The job of a connection: the work of a helper thread between two turns of the actor. Tasks of a
+ * transaction are run one by one, and others as a group (group.c). Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -26,15 +26,15 @@ static void end_transaction(domi_sqlite_connection *connection, domi_sqlite_task
         result = domi_sqlite_do(connection, DOMI_SQLITE_COMMITS);
     if (result != SQLITE_OK)
         (void)domi_sqlite_fail_as(connection, task, result);
-    domi_sqlite_roll_back(connection); /* nothing, after a commit */
+    domi_sqlite_roll_back(connection); /* does nothing after a commit */
     if (task->failure == NULL && task->error == 0) {
         task->result.last = true;
         task->has_result = true;
     }
 }
 
-/* A statement of a transaction has failed: only its end is left to do. */
-static void note_failure(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+/* Record that a statement of a transaction has failed: only its end is possible then. */
+static void record_failure(domi_sqlite_connection *connection, const domi_sqlite_task *task)
 {
     connection->has_failed = true;
     connection->failure =
@@ -82,20 +82,22 @@ static void run_holding_task(domi_sqlite_connection *connection, domi_sqlite_tas
     run_task(connection, task);
     domi_sqlite_guard(connection, NULL);
     if (is_part && (task->failure != NULL || task->error != 0))
-        note_failure(connection, task);
+        record_failure(connection, task);
 }
 
-/* A task was not run: its time had passed, or nobody waits for it any more. */
-static void note_unrun(domi_sqlite_connection *connection, const domi_sqlite_task *task)
+/* Record that a task of a transaction was not run, because its time had passed or its asker is
+ * gone. */
+static void record_unrun_task(domi_sqlite_connection *connection, const domi_sqlite_task *task)
 {
     static const domi_sqlite_task gone = {.error = -ECANCELED};
     bool is_ours = domi_sqlite_stage_of(task) == DOMI_SQLITE_AT(DOMI_SQLITE_RUNS, connection->slot);
 
     if (domi_sqlite_is_part(task) && !connection->has_failed)
-        note_failure(connection, is_ours ? task : &gone); /* one that is gone is the actor's */
+        /* a task whose asker is gone belongs to the actor, so it is not read */
+        record_failure(connection, is_ours ? task : &gone);
 }
 
-/* There is no handle: all tasks fail. */
+/* Fail all tasks of the job, because there is no open handle. */
 static void fail_all_tasks(domi_sqlite_connection *connection, const domus_sql_error *error)
 {
     for (uint32_t i = 0; i < connection->count; i++) {
@@ -104,8 +106,8 @@ static void fail_all_tasks(domi_sqlite_connection *connection, const domus_sql_e
     }
 }
 
-/* End what has ended: cursors that nobody reads, and a transaction that nobody ends. */
-static void clear_ended(domi_sqlite_connection *connection)
+/* End the cursors that nobody reads, and roll back a transaction that nobody ends. */
+static void end_abandoned(domi_sqlite_connection *connection)
 {
     for (domi_sqlite_cursor *cursor = connection->over; cursor != NULL; cursor = cursor->next)
         domi_sqlite_end_rows(connection, cursor);
@@ -120,7 +122,7 @@ int domi_sqlite_work(void *argument)
 
     connection->has_begun = true;
     connection->began_ns = domi_sqlite_now_ns();
-    clear_ended(connection);
+    end_abandoned(connection);
     connection->could_open = connection->handle != NULL || connection->closes ||
                              domi_sqlite_open(connection, &error) == SQLITE_OK;
     if (!connection->could_open) {
@@ -136,7 +138,7 @@ int domi_sqlite_work(void *argument)
             if (domi_sqlite_claim(connection, connection->tasks[i]))
                 run_holding_task(connection, connection->tasks[i]);
             else
-                note_unrun(connection, connection->tasks[i]);
+                record_unrun_task(connection, connection->tasks[i]);
         }
     if (connection->closes)
         domi_sqlite_close(connection);

@@ -1,4 +1,4 @@
-/* Where a database is, and how it is opened: the url, read. */
+/* The place and the options of a database, as its url gives them. */
 #ifndef DOMI_SQLITE_PLACE_H
 #define DOMI_SQLITE_PLACE_H
 
@@ -11,12 +11,13 @@
 #define DOMI_SQLITE_BUSY_MS_MAX 3600000u
 
 typedef struct domi_sqlite_place {
-    char path[PATH_MAX]; /* as the url has it, or absolute once it is settled */
+    /* path of the file as the url has it, or absolute after domi_sqlite_settle_place() */
+    char path[PATH_MAX];
     uint32_t busy_ms;
     bool is_memory;
     bool makes_file;
     bool reads_only;
-    bool is_normal; /* synchronous=normal */
+    bool is_normal; /* true for synchronous=normal */
 } domi_sqlite_place;
 
 /* Read a url. Returns 0; -EINVAL, and `error` gets one line. */

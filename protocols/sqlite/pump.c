@@ -1,6 +1,6 @@
-/* The pump: connections are woken for what waits, and do one job after the other as long as there
- * is something to do. A connection is woken by a notice, which comes behind the asks of the same
- * run, so the job takes all of them. */
+/* The pump: wakes connections for the tasks that wait; each does one job after the other as long as
+ * there are tasks. A connection is woken by a notice, which comes behind the asks of the same run,
+ * so that the job takes all of them. */
 #include "protocols/sqlite/database.h"
 
 #include <domus/blocking.h>
@@ -14,12 +14,12 @@ static void wake_slot(domus_stack *stack, domi_sqlite_database *database, uint32
 
     if (slot->is_waking || slot->is_running)
         return;
-    /* A mailbox that is full takes the event of a timer, too. */
+    /* If the mailbox is full, the event of a timer wakes the connection. */
     slot->is_waking = domus_notice(stack, database->self, &domi_sqlite_wake_type, &index) == 0 ||
                       domus_after(stack, 0, &domi_sqlite_wake_type, &index, NULL) == 0;
 }
 
-/* Wake connections that read: as many as queries wait, and those that are open first. */
+/* Wake connections that read: as many as there are queries that wait, open ones first. */
 static void wake_readers(domus_stack *stack, domi_sqlite_database *database)
 {
     uint32_t left = database->reads.count;
@@ -52,8 +52,8 @@ void domi_sqlite_pump(domus_stack *stack, domi_sqlite_database *database)
     wake_readers(stack, database);
 }
 
-/* Go on after a job, and with the next one. */
-static domus_resumed on_worked;
+/* Finish a job, and begin the next one. */
+static domus_resumed resume_after_job;
 
 static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_t index)
 {
@@ -63,7 +63,7 @@ static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_
         return 0;
     slot->is_running = true;
     if (!database->place.is_memory) {
-        int result = domus_blocking(stack, domi_sqlite_work, slot->connection, on_worked);
+        int result = domus_blocking(stack, domi_sqlite_work, slot->connection, resume_after_job);
         if (result == DOMUS_PARKED)
             return result;
         domi_sqlite_end_job(stack, database, index, result);
@@ -76,7 +76,7 @@ static int begin_job(domus_stack *stack, domi_sqlite_database *database, uint32_
     return 0;
 }
 
-static int on_worked(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_after_job(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_sqlite_database *database = self;
     uint32_t index = *(const uint32_t *)domus_frame(stack);

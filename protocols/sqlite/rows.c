@@ -1,4 +1,4 @@
-/* Parameters into a statement, and rows out of it. Helper threads. */
+/* Binds parameters to a statement, and reads rows from it. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* Returns how many bytes the character of UTF-8 at `bytes` has, of the `size` that are left; 0 if
- * it is none. Surrogates, overlong forms and numbers beyond U+10FFFF are none. */
+/* Returns how many bytes the character of UTF-8 at `bytes`, before which `size` bytes are left,
+ * has; 0 if it is invalid, such as a surrogate, an overlong form, or above U+10FFFF. */
 static size_t character_size(const unsigned char *bytes, size_t size)
 {
     unsigned char first = bytes[0], low = 0x80, high = 0xbf;
@@ -33,7 +33,7 @@ static size_t character_size(const unsigned char *bytes, size_t size)
     return more + 1;
 }
 
-/* Whether a text may be a value: UTF-8 without zeros, as PostgreSQL has it. */
+/* Returns whether a text may be a value: UTF-8 without zeros, as PostgreSQL requires. */
 static bool is_text(const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
@@ -48,7 +48,7 @@ static bool is_text(const void *bytes, size_t size)
     return true;
 }
 
-/* The bytes stay where they are until the statement is put back. */
+/* Bind one value. Its bytes are not copied, so they must stay until the statement is put back. */
 static int bind_value(sqlite3_stmt *statement, int at, const domus_sql_value *value)
 {
     const void *bytes = value->size != 0 ? value->as.bytes : "";
@@ -105,7 +105,7 @@ static void add_names(domus_sql_builder *builder, sqlite3_stmt *statement)
     }
 }
 
-static domus_sql_value cell_of(sqlite3_stmt *statement, int column)
+static domus_sql_value read_cell(sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
     case SQLITE_INTEGER:
@@ -125,13 +125,13 @@ static domus_sql_value cell_of(sqlite3_stmt *statement, int column)
     }
 }
 
-/* Add the row that was stepped to. Returns 0, or the error of the builder. */
+/* Add the current row. Returns 0, or the error of the builder. */
 static int add_row(domus_sql_builder *builder, sqlite3_stmt *statement)
 {
     int columns = sqlite3_column_count(statement), error = 0;
 
     for (int i = 0; i < columns && error == 0; i++) {
-        domus_sql_value cell = cell_of(statement, i);
+        domus_sql_value cell = read_cell(statement, i);
         error = domus_sql_build_cell(builder, &cell);
     }
     return error;
@@ -146,7 +146,7 @@ static bool fail_to_build(domi_sqlite_task *task, int error)
     return false;
 }
 
-/* End the result, with the rows that the statement has changed. */
+/* End the result, with the number of rows that the statement has changed. */
 static bool end_result(domi_sqlite_task *task, domus_sql_builder *builder, uint64_t affected)
 {
     int error = domus_sql_build_end(builder, &task->result);
@@ -159,8 +159,8 @@ static bool end_result(domi_sqlite_task *task, domus_sql_builder *builder, uint6
     return true;
 }
 
-/* Rows that were changed since the total was `before`. SQLite tells of the last statement that has
- * changed something, so nothing is told if nothing was changed since. */
+/* Returns how many rows were changed since the total was `before`. SQLite reports the last
+ * statement that changed something, so nothing is reported if the total is the same. */
 static uint64_t count_changes(const domi_sqlite_connection *connection, sqlite3_int64 before)
 {
     return sqlite3_total_changes64(connection->handle) != before
@@ -178,8 +178,8 @@ bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
 
     do {
         result = sqlite3_step(statement);
-        /* The columns are those of the first step, which prepares again after a change of the
-         * schema. */
+        /* The columns are known after the first step, which prepares the statement again after a
+         * change of the schema. */
         if (!has_names && (result == SQLITE_ROW || result == SQLITE_DONE))
             add_names(&builder, statement);
         has_names = true;
@@ -192,21 +192,21 @@ bool domi_sqlite_run(domi_sqlite_connection *connection, domi_sqlite_task *task,
     return error != 0 ? fail_to_build(task, error) : domi_sqlite_fail_as(connection, task, result);
 }
 
-/* --- in pieces -------------------------------------------------------------------------------- */
+/* --- rows in pieces --------------------------------------------------------------------------- */
 
-/* Returns the bytes of the row that was stepped to, as the builder counts them. */
+/* Returns the bytes of the current row, as the builder counts them. */
 static uint64_t measure_row(sqlite3_stmt *statement)
 {
     uint64_t size = 0;
 
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
-        domus_sql_value cell = cell_of(statement, i);
+        domus_sql_value cell = read_cell(statement, i);
         size += sizeof cell + (cell.kind >= DOMUS_SQL_TEXT ? cell.size : 0u);
     }
     return size;
 }
 
-/* Step to the next row. Returns false, and the task has failed. */
+/* Step to the next row. Returns false if the task has failed. */
 static bool step_to_next_row(domi_sqlite_connection *connection, domi_sqlite_task *task,
                              domi_sqlite_cursor *cursor)
 {
@@ -227,7 +227,7 @@ void domi_sqlite_end_rows(domi_sqlite_connection *connection, domi_sqlite_cursor
     cursor->is_writer = false;
 }
 
-/* Get the rows of a cursor to their first one. */
+/* Start the statement of a cursor, and step to its first row. */
 static bool begin_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;
@@ -256,7 +256,8 @@ void domi_sqlite_begin_rows(domi_sqlite_connection *connection, domi_sqlite_task
         domi_sqlite_end_rows(connection, task->cursor);
 }
 
-/* The statement has come to its end, which is that of its transaction, if it has one. */
+/* Finish the rows of a statement that has come to its end, and commit its transaction if it has one
+ * of its own. */
 static bool finish_rows(domi_sqlite_connection *connection, domi_sqlite_task *task)
 {
     domi_sqlite_cursor *cursor = task->cursor;

@@ -1,10 +1,10 @@
-/* Runs queries and scripts on a connection, in the transaction that is open there, if one is.
- * Helper threads. */
+/* Runs queries and scripts on a connection, within its open transaction if there is one. Helper
+ * threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
 
-/* Run a statement that is prepared. */
+/* Run a statement that was prepared. */
 static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *task,
                          sqlite3_stmt *statement, domi_sqlite_before *before)
 {
@@ -18,8 +18,8 @@ static bool run_prepared(domi_sqlite_connection *connection, domi_sqlite_task *t
            domi_sqlite_run(connection, task, statement);
 }
 
-static bool run_one(domi_sqlite_connection *connection, domi_sqlite_task *task,
-                    domi_sqlite_before *before)
+static bool run_query(domi_sqlite_connection *connection, domi_sqlite_task *task,
+                      domi_sqlite_before *before)
 {
     domi_sqlite_prepared prepared;
 
@@ -71,5 +71,5 @@ bool domi_sqlite_run_query(domi_sqlite_connection *connection, domi_sqlite_task 
                            domi_sqlite_before *before)
 {
     return task->verb == DOMI_SQLITE_SCRIPT ? run_script(connection, task, before)
-                                            : run_one(connection, task, before);
+                                            : run_query(connection, task, before);
 }

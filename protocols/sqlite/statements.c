@@ -1,5 +1,5 @@
-/* Statements, prepared: those of the program are kept, by their address, and the one that was used
- * longest ago makes room for another one. Helper threads. */
+/* Prepared statements: those that are constants of the program are kept, found by their address,
+ * and the one that was used longest ago makes room for a new one. Helper threads. */
 #include "protocols/sqlite/connection.h"
 
 #include <errno.h>
@@ -68,8 +68,9 @@ void domi_sqlite_drop_statements(domi_sqlite_connection *connection)
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-/* Returns the number of a parameter from its name; 0 if that is not $1, $2 and so on. */
-static uint32_t number_of(const char *name)
+/* Returns the number of a parameter by its name, such as 2 for $2; 0 if the name has another
+ * form. */
+static uint32_t parse_parameter_number(const char *name)
 {
     uint32_t number = 0;
 
@@ -83,13 +84,13 @@ static uint32_t number_of(const char *name)
     return number <= DOMUS_SQL_PARAMETERS_MAX ? number : 0;
 }
 
-/* Count the parameters: the highest number counts. Returns false if one has another form. */
+/* Count the parameters: their highest number. Returns false if a name has another form than $1. */
 static bool count_parameters(sqlite3_stmt *prepared, uint32_t *ret_count)
 {
     uint32_t highest = 0;
 
     for (int i = 1; i <= sqlite3_bind_parameter_count(prepared); i++) {
-        uint32_t number = number_of(sqlite3_bind_parameter_name(prepared, i));
+        uint32_t number = parse_parameter_number(sqlite3_bind_parameter_name(prepared, i));
         if (number == 0)
             return false;
         if (number > highest)
@@ -99,7 +100,8 @@ static bool count_parameters(sqlite3_stmt *prepared, uint32_t *ret_count)
     return true;
 }
 
-static bool check_count(domi_sqlite_task *task, const domus_sql_request *request, uint32_t count)
+static bool check_parameter_count(domi_sqlite_task *task, const domus_sql_request *request,
+                                  uint32_t count)
 {
     if (request->count == count)
         return true;
@@ -111,8 +113,8 @@ static bool check_count(domi_sqlite_task *task, const domus_sql_request *request
 
 /* --- preparing -------------------------------------------------------------------------------- */
 
-/* Whether there is nothing to run behind a statement. Text that is no statement is as wrong there
- * as a second statement is. */
+/* Returns whether nothing but blanks and comments follows a statement. Text that is no statement is
+ * as wrong there as a second statement. */
 static bool is_last_statement(domi_sqlite_connection *connection, const char *rest)
 {
     while (*rest != '\0') {
@@ -152,7 +154,7 @@ static bool prepare_text(domi_sqlite_connection *connection, domi_sqlite_task *t
     return true;
 }
 
-/* Keep a prepared statement. Without memory it is not kept: returns false. */
+/* Keep a prepared statement. Returns false if it is not kept, for want of memory. */
 static bool keep_statement(domi_sqlite_connection *connection, const domus_sql_statement *statement,
                            sqlite3_stmt *prepared, uint32_t parameters)
 {
@@ -186,7 +188,7 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
         unlink_from_age(&connection->statements, kept);
         link_as_newest(&connection->statements, kept);
         *ret_prepared = (domi_sqlite_prepared){kept->prepared, true};
-        return check_count(task, request, kept->parameters);
+        return check_parameter_count(task, request, kept->parameters);
     }
     if (!prepare_text(connection, task, domus_sql_request_text(request), keeps, &made.statement))
         return false;
@@ -195,7 +197,7 @@ bool domi_sqlite_prepare(domi_sqlite_connection *connection, domi_sqlite_task *t
         return domi_sqlite_refuse(task, -EINVAL, "42601", "parameters are $1, $2 and so on");
     }
     made.is_kept = keeps && keep_statement(connection, statement, made.statement, parameters);
-    if (!check_count(task, request, parameters)) {
+    if (!check_parameter_count(task, request, parameters)) {
         domi_sqlite_put_back(&made);
         return false;
     }

@@ -1,14 +1,14 @@
 /* A task is a verb on its way: from the ask, through a queue and a job, to the answer.
  *
- *   WAITS --a job takes it--> GIVEN --the job comes to it--> RUNS --the job has ended--> DONE
+ *   WAITS --a job takes it--> GIVEN --the job begins it--> RUNS --the job has ended--> DONE
  *     ^                         |
  *     +---nobody began it-------+
  *
- * From WAITS and GIVEN a task also goes to GONE, when nobody waits for it any more. The actor and
- * the helper thread of a job meet in `stage` alone: whoever takes a task out of GIVEN does it by a
- * compare-and-exchange, so a task is run by one job at most. The slot of the connection stands
- * beside the stage, because a task may be taken back from one job and given to another one. A task
- * in RUNS belongs to the helper thread, and in any other stage to the actor. */
+ * From WAITS and GIVEN a task also goes to GONE, when nobody waits for its answer any more. The
+ * actor and the helper thread of a job meet only in `stage`: each takes a task out of GIVEN by a
+ * compare-and-exchange, so a task is run by one job at most. The slot of the connection is a part
+ * of that word, because a task may be taken back from one job and given to another one. A task in
+ * RUNS belongs to the helper thread, and in any other stage to the actor. */
 #ifndef DOMI_SQLITE_TASK_H
 #define DOMI_SQLITE_TASK_H
 
@@ -34,43 +34,44 @@ typedef enum domi_sqlite_stage {
     DOMI_SQLITE_GONE,
 } domi_sqlite_stage;
 
-/* The word of a stage, with the connection whose job has the task. */
+/* The word for a stage and the connection whose job has the task. */
 #define DOMI_SQLITE_AT(stage, slot) ((uint32_t)(stage) | (uint32_t)(slot) << 8)
 
 struct domi_sqlite_queue;
 struct domi_sqlite_cursor;
 
 typedef struct domi_sqlite_task {
-    /* --- the actor's -------------------------------------------------------------------------- */
-    struct domi_sqlite_task *next; /* in its queue, or in the list of free ones */
+    /* --- members of the actor ----------------------------------------------------------------- */
+    struct domi_sqlite_task *next; /* the next task in its queue, or in the list of unused tasks */
     struct domi_sqlite_task *before;
-    struct domi_sqlite_queue *queue; /* in which it waits; NULL: in none */
-    struct domi_sqlite_queue *home;  /* in which it waits if nobody runs it */
+    struct domi_sqlite_queue *queue; /* the queue in which it waits; NULL: it is in none */
+    struct domi_sqlite_queue *home;  /* the queue to which it returns if no job runs it */
     domus_conversation conversation; /* the conversation that answers the ask */
     domus_address owner;
     uint64_t timeout_ns;
-    uint64_t deadline_ns; /* of the ask; 0: none */
-    uint64_t bytes;       /* of its texts and parameters, as its queue counts them */
-    uint32_t jobs;        /* lists of jobs that name this task */
-    bool is_awaited;      /* the conversation is there */
+    uint64_t deadline_ns; /* deadline of the ask, in ns; 0: none */
+    uint64_t bytes;       /* bytes of its texts and parameters, as its queue counts them */
+    uint32_t jobs;        /* number of jobs that name this task */
+    bool is_awaited;      /* the conversation still waits for the task */
     /* --- constant while a job has it ---------------------------------------------------------- */
     domi_sqlite_verb verb;
-    bool reads_only; /* of DOMI_SQLITE_BEGIN */
+    bool reads_only; /* the transaction of a DOMI_SQLITE_BEGIN only reads */
     uint64_t transaction;
-    uint64_t number;    /* of the cursor that DOMI_SQLITE_ROWS has made */
+    uint64_t number;    /* number of the cursor that a DOMI_SQLITE_ROWS has made */
     uint64_t within_ns; /* ns for which the task may run */
     struct domi_sqlite_cursor *cursor;
     domus_sql_request request;
-    /* --- shared ------------------------------------------------------------------------------- */
+    /* --- members that both use ---------------------------------------------------------------- */
     _Atomic(uint32_t) stage;
-    /* The actor asks the job to end the task early. Relaxed: it guards nothing. */
+    /* True if the actor wants the job to end the task early. Relaxed: it guards nothing else. */
     atomic_bool is_unwanted;
-    /* --- the outcome, the helper thread's until the job has ended ------------------------------
-     */
+    /* --- the outcome; it belongs to the helper thread until the job has ended
+     * ------------------ */
     bool is_bounced; /* the task writes, so it belongs to the connection that writes */
     bool has_result;
     bool is_grouped; /* the task was run in a transaction of the group */
-    int error;       /* of `failure`, or alone if there was no memory for one */
+    /* errno of `failure`, or the only error if there was no memory for a failure */
+    int error;
     domus_sql_error *failure;
     domus_sql_result result;
 } domi_sqlite_task;
@@ -87,27 +88,28 @@ void domi_sqlite_queue_put(domi_sqlite_queue *queue, domi_sqlite_task *task);
 void domi_sqlite_queue_put_first(domi_sqlite_queue *queue, domi_sqlite_task *task);
 void domi_sqlite_queue_remove(domi_sqlite_task *task);
 
-/* Move a task from one stage to another one, if it is in it. */
+/* Move a task from one stage to another, if it is in the first. Returns whether it was moved. */
 static inline bool domi_sqlite_move(domi_sqlite_task *task, uint32_t from, uint32_t to)
 {
-    /* Acquire and release: whoever gets a task sees what the one before has written. */
+    /* Acquire and release: the next owner of the task sees all that the last one has written. */
     return atomic_compare_exchange_strong_explicit(&task->stage, &from, to, memory_order_acq_rel,
                                                    memory_order_relaxed);
 }
 
 static inline uint32_t domi_sqlite_stage_of(const domi_sqlite_task *task)
 {
-    return atomic_load_explicit(&task->stage, memory_order_acquire); /* as above */
+    /* acquire: see domi_sqlite_move() */
+    return atomic_load_explicit(&task->stage, memory_order_acquire);
 }
 
-/* Whether a task is a statement of a transaction, whose failure is that of the transaction. */
+/* Returns whether a task is a statement of a transaction, which fails with it. */
 static inline bool domi_sqlite_is_part(const domi_sqlite_task *task)
 {
     return task->transaction != 0 && task->verb != DOMI_SQLITE_COMMIT &&
            task->verb != DOMI_SQLITE_ROLLBACK;
 }
 
-/* Forget an outcome, and free what it owns. */
+/* Free what an outcome owns, and reset it. */
 void domi_sqlite_clear_outcome(domi_sqlite_task *task);
 
 /* Free a request's texts and parameters. */

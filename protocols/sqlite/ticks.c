@@ -1,5 +1,5 @@
-/* The ticks of a database: an event that comes while something is held, or while more connections
- * are open than have to be. A database that nobody uses has none. */
+/* The ticks of a database: a timer event that comes while a transaction or rows are held, or while
+ * more connections are open than needed. An unused database has no ticks. */
 #include "protocols/sqlite/database.h"
 
 #include <domus/timer.h>

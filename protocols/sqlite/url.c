@@ -1,5 +1,5 @@
-/* Reads the url of a database (domus/sqlite.h). It is strict: a url that could mean two things, or
- * whose parameters have another meaning elsewhere, is refused. */
+/* Reads the url of a database (domus/sqlite.h). It is strict: a url is refused if it is ambiguous,
+ * or if a parameter has another meaning elsewhere. */
 #include "protocols/sqlite/place.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 
 #define SCHEME "sqlite:"
 
-/* Returns the value of a digit of base 16, or -1. */
-static int digit_of(char c)
+/* Returns the value of a hexadecimal digit; -1 for another character. */
+static int value_of_digit(char c)
 {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
     const char *at = c != '\0' ? strchr(digits, c) : NULL;
@@ -19,13 +19,13 @@ static int digit_of(char c)
     return at != NULL ? (int)((at - digits) % 16) : -1;
 }
 
-static bool may_stand(char c)
+static bool is_allowed_in_path(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            (c != '\0' && strchr("-._~/:@!$'()*,;=&+", c) != NULL);
 }
 
-/* Decode the `size` bytes of a path. Returns NULL, or what is wrong. */
+/* Decode the `size` bytes of a path. Returns NULL, or the text of an error. */
 static const char *read_path(const char *text, size_t size, char path[PATH_MAX])
 {
     size_t used = 0;
@@ -34,15 +34,15 @@ static const char *read_path(const char *text, size_t size, char path[PATH_MAX])
         char c = text[i];
 
         if (c == '%') {
-            int high = size - i > 2 ? digit_of(text[i + 1]) : -1;
-            int low = high >= 0 ? digit_of(text[i + 2]) : -1;
+            int high = size - i > 2 ? value_of_digit(text[i + 1]) : -1;
+            int low = high >= 0 ? value_of_digit(text[i + 2]) : -1;
             if (low < 0)
                 return "'%' needs two digits of base 16 behind it";
             c = (char)(high * 16 + low);
             if (c == '\0')
                 return "%00 cannot be in a path";
             i += 2;
-        } else if (!may_stand(c)) {
+        } else if (!is_allowed_in_path(c)) {
             return "a byte of the path has to be written as %XX";
         }
         if (used == PATH_MAX - 1)
@@ -101,7 +101,7 @@ static const struct parameter {
 
 #define PARAMETERS (sizeof parameters / sizeof parameters[0])
 
-/* Read one parameter. `seen` has a bit for each that was there before. */
+/* Read one parameter. `seen` has a bit for each parameter that was read before. */
 static const char *read_parameter(const char *text, size_t size, uint32_t *seen,
                                   domi_sqlite_place *place)
 {
@@ -131,7 +131,7 @@ static const char *read_parameters(const char *text, domi_sqlite_place *place)
     }
 }
 
-/* Read what is behind the scheme. */
+/* Read the url behind its scheme. */
 static const char *read_place_behind_scheme(const char *rest, domi_sqlite_place *place)
 {
     size_t size = strcspn(rest, "?");

@@ -1,5 +1,5 @@
-/* Ends that nobody asks for: those of transactions and rows that are not used, or whose owner has
- * ended, and those of connections that are not used. */
+/* Ends transactions and rows that were not used for long, or whose owner has ended, and closes
+ * connections that were not used for long. */
 #include "protocols/sqlite/database.h"
 
 static bool is_time_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
@@ -7,7 +7,8 @@ static bool is_time_past(uint64_t now_ns, uint64_t used_ns, uint64_t time_ns)
     return now_ns >= used_ns && now_ns - used_ns >= time_ns;
 }
 
-static void look_at_slot(domus_stack *stack, domi_sqlite_database *database, domi_sqlite_slot *slot)
+static void end_unused_of_slot(domus_stack *stack, domi_sqlite_database *database,
+                               domi_sqlite_slot *slot)
 {
     const domus_sql_options *options = &database->settings.options;
     uint64_t now_ns = domus_now_ns(stack);
@@ -34,9 +35,9 @@ int domi_sqlite_on_tick(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     database->is_ticking = false;
-    /* The one that writes is closed last: the first slot. */
+    /* The writing connection, in the first slot, is closed last. */
     for (uint32_t i = database->slots_count; i > 0; i--)
-        look_at_slot(stack, database, &database->slots[i - 1]);
+        end_unused_of_slot(stack, database, &database->slots[i - 1]);
     domi_sqlite_begin_ticks(stack, database);
     domi_sqlite_pump(stack, database);
     return 0;

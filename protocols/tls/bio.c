@@ -1,11 +1,11 @@
-/* Calls of the stage, and the BIO by which OpenSSL reads and writes in them: it reads the record
- * that `decode` was shown, and writes to what goes to the peer. So nothing is copied into memory of
- * a BIO, as OpenSSL's own for memory does.
+/* Calls of the stage, and the BIO through which OpenSSL reads and writes during a call: it reads
+ * the record that `decode` was shown, and writes to the bytes for the peer. So nothing is copied
+ * into a BIO's memory, as with OpenSSL's memory BIO.
  *
  * All connections of a shard have one BIO. It has no state of its own: the call that runs on the
- * thread says for which connection it is, and its flags, by which OpenSSL asks whether it may try
- * again later, are always the same. A BIO of its own would cost each connection 208 bytes. (The
- * counts of bytes in it, which nobody reads, mean nothing.) Owner thread. */
+ * thread tells for which connection it is, and its flags, by which OpenSSL asks whether to try
+ * again later, never change. A BIO for each connection would cost 208 bytes. (Its byte counts,
+ * which nobody reads, mean nothing.) Owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static _Thread_local domi_tls_call *running; /* NULL: none */
+static _Thread_local domi_tls_call *running; /* the call that runs on this thread; NULL: none */
 
 void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire *wire)
 {
@@ -28,7 +28,7 @@ void domi_tls_call_begin(domi_tls_call *call, domi_tls_state *state, domus_wire 
     call->no_memory = false;
     call->alert_size = 0;
     running = call;
-    if (ERR_peek_error() != 0) /* clearing the queue costs more than looking whether it is empty */
+    if (ERR_peek_error() != 0) /* clearing the queue costs more than checking that it is empty */
         ERR_clear_error();
 }
 
@@ -39,8 +39,8 @@ void domi_tls_call_end(const domi_tls_call *call)
 
 bool domi_tls_call_wants_more(const domi_tls_call *call, int result)
 {
-    /* to OpenSSL a write that has failed may look like a read that found nothing, as both have the
-     * same BIO, which may always be tried again */
+    /* both directions have one BIO, which always says "try again", so OpenSSL may take a failed
+     * write for a read that found nothing */
     return !call->no_memory && SSL_get_error(call->state->ssl, result) == SSL_ERROR_WANT_READ;
 }
 
@@ -60,8 +60,8 @@ static int read_wire(BIO *bio, char *to, int size)
     return (int)part;
 }
 
-/* A write that is short enough is remembered, because it may be the alert of a failure: what the
- * failing call of `decode` has appended is not sent. */
+/* Write for OpenSSL. A short write is remembered, because it may be the alert of a failure, and
+ * what a failing call of `decode` has appended is not sent. */
 static int write_wire(BIO *bio, const char *from, int size)
 {
     domi_tls_call *call = running;
@@ -93,7 +93,7 @@ static long control_bio(BIO *bio, int command, long number, void *pointer)
 static CRYPTO_ONCE once = CRYPTO_ONCE_STATIC_INIT;
 static BIO_METHOD *method;
 
-static void make_method(void)
+static void make_bio_method(void)
 {
     BIO_METHOD *made = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "domus wire");
 
@@ -107,7 +107,7 @@ static void make_method(void)
 
 static BIO *make_bio(void)
 {
-    if (CRYPTO_THREAD_run_once(&once, make_method) != 1 || method == NULL)
+    if (CRYPTO_THREAD_run_once(&once, make_bio_method) != 1 || method == NULL)
         return NULL;
     BIO *bio = BIO_new(method);
     if (bio == NULL)

@@ -1,4 +1,4 @@
-/* Says which connections keep their buffers; see the header. */
+/* Decides which connections keep their buffers, as buffers.h says. */
 #include "protocols/tls/buffers.h"
 
 static domi_tls_shard *shard_of(const domi_tls_state *state)
@@ -9,7 +9,8 @@ static domi_tls_shard *shard_of(const domi_tls_state *state)
 static void free_record_buffers(domi_tls_state *state)
 {
     state->place = 0;
-    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES); /* less than before, so it does not fail */
+    /* the connection counts fewer bytes than before, so this cannot fail */
+    (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
     SSL_set_mode(state->ssl, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_free_buffers(state->ssl);
 }
@@ -19,7 +20,7 @@ void domi_tls_buffers_keep(domi_tls_state *state)
     if (state->place != 0)
         return;
     domi_tls_shard *shard = shard_of(state);
-    if (!domi_tls_shard_is_own(shard)) /* a kit that has changed its thread */
+    if (!domi_tls_shard_is_own(shard)) /* a test kit has moved the connection to another thread */
         return;
     uint32_t place = shard->next_keeper++ % shard->settings->buffers_max;
     if (shard->keepers[place] != NULL)

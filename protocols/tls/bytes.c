@@ -1,5 +1,5 @@
-/* Bytes of the application, in and out. A record costs one call of OpenSSL, which makes its bytes
- * where the next stage finds them. Owner thread. */
+/* Reads and writes bytes of the application. A record costs one call of OpenSSL, which decrypts
+ * directly to where the next stage reads. Owner thread. */
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
@@ -12,7 +12,7 @@ int domi_tls_write(domi_tls_call *call, const char *bytes, size_t size)
     return SSL_write_ex(call->state->ssl, bytes, size, &sent) == 1 ? 0 : domi_tls_fail(call);
 }
 
-/* OpenSSL has no further bytes of the record. */
+/* End the read of a record, of which OpenSSL has no further bytes. */
 static int end_read(domi_tls_call *call, size_t passed)
 {
     if (domi_tls_call_wants_more(call, 0))

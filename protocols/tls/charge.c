@@ -1,4 +1,4 @@
-/* Counts what a connection takes, by estimate: on the budget of its context, and as memory of the
+/* Counts the estimated memory of a connection, for the budget of its context and as memory of the
  * library. Owner thread. */
 #include "protocols/tls/tls.h"
 

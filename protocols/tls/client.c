@@ -1,4 +1,4 @@
-/* Clients: they name the server, and resume sessions with it. Owner thread. */
+/* Client side: a connection names its server, and resumes sessions with it. Owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <arpa/inet.h>
@@ -22,8 +22,8 @@ bool domi_tls_is_host(const char *host)
     return host[0] != '.';
 }
 
-/* Copy the name of the server, in lower case, and without a dot at its end, which belongs to DNS
- * and not to the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long, empty or none
+/* Copy the name of the server in lower case, without a dot at its end, which is part of DNS but not
+ * of the name (RFC 6066, 3). Returns 0; -EINVAL for a name that is too long, empty, or not the name
  * of one host. */
 static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_server)
 {
@@ -41,7 +41,7 @@ static int copy_name(const char *host, uint16_t port, domi_tls_peer_name *ret_se
     return 0;
 }
 
-/* Let the certificate of the server have this name. */
+/* Require that the server's certificate has this name. */
 static int set_host(SSL *ssl, const char *host)
 {
     int is_set;
@@ -49,7 +49,8 @@ static int set_host(SSL *ssl, const char *host)
     if (is_address(host)) {
         is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
     } else {
-        /* the subject is text for people, and no name of a host (RFC 9525, 2; RFC 9110, 4.3.4) */
+        /* the subject is text for people and not the name of a host (RFC 9525, 2; RFC 9110, 4.3.4),
+         * so it is ignored */
         SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         is_set = SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
@@ -59,20 +60,20 @@ static int set_host(SSL *ssl, const char *host)
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-static domi_tls_shard *shard_of(const SSL *ssl)
+static domi_tls_shard *shard_of_connection(const SSL *ssl)
 {
     return SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 }
 
-/* Remember the server for the sessions that it gives, and offer it one. Without memory
- * there is none. */
+/* Remember the server, so that its sessions are kept, and offer it a kept session. Without memory
+ * neither is done. */
 static void offer_session(domi_tls_state *state, const domi_tls_peer_name *server)
 {
     state->taker.server = OPENSSL_memdup(server, offsetof(domi_tls_peer_name, host) + server->size);
     if (state->taker.server == NULL)
         return;
-    SSL_SESSION *session =
-        domi_tls_sessions_take(&shard_of(state->ssl)->sessions, server, domi_tls_now_s());
+    SSL_SESSION *session = domi_tls_sessions_take(&shard_of_connection(state->ssl)->sessions,
+                                                  server, domi_tls_now_s());
     domi_tls_extra *extra = session != NULL ? domi_tls_extra_of(state) : NULL;
     if (extra != NULL && SSL_set_session(state->ssl, session) == 1)
         extra->offered = session;
@@ -111,7 +112,7 @@ void domi_tls_client_end_handshake(domi_tls_state *state)
     bool is_taken = state->phase == DOMI_TLS_OPEN && SSL_session_reused(state->ssl) == 1;
 
     if (!is_taken)
-        domi_tls_sessions_forget(&shard_of(state->ssl)->sessions, extra->offered);
+        domi_tls_sessions_forget(&shard_of_connection(state->ssl)->sessions, extra->offered);
     SSL_SESSION_free(extra->offered);
     extra->offered = NULL;
 }

@@ -1,5 +1,4 @@
-/* Makes, reloads and frees contexts, and finds the shard of a thread; see the
- * header. Any thread. */
+/* Makes, reloads and frees contexts, and finds the shard of a thread (context.h). Any thread. */
 #include "protocols/tls/context.h"
 
 #include <errno.h>
@@ -10,7 +9,7 @@ static _Thread_local char own_address;
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Take an owner of the files away. The lock is held by nobody. */
+/* Remove one owner of the files, and free them with the last. The caller does not hold the lock. */
 static void drop_files(domus_tls *tls, domi_tls_files *files)
 {
     if (files == NULL)
@@ -22,7 +21,7 @@ static void drop_files(domus_tls *tls, domi_tls_files *files)
         domi_tls_files_free(files);
 }
 
-/* Read the files, and try them. Returns as domus_tls_new(). */
+/* Read the files, and check them by making contexts of OpenSSL. Returns as domus_tls_new(). */
 static int read_files(domus_tls *tls, const domi_tls_report *report, domi_tls_files **ret_files)
 {
     domi_tls_shard trial = {.settings = &tls->settings, .tickets = tls->tickets};
@@ -89,7 +88,7 @@ int domus_tls_reload(domus_tls *tls, char *error, size_t error_size)
         return result;
     (void)CRYPTO_THREAD_write_lock(tls->lock);
     domi_tls_files *unused = files;
-    /* A read of another thread that began later has seen what is newer. */
+    /* Another thread began to read later, so its files are newer and stay. */
     if (files->read > tls->files->read) {
         unused = tls->files;
         tls->files = files;
@@ -124,8 +123,9 @@ void domus_tls_free(domus_tls *tls)
 
 /* --- shards ----------------------------------------------------------------------------------- */
 
-/* Find the shard of this thread, and keep the files of the context if the shard has others. Returns
- * NULL if there is none; then the files are kept, too. */
+/* Find the shard of this thread. Returns NULL if there is none. If the shard has other files than
+ * the context, or there is no shard, `ret_files` gets the context's files, which then have another
+ * owner. */
 static domi_tls_shard *find_shard(domus_tls *tls, domi_tls_files **ret_files)
 {
     (void)CRYPTO_THREAD_write_lock(tls->lock);
@@ -141,7 +141,7 @@ static domi_tls_shard *find_shard(domus_tls *tls, domi_tls_files **ret_files)
     return shard;
 }
 
-/* Make a shard for this thread, which is empty. NULL: no memory. */
+/* Make an empty shard for this thread. Returns NULL without memory. */
 static domi_tls_shard *add_shard(domus_tls *tls)
 {
     domi_tls_shard *shard = OPENSSL_zalloc(sizeof *shard);
@@ -158,7 +158,8 @@ static domi_tls_shard *add_shard(domus_tls *tls)
     return shard;
 }
 
-/* Let a shard go on with other files, which it then owns. Without memory it keeps what it has. */
+/* Make the contexts of a shard from other files, which it then owns. Without memory it keeps the
+ * old ones. */
 static int renew_shard(domus_tls *tls, domi_tls_shard *shard, domi_tls_files *files)
 {
     const domi_tls_report silent = {NULL, 0};

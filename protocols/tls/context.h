@@ -12,11 +12,11 @@ struct domus_tls {
     domi_tls_settings settings;
     domi_tls_tickets *tickets;
     domi_tls_files *files;
-    uint64_t reads; /* of the files, that were begun */
+    uint64_t reads; /* reads of the files that were begun */
     domi_tls_shard *shards;
 };
 
-/* Get what a new connection on this thread begins with. Returns 0; -ENOMEM. */
+/* Get the context of OpenSSL for a new connection on this thread. Returns 0; -ENOMEM. */
 int domi_tls_context_get(domus_tls *tls, SSL_CTX **ret_context);
 
 /* Returns whether the shard is that of the calling thread. */

@@ -1,4 +1,4 @@
-/* Reads the files of a context; see the header. It blocks, on whatever thread calls it. */
+/* Reads the files of a context (files.h). It blocks the thread that calls it. */
 #include "protocols/tls/files.h"
 
 #include <errno.h>
@@ -15,10 +15,11 @@
 #define FILE_MAX        ((size_t)1 << 20)
 #define AUTHORITIES_MAX ((size_t)16 << 20)
 #define FIRST_ROOM      ((size_t)8192)
-#define NAMES_MAX       ((size_t)32768) /* bytes of the names of authorities in a handshake */
-#define NAME_HEAD       2               /* bytes before each of them */
+/* bytes of the names of all authorities in a handshake, at most */
+#define NAMES_MAX ((size_t)32768)
+#define NAME_HEAD 2 /* bytes before each name */
 
-/* Where Debian and its like keep the authorities in one file. */
+/* The file in which Debian and its like keep the system's authorities. */
 static const char *const system_file = "/etc/ssl/certs/ca-certificates.crt";
 
 static void free_text(domi_tls_text *text)
@@ -29,8 +30,9 @@ static void free_text(domi_tls_text *text)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Read on behind `*used` bytes of a block that grows. Returns 0 at the end; 1; an error. */
-static int read_some(FILE *file, domi_tls_text *text, size_t *used, size_t most)
+/* Read more bytes behind the first `*used` ones of a block, which grows. Returns 1; 0 at the end of
+ * the file; a negative errno. */
+static int read_next_bytes(FILE *file, domi_tls_text *text, size_t *used, size_t most)
 {
     if (*used == text->size) {
         size_t room = text->size != 0 ? 2 * text->size : FIRST_ROOM;
@@ -48,7 +50,7 @@ static int read_some(FILE *file, domi_tls_text *text, size_t *used, size_t most)
     return got != 0;
 }
 
-/* Open a file. Reading a fifo or a device could block for ever, so they are refused. Returns 0;
+/* Open a file. A fifo or a device is refused, because reading it could block for ever. Returns 0;
  * -EISDIR; -EBADF if it is not a regular file; the error of open(2). */
 static int open_file(const char *path, FILE **ret_file)
 {
@@ -85,9 +87,9 @@ static int read_text(const char *path, size_t most, const domi_tls_report *repor
         return domi_tls_say(report, result, path,
                             result == -EBADF ? "not a regular file" : strerror(-result));
     result = 1;
-    setvbuf(file, NULL, _IONBF, 0); /* a buffer would keep a copy of the key */
+    setvbuf(file, NULL, _IONBF, 0); /* no buffer, because it would keep a copy of the private key */
     while (result > 0)
-        result = read_some(file, &text, &used, most);
+        result = read_next_bytes(file, &text, &used, most);
     fclose(file);
     if (result == 0 && used == 0)
         result = -EBADMSG;
@@ -96,7 +98,7 @@ static int read_text(const char *path, size_t most, const domi_tls_report *repor
         return domi_tls_say(report, result, path,
                             result == -EBADMSG ? "the file is empty" : strerror(-result));
     }
-    /* the bytes behind the text are not part of it, but they are freed with it */
+    /* the room behind the text is never read, so it gets line ends */
     memset(text.bytes + used, '\n', text.size - used);
     *ret_text = text;
     return 0;
@@ -115,15 +117,15 @@ static X509 *read_certificate(BIO *bio)
     return PEM_read_bio_X509_AUX(bio, NULL, domi_tls_refuse_password, NULL);
 }
 
-static void forget_names(STACK_OF(X509_NAME) * names)
+static void free_names(STACK_OF(X509_NAME) * names)
 {
     while (sk_X509_NAME_num(names) > 0)
         X509_NAME_free(sk_X509_NAME_pop(names));
 }
 
-/* Note the name of an authority, which clients are told, once. Names of more than NAMES_MAX bytes
- * are not told: the list has at most 64 KiB in a handshake, and without one a client shows what it
- * has (RFC 8446, 4.2.4). Returns 0; -ENOMEM. */
+/* Add the name of an authority, once, to those that clients are told. Names beyond NAMES_MAX bytes
+ * are left out: a handshake has at most 64 KiB for them, and without them a client shows the
+ * certificate that it has (RFC 8446, 4.2.4). Returns 0; -ENOMEM. */
 static int add_name(domi_tls_files *files, const X509 *authority)
 {
     X509_NAME *name = X509_get_subject_name(authority);
@@ -135,7 +137,7 @@ static int add_name(domi_tls_files *files, const X509 *authority)
             return 0;
     files->names_size += NAME_HEAD + (size_t)i2d_X509_NAME(name, NULL);
     if (files->names_size > NAMES_MAX) {
-        forget_names(files->names);
+        free_names(files->names);
         return 0;
     }
     name = X509_NAME_dup(name);
@@ -145,8 +147,8 @@ static int add_name(domi_tls_files *files, const X509 *authority)
     return -ENOMEM;
 }
 
-/* Add the certificates of a text to the store, and for a server their names. Returns how many;
- * -ENOMEM; -EBADMSG. */
+/* Add the certificates of a text to the store, and on a server their names to the list. Returns how
+ * many; -ENOMEM; -EBADMSG. */
 static int add_certificates(domi_tls_files *files, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
@@ -188,8 +190,8 @@ static int read_authorities(domi_tls_files *files, const char *path, const domi_
     return error;
 }
 
-/* The authorities of the system: the file that OpenSSL's environment names, that of Debian, or
- * OpenSSL's own places. */
+/* Read the authorities of the system: from the file that OpenSSL's environment variable names, else
+ * from Debian's file, else from OpenSSL's own places. */
 static int read_system_authorities(domi_tls_files *files, const domi_tls_report *report)
 {
     const char *named = secure_getenv(X509_get_default_cert_file_env());
@@ -226,7 +228,7 @@ static int read_verification(const domi_tls_settings *settings, const domi_tls_r
     return error;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- all files of a context ------------------------------------------------------------------- */
 
 static int read_all_files(const domi_tls_settings *settings, const domi_tls_report *report,
                           domi_tls_files *files)

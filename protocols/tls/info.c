@@ -1,4 +1,4 @@
-/* Tells what a connection has agreed on. Owner thread. */
+/* Tells what the two sides of a connection have agreed on. Owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <arpa/inet.h>
@@ -73,7 +73,8 @@ static int tell_subject(X509 *certificate, domus_slice *ret_subject)
     return error;
 }
 
-/* Add a line for a text, unless it has bytes that do not print: such a name could look like two. */
+/* Add a line for a name, unless it has bytes that are not printable: such a name could look like
+ * two. */
 static void add_text(domus_appender *names, const char *kind, const ASN1_STRING *text)
 {
     const char *bytes = (const char *)ASN1_STRING_get0_data(text);

@@ -1,8 +1,9 @@
-/* TLS in front of listeners, and of connections to servers: a context from the settings of a
- * listener, or of the cluster, in the configuration (domus/front.h).
+/* TLS for listeners, and for connections to servers: makes a context from the settings that a
+ * listener, or the cluster, has in the configuration (domus/front.h).
  *
- * A listener writes its files in lists with commas. Errors of a context begin with a file or with a
- * field of its settings, and those of a front with the key in which the user has written it. */
+ * A listener lists its files with commas between them. An error text of a context begins with a
+ * file or a field of its settings; an error text of a front begins with the key in which the user
+ * has written it. */
 #include <domus/tls.h>
 
 #include "protocols/tls/settings.h"
@@ -13,30 +14,32 @@
 #include <string.h>
 
 #define REASON_SIZE 512u
-#define HOST_SIZE   254u /* bytes of the name of a server, with a NUL */
+#define HOST_SIZE   254u /* bytes of the name of a server, with the zero at its end */
 
-/* A list of a key, taken apart. */
+/* The elements of a key whose value is a list. */
 typedef struct domi_tls_list {
     uint32_t count;
-    char *items[DOMUS_TLS_CERTIFICATES_MAX + 1]; /* up to a NULL */
-    char *text;                                  /* a copy of the key's, which the items are in */
+    char *items[DOMUS_TLS_CERTIFICATES_MAX + 1]; /* the elements, with a NULL behind them */
+    /* a copy of the key's value, into which the elements point */
+    char *text;
 } domi_tls_list;
 
-/* The lists of a listener, and the settings that they are a part of. */
+/* The lists of a listener, and the settings that use them. */
 typedef struct domi_tls_lists {
-    domi_tls_list certs, keys, alpn, authorities; /* the last one has one element, or none */
+    domi_tls_list certs, keys, alpn, authorities; /* `authorities` has one element or none */
     domus_tls_certificate certificates[DOMUS_TLS_CERTIFICATES_MAX];
     domus_tls_settings settings;
-    const char *authorities_key; /* the key of `authorities` */
+    const char *authorities_key; /* name of the key from which `authorities` was read */
 } domi_tls_lists;
 
 /* The state of a front: its context, and the stage in front of its connections. */
 typedef struct domi_tls_front {
     domus_tls *tls;
-    char host[HOST_SIZE]; /* of servers; "": nothing was said */
+    /* the host to which connections go, from the settings of servers; "": none was given */
+    char host[HOST_SIZE];
     domus_tls_options options;
     domus_pipeline_stage stages[2];
-    domi_tls_lists lists; /* name the key of an error */
+    domi_tls_lists lists; /* the lists, which find the key that an error is about */
 } domi_tls_front;
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -51,7 +54,7 @@ static const char *text_or_null(const char *text)
     return is_blank(text) ? NULL : text;
 }
 
-/* Cut blanks from both ends. */
+/* Remove blanks from both ends. */
 static char *trim_blanks(char *text)
 {
     size_t size = strlen(text);
@@ -61,7 +64,7 @@ static char *trim_blanks(char *text)
     return text + strspn(text, " ");
 }
 
-/* Take a list apart, whose elements are divided by commas. `list` has been cleared. */
+/* Split a list at its commas. `list` must be empty. */
 static int split_list(const domi_tls_report *report, const char *key, const char *from,
                       domi_tls_list *list)
 {
@@ -91,7 +94,7 @@ static void free_lists(domi_tls_lists *lists)
     OPENSSL_free(lists->authorities.text);
 }
 
-static int take_certificates(const domi_tls_report *report, domi_tls_lists *lists)
+static int set_certificates(const domi_tls_report *report, domi_tls_lists *lists)
 {
     if (lists->certs.count == 0)
         return domi_tls_say(report, -EINVAL, "tls.certFile", "is missing");
@@ -104,9 +107,9 @@ static int take_certificates(const domi_tls_report *report, domi_tls_lists *list
     return 0;
 }
 
-/* Make settings, whose texts are those of `lists` and of the listener. */
-static int read_listener(const domus_listener_config *listener, const domi_tls_report *report,
-                         domi_tls_lists *lists)
+/* Read the settings of a listener. Their texts belong to `lists` and to the listener. */
+static int read_listener_settings(const domus_listener_config *listener,
+                                  const domi_tls_report *report, domi_tls_lists *lists)
 {
     const bool omits = listener->tls.clients_may_omit != 0;
     lists->authorities_key = "tls.clientCaFile";
@@ -122,7 +125,7 @@ static int read_listener(const domus_listener_config *listener, const domi_tls_r
     if (error == 0 && lists->authorities.count > 1)
         error = domi_tls_say(report, -EINVAL, "tls.clientCaFile", "has to be one file");
     if (error == 0)
-        error = take_certificates(report, lists);
+        error = set_certificates(report, lists);
     if (error == 0 && omits && lists->authorities.count == 0)
         error = domi_tls_say(report, -EINVAL, "tls.clients", "needs clientCaFile");
     if (error != 0)
@@ -140,9 +143,9 @@ static int read_listener(const domus_listener_config *listener, const domi_tls_r
     return 0;
 }
 
-/* Let a list have one element, the name of a file, or none. A comma is a part of the name. */
-static int take_file(const domi_tls_report *report, const char *key, const char *from,
-                     domi_tls_list *list)
+/* Read a list that has the name of one file, or none. A comma is a part of that name. */
+static int read_file_name(const domi_tls_report *report, const char *key, const char *from,
+                          domi_tls_list *list)
 {
     if (is_blank(from))
         return 0;
@@ -154,21 +157,21 @@ static int take_file(const domi_tls_report *report, const char *key, const char 
     return 0;
 }
 
-/* Make settings of a client. */
-static int read_servers(const domus_servers_tls_config *settings, const domi_tls_report *report,
-                        domi_tls_lists *lists)
+/* Read the TLS settings of a client. */
+static int read_client_settings(const domus_servers_tls_config *settings,
+                                const domi_tls_report *report, domi_tls_lists *lists)
 {
     lists->authorities_key = "tls.caFile";
-    int error = take_file(report, "tls.certFile", settings->cert_file, &lists->certs);
+    int error = read_file_name(report, "tls.certFile", settings->cert_file, &lists->certs);
 
     if (error == 0)
-        error = take_file(report, "tls.keyFile", settings->key_file, &lists->keys);
+        error = read_file_name(report, "tls.keyFile", settings->key_file, &lists->keys);
     if (error == 0)
-        error = take_file(report, "tls.caFile", settings->ca_file, &lists->authorities);
+        error = read_file_name(report, "tls.caFile", settings->ca_file, &lists->authorities);
     if (error == 0 && lists->certs.count == 0 && lists->keys.count != 0)
         error = domi_tls_say(report, -EINVAL, "tls.keyFile", "needs certFile");
     if (error == 0 && lists->certs.count != 0)
-        error = take_certificates(report, lists);
+        error = set_certificates(report, lists);
     if (error != 0)
         return error;
     lists->settings = (domus_tls_settings){
@@ -184,7 +187,7 @@ static int read_servers(const domus_servers_tls_config *settings, const domi_tls
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* Returns whether a reason is about this subject: "SUBJECT: ...". */
+/* Returns whether a reason is about the subject: it begins with "SUBJECT: ". */
 static bool is_reason_about(const char *reason, const char *subject)
 {
     size_t size = strlen(subject);
@@ -200,9 +203,9 @@ static bool is_reason_about_element(const char *reason, const domi_tls_list *lis
     return false;
 }
 
-/* Say a reason of a context with the key of the listener that it is about. */
-static int say_with_key(const domi_tls_report *report, int error, const domi_tls_lists *lists,
-                        const char *reason)
+/* Report an error of a context under the key of the configuration that it is about. */
+static int report_with_key(const domi_tls_report *report, int error, const domi_tls_lists *lists,
+                           const char *reason)
 {
     static const struct {
         const char *field, *key;
@@ -225,7 +228,7 @@ static int say_with_key(const domi_tls_report *report, int error, const domi_tls
 
 /* --- contexts --------------------------------------------------------------------------------- */
 
-/* Make the context of settings that were read, unless that has failed with `error`. */
+/* Make the context from settings that were read. If reading them has failed, return its `error`. */
 static int make_context(int error, const domi_tls_report *report, domi_tls_lists *lists,
                         domus_tls **ret_tls)
 {
@@ -234,7 +237,7 @@ static int make_context(int error, const domi_tls_report *report, domi_tls_lists
     if (error != 0)
         return error;
     error = domus_tls_new(&lists->settings, reason, sizeof reason, ret_tls);
-    return error != 0 ? say_with_key(report, error, lists, reason) : 0;
+    return error != 0 ? report_with_key(report, error, lists, reason) : 0;
 }
 
 int domus_tls_new_of_listener(const domus_listener_config *listener, char *error, size_t error_size,
@@ -245,7 +248,8 @@ int domus_tls_new_of_listener(const domus_listener_config *listener, char *error
 
     if (lists == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
-    int result = make_context(read_listener(listener, &report, lists), &report, lists, ret_tls);
+    int result =
+        make_context(read_listener_settings(listener, &report, lists), &report, lists, ret_tls);
     free_lists(lists);
     OPENSSL_free(lists);
     return result;
@@ -264,8 +268,8 @@ static void close_front(void *state)
     OPENSSL_free(front);
 }
 
-/* Make the context and the stages of a front whose settings were read, unless that has failed with
- * `error`; then the front is freed. */
+/* Make the context and the stages of a front from settings that were read. If reading them has
+ * failed with `error`, or this fails, the front is freed. */
 static int finish_front(domi_tls_front *front, int error, const domi_tls_report *report,
                         void **ret_state, const domus_pipeline_stage **ret_stages)
 {
@@ -275,7 +279,8 @@ static int finish_front(domi_tls_front *front, int error, const domi_tls_report 
         return error;
     }
     front->lists.settings =
-        (domus_tls_settings){0}; /* the settings point to texts of the configuration */
+        /* the settings point to texts of the configuration, which may be freed now */
+        (domus_tls_settings){0};
     front->options.tls = front->tls;
     front->stages[0] = (domus_pipeline_stage){&domus_tls_stage, &front->options};
     *ret_state = front;
@@ -295,8 +300,8 @@ static int open_front(const domus_listener_config *listener, char *error, size_t
     domi_tls_front *front = OPENSSL_zalloc(sizeof *front);
     if (front == NULL)
         return domi_tls_say(&report, -ENOMEM, "tls", "no memory");
-    return finish_front(front, read_listener(listener, &report, &front->lists), &report, ret_state,
-                        ret_stages);
+    return finish_front(front, read_listener_settings(listener, &report, &front->lists), &report,
+                        ret_state, ret_stages);
 }
 
 static int open_servers(const domus_servers_tls_config *settings, char *error, size_t error_size,
@@ -318,8 +323,8 @@ static int open_servers(const domus_servers_tls_config *settings, char *error, s
         memcpy(front->host, host, strlen(host) + 1);
         front->options.host = front->host;
     }
-    return finish_front(front, read_servers(settings, &report, &front->lists), &report, ret_state,
-                        ret_stages);
+    return finish_front(front, read_client_settings(settings, &report, &front->lists), &report,
+                        ret_state, ret_stages);
 }
 
 static int reload_front(void *state, char *error, size_t error_size)
@@ -329,7 +334,7 @@ static int reload_front(void *state, char *error, size_t error_size)
     char reason[REASON_SIZE];
     int result = domus_tls_reload(front->tls, reason, sizeof reason);
 
-    return result != 0 ? say_with_key(&report, result, &front->lists, reason) : 0;
+    return result != 0 ? report_with_key(&report, result, &front->lists, reason) : 0;
 }
 
 const domus_front domus_tls_front = {open_front, reload_front, close_front, open_servers};

@@ -1,5 +1,5 @@
-/* Looks at records before OpenSSL does, which makes room for what a peer announces, before it has
- * come. And notes why a connection has failed. Owner thread. */
+/* Checks the head of records before OpenSSL, which allocates as much as a peer announces before it
+ * has come. Also records why a connection has failed. Owner thread. */
 #include "protocols/tls/tls.h"
 
 #include <errno.h>
@@ -22,19 +22,19 @@ static size_t read_number(const char *bytes, uint32_t count)
     return value;
 }
 
-/* A client begins with a ClientHello, which fits into one record: the room that OpenSSL makes for
- * it is that large at most. */
-static bool is_begin(const char *bytes, size_t size)
+/* Returns whether the bytes begin a ClientHello that fits into one record. This bounds the memory
+ * that OpenSSL allocates for it. */
+static bool is_hello_begin(const char *bytes, size_t size)
 {
     return bytes[0] == HANDSHAKE && size > HELLO_HEAD &&
            bytes[DOMI_TLS_HEAD_SIZE] == CLIENT_HELLO &&
            read_number(bytes + DOMI_TLS_HEAD_SIZE + 1, 3) <= DOMI_TLS_PLAIN_MAX - HELLO_HEAD;
 }
 
-/* Returns whether this record has to be the start of a ClientHello: the first one, and the one
- * behind a HelloRetryRequest, where it is the only handshake message that comes in clear. OpenSSL
- * itself makes room for 128 KiB as soon as they are announced. */
-static bool has_to_begin(const domi_tls_state *state, const char *bytes)
+/* Returns whether this record must be the start of a ClientHello: the first record must, and the
+ * one after a HelloRetryRequest, because no other handshake message comes in clear there. OpenSSL
+ * by itself allocates up to 128 KiB as soon as they are announced. */
+static bool must_begin_hello(const domi_tls_state *state, const char *bytes)
 {
     if (!state->tls->settings.is_server || state->phase != DOMI_TLS_HANDSHAKE)
         return false;
@@ -54,7 +54,7 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
     if (whole > DOMI_TLS_RECORD_MAX)
         return -EPROTO;
     *ret_whole = whole;
-    if (!has_to_begin(state, bytes))
+    if (!must_begin_hello(state, bytes))
         return 0;
     if (whole < DOMI_TLS_HEAD_SIZE + HELLO_HEAD)
         return -EPROTO;
@@ -62,14 +62,14 @@ int domi_tls_record_look(const domi_tls_state *state, const char *bytes, size_t 
         *ret_whole = DOMI_TLS_HEAD_SIZE + HELLO_HEAD;
         return 0;
     }
-    return is_begin(bytes, whole - DOMI_TLS_HEAD_SIZE) ? 0 : -EPROTO;
+    return is_hello_begin(bytes, whole - DOMI_TLS_HEAD_SIZE) ? 0 : -EPROTO;
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
 
-/* Empty OpenSSL's queue of errors. Returns the last one of TLS itself: those before it are of what
- * TLS has used, such as a signature that is wrong. 0: there is none. */
-static unsigned long take_reason(bool *ret_no_memory)
+/* Empty OpenSSL's queue of errors. Returns the last error of TLS itself; errors before it come from
+ * lower parts, such as a wrong signature. Returns 0 if there is none. */
+static unsigned long pop_last_reason(bool *ret_no_memory)
 {
     unsigned long reason = 0;
     unsigned long each = ERR_get_error();
@@ -83,8 +83,8 @@ static unsigned long take_reason(bool *ret_no_memory)
     return reason;
 }
 
-/* Returns the error for what OpenSSL gives as the reason. */
-static int error_of(unsigned long reason)
+/* Returns the negative errno for OpenSSL's reason of a failure. */
+static int errno_of_reason(unsigned long reason)
 {
     switch (ERR_GET_LIB(reason) == ERR_LIB_SSL ? ERR_GET_REASON(reason) : 0) {
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
@@ -106,9 +106,9 @@ static int error_of(unsigned long reason)
     }
 }
 
-/* The connection has failed for this reason, a constant. The alert that the call has written is
- * kept until `finish`; without memory for that the peer gets none. */
-static void note_failure(domi_tls_call *call, const char *reason)
+/* Record that the connection has failed for `reason`, a constant. The alert that the call has
+ * written is kept until `finish`; without memory for it the peer gets no alert. */
+static void record_failure(domi_tls_call *call, const char *reason)
 {
     domi_tls_state *state = call->state;
     domi_tls_extra *extra = call->alert_size != 0 ? domi_tls_extra_of(state) : state->extra;
@@ -124,18 +124,19 @@ static void note_failure(domi_tls_call *call, const char *reason)
 int domi_tls_fail(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
-    unsigned long reason = take_reason(&call->no_memory);
+    unsigned long reason = pop_last_reason(&call->no_memory);
     const char *text = reason != 0 ? ERR_reason_error_string(reason) : NULL;
     long verified = SSL_get_verify_result(state->ssl);
 
     if (ERR_GET_REASON(reason) == SSL_R_CERTIFICATE_VERIFY_FAILED && verified != X509_V_OK)
         text = X509_verify_cert_error_string(verified);
-    note_failure(call, text != NULL ? text : "no reason is known");
-    return call->no_memory ? -ENOMEM : error_of(reason);
+    record_failure(call, text != NULL ? text : "no reason is known");
+    return call->no_memory ? -ENOMEM : errno_of_reason(reason);
 }
 
-/* True if all that both sides have sent was in clear. Once there are keys, an alert in clear would
- * only confuse the peer. A server has none while it waits for a ClientHello or the rest of one. */
+/* Returns true if everything that both sides have sent was in clear. Once there are keys, an alert
+ * in clear would only confuse the peer. A server has no keys while it waits for a ClientHello or
+ * the rest of it. */
 static bool has_no_keys(const domi_tls_state *state)
 {
     if (state->phase != DOMI_TLS_HANDSHAKE)
@@ -154,6 +155,6 @@ int domi_tls_refuse(domi_tls_call *call, int error, unsigned char alert, const c
         memcpy(call->alert, record, sizeof record);
         call->alert_size = sizeof record;
     }
-    note_failure(call, reason);
+    record_failure(call, reason);
     return error;
 }

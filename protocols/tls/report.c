@@ -1,4 +1,4 @@
-/* Writes what has failed; see the header. Any thread. */
+/* Writes reports of failures as one line (report.h). Any thread. */
 #include "protocols/tls/report.h"
 
 #include <errno.h>

@@ -1,14 +1,14 @@
-/* Reports of failures: one line for the caller, with the words of OpenSSL.
+/* Reports of failures: one line for the caller, with OpenSSL's reason.
  *
- * OpenSSL keeps a queue of errors for each thread. It is empty before each call of OpenSSL
- * whose result is looked at, and it is emptied behind it, so no error is taken for that of
- * another connection. */
+ * OpenSSL keeps a queue of errors for each thread. The queue is empty before each call of OpenSSL
+ * whose result is checked, and is emptied after it, so no connection gets the error of another
+ * one. */
 #ifndef DOMI_PROTOCOLS_TLS_REPORT_H
 #define DOMI_PROTOCOLS_TLS_REPORT_H
 
 #include <stddef.h>
 
-/* Where the line goes. `text` may be NULL if `size` is 0. */
+/* The buffer for the line. `text` may be NULL if `size` is 0. */
 typedef struct domi_tls_report {
     char *text;
     size_t size;

@@ -1,14 +1,13 @@
-/* Keeps sessions of a client; see the header. */
+/* Keeps the sessions of a client (sessions.h). */
 #include "protocols/tls/sessions.h"
 
 #include <openssl/crypto.h>
 #include <openssl/x509.h>
 #include <string.h>
 
-#define BYTES_MAX                                                                                  \
-    16384 /* of a session with its ticket and its certificate, as OpenSSL writes it                \
-           */
-#define DAY_S 86400
+/* bytes of a session with its ticket and certificate, as OpenSSL writes it, at most */
+#define BYTES_MAX 16384
+#define DAY_S     86400
 
 struct domi_tls_session {
     domi_tls_session *older;
@@ -16,10 +15,10 @@ struct domi_tls_session {
     uint64_t until_s;
     uint16_t port;
     uint8_t size;
-    char host[]; /* `size` bytes */
+    char host[]; /* the name of the server, `size` bytes */
 };
 
-static bool is_of(const domi_tls_session *entry, const domi_tls_peer_name *server)
+static bool is_session_of_server(const domi_tls_session *entry, const domi_tls_peer_name *server)
 {
     return entry->port == server->port && entry->size == server->size &&
            memcmp(entry->host, server->host, server->size) == 0;
@@ -30,7 +29,7 @@ static bool is_session_used_once(const SSL_SESSION *session)
     return SSL_SESSION_get_protocol_version(session) >= TLS1_3_VERSION;
 }
 
-/* Take the entry at `place` out of the list. Returns its session, which is the caller's. */
+/* Remove the entry at `place` from the list. Returns its session, which the caller owns. */
 static SSL_SESSION *remove_session(domi_tls_sessions *sessions, domi_tls_session **place)
 {
     domi_tls_session *entry = *place;
@@ -42,15 +41,16 @@ static SSL_SESSION *remove_session(domi_tls_sessions *sessions, domi_tls_session
     return session;
 }
 
-/* Forget what is too old, and those of the server beyond `most`, the newest of which stay. */
-static void trim_server(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
-                        uint64_t now_s, uint32_t most)
+/* Remove all sessions that are too old, and the oldest of the server beyond `most`. */
+static void remove_excess_sessions(domi_tls_sessions *sessions, const domi_tls_peer_name *server,
+                                   uint64_t now_s, uint32_t most)
 {
     domi_tls_session **place = &sessions->newest;
     uint32_t count = 0;
 
     while (*place != NULL) {
-        bool is_over = (*place)->until_s <= now_s || (is_of(*place, server) && ++count > most);
+        bool is_over =
+            (*place)->until_s <= now_s || (is_session_of_server(*place, server) && ++count > most);
         if (is_over)
             SSL_SESSION_free(remove_session(sessions, place));
         else
@@ -58,8 +58,8 @@ static void trim_server(domi_tls_sessions *sessions, const domi_tls_peer_name *s
     }
 }
 
-/* Forget the oldest beyond `most`. */
-static void forget_oldest_sessions(domi_tls_sessions *sessions, uint32_t most)
+/* Remove the oldest sessions beyond `most`. */
+static void remove_oldest_sessions(domi_tls_sessions *sessions, uint32_t most)
 {
     domi_tls_session **place = &sessions->newest;
 
@@ -86,9 +86,9 @@ bool domi_tls_sessions_keep(domi_tls_sessions *sessions, const domi_tls_peer_nam
     memcpy(entry->host, server->host, server->size);
     sessions->newest = entry;
     sessions->count++;
-    trim_server(sessions, server, now_s,
-                is_session_used_once(session) ? DOMI_TLS_SESSIONS_EACH : 1);
-    forget_oldest_sessions(sessions, most);
+    remove_excess_sessions(sessions, server, now_s,
+                           is_session_used_once(session) ? DOMI_TLS_SESSIONS_EACH : 1);
+    remove_oldest_sessions(sessions, most);
     return true;
 }
 
@@ -99,7 +99,7 @@ SSL_SESSION *domi_tls_sessions_take(domi_tls_sessions *sessions, const domi_tls_
 
     while (*place != NULL) {
         domi_tls_session *entry = *place;
-        if (!is_of(entry, server)) {
+        if (!is_session_of_server(entry, server)) {
             place = &entry->older;
         } else if (entry->until_s <= now_s || SSL_SESSION_is_resumable(entry->session) != 1) {
             SSL_SESSION_free(remove_session(sessions, place));
@@ -124,11 +124,11 @@ void domi_tls_sessions_forget(domi_tls_sessions *sessions, const SSL_SESSION *se
 
 void domi_tls_sessions_clear(domi_tls_sessions *sessions)
 {
-    forget_oldest_sessions(sessions, 0);
+    remove_oldest_sessions(sessions, 0);
 }
 
-/* Returns for how many seconds a certificate still holds. */
-static uint64_t validity_s(const X509 *certificate)
+/* Returns for how many seconds the certificate is still valid. */
+static uint64_t seconds_of_validity(const X509 *certificate)
 {
     int days, seconds;
 
@@ -144,10 +144,10 @@ uint64_t domi_tls_session_time_s(const SSL_SESSION *session, uint64_t most)
     const X509 *certificate = SSL_SESSION_get0_peer((SSL_SESSION *)(uintptr_t)session);
     uint64_t time_s = most;
 
-    /* to TLS 1.2 a hint of 0 is none */
+    /* for TLS 1.2 a lifetime hint of 0 means that the server gave none */
     if ((hint_s != 0 || is_session_used_once(session)) && hint_s < time_s)
         time_s = hint_s;
-    if (certificate != NULL && validity_s(certificate) < time_s)
-        time_s = validity_s(certificate);
+    if (certificate != NULL && seconds_of_validity(certificate) < time_s)
+        time_s = seconds_of_validity(certificate);
     return time_s;
 }

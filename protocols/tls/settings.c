@@ -1,16 +1,16 @@
-/* Checks and copies the settings of a context; see the header. Any thread. */
+/* Checks and copies the settings of a context (settings.h). Any thread. */
 #include "protocols/tls/settings.h"
 
 #include <errno.h>
 #include <openssl/crypto.h>
 #include <string.h>
 
-/* ECDHE keeps what was recorded secret when the key is stolen later, and an AEAD has no padding
- * that could be probed. */
+/* The default ciphers of TLS 1.2: with ECDHE recorded traffic stays secret even if the key is
+ * stolen later, and an AEAD has no padding that could be probed. */
 #define CIPHERS_DEFAULT "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 
-/* Fill in a default, and check the range. */
-static int take_number(const domi_tls_report *report, const char *field, uint32_t given,
+/* Copy a number, or its default for 0, and check its range. */
+static int copy_number(const domi_tls_report *report, const char *field, uint32_t given,
                        uint32_t otherwise, uint32_t least, uint32_t most, uint32_t *ret_number)
 {
     uint32_t number = given != 0 ? given : otherwise;
@@ -30,7 +30,7 @@ static int copy_text(const char *from, char **ret_text)
     return *ret_text != NULL ? 0 : -ENOMEM;
 }
 
-static int take_roles(const domus_tls_settings *from, domi_tls_settings *settings,
+static int copy_roles(const domus_tls_settings *from, domi_tls_settings *settings,
                       const domi_tls_report *report)
 {
     settings->is_server = from->role == DOMUS_ROLE_SERVER;
@@ -52,7 +52,7 @@ static int take_roles(const domus_tls_settings *from, domi_tls_settings *setting
     return 0;
 }
 
-static int take_certificates(const domus_tls_settings *from, domi_tls_settings *settings,
+static int copy_certificates(const domus_tls_settings *from, domi_tls_settings *settings,
                              const domi_tls_report *report)
 {
     uint32_t most = settings->is_server ? DOMUS_TLS_CERTIFICATES_MAX : 1;
@@ -73,7 +73,7 @@ static int take_certificates(const domus_tls_settings *from, domi_tls_settings *
     return error;
 }
 
-static int take_alpn(const char *const *alpn, domi_tls_settings *settings,
+static int copy_alpn(const char *const *alpn, domi_tls_settings *settings,
                      const domi_tls_report *report)
 {
     for (uint32_t i = 0; alpn != NULL && alpn[i] != NULL; i++) {
@@ -89,33 +89,33 @@ static int take_alpn(const char *const *alpn, domi_tls_settings *settings,
     return 0;
 }
 
-static int take_numbers(const domus_tls_settings *from, domi_tls_settings *settings,
+static int copy_numbers(const domus_tls_settings *from, domi_tls_settings *settings,
                         const domi_tls_report *report)
 {
-    int error = take_number(report, "depth_max", from->depth_max, 8, 1, 16, &settings->depth_max);
+    int error = copy_number(report, "depth_max", from->depth_max, 8, 1, 16, &settings->depth_max);
 
     if (error == 0)
-        error = take_number(report, "chain_max", from->chain_max, 65536, 1024, 131072,
+        error = copy_number(report, "chain_max", from->chain_max, 65536, 1024, 131072,
                             &settings->chain_max);
     if (error == 0)
-        error = take_number(report, "ticket_time_s", from->ticket_time_s, 7200, 60, 86400,
+        error = copy_number(report, "ticket_time_s", from->ticket_time_s, 7200, 60, 86400,
                             &settings->ticket_time_s);
     if (error == 0)
-        error = take_number(report, "sessions_max", from->sessions_max, 64, 1, 4096,
+        error = copy_number(report, "sessions_max", from->sessions_max, 64, 1, 4096,
                             &settings->sessions_max);
     if (error == 0)
         error =
-            take_number(report, "quiet_max", from->quiet_max, 32, 16, 1024, &settings->quiet_max);
+            copy_number(report, "quiet_max", from->quiet_max, 32, 16, 1024, &settings->quiet_max);
     if (error == 0)
-        error = take_number(report, "buffers_max", from->buffers_max, DOMI_TLS_KEEPERS, 1,
+        error = copy_number(report, "buffers_max", from->buffers_max, DOMI_TLS_KEEPERS, 1,
                             DOMI_TLS_KEEPERS, &settings->buffers_max);
     if (error == 0)
-        error = take_number(report, "held_max", from->held_max, 262144, 1, 1048576,
+        error = copy_number(report, "held_max", from->held_max, 262144, 1, 1048576,
                             &settings->held_max);
     return error;
 }
 
-static int take_texts(const domus_tls_settings *from, domi_tls_settings *settings)
+static int copy_texts(const domus_tls_settings *from, domi_tls_settings *settings)
 {
     int error = copy_text(from->ca_file, &settings->ca_file);
 
@@ -129,15 +129,15 @@ int domi_tls_settings_copy(const domus_tls_settings *from, domi_tls_settings *se
                            const domi_tls_report *report)
 {
     *settings = (domi_tls_settings){.no_tickets = from->no_tickets, .budget = from->budget};
-    int error = take_roles(from, settings, report);
+    int error = copy_roles(from, settings, report);
     if (error == 0)
-        error = take_numbers(from, settings, report);
+        error = copy_numbers(from, settings, report);
     if (error == 0)
-        error = take_alpn(from->alpn, settings, report);
+        error = copy_alpn(from->alpn, settings, report);
     if (error == 0)
-        error = take_certificates(from, settings, report);
+        error = copy_certificates(from, settings, report);
     if (error == 0)
-        error = take_texts(from, settings);
+        error = copy_texts(from, settings);
     if (error == -ENOMEM)
         domi_tls_say(report, error, "settings", "no memory");
     if (error != 0)

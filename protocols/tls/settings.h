@@ -1,5 +1,5 @@
-/* The settings of a context, checked and copied, with the defaults filled in. They
- * do not change. */
+/* The settings of a context: checked and copied, with zeros replaced by defaults. They never
+ * change. */
 #ifndef DOMI_PROTOCOLS_TLS_SETTINGS_H
 #define DOMI_PROTOCOLS_TLS_SETTINGS_H
 
@@ -9,12 +9,12 @@
 
 #define DOMI_TLS_ALPN_MAX 16u
 #define DOMI_TLS_NAME_MAX 64u
-#define DOMI_TLS_KEEPERS  64u /* the most that `buffers_max` may be */
+#define DOMI_TLS_KEEPERS  64u /* largest value of `buffers_max` */
 
 typedef struct domi_tls_settings {
     bool is_server;
     bool no_tickets;
-    domus_tls_verify verify; /* not DEFAULT */
+    domus_tls_verify verify; /* how peers are verified; never DOMUS_TLS_VERIFY_DEFAULT */
     domus_tls_version min_version;
     uint32_t depth_max;
     uint32_t chain_max;
@@ -23,19 +23,19 @@ typedef struct domi_tls_settings {
     uint32_t sessions_max;
     uint32_t quiet_max;
     uint32_t buffers_max;
-    uint32_t count; /* certificates */
+    uint32_t count; /* number of certificates */
     char *cert_files[DOMUS_TLS_CERTIFICATES_MAX];
     char *key_files[DOMUS_TLS_CERTIFICATES_MAX];
-    char *ca_file;       /* NULL: none was given */
-    char *ciphers;       /* NULL: OpenSSL's own */
-    char *cipher_suites; /* NULL: OpenSSL's own */
+    char *ca_file;       /* file of the authorities; NULL: none was given */
+    char *ciphers;       /* ciphers of TLS 1.2; NULL: OpenSSL's default */
+    char *cipher_suites; /* ciphers of TLS 1.3; NULL: OpenSSL's default */
     uint32_t alpn_size;
     unsigned char alpn[DOMI_TLS_ALPN_MAX *
                        (DOMI_TLS_NAME_MAX + 1)]; /* the names of protocols as ALPN sends them */
     domus_budget *budget;
 } domi_tls_settings;
 
-/* Returns 0; -EINVAL; -ENOMEM: then `settings` holds nothing. */
+/* Check and copy the settings. Returns 0; -EINVAL or -ENOMEM, and `settings` then holds nothing. */
 int domi_tls_settings_copy(const domus_tls_settings *from, domi_tls_settings *settings,
                            const domi_tls_report *report);
 void domi_tls_settings_clear(domi_tls_settings *settings);

@@ -1,5 +1,5 @@
-/* Makes the contexts of OpenSSL that one thread has. Its own thread, or the one that
- * tries new files. */
+/* Makes the contexts of OpenSSL that belong to one thread. Runs on that thread, or on the thread
+ * that checks new files. */
 #include "protocols/tls/shard.h"
 
 #include <errno.h>
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TICKETS_SENT 1 /* to a client of TLS 1.3 after its handshake */
+#define TICKETS_SENT 1 /* tickets that a client of TLS 1.3 is sent after its handshake */
 
-/* --- what OpenSSL asks ------------------------------------------------------------------------ */
+/* --- callbacks of OpenSSL --------------------------------------------------------------------- */
 
-/* A client has named the server: go on with the certificate of that name. A name that is accepted
- * here belongs to the session, and is known when that is resumed. */
-static int take_name(SSL *ssl, int *alert, void *shard_)
+/* Select the certificate of the server name that a client has sent. A name that is accepted here is
+ * stored in the session, and known again when the session is resumed. */
+static int select_certificate(SSL *ssl, int *alert, void *shard_)
 {
     const domi_tls_shard *shard = shard_;
     const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -31,8 +31,8 @@ static int take_name(SSL *ssl, int *alert, void *shard_)
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-static int take_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_size,
-                         const unsigned char *offered, unsigned int offered_size, void *settings_)
+static int select_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char *ret_size,
+                           const unsigned char *offered, unsigned int offered_size, void *settings_)
 {
     const domi_tls_settings *settings = settings_;
     unsigned char *name;
@@ -45,23 +45,25 @@ static int take_protocol(SSL *ssl, const unsigned char **ret_name, unsigned char
     return SSL_TLSEXT_ERR_OK;
 }
 
-static int take_ticket(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *sealer,
-                       EVP_MAC_CTX *mac, int seals)
+static int seal_or_open_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
+                               EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, int seals)
 {
     const domi_tls_shard *shard = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
 
     int found =
         domi_tls_tickets_seal(shard->tickets, shard->cipher, name, iv, sealer, mac, seals != 0);
 
-    /* 2: the client gets another ticket, which one of TLS 1.3 needs, because it uses each once */
+    /* 2: the client gets a new ticket, which TLS 1.3 needs, because a client uses each ticket
+     * once */
     return found == 1 && !seals && SSL_version(ssl) == TLS1_3_VERSION ? 2 : found;
 }
 
-/* A client comes back with the session of a ticket. Each resumption brings another ticket, so a
- * client could go on for ever without showing its certificate again. The session ends with that
- * (RFC 8446, 4.6.1). */
-static SSL_TICKET_RETURN take_session(SSL *ssl, SSL_SESSION *session, const unsigned char *name,
-                                      size_t name_size, SSL_TICKET_STATUS status, void *none)
+/* Accept or refuse the session of a client's ticket. Each resumption brings a new ticket, so a
+ * client could go on for ever without showing its certificate again; the session ends when the
+ * certificate does (RFC 8446, 4.6.1). */
+static SSL_TICKET_RETURN check_resumed_session(SSL *ssl, SSL_SESSION *session,
+                                               const unsigned char *name, size_t name_size,
+                                               SSL_TICKET_STATUS status, void *none)
 {
     const X509 *shown = session != NULL ? SSL_SESSION_get0_peer(session) : NULL;
 
@@ -73,11 +75,11 @@ static SSL_TICKET_RETURN take_session(SSL *ssl, SSL_SESSION *session, const unsi
                                                 : SSL_TICKET_RETURN_IGNORE_RENEW;
 }
 
-/* A client has got a session, with a ticket. One record may hold hundreds of these, and each costs
- * much more than an empty record does, so they are counted. The connection names the server that it
- * is kept for; NULL: it is not.
- * A connection that has begun before the files were read again has another context than the shard
- * has now: its sessions were made with other certificates. */
+/* Keep a session that a client's connection was given with a ticket. One record may hold hundreds
+ * of tickets, each of which costs much more than an empty record, so they are counted. The session
+ * is kept for the server that the connection names; for NULL it is not kept. A connection from
+ * before a reload has another context than the shard has now, so its sessions belong to other
+ * certificates and are not kept. */
 static int keep_session(SSL *ssl, SSL_SESSION *session)
 {
     domi_tls_taker *taker = SSL_get_app_data(ssl);
@@ -94,7 +96,7 @@ static int keep_session(SSL *ssl, SSL_SESSION *session)
 
 /* --- one context ------------------------------------------------------------------------------ */
 
-/* Use the certificate of a text, and those behind it as its chain. */
+/* Use the first certificate of a text, and the others as its chain. */
 static int use_chain(SSL_CTX *context, const domi_tls_text *text)
 {
     BIO *bio = BIO_new_mem_buf(text->bytes, (int)text->size);
@@ -149,9 +151,9 @@ static int use_files(const domi_tls_shard *shard, SSL_CTX *context, uint32_t ind
     return use_key(context, &shard->files->keys[index], report, settings->key_files[index]);
 }
 
-/* Use a list of ciphers. OpenSSL passes over names that it does not know, as long as it knows one,
- * so a slip of the pen would leave others than were meant: each name is tried alone before. Names
- * that the list takes away ("!MD5", "-RC4") may be unknown. */
+/* Set a list of ciphers. OpenSSL ignores unknown names as long as one name is known, so a spelling
+ * mistake would leave other ciphers than intended: each name is tried alone first. Names that the
+ * list removes ("!MD5", "-RC4") may be unknown. */
 static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *, const char *),
                        const domi_tls_report *report, const char *what)
 {
@@ -171,9 +173,9 @@ static int set_ciphers(SSL_CTX *context, const char *list, int (*set)(SSL_CTX *,
     return set(context, list) == 1 ? 0 : domi_tls_say_openssl(report, -EINVAL, what);
 }
 
-/* Set what is the same for servers and clients. */
-static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
-                     const domi_tls_report *report)
+/* Set the options that servers and clients share. */
+static int set_common_options(const domi_tls_settings *settings, SSL_CTX *context,
+                              const domi_tls_report *report)
 {
     int least = settings->min_version == DOMUS_TLS_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION;
 
@@ -185,7 +187,8 @@ static int set_rules(const domi_tls_settings *settings, SSL_CTX *context,
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_max_cert_list(context, (long)settings->chain_max);
     SSL_CTX_set_verify_depth(context, (int)settings->depth_max);
-    SSL_CTX_set_read_ahead(context, 1); /* a record in one read; no byte of the next one is shown */
+    /* one read gets a whole record; the BIO shows no byte of the next one */
+    SSL_CTX_set_read_ahead(context, 1);
     if (SSL_CTX_set_min_proto_version(context, least) != 1)
         return domi_tls_say_openssl(report, -EINVAL, "min_version");
     int error = set_ciphers(context, settings->ciphers, SSL_CTX_set_cipher_list, report, "ciphers");
@@ -224,22 +227,22 @@ static int configure_server_context(domi_tls_shard *shard, SSL_CTX *context)
     if (SSL_CTX_set_session_id_context(context, shard->files->session_id,
                                        sizeof shard->files->session_id) != 1 ||
         SSL_CTX_set_num_tickets(context, settings->no_tickets ? 0 : TICKETS_SENT) != 1 ||
-        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, take_ticket) != 1 ||
-        SSL_CTX_set_session_ticket_cb(context, NULL, take_session, NULL) != 1)
+        SSL_CTX_set_tlsext_ticket_key_evp_cb(context, seal_or_open_ticket) != 1 ||
+        SSL_CTX_set_session_ticket_cb(context, NULL, check_resumed_session, NULL) != 1)
         return -ENOMEM;
     if (settings->alpn_size != 0)
-        SSL_CTX_set_alpn_select_cb(context, take_protocol, (void *)(uintptr_t)settings);
-    SSL_CTX_set_tlsext_servername_callback(context, take_name);
+        SSL_CTX_set_alpn_select_cb(context, select_protocol, (void *)(uintptr_t)settings);
+    SSL_CTX_set_tlsext_servername_callback(context, select_certificate);
     SSL_CTX_set_tlsext_servername_arg(context, shard);
     return 0;
 }
 
-static int set_client(const domi_tls_settings *settings, SSL_CTX *context)
+static int configure_client_context(const domi_tls_settings *settings, SSL_CTX *context)
 {
-    /* Needed with `no_tickets`, too: keep_session() counts the tickets that nobody keeps. */
+    /* This is needed also with `no_tickets`: keep_session() counts tickets that are not kept. */
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(context, keep_session);
-    /* this one function returns 0 when all is well */
+    /* unlike the others, this function returns 0 on success */
     return settings->alpn_size == 0 ||
                    SSL_CTX_set_alpn_protos(context, settings->alpn, settings->alpn_size) == 0
                ? 0
@@ -256,7 +259,7 @@ static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_re
     shard->contexts[index] = context;
     shard->count = index + 1;
     SSL_CTX_set_app_data(context, shard);
-    int error = set_rules(settings, context, report);
+    int error = set_common_options(settings, context, report);
     if (error == 0)
         error = use_files(shard, context, index, report);
     if (error != 0)
@@ -264,7 +267,7 @@ static int make_context(domi_tls_shard *shard, uint32_t index, const domi_tls_re
     error = set_verification(shard, context);
     if (error == 0)
         error = settings->is_server ? configure_server_context(shard, context)
-                                    : set_client(settings, context);
+                                    : configure_client_context(settings, context);
     return error != 0 ? domi_tls_say_openssl(report, error, "OpenSSL") : 0;
 }
 

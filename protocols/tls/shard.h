@@ -1,7 +1,7 @@
-/* A shard: the contexts of OpenSSL that one thread has made of the files for itself.
+/* A shard: the contexts of OpenSSL that one thread has made for itself from the files.
  *
- * OpenSSL 3.0 takes locks in an SSL_CTX, and counts the users of certificates and keys by atomics,
- * so each thread has its own. */
+ * OpenSSL 3.0 locks an SSL_CTX, and counts the users of certificates and keys by atomics, so each
+ * thread has its own contexts. */
 #ifndef DOMI_PROTOCOLS_TLS_SHARD_H
 #define DOMI_PROTOCOLS_TLS_SHARD_H
 
@@ -13,8 +13,9 @@ typedef struct domi_tls_shard {
     struct domi_tls_shard *next;
     const domi_tls_settings *settings;
     domi_tls_tickets *tickets;
-    const void *thread; /* the address of a variable that each thread has of its own. A later
-                           thread may have the same: then the first one is gone */
+    /* the owner thread, by the address of a thread-local variable. Once the owner has ended, a
+     * later thread may have the same address */
+    const void *thread;
     /* the files from which the contexts were made; NULL: none were made yet */
     domi_tls_files *files;
     EVP_CIPHER *cipher;         /* the cipher that seals tickets */
@@ -27,12 +28,12 @@ typedef struct domi_tls_shard {
     SSL_CTX *contexts[DOMUS_TLS_CERTIFICATES_MAX]; /* one for each certificate, or a single one */
 } domi_tls_shard;
 
-/* Make the contexts of a shard of its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM:
- * then it has none. */
+/* Make the contexts of a shard from its files. Returns 0; -EBADMSG; -EINVAL; -ENOMEM; after an
+ * error the shard has no contexts. */
 int domi_tls_shard_make(domi_tls_shard *shard, const domi_tls_report *report);
 void domi_tls_shard_clear(domi_tls_shard *shard);
 
-/* Move the contexts of `from` to `shard`, which lives on. */
+/* Replace the contexts of `shard` by those of `from`. */
 void domi_tls_shard_take(domi_tls_shard *shard, domi_tls_shard *from);
 
 #endif

@@ -1,4 +1,4 @@
-/* The stage: handshakes, and bytes in and out. Owner thread. */
+/* The TLS stage: handshakes, and decrypting and encrypting. Owner thread. */
 #include "protocols/tls/buffers.h"
 #include "protocols/tls/tls.h"
 
@@ -6,7 +6,8 @@
 #include <openssl/err.h>
 #include <string.h>
 
-#define RECORDS_MOST 64u /* that one call uses: small ones take some 0.1 ms then */
+/* records that one call uses, at most: if they are small, they take about 0.1 ms */
+#define RECORDS_MOST 64u
 
 #define ALERT_UNEXPECTED_MESSAGE 10
 #define ALERT_RECORD_OVERFLOW    22
@@ -39,8 +40,8 @@ static void close_tls(domus_wire *wire, void *state_)
 
     (void)wire;
     domi_tls_client_end_handshake(state);
-    /* OpenSSL would take the session of a connection that ends without close_notify for a bad one.
-     * Its last bytes may be missing, but its keys are good (RFC 5246, 7.2.1) */
+    /* OpenSSL would mark the session of a connection without close_notify as bad. The last bytes of
+     * such a connection may be missing, but its keys are good (RFC 5246, 7.2.1). */
     if (state->phase == DOMI_TLS_OPEN || state->phase == DOMI_TLS_ENDED)
         SSL_set_shutdown(state->ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     domi_tls_buffers_forget(state);
@@ -73,10 +74,10 @@ static int make_connection(const domi_tls_call *call, const char *host)
     return 0;
 }
 
-/* --- out -------------------------------------------------------------------------------------- */
+/* --- bytes to the peer ------------------------------------------------------------------------ */
 
-/* Let bytes wait for the end of the handshake. */
-static int hold_bytes(domi_tls_state *state, const char *bytes, size_t size)
+/* Keep bytes that the application sends until the handshake is done. */
+static int keep_bytes_for_handshake(domi_tls_state *state, const char *bytes, size_t size)
 {
     domi_tls_extra *extra = domi_tls_extra_of(state);
     int error = extra != NULL ? domus_append(&extra->held, bytes, size) : -ENOMEM;
@@ -84,7 +85,7 @@ static int hold_bytes(domi_tls_state *state, const char *bytes, size_t size)
     return error == -EMSGSIZE ? -ENOBUFS : error;
 }
 
-static int send_held_bytes(domi_tls_call *call)
+static int send_kept_bytes(domi_tls_call *call)
 {
     domus_slice held;
     int error;
@@ -106,7 +107,7 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
 
     switch ((domi_tls_phase)state->phase) {
     case DOMI_TLS_HANDSHAKE:
-        return hold_bytes(state, bytes, size);
+        return keep_bytes_for_handshake(state, bytes, size);
     case DOMI_TLS_OPEN:
     case DOMI_TLS_ENDED:
         domi_tls_call_begin(&call, state, wire);
@@ -116,7 +117,8 @@ static int wrap_tls(domus_wire *wire, void *state_, const char *bytes, size_t si
     case DOMI_TLS_FAILED:
         break;
     }
-    return 0; /* nobody can read it any more, and `finish` still has to send the alert */
+    /* the peer cannot read these bytes any more, and `finish` still has to send the alert */
+    return 0;
 }
 
 static int finish_tls(domus_wire *wire, void *state_)
@@ -141,10 +143,10 @@ static int finish_tls(domus_wire *wire, void *state_)
     return extra != NULL ? domus_wire_append(wire, extra->alert, extra->alert_size) : 0;
 }
 
-/* --- in --------------------------------------------------------------------------------------- */
+/* --- bytes of the peer ------------------------------------------------------------------------ */
 
-/* Tell the stages behind what was agreed on by ALPN. */
-static void tell_protocol(const domi_tls_call *call)
+/* Tell the stages behind this one the protocol that ALPN has agreed on. */
+static void report_protocol(const domi_tls_call *call)
 {
     const unsigned char *name;
     unsigned size;
@@ -153,7 +155,8 @@ static void tell_protocol(const domi_tls_call *call)
     domus_wire_agree(call->wire, name, size);
 }
 
-/* Go on with the handshake. Returns 1 when it is done; 0 when more is needed; an error. */
+/* Continue the handshake. Returns 1 when it is done; 0 when more bytes of the peer are needed; a
+ * negative errno. */
 static int continue_handshake(domi_tls_call *call)
 {
     domi_tls_state *state = call->state;
@@ -168,15 +171,15 @@ static int continue_handshake(domi_tls_call *call)
     state->phase = DOMI_TLS_OPEN;
     domi_tls_client_end_handshake(state);
     (void)domi_tls_charge(state, DOMI_TLS_OPEN_BYTES);
-    int error = send_held_bytes(call);
+    int error = send_kept_bytes(call);
     if (error != 0)
         return error;
     domi_tls_extra_free(state);
-    tell_protocol(call);
+    report_protocol(call);
     return 1;
 }
 
-/* Let OpenSSL use one whole record. Returns 0, or an error. */
+/* Let OpenSSL use one whole record. Returns 0, or a negative errno. */
 static int use_record(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
@@ -201,8 +204,9 @@ static int use_record(domi_tls_call *call, const char *bytes, size_t size)
     return call->in_size == 0 || state->phase == DOMI_TLS_ENDED ? 0 : domi_tls_fail(call);
 }
 
-/* Use whole records, as long as what is made of them has room and OpenSSL has answered none: when a
- * later one fails, what this call has appended would not be sent. Returns as `decode`. */
+/* Use whole records while there is room for their bytes. Stop after one to which OpenSSL has
+ * written an answer, because a failure in a later record would discard what this call has appended.
+ * Returns as `decode`. */
 static int use_records(domi_tls_call *call, const char *bytes, size_t size)
 {
     domi_tls_state *state = call->state;
@@ -248,7 +252,7 @@ static int decode_tls(domus_wire *wire, void *state_, const char *bytes, size_t 
     int used = use_records(&call, bytes, size);
     domi_tls_call_end(&call);
     if (used > 0 && state->phase == DOMI_TLS_ENDED)
-        domus_wire_last(wire); /* nothing of TLS follows close_notify */
+        domus_wire_last(wire); /* no byte of TLS follows close_notify */
     return used;
 }
 

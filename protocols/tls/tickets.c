@@ -1,4 +1,4 @@
-/* Keeps the keys of session tickets, and seals tickets with them; see the header. */
+/* Keeps the keys of session tickets, and seals tickets with them (tickets.h). */
 #include "protocols/tls/tickets.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@ struct domi_tls_tickets {
     CRYPTO_RWLOCK *lock; /* guards all fields below */
     uint32_t owners;
     uint64_t time_s;
-    uint64_t made_s; /* when `current` was drawn */
+    uint64_t made_s; /* time at which `current` was made, in s */
     bool has_previous;
     domi_tls_key current;
     domi_tls_key previous;
 };
 
-static bool draw_key(domi_tls_key *key)
+static bool make_random_key(domi_tls_key *key)
 {
     return RAND_bytes(key->name, sizeof key->name) == 1 &&
            RAND_priv_bytes(key->cipher, sizeof key->cipher) == 1 &&
@@ -40,7 +40,7 @@ domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s)
     if (tickets == NULL)
         return NULL;
     tickets->lock = CRYPTO_THREAD_lock_new();
-    if (tickets->lock == NULL || !draw_key(&tickets->current)) {
+    if (tickets->lock == NULL || !make_random_key(&tickets->current)) {
         CRYPTO_THREAD_lock_free(tickets->lock);
         OPENSSL_clear_free(tickets, sizeof *tickets);
         return NULL;
@@ -72,15 +72,17 @@ void domi_tls_tickets_free(domi_tls_tickets *tickets)
     OPENSSL_clear_free(tickets, sizeof *tickets);
 }
 
-/* The lock is held for writing. */
+/* Make a new key, and keep the current one as the previous. The caller holds the lock for
+ * writing. */
 static bool rotate_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     domi_tls_key key;
 
-    if (!draw_key(&key))
+    if (!make_random_key(&key))
         return false;
     tickets->previous = tickets->current;
-    /* a server that nobody came to for long may have a key that is older than any good ticket */
+    /* on a server that was idle for long, the key may be older than any valid ticket, and is not
+     * kept */
     tickets->has_previous = now_s - tickets->made_s < 2 * tickets->time_s;
     tickets->current = key;
     tickets->made_s = now_s;
@@ -96,9 +98,9 @@ int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s)
     return is_rotated ? 0 : -ENOMEM;
 }
 
-/* Lock the keys, and draw a new one if the current one is too old. Returns false when that fails:
- * then they are not locked. */
-static bool lock_fresh(domi_tls_tickets *tickets, uint64_t now_s)
+/* Lock the keys, and make a new one if the current one is too old. Returns false, with the keys
+ * unlocked, if no key can be made. */
+static bool lock_valid_keys(domi_tls_tickets *tickets, uint64_t now_s)
 {
     (void)CRYPTO_THREAD_write_lock(tickets->lock);
     if (now_s - tickets->made_s < tickets->time_s || rotate_keys(tickets, now_s))
@@ -109,7 +111,7 @@ static bool lock_fresh(domi_tls_tickets *tickets, uint64_t now_s)
 
 bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key)
 {
-    if (!lock_fresh(tickets, now_s))
+    if (!lock_valid_keys(tickets, now_s))
         return false;
     *ret_key = tickets->current;
     (void)CRYPTO_THREAD_unlock(tickets->lock);
@@ -121,7 +123,7 @@ int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, 
 {
     int found = 0;
 
-    if (!lock_fresh(tickets, now_s))
+    if (!lock_valid_keys(tickets, now_s))
         return 0;
     if (memcmp(name, tickets->current.name, DOMI_TLS_KEY_NAME) == 0)
         found = 1;
@@ -133,7 +135,7 @@ int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, 
     return found;
 }
 
-/* --- for OpenSSL ------------------------------------------------------------------------------ */
+/* --- callbacks of OpenSSL --------------------------------------------------------------------- */
 
 static bool begin_ticket_cipher(const domi_tls_key *key, const EVP_CIPHER *cipher,
                                 const unsigned char *iv, EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac,

@@ -1,9 +1,9 @@
-/* The keys of session tickets. All threads share them, so a session resumes on any thread, and
- * several contexts may.
+/* The keys of session tickets. All threads share them, and several contexts may, so a session
+ * resumes on any thread.
  *
- * A ticket is sealed with the current key. When that is as old as a ticket may be, it becomes
- * the previous one, and a new one is drawn. So each ticket finds its key for as long as it is
- * good. Any thread. */
+ * A ticket is sealed with the current key. When that key is as old as a ticket may be, it becomes
+ * the previous key, and a new one is made. So the key of each ticket is there for as long as the
+ * ticket is valid. Any thread. */
 #ifndef DOMI_PROTOCOLS_TLS_TICKETS_H
 #define DOMI_PROTOCOLS_TLS_TICKETS_H
 
@@ -21,31 +21,33 @@ typedef struct domi_tls_key {
 
 typedef struct domi_tls_tickets domi_tls_tickets;
 
-/* Make keys that change after `time_s` seconds. NULL: no memory. */
+/* Make keys that change after `time_s` seconds. Returns NULL without memory. */
 domi_tls_tickets *domi_tls_tickets_new(uint64_t time_s, uint64_t now_s);
 
-/* Count another owner; and take one away: the last one frees them. NULL is allowed. */
+/* Add an owner of the keys, or remove one (domi_tls_tickets_free()): the last one frees them. NULL
+ * is allowed. */
 domi_tls_tickets *domi_tls_tickets_keep(domi_tls_tickets *tickets);
 void domi_tls_tickets_free(domi_tls_tickets *tickets);
 
-/* Draw a new key. Returns 0; -ENOMEM when no randomness can be had. */
+/* Make a new key. Returns 0; -ENOMEM when no random bytes can be had. */
 int domi_tls_tickets_rotate(domi_tls_tickets *tickets, uint64_t now_s);
 
-/* Get the key for new tickets. Returns false when it is too old and a new one cannot be drawn. */
+/* Get the key for new tickets. Returns false when the current key is too old and a new one cannot
+ * be made. */
 bool domi_tls_tickets_current(domi_tls_tickets *tickets, uint64_t now_s, domi_tls_key *ret_key);
 
-/* Find the key of a ticket. Returns 0 if it is unknown or too old, 1 if it is the current one, 2
- * if it is the one before: then the peer gets a new ticket. */
+/* Find the key of a ticket. Returns 0 if it is unknown or too old; 1 if it is the current key; 2 if
+ * it is the previous key, so that the peer gets a new ticket. */
 int domi_tls_tickets_find(domi_tls_tickets *tickets, const unsigned char *name, uint64_t now_s,
                           domi_tls_key *ret_key);
 
-/* Seconds of a clock that never goes back. */
+/* Returns the seconds of a clock that never goes back. */
 uint64_t domi_tls_now_s(void);
 
-/* OpenSSL makes a ticket (`seals`) or reads one: set up what it does that with. `name` is
- * DOMI_TLS_KEY_NAME bytes, which are written or read. Returns as the callback of
- * SSL_CTX_set_tlsext_ticket_key_evp_cb() does: 0 when the key is unknown; 1; 2 when it is the one
- * before, so that a new ticket is made; -1 when the handshake fails. */
+/* Set up OpenSSL's cipher to make a ticket (`seals`) or to open one. `name`, DOMI_TLS_KEY_NAME
+ * bytes, is the name of the key, and is written or read. Returns as the callback of
+ * SSL_CTX_set_tlsext_ticket_key_evp_cb() does: 0 when the key is unknown; 1; 2 when it is the
+ * previous key, so that a new ticket is made; -1 to fail the handshake. */
 int domi_tls_tickets_seal(domi_tls_tickets *tickets, const EVP_CIPHER *cipher, unsigned char *name,
                           unsigned char *iv, EVP_CIPHER_CTX *sealer, EVP_MAC_CTX *mac, bool seals);
 

@@ -20,12 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN_MAX   64u    /* packets that the actor looks at in a turn */
-#define MAILBOX_MAX 65535u /* as many as an actor may have: the buffer is what bounds a client */
+#define TAKEN_MAX 64u /* packets that the actor handles in a turn, at most */
+/* messages that the mailbox may hold: the largest bound, because the buffer bounds a client */
+#define MAILBOX_MAX 65535u
 
 const domus_type domi_sim_wake_type = {.name = "simulated nats wakes"};
 
-/* --- from outside of the actor ---------------------------------------------------------------- */
+/* --- functions called outside of the actor ---------------------------------------------------- */
 
 void domi_sim_wake_clients(domi_sim_node *node)
 {
@@ -37,7 +38,7 @@ void domi_sim_wake_clients(domi_sim_node *node)
     }
 }
 
-/* Lose all that waits on either side. */
+/* Count everything that waits on either side as lost. */
 static void lose_waiting_packets(domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
@@ -70,7 +71,7 @@ void domi_sim_client_free(domi_sim_client *client)
     free(client);
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- packets from the server ------------------------------------------------------------------ */
 
 static void handle_packet(domus_stack *stack, domi_sim_client *client,
                           const domi_sim_packet *packet)
@@ -90,7 +91,7 @@ static void handle_packet(domus_stack *stack, domi_sim_client *client,
         domi_sim_lost_connection(stack, client, packet->error != 0 ? packet->error : -ECONNRESET);
         return;
     default:
-        return; /* servers send nothing else */
+        return; /* servers send no other kinds */
     }
 }
 

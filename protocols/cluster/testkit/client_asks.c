@@ -1,5 +1,5 @@
-/* Answers of requests, and flushes. The reply of a request names its slot, and how often that was
- * used before. */
+/* Answers to requests, and flushes. The reply subject of a request names its slot, and how often
+ * that was used before. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A flush behind the notices that its asker has sent before. */
+/* A notice that a flush sends behind those that its asker has sent before. */
 struct mark {
     domus_kept kept;
     uint64_t deadline_ns;
@@ -30,7 +30,8 @@ int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *r
                                .reply_at = (uint16_t)(subject_size + 3),
                                .reply_size = (uint16_t)reply_size,
                                .status = message->status};
-    /* The bytes are those that a server sends: subject, sid, reply, sizes, and then the rest. */
+    /* The bytes are those that a server sends: subject, sid, reply, sizes, and then headers and
+     * payload. */
     int error = domus_append(&bytes, message->subject, subject_size);
     if (error == 0)
         error = domus_append_text(&bytes, " 1 %s%s%u\r\n", message->reply,
@@ -49,14 +50,15 @@ int domi_sim_make_message(const domi_sim_message *message, domus_nats_message *r
     return error;
 }
 
-/* Find the slot that a reply names. Returns DOMI_SIM_NO_SLOT if it waits no more. */
+/* Find the slot that a reply subject names. Returns DOMI_SIM_NO_SLOT if its ask does not wait any
+ * more. */
 static uint32_t find_slot(const domi_sim_client *client, const char *subject)
 {
     char *end;
 
     if (strlen(subject) <= strlen(client->inbox))
         return DOMI_SIM_NO_SLOT;
-    /* 8 digits of the generation, and 8 of the slot */
+    /* the token has 8 digits of the generation, and 8 of the slot */
     unsigned long long token = strtoull(subject + strlen(client->inbox), &end, 16);
     uint32_t generation = (uint32_t)(token >> 32), slot = (uint32_t)token;
     if (*end != '\0' || slot >= client->slot_count || !client->slots[slot].is_used ||

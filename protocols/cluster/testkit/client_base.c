@@ -1,4 +1,4 @@
-/* The parts that all files of a client use: its timer, what it tells, and how it refuses. */
+/* The functions that all files of a client use: its timer, its events, and its refusals. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -24,11 +24,11 @@ int domi_sim_refuse(domus_stack *stack, domi_sim_client *client, int error)
     client->node->sim->counts.refused++;
     domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " refuses: %d", DOMI_SIM_CLIENT_OF(client),
                   error);
-    (void)domus_fail(stack, error); /* of a notice nobody hears */
+    (void)domus_fail(stack, error); /* a notice has no answer, so this does nothing for it */
     return 0;
 }
 
-/* The next time at which the client has something to do. */
+/* Returns the next time at which the client has something to do. */
 static uint64_t next_time(const domi_sim_client *client)
 {
     uint64_t next_ns = client->slots_used != 0 ? client->expire_ns : DOMI_SIM_NEVER;
@@ -46,7 +46,7 @@ void domi_sim_arm(domus_stack *stack, domi_sim_client *client)
     uint64_t now_ns = domus_now_ns(stack);
 
     if (next_ns >= client->armed_ns)
-        return; /* the timer that is armed looks again */
+        return; /* the timer that is set fires earlier, and sets the next one */
     if (client->armed_ns != DOMI_SIM_NEVER)
         (void)domus_timer_cancel(stack, client->timer);
     client->armed_ns = DOMI_SIM_NEVER;

@@ -1,4 +1,4 @@
-/* Connecting, silence, and the end of a client. */
+/* How a simulated client connects, notices silence, and ends. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void say_server(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
+static void write_server_name(uint32_t server, char text[DOMUS_NATS_TEXT_SIZE])
 {
     (void)snprintf(text, DOMUS_NATS_TEXT_SIZE, "simulated:%u", server);
 }
 
 /* --- connecting ------------------------------------------------------------------------------- */
 
-/* Wait for the next try, and longer with each. */
+/* Wait for the next try to connect, each time for longer. */
 static void delay_next_connect(domus_stack *stack, domi_sim_client *client)
 {
     domi_sim *sim = client->node->sim;
@@ -57,7 +57,7 @@ void domi_sim_welcome(domus_stack *stack, domi_sim_client *client)
     client->counted.connects++;
     domi_sim_note(sim, DOMI_SIM_CLIENT " is connected to server %u", DOMI_SIM_CLIENT_OF(client),
                   client->connection->server);
-    say_server(client->connection->server, text);
+    write_server_name(client->connection->server, text);
     domi_sim_event(stack, client, DOMUS_NATS_CONNECTED, 0, text);
     domi_sim_subscribe_again(client);
     domi_sim_pump(client);
@@ -75,7 +75,7 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
         return;
     domi_sim_note(sim, DOMI_SIM_CLIENT " %s server %u: %d", DOMI_SIM_CLIENT_OF(client),
                   was_connected ? "has lost" : "does not reach", client->connection->server, error);
-    say_server(client->connection->server, text);
+    write_server_name(client->connection->server, text);
     domi_sim_client_close(client->connection, true, false);
     client->connection = NULL;
     domi_sim_lose_all(
@@ -94,7 +94,7 @@ void domi_sim_lost_connection(domus_stack *stack, domi_sim_client *client, int e
 
 /* --- silence ---------------------------------------------------------------------------------- */
 
-/* Look whether the server answers, and ask it again. */
+/* Check whether the server has answered the last ping, and send another one. */
 static void check_server_answers(domus_stack *stack, domi_sim_client *client)
 {
     const domus_testkit_cluster_options *options = &client->node->sim->options;
@@ -143,7 +143,7 @@ void domi_sim_check_drain(domus_stack *stack, domi_sim_client *client)
         end_drain(stack, client, 0);
 }
 
-/* Keep the ask for a drain, if it is one. */
+/* Keep the current ask for a drain; a notice is not kept. */
 static int keep_drain(domus_stack *stack, domi_sim_client *client)
 {
     domus_kept *drains =
@@ -154,7 +154,7 @@ static int keep_drain(domus_stack *stack, domi_sim_client *client)
     client->drains = drains;
     int error = domus_keep(stack, &drains[client->drain_count]);
     client->drain_count += error == 0;
-    return error == -EINVAL ? 0 : error; /* a notice is none */
+    return error == -EINVAL ? 0 : error; /* a notice cannot be kept, which is no error */
 }
 
 int domi_sim_on_drain(domus_stack *stack, void *self, const void *payload)

@@ -1,4 +1,4 @@
-/* Publishing, and what waits while there is no connection, or a slow one. */
+/* Publishes, and queues packets while there is no connection, or a slow one. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -16,15 +16,15 @@ static domi_sim_loss make_loss_on_way_up(const domi_sim_client *client)
                            "the leg to the server has lost it"};
 }
 
-/* Returns whether the connection takes one more packet. */
+/* Returns whether the connection accepts one more packet. */
 static bool may_send(const domi_sim_client *client)
 {
     return client->state == DOMI_SIM_CONNECTED && !client->is_over &&
            client->connection->up.bytes < client->node->sim->options.wire_max;
 }
 
-/* Note that the flushes of a ping are on their way. */
-static void note_ping(domi_sim_client *client, uint64_t ping)
+/* Mark the flushes of a ping as sent. */
+static void mark_flushes_sent(domi_sim_client *client, uint64_t ping)
 {
     for (uint32_t i = 0; i < client->slot_count; i++) {
         domi_sim_slot *slot = &client->slots[i];
@@ -36,7 +36,7 @@ static void note_ping(domi_sim_client *client, uint64_t ping)
 static void send_packet_now(domi_sim_client *client, domi_sim_packet *packet)
 {
     if (packet->kind == DOMI_SIM_PING)
-        note_ping(client, packet->number);
+        mark_flushes_sent(client, packet->number);
     if (packet->kind == DOMI_SIM_MESSAGE) {
         client->counted.out_messages++;
         client->counted.out_bytes += domi_sim_message_size(packet->message);
@@ -56,7 +56,7 @@ void domi_sim_put(domi_sim_client *client, domi_sim_packet *packet)
         domi_sim_append(&client->waiting, packet);
 }
 
-/* Returns whether the ask that a packet is for waits no more. */
+/* Returns whether the ask of a packet does not wait any more. */
 static bool is_expired(const domi_sim_client *client, const domi_sim_packet *packet)
 {
     if (packet->kind != DOMI_SIM_MESSAGE || packet->number == 0)
@@ -87,7 +87,7 @@ typedef struct bytes {
     uint32_t size;
 } bytes;
 
-/* A part of a message: that of the slice, or that in the message itself. */
+/* Returns a part of a message: the bytes of the slice, or those in the message itself. */
 static bytes part_of(const domus_nats_publish *publish, domus_slice slice, uint8_t at, uint8_t size)
 {
     if (slice.size != 0 || (uint32_t)at + size > DOMUS_NATS_INLINE)
@@ -116,8 +116,8 @@ static bool is_headers(domus_slice headers)
                                  memcmp(text + headers.size - 4, "\r\n\r\n", 4) == 0);
 }
 
-/* Make a message of what an actor wants to publish, with `reply` if that is not NULL. Returns 0, or
- * why not. */
+/* Make a message from what an actor publishes, with `reply` if that is not NULL. Returns 0, or a
+ * negative errno. */
 static int make_message(const domi_sim_client *client, const domus_nats_publish *publish,
                         const char *reply, domi_sim_message **ret_message)
 {
@@ -148,16 +148,16 @@ static int make_message(const domi_sim_client *client, const domus_nats_publish 
     return *ret_message != NULL ? 0 : -ENOMEM;
 }
 
-static uint32_t hash_of(const domi_sim_message *message)
+static uint32_t hash_message(const domi_sim_message *message)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
+    uint32_t hash = 2166136261u; /* the hash is FNV-1a */
 
     for (uint32_t i = 0; i < message->payload_size; i++)
         hash = (hash ^ (unsigned char)message->payload[i]) * 16777619u;
     return hash;
 }
 
-/* Returns 0 if the client takes a message of this size. */
+/* Returns 0 if the client accepts a message of this size; otherwise a negative errno. */
 static int check_room(const domi_sim_client *client, const domus_nats_publish *publish)
 {
     uint64_t size = (uint64_t)publish->headers.size + DOMI_SIM_OVERHEAD +
@@ -180,7 +180,7 @@ static void put_message(domi_sim_client *client, domi_sim_message *message, uint
     domi_sim_tell(sim, message, DOMUS_FATE_PUBLISHED, message->node);
     domi_sim_note(sim, DOMI_SIM_CLIENT " publishes %" PRIu64 " to %.64s, %u bytes of %08x",
                   DOMI_SIM_CLIENT_OF(client), message->number, message->subject,
-                  message->payload_size, hash_of(message));
+                  message->payload_size, hash_message(message));
     domi_sim_packet *packet = domi_sim_packet_new(sim, DOMI_SIM_MESSAGE, message);
     domi_sim_message_drop(message);
     if (packet == NULL)
@@ -203,7 +203,8 @@ int domi_sim_on_publish(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return domi_sim_refuse(stack, client, error);
     put_message(client, message, DOMI_SIM_NO_SLOT);
-    (void)domus_reply(stack, &domus_nats_done_type, NULL); /* of a notice nobody hears */
+    /* a notice has no answer, so this does nothing for it */
+    (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
@@ -221,7 +222,7 @@ int domi_sim_on_request(domus_stack *stack, void *self, const void *payload)
         return domi_sim_refuse(stack, client, error);
     (void)snprintf(reply, sizeof reply, "%s%08x%08x", client->inbox, client->slots[slot].generation,
                    slot);
-    /* The ask is kept, and its payload is there until this turn ends. */
+    /* The ask is kept, and its payload stays valid until this turn ends. */
     error = make_message(client, payload, reply, &message);
     if (error != 0) {
         (void)domus_kept_fail(stack, client->slots[slot].kept, error);

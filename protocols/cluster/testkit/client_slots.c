@@ -1,4 +1,4 @@
-/* Slots of requests and flushes that are under way: each has one until it is answered. */
+/* Slots of requests and flushes that are under way: an ask has one until it is answered. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>

@@ -1,5 +1,5 @@
-/* Subscriptions of a client: how they begin and end, and what comes for them. The subscription with
- * the number 0 is that of the inbox, which has no record. */
+/* Subscriptions of a client: how they begin and end, and how messages are delivered to them. The
+ * subscription with number 0 is that of the inbox, which has no record. */
 #include "protocols/cluster/testkit/client_parts.h"
 
 #include <domus/conversation.h>
@@ -13,7 +13,7 @@
 
 static const domus_address nobody = {NULL, 0};
 
-/* --- what the server is told ------------------------------------------------------------------ */
+/* --- packets to the server -------------------------------------------------------------------- */
 
 static domi_sim_packet *make_packet(domi_sim_client *client, domi_sim_kind kind, uint64_t number,
                                     uint64_t limit, domi_sim_message *what)
@@ -27,7 +27,7 @@ static domi_sim_packet *make_packet(domi_sim_client *client, domi_sim_kind kind,
     return packet;
 }
 
-/* Send a packet before all that waits. */
+/* Send a packet before all that wait. */
 static void send_packet_first(domi_sim_client *client, domi_sim_packet *packet)
 {
     domi_sim_send(client->node->sim, &client->connection->up, packet,
@@ -55,7 +55,7 @@ void domi_sim_subscribe_again(domi_sim_client *client)
     }
 }
 
-/* --- the records ------------------------------------------------------------------------------ */
+/* --- records of subscriptions ----------------------------------------------------------------- */
 
 static domi_sim_subscription *find_subscription(const domi_sim_client *client, uint64_t number)
 {
@@ -66,7 +66,7 @@ static domi_sim_subscription *find_subscription(const domi_sim_client *client, u
     return at;
 }
 
-/* End a subscription, and tell the server if it does not know. */
+/* End a subscription, and tell the server if it does not know yet. */
 static void end_subscription(domi_sim_client *client, domi_sim_subscription *subscription,
                              bool tells)
 {
@@ -95,7 +95,7 @@ void domi_sim_end_subscriptions(domi_sim_client *client, bool tells)
         end_subscription(client, client->subscriptions, tells);
 }
 
-static void end_those_of(domi_sim_client *client, domus_address to)
+static void end_subscriptions_of_actor(domi_sim_client *client, domus_address to)
 {
     for (domi_sim_subscription *at = client->subscriptions; at != NULL;) {
         domi_sim_subscription *next = at->next;
@@ -105,9 +105,9 @@ static void end_those_of(domi_sim_client *client, domus_address to)
     }
 }
 
-/* --- verbs ------------------------------------------------------------------------------------ */
+/* --- handlers of asks ------------------------------------------------------------------------- */
 
-/* Make a record. Returns 0, or why not. */
+/* Make the record of a subscription. Returns 0, or a negative errno. */
 static int make_subscription(const domi_sim_client *client, const domus_nats_subscribe *subscribe,
                              domus_address to, domi_sim_subscription **ret_subscription)
 {
@@ -181,7 +181,7 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
     domi_sim_subscription *subscription = find_subscription(client, unsubscribe->number);
 
     if (subscription == NULL) {
-        (void)domus_fail(stack, -ENOENT); /* of a notice nobody hears */
+        (void)domus_fail(stack, -ENOENT); /* a notice has no answer, so this does nothing for it */
         return 0;
     }
     domi_sim_note(client->node->sim, DOMI_SIM_CLIENT " unsubscribes from %.64s after %" PRIu64,
@@ -194,7 +194,8 @@ int domi_sim_on_unsubscribe(domus_stack *stack, void *self, const void *payload)
         domi_sim_put(client, make_packet(client, DOMI_SIM_UNSUBSCRIBE, subscription->number,
                                          subscription->limit - subscription->told_before, NULL));
     }
-    (void)domus_reply(stack, &domus_nats_done_type, NULL); /* of a notice nobody hears */
+    /* a notice has no answer, so this does nothing for it */
+    (void)domus_reply(stack, &domus_nats_done_type, NULL);
     return 0;
 }
 
@@ -203,11 +204,11 @@ int domi_sim_on_down(domus_stack *stack, void *self, const void *payload)
     const domus_down *down = payload;
 
     (void)stack;
-    end_those_of(((domi_sim_actor *)self)->client, down->who);
+    end_subscriptions_of_actor(((domi_sim_actor *)self)->client, down->who);
     return 0;
 }
 
-/* --- messages --------------------------------------------------------------------------------- */
+/* --- delivery of messages --------------------------------------------------------------------- */
 
 /* Send a message to its subscriber. Returns as domus_notice(). */
 static int notify_subscriber(domus_stack *stack, const domi_sim_subscription *subscription,

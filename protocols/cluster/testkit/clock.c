@@ -1,17 +1,19 @@
-/* One time line: the cluster looks who is next, of packets on legs, timers of kits and times of
- * servers; moves its time there; and lets that happen.
+/* One time line: the cluster finds out what is due next, among packets on legs, timers of kits and
+ * times of servers; moves its time there; and makes that happen.
  *
- * Each node has a clock of its own, which begins later and goes on faster or more slowly. A kit is
- * moved only when something happens in it, so it may be behind meanwhile. */
+ * Each node has a clock of its own, which begins later and runs faster or slower. A kit is moved
+ * only when something happens in it, so it may be behind in the meantime. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
 
-#define ROUNDS_MAX 8u /* for which a node is asked to take its mail at one time */
+/* times that a node is told to handle its mail at one point of time, at most */
+#define ROUNDS_MAX 8u
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
-/* Products of two 64-bit numbers would not fit, so the millions are apart from the rest. */
+/* Products of two 64-bit numbers would overflow, so whole millions are converted apart from the
+ * rest. */
 uint64_t domi_sim_local(const domi_sim_node *node, uint64_t cluster_ns)
 {
     uint64_t passed_ns = cluster_ns - node->begin_ns;
@@ -46,7 +48,7 @@ int domi_sim_catch_up(domi_sim_node *node)
 
     domi_sim_wake_clients(node);
     sim->stepping = true;
-    /* No timer is due before, so the clock may jump; what has come is seen at its time. */
+    /* No timer is due before, so the clock may jump; what has come is then seen at its time. */
     error = domus_testkit_jump(node->kit, local_ns > kit_ns ? local_ns - kit_ns : 0);
     sim->stepping = false;
     node->due_ns = domi_sim_global(node, domus_testkit_due_ns(node->kit));
@@ -60,7 +62,7 @@ static bool is_node_running(const domi_sim_node *node)
     return node->kit != NULL && !node->suspended;
 }
 
-/* Returns whether a client of a node has something to see. */
+/* Returns whether packets wait for a client of a node. */
 static bool has_mail(const domi_sim_node *node)
 {
     for (const domi_sim_client *at = node->clients; at != NULL; at = at->next) {
@@ -70,7 +72,7 @@ static bool has_mail(const domi_sim_node *node)
     return false;
 }
 
-/* Let all nodes do what is due. The one that begins is drawn. */
+/* Run all nodes for which something is due. The first one is drawn by chance. */
 static int run_nodes(domi_sim *sim, bool all)
 {
     if (sim->node_count == 0)
@@ -80,7 +82,7 @@ static int run_nodes(domi_sim *sim, bool all)
         domi_sim_node *node = sim->nodes[(first + i) % sim->node_count];
         if (!is_node_running(node))
             continue;
-        /* A client that cannot be woken, because it ends, is not waited for. */
+        /* A client that cannot be woken, because it is ending, is not waited for. */
         bool is_due = all || node->due_ns <= sim->now_ns || has_mail(node);
         for (uint32_t round = 0; is_due && round < ROUNDS_MAX; round++) {
             int error = domi_sim_catch_up(node);
@@ -92,28 +94,29 @@ static int run_nodes(domi_sim *sim, bool all)
     return 0;
 }
 
-/* --- what is next ----------------------------------------------------------------------------- */
+/* --- the next time ---------------------------------------------------------------------------- */
 
-static uint64_t least_of(uint64_t one, uint64_t other)
+static uint64_t smaller_of(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
 }
 
-static uint64_t next_ns(const domi_sim *sim)
+static uint64_t find_next_time(const domi_sim *sim)
 {
-    uint64_t due_ns = least_of(domi_sim_store_due(sim), domi_sim_routes_due(sim));
+    uint64_t due_ns = smaller_of(domi_sim_store_due(sim), domi_sim_routes_due(sim));
 
-    due_ns = least_of(due_ns, domi_sim_stale_due(sim));
+    due_ns = smaller_of(due_ns, domi_sim_stale_due(sim));
     for (const domi_sim_connection *at = sim->connections; at != NULL; at = at->next)
-        due_ns = least_of(due_ns, least_of(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
+        due_ns =
+            smaller_of(due_ns, smaller_of(domi_sim_leg_due(&at->up), domi_sim_leg_due(&at->down)));
     for (uint32_t i = 0; i < sim->node_count; i++) {
         if (is_node_running(sim->nodes[i]))
-            due_ns = least_of(due_ns, sim->nodes[i]->due_ns);
+            due_ns = smaller_of(due_ns, sim->nodes[i]->due_ns);
     }
     return due_ns;
 }
 
-/* Let what is due on legs arrive. */
+/* Deliver the packets on legs that are due. */
 static void deliver_due_packets(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
@@ -132,7 +135,7 @@ static void deliver_due_packets(domi_sim *sim)
         domi_sim_store_arrive(sim);
 }
 
-/* Let happen what is due, without nodes. */
+/* Do what is due outside of nodes: packets, routes, servers and buckets. */
 static void run_servers(domi_sim *sim)
 {
     deliver_due_packets(sim);
@@ -144,7 +147,8 @@ static void run_servers(domi_sim *sim)
     domi_sim_reap_interests(sim);
 }
 
-/* Go on until the time, or until the condition is met. Returns 0; -ETIME at the time without it. */
+/* Run until the time, or until the condition holds. Returns 0; -ETIME if the condition does not
+ * hold at the time. */
 static int run_until(domi_sim *sim, bool (*is_done)(void *context), void *context,
                      uint64_t until_ns)
 {
@@ -156,7 +160,7 @@ static int run_until(domi_sim *sim, bool (*is_done)(void *context), void *contex
             return domi_sim_fail(sim, sim->failed, "no memory for the cluster");
         if (is_done != NULL && is_done(context))
             return 0;
-        uint64_t due_ns = next_ns(sim);
+        uint64_t due_ns = find_next_time(sim);
         if (due_ns > until_ns) {
             sim->now_ns = until_ns;
             error = run_nodes(sim, true);

@@ -1,10 +1,11 @@
-/* Connections, as servers see them: what comes over them, and how they end.
+/* Connections, as servers see them: the packets that come over them, and how they end.
  *
  *   client            server
  *   HELLO ----------->          it is accepted, or refused by a CLOSE
  *         <----------- WELCOME
- *   SUBSCRIBE, MESSAGE, PING -> <- MESSAGE, PONG
- *   CLOSE ----------->          either side may end it, and the other may not hear of that
+ *   SUBSCRIBE, MESSAGE, PING ->
+ *         <- MESSAGE, PONG
+ *   CLOSE ----------->          either side may end it, and the other may not be told
  *
  * A connection is freed when both sides have closed it. */
 #include "protocols/cluster/testkit/sim.h"
@@ -114,7 +115,7 @@ static void accept_client(domi_sim_connection *connection)
     send_packet_to_client(connection, DOMI_SIM_WELCOME, 0, 0);
 }
 
-static void take_message(domi_sim_connection *connection, domi_sim_message *message)
+static void receive_message(domi_sim_connection *connection, domi_sim_message *message)
 {
     domi_sim *sim = sim_of(connection);
     bool is_taken = domi_sim_is_for_store(sim, message->subject) &&
@@ -131,7 +132,7 @@ static void handle_packet_of_client(domi_sim_connection *connection, const domi_
     connection->heard_ns = sim->now_ns;
     switch (packet->kind) {
     case DOMI_SIM_MESSAGE:
-        take_message(connection, packet->message);
+        receive_message(connection, packet->message);
         return;
     case DOMI_SIM_SUBSCRIBE:
         domi_sim_subscribed(connection, packet);
@@ -146,7 +147,7 @@ static void handle_packet_of_client(domi_sim_connection *connection, const domi_
         domi_sim_server_close(connection, 0, "the client has closed");
         return;
     default:
-        return; /* clients send nothing else */
+        return; /* clients send no other kinds */
     }
 }
 
@@ -183,7 +184,7 @@ void domi_sim_arrive_down(domi_sim_connection *connection)
     domi_sim_packet_free(packet);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- all connections -------------------------------------------------------------------------- */
 
 void domi_sim_close_stale(domi_sim *sim)
 {

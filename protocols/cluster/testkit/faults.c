@@ -1,5 +1,5 @@
-/* Faults that a test sets: legs that are cut, slow and lossy; clients that are disconnected; what
- * goes wrong with buckets. */
+/* Faults that a test sets: legs that are cut, slow and lossy; clients that are disconnected;
+ * failures of buckets. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #define LATENCY_LEAST UINT64_C(1000)
 #define LATENCY_MOST  UINT64_C(3600000000000)
 
-/* Returns 0 if these name a node and a server, or every one. */
+/* Check the numbers of a node and a server, either of which may mean all. Returns 0; -EINVAL. */
 static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways)
 {
     if (sim->stepping)
@@ -20,12 +20,12 @@ static int check_pair(domi_sim *sim, uint32_t node, uint32_t server, uint32_t wa
     return 0;
 }
 
-/* A fault as it changes one leg. `change` says what is to be set. */
+/* A function that changes one direction of a leg; `change` has the new values. */
 typedef void change_way(domi_sim *sim, domi_sim_way *way, const void *change);
 
-/* Do it for all legs that are named. */
-static void for_each(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways,
-                     change_way *change, const void *what)
+/* Call a function for all directions of legs that are named. */
+static void change_each_way(domi_sim *sim, uint32_t node, uint32_t server, uint32_t ways,
+                            change_way *change, const void *what)
 {
     for (uint32_t n = 0; n < sim->node_count; n++) {
         for (uint32_t s = 0; s < sim->options.servers; s++) {
@@ -39,7 +39,7 @@ static void for_each(domi_sim *sim, uint32_t node, uint32_t server, uint32_t way
     }
 }
 
-static const char *say_ways(uint32_t ways)
+static const char *name_ways(uint32_t ways)
 {
     if (ways == DOMUS_BOTH_WAYS)
         return "both ways";
@@ -71,9 +71,9 @@ int domus_testkit_cluster_set_leg(domus_testkit_cluster *cluster, uint32_t node,
         (leg->jitter_ns > LATENCY_MOST && leg->jitter_ns != DOMUS_TESTKIT_NO_JITTER) ||
         leg->loss_ppm > DOMUS_TESTKIT_PPM)
         return domi_sim_fail(cluster, -EINVAL, "a leg is out of range");
-    for_each(cluster, node, server, ways, set_way, leg);
+    change_each_way(cluster, node, server, ways, set_way, leg);
     domi_sim_note(cluster, "legs of %d and server %d, %s, lose %u ppm", (int)node, (int)server,
-                  say_ways(ways), leg->loss_ppm);
+                  name_ways(ways), leg->loss_ppm);
     return 0;
 }
 
@@ -83,8 +83,8 @@ static void cut_way(domi_sim *sim, domi_sim_way *way, const void *change)
     way->cut = *(const uint32_t *)change;
 }
 
-/* Lose what is under way on legs that lose. */
-static void lose_cut(domi_sim *sim)
+/* Lose the messages that are under way on legs whose cut loses them. */
+static void lose_messages_on_cut_legs(domi_sim *sim)
 {
     for (domi_sim_connection *at = sim->connections; at != NULL; at = at->next) {
         uint32_t node = at->client->node->index;
@@ -107,10 +107,10 @@ int domus_testkit_cluster_cut(domus_testkit_cluster *cluster, uint32_t node, uin
         return error;
     if (cut != DOMUS_CUT_HOLDS && cut != DOMUS_CUT_LOSES)
         return domi_sim_fail(cluster, -EINVAL, "there is no such cut");
-    for_each(cluster, node, server, ways, cut_way, &change);
+    change_each_way(cluster, node, server, ways, cut_way, &change);
     domi_sim_note(cluster, "legs of %d and server %d, %s, are cut%s", (int)node, (int)server,
-                  say_ways(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
-    lose_cut(cluster);
+                  name_ways(ways), cut == DOMUS_CUT_LOSES ? " and lose" : "");
+    lose_messages_on_cut_legs(cluster);
     return 0;
 }
 
@@ -122,9 +122,9 @@ int domus_testkit_cluster_heal(domus_testkit_cluster *cluster, uint32_t node, ui
 
     if (error != 0)
         return error;
-    for_each(cluster, node, server, ways, cut_way, &change);
+    change_each_way(cluster, node, server, ways, cut_way, &change);
     domi_sim_note(cluster, "legs of %d and server %d, %s, are healed", (int)node, (int)server,
-                  say_ways(ways));
+                  name_ways(ways));
     return 0;
 }
 

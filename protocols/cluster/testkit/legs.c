@@ -1,4 +1,4 @@
-/* Legs: queues of packets that take time, are cut, and lose messages. */
+/* Legs: queues of packets, which take time, may be cut, and may lose messages. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ void domi_sim_packet_free(domi_sim_packet *packet)
     free(packet);
 }
 
-/* Returns whether a packet has a message that can be lost. */
+/* Returns whether a packet has a message, which can be lost. */
 static bool has_message(const domi_sim_packet *packet)
 {
     return packet->kind == DOMI_SIM_MESSAGE || packet->kind == DOMI_SIM_PICK ||

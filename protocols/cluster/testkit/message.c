@@ -1,5 +1,5 @@
-/* Messages in memory that counts its users, and subjects: their form, and the patterns that match
- * them. A pattern has "*" for one token, and ">" at its end for one token or more. */
+/* Messages with a count of their users; and subjects: their form, and the patterns that match them.
+ * A pattern has "*" for one token, and ">" at its end for one or more tokens. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ bool domi_sim_is_word(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether a token of a subject is right. A wildcard is a token of its own. */
+/* Returns whether a token of a subject is valid. A wildcard must be a token of its own. */
 static bool is_token(const char *text, size_t size, bool is_last, bool wildcards)
 {
     if (size == 0)
@@ -92,12 +92,13 @@ bool domi_sim_is_subject(const char *text, size_t size, bool wildcards)
     return true;
 }
 
-/* Sweeps of seeds spend much of their time here, and most pairs differ in their first bytes. */
+/* Sweeps of seeds spend much of their time here, and most pairs differ in their first bytes, so
+ * these are compared first. */
 bool domus_testkit_cluster_matches(const char *pattern, const char *subject)
 {
     while (*pattern != '\0' && *subject != '\0') {
         if (*subject == '.')
-            return false; /* an empty token */
+            return false; /* an empty token matches nothing */
         if (*pattern == '>' && pattern[1] == '\0')
             return true;
         if (*pattern == '*' && (pattern[1] == '.' || pattern[1] == '\0')) {

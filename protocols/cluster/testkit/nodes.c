@@ -1,4 +1,4 @@
-/* The cluster as a whole, and its nodes: how they are made, crash, and are suspended. */
+/* The simulated cluster and its nodes: how nodes are made, crash, and are suspended. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <errno.h>
@@ -14,48 +14,49 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-static uint64_t or_preset(uint64_t value, uint64_t preset)
+static uint64_t value_or_preset(uint64_t value, uint64_t preset)
 {
     return value != 0 ? value : preset;
 }
 
 static void fill_in_defaults(domus_testkit_cluster_options *options)
 {
-    options->servers = (uint32_t)or_preset(options->servers, 1);
-    options->latency_ns = or_preset(options->latency_ns, 100 * US);
-    options->jitter_ns = or_preset(options->jitter_ns, 100 * US);
-    options->route_latency_ns = or_preset(options->route_latency_ns, 50 * US);
-    options->store_latency_ns = or_preset(options->store_latency_ns, 200 * US);
-    options->buffer_max = or_preset(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
-    options->inflight_max = (uint32_t)or_preset(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
+    options->servers = (uint32_t)value_or_preset(options->servers, 1);
+    options->latency_ns = value_or_preset(options->latency_ns, 100 * US);
+    options->jitter_ns = value_or_preset(options->jitter_ns, 100 * US);
+    options->route_latency_ns = value_or_preset(options->route_latency_ns, 50 * US);
+    options->store_latency_ns = value_or_preset(options->store_latency_ns, 200 * US);
+    options->buffer_max = value_or_preset(options->buffer_max, DOMUS_NATS_BUFFER_MAX);
+    options->inflight_max =
+        (uint32_t)value_or_preset(options->inflight_max, DOMUS_NATS_INFLIGHT_MAX);
     options->subscriptions_max =
-        (uint32_t)or_preset(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
-    options->pings_missed_max = (uint32_t)or_preset(options->pings_missed_max, 2);
-    options->ping_interval_ns = or_preset(options->ping_interval_ns, 2 * SECOND);
-    options->request_timeout_ns = or_preset(options->request_timeout_ns, 5 * SECOND);
-    options->connect_timeout_ns = or_preset(options->connect_timeout_ns, 2 * SECOND);
-    options->drain_timeout_ns = or_preset(options->drain_timeout_ns, 30 * SECOND);
-    options->backoff_min_ns = or_preset(options->backoff_min_ns, 100 * MS);
-    options->backoff_max_ns = or_preset(options->backoff_max_ns, 2 * SECOND);
-    options->wire_max = or_preset(options->wire_max, UINT64_C(1) << 20);
-    options->payload_max = (uint32_t)or_preset(options->payload_max, UINT32_C(1) << 20);
-    options->pending_max = or_preset(options->pending_max, UINT64_C(64) << 20);
-    options->stale_ns = or_preset(options->stale_ns, 6 * SECOND);
-    options->route_stale_ns = or_preset(options->route_stale_ns, 4 * SECOND);
-    options->election_ns = or_preset(options->election_ns, SECOND);
+        (uint32_t)value_or_preset(options->subscriptions_max, DOMUS_NATS_SUBSCRIPTIONS_MAX);
+    options->pings_missed_max = (uint32_t)value_or_preset(options->pings_missed_max, 2);
+    options->ping_interval_ns = value_or_preset(options->ping_interval_ns, 2 * SECOND);
+    options->request_timeout_ns = value_or_preset(options->request_timeout_ns, 5 * SECOND);
+    options->connect_timeout_ns = value_or_preset(options->connect_timeout_ns, 2 * SECOND);
+    options->drain_timeout_ns = value_or_preset(options->drain_timeout_ns, 30 * SECOND);
+    options->backoff_min_ns = value_or_preset(options->backoff_min_ns, 100 * MS);
+    options->backoff_max_ns = value_or_preset(options->backoff_max_ns, 2 * SECOND);
+    options->wire_max = value_or_preset(options->wire_max, UINT64_C(1) << 20);
+    options->payload_max = (uint32_t)value_or_preset(options->payload_max, UINT32_C(1) << 20);
+    options->pending_max = value_or_preset(options->pending_max, UINT64_C(64) << 20);
+    options->stale_ns = value_or_preset(options->stale_ns, 6 * SECOND);
+    options->route_stale_ns = value_or_preset(options->route_stale_ns, 4 * SECOND);
+    options->election_ns = value_or_preset(options->election_ns, SECOND);
 }
 
-static bool is_time(uint64_t ns)
+static bool is_valid_time(uint64_t ns)
 {
     return ns >= US && ns <= HOUR;
 }
 
-static bool is_jitter(uint64_t ns)
+static bool is_valid_jitter(uint64_t ns)
 {
     return ns <= HOUR || ns == DOMUS_TESTKIT_NO_JITTER;
 }
 
-static bool are_right(const domus_testkit_cluster_options *options)
+static bool are_valid_options(const domus_testkit_cluster_options *options)
 {
     const uint64_t times[] = {
         options->latency_ns,       options->route_latency_ns,   options->store_latency_ns,
@@ -64,15 +65,15 @@ static bool are_right(const domus_testkit_cluster_options *options)
         options->stale_ns,         options->route_stale_ns,     options->election_ns};
 
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        if (!is_time(times[i]))
+        if (!is_valid_time(times[i]))
             return false;
     }
-    return options->servers <= DOMUS_TESTKIT_SERVERS_MAX && is_jitter(options->jitter_ns) &&
+    return options->servers <= DOMUS_TESTKIT_SERVERS_MAX && is_valid_jitter(options->jitter_ns) &&
            options->backoff_min_ns <= options->backoff_max_ns && options->inflight_max <= 65536 &&
            options->payload_max <= DOMUS_NATS_PAYLOAD_LIMIT;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the cluster ------------------------------------------------------------------------------ */
 
 static void begin_servers(domi_sim *sim)
 {
@@ -105,7 +106,7 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
         sim->options = *options;
     fill_in_defaults(&sim->options);
     sim->lines = calloc(DOMUS_TESTKIT_CLUSTER_TRACE_MAX, sizeof sim->lines[0]);
-    if (!are_right(&sim->options) || sim->lines == NULL) {
+    if (!are_valid_options(&sim->options) || sim->lines == NULL) {
         int error = sim->lines == NULL ? -ENOMEM : -EINVAL;
         free(sim->lines);
         free(sim);
@@ -120,7 +121,7 @@ int domus_testkit_cluster_new(uint64_t seed, const domus_testkit_cluster_options
     return 0;
 }
 
-/* End the kit of a node. Whatever its actors say then is not heard. */
+/* End the kit of a node. Messages that its actors then send are lost. */
 static void end_kit(domi_sim_node *node, bool silent)
 {
     for (domi_sim_client *at = node->clients; at != NULL; at = at->next)
@@ -186,8 +187,8 @@ domi_sim_node *domi_sim_node_of(domi_sim *sim, uint32_t node)
     return NULL;
 }
 
-/* The error that domi_sim_node_of() has noted. */
-static int no_node(const domi_sim *sim)
+/* Returns the error that domi_sim_node_of() has recorded. */
+static int error_of_missing_node(const domi_sim *sim)
 {
     return sim->stepping ? -EBUSY : -EINVAL;
 }
@@ -273,7 +274,7 @@ int domus_testkit_cluster_crash(domus_testkit_cluster *cluster, uint32_t node, b
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return no_node(cluster);
+        return error_of_missing_node(cluster);
     if (at->kit == NULL)
         return domi_sim_fail(cluster, -EALREADY, "%s has crashed", at->name);
     domi_sim_note(cluster, "%s crashes%s", at->name, silent ? " silently" : "");
@@ -288,7 +289,7 @@ int domus_testkit_cluster_start(domus_testkit_cluster *cluster, uint32_t node)
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return no_node(cluster);
+        return error_of_missing_node(cluster);
     if (at->kit != NULL)
         return domi_sim_fail(cluster, -EALREADY, "%s runs", at->name);
     domi_sim_note(cluster, "%s starts again", at->name);
@@ -300,7 +301,7 @@ int domus_testkit_cluster_suspend(domus_testkit_cluster *cluster, uint32_t node)
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return no_node(cluster);
+        return error_of_missing_node(cluster);
     if (at->kit == NULL || at->suspended)
         return domi_sim_fail(cluster, -EALREADY, "%s does not run", at->name);
     domi_sim_note(cluster, "%s is suspended", at->name);
@@ -314,14 +315,14 @@ int domus_testkit_cluster_resume(domus_testkit_cluster *cluster, uint32_t node,
     domi_sim_node *at = domi_sim_node_of(cluster, node);
 
     if (at == NULL)
-        return no_node(cluster);
+        return error_of_missing_node(cluster);
     if (at->kit == NULL || !at->suspended)
         return domi_sim_fail(cluster, -EALREADY, "%s is not suspended", at->name);
     domi_sim_note(cluster, "%s goes on", at->name);
     at->suspended = false;
     uint64_t kit_ns = domus_testkit_now_ns(at->kit);
     uint64_t local_ns = domi_sim_local(at, cluster->now_ns);
-    /* The clock shows its old time, while the node looks at what has come. */
+    /* The clock goes on from its old time, while the node handles what has come. */
     at->begin_ns = cluster->now_ns;
     at->local_ns = kit_ns;
     int error = domi_sim_catch_up(at);

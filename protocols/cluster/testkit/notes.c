@@ -1,4 +1,4 @@
-/* Notes: lines of the trace, counts, and the fate of each message; and chance. */
+/* The trace, the counts, the fate of each message, and random numbers. */
 #include "protocols/cluster/testkit/sim.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #define FNV_PRIME UINT64_C(0x100000001b3)
 #define NS_PER_S  UINT64_C(1000000000)
 
-/* --- chance ----------------------------------------------------------------------------------- */
+/* --- random numbers --------------------------------------------------------------------------- */
 
 /* The generator is splitmix64 (Steele, Lea and Flood). */
 static uint64_t next_random(domi_sim *sim)
@@ -25,7 +25,7 @@ static uint64_t next_random(domi_sim *sim)
     return z ^ (z >> 31);
 }
 
-/* The remainder favours small numbers by n / 2^64, which does not matter here. */
+/* The remainder makes small numbers more likely by n / 2^64, which does not matter here. */
 uint64_t domi_sim_draw(domi_sim *sim, uint64_t n)
 {
     return next_random(sim) % n;
@@ -90,7 +90,7 @@ uint64_t domus_testkit_cluster_digest(const domus_testkit_cluster *cluster)
     return cluster->digest;
 }
 
-/* --- fates ------------------------------------------------------------------------------------ */
+/* --- fates of messages ------------------------------------------------------------------------ */
 
 static uint64_t *count_of(domi_sim *sim, domus_testkit_fate fate)
 {
@@ -118,7 +118,7 @@ static uint64_t *count_of(domi_sim *sim, domus_testkit_fate fate)
     case DOMUS_FATE_LOST_ANSWER:
         return &sim->counts.lost_answers;
     }
-    return &sim->counts.ended; /* no other fate is told */
+    return &sim->counts.ended; /* no other fate is reported */
 }
 
 void domi_sim_tell(domi_sim *sim, const domi_sim_message *message, domus_testkit_fate fate,

@@ -1,6 +1,6 @@
-/* Routes: legs between servers, over which they tell each other of subscriptions and pass messages
- * on. A route that is cut holds what is said; if it is cut for too long, or one of its servers has
- * stopped, it is broken, and both forget what they knew of each other. */
+/* Routes: legs between servers, over which they tell each other of subscriptions and forward
+ * messages. A route that is cut holds its packets; if it is cut for too long, or one of its servers
+ * has stopped, it is broken, and both servers forget what they knew of each other. */
 #include "protocols/cluster/testkit/sim.h"
 
 static const domi_sim_loss lost = {DOMUS_FATE_LOST_ROUTE, DOMUS_EVERY, "the route is broken"};
@@ -74,7 +74,7 @@ void domi_sim_mend_route(domi_sim *sim, uint32_t one, uint32_t other)
     }
 }
 
-/* When a route breaks; DOMI_SIM_NEVER. */
+/* Returns the time at which a route breaks; DOMI_SIM_NEVER if it does not. */
 static uint64_t break_due(const domi_sim *sim, uint32_t one, uint32_t other)
 {
     const domi_sim_route *route = &sim->routes[one][other];

@@ -1,4 +1,4 @@
-/* Servers: which subscriptions get a message.
+/* Servers: find the subscriptions that get a message.
  *
  * A server knows its own subscriptions, and those of other servers of which it was told over a
  * route. A message goes to each subscription that matches, and to one of each queue group: to one
@@ -103,7 +103,7 @@ void domi_sim_reap_interests(domi_sim *sim)
     sim->last_interest = last;
 }
 
-/* Returns whether a server knows a subscription, and it matches. */
+/* Returns whether a server knows a subscription that matches. */
 static bool is_interest_known_and_matching(const domi_sim_interest *interest, uint32_t server,
                                            const char *subject)
 {
@@ -125,17 +125,17 @@ static bool has_queue(const domi_sim_interest *interest)
     return interest->what->reply[0] != '\0';
 }
 
-/* Returns whether two subscriptions are of one queue group. */
+/* Returns whether two subscriptions belong to the same queue group. */
 static bool share_queue(const domi_sim_interest *one, const domi_sim_interest *other)
 {
     return strcmp(one->what->subject, other->what->subject) == 0 &&
            strcmp(one->what->reply, other->what->reply) == 0;
 }
 
-/* --- copies ----------------------------------------------------------------------------------- */
+/* --- copies of messages ----------------------------------------------------------------------- */
 
-/* Send a copy to a subscription of one of the server's own clients. One for which too much waits is
- * closed a little later. */
+/* Send a copy of a message to a subscription of one of the server's own clients. A client for which
+ * too much waits is closed a little later. */
 static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_message *message)
 {
     domi_sim_connection *connection = interest->connection;
@@ -153,8 +153,8 @@ static void send_copy(domi_sim *sim, domi_sim_interest *interest, domi_sim_messa
     connection->is_slow = connection->down.bytes > sim->options.pending_max || connection->is_slow;
 }
 
-/* Draw one of the members of a queue group, of which `first` is the first one that the server
- * knows: of its own ones, or if there are none, of all. */
+/* Draw one of the members of a queue group by chance: among the server's own ones, or if there are
+ * none, among all. `first` is the first member that the server knows. */
 static domi_sim_interest *draw_member(domi_sim *sim, uint32_t server, domi_sim_interest *first,
                                       const char *subject)
 {
@@ -173,7 +173,7 @@ static domi_sim_interest *draw_member(domi_sim *sim, uint32_t server, domi_sim_i
     }
 }
 
-/* Returns whether no interest before this one is of its queue group. */
+/* Returns whether no earlier interest belongs to the same queue group. */
 static bool is_first_of_queue_group(const domi_sim *sim, uint32_t server,
                                     const domi_sim_interest *interest, const char *subject)
 {
@@ -199,8 +199,8 @@ static void send_pick(domi_sim *sim, uint32_t server, domi_sim_interest *pick,
     domi_sim_send_over(sim, server, pick->server, packet);
 }
 
-/* Send a message to all that a server knows, but not to `except`. Returns whether there was
- * anybody. */
+/* Send a message to all interests that a server knows, except `except`. Returns whether there was
+ * any. */
 static bool send_to_interested(domi_sim *sim, uint32_t server, domi_sim_message *message,
                                const domi_sim_connection *except)
 {
@@ -229,7 +229,7 @@ static bool send_to_interested(domi_sim *sim, uint32_t server, domi_sim_message 
     return is_heard;
 }
 
-/* Tell the publisher of a request that nobody hears it. */
+/* Tell the publisher of a request that it has no subscribers. */
 static void send_no_responders(domi_sim *sim, domi_sim_connection *from,
                                const domi_sim_message *request)
 {
@@ -284,7 +284,7 @@ void domi_sim_routed(domi_sim *sim, uint32_t server, domi_sim_message *message,
     }
     if (pick != NULL &&
         pick->connection ==
-            NULL) { /* the picked subscriber has ended: take another one of its group */
+            NULL) { /* the picked subscriber has ended, so take another one of its group */
         domi_sim_interest *at = sim->interests;
         while (at != NULL &&
                (at->connection == NULL || at->server != server || !share_queue(at, pick)))

@@ -1,4 +1,4 @@
-/* Servers among each other: what comes over their routes, routes that are cut, and servers that
+/* Servers among themselves: packets that come over routes, routes that are cut, and servers that
  * stop and start. */
 #include "protocols/cluster/testkit/sim.h"
 
@@ -79,7 +79,7 @@ int domus_testkit_cluster_heal_route(domus_testkit_cluster *cluster, uint32_t se
     return error;
 }
 
-/* Returns 0 if the server can change to `running`. */
+/* Check whether the server can be changed to `running`. Returns 0; a negative errno. */
 static int check_server(domi_sim *sim, uint32_t server, bool running)
 {
     if (sim->stepping)

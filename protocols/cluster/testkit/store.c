@@ -1,4 +1,4 @@
-/* The store: who leads it, and which requests reach the leader. */
+/* The store: elects its leader, and decides which requests reach the leader. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@ static const char api_prefix[] = "$JS.API.";
 
 /* --- the leader ------------------------------------------------------------------------------- */
 
-/* Returns whether a server reaches more than half of all. */
+/* Returns whether a server reaches more than half of all servers. */
 static bool has_majority(const domi_sim *sim, uint32_t server)
 {
     uint32_t reached = 0;
@@ -55,7 +55,7 @@ void domi_sim_elect(domi_sim *sim)
     domi_sim_note(sim, "server %u leads the buckets", store->leader);
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests to the store -------------------------------------------------------------------- */
 
 static domi_sim_bucket *bucket_of(const domi_sim *sim, const char *subject)
 {
@@ -86,7 +86,7 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
     uint32_t leader = sim->store.leader;
 
     if (message->node == DOMUS_EVERY)
-        return false; /* an entry that the store itself sends */
+        return false; /* an entry that the store itself sends is no request */
     if (leader == server) {
         domi_sim_store_put(sim, server, message);
         return true;
@@ -97,7 +97,7 @@ bool domi_sim_store_take(domi_sim *sim, uint32_t server, domi_sim_message *messa
         return true;
     }
     if (!is_api(message->subject))
-        return false; /* the leader has subscribed to keys, so nobody has */
+        return false; /* only the leader subscribes to keys, so without one nobody does */
     lose_request(sim, message, "there is no leader");
     return true;
 }

@@ -1,4 +1,4 @@
-/* Answers of the store, and whatever else its leader sends. */
+/* Sends answers of the store, and other messages of its leader. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The requests of JetStream's API that buckets need, in the JSON of nats-server. */
+/* Handles the requests of JetStream's API that buckets need, in the JSON of nats-server. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <jansson.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BAD_REQUEST      10003u /* numbers of the server's errors.json */
+#define BAD_REQUEST      10003u /* error numbers, as in the server's errors.json */
 #define NO_CONSUMER      10014u
 #define CONSUMERS_MOST   10026u
 #define STREAMS_MOST     10027u
@@ -18,13 +18,13 @@
 #define STREAM_DIFFERENT 10058u
 #define NO_STREAM        10059u
 
-#define PREFIX_SIZE 8u /* of "$JS.API." */
+#define PREFIX_SIZE 8u /* bytes of "$JS.API." */
 #define NS_PER_S    UINT64_C(1000000000)
 #define TIME_SIZE   64u /* bytes of a time as text */
 
-/* --- texts ------------------------------------------------------------------------------------ */
+/* --- writing texts ---------------------------------------------------------------------------- */
 
-/* Write a time as RFC 3339 does. */
+/* Write a time in the form of RFC 3339. */
 static void write_time(uint64_t cluster_ns, char text[TIME_SIZE])
 {
     uint64_t ns = DOMI_SIM_EPOCH_NS + cluster_ns;
@@ -100,14 +100,14 @@ static void refuse_request(domi_sim *sim, const domi_sim_message *request, uint3
     domi_sim_reply_error(sim, request, 400, BAD_REQUEST, "bad request");
 }
 
-static uint64_t number_of(const json_t *json, const char *name)
+static uint64_t get_number(const json_t *json, const char *name)
 {
     json_int_t number = json_integer_value(json_object_get(json, name));
 
     return number > 0 ? (uint64_t)number : 0;
 }
 
-static const char *text_of(const json_t *json, const char *name)
+static const char *get_text(const json_t *json, const char *name)
 {
     const char *text = json_string_value(json_object_get(json, name));
 
@@ -132,14 +132,15 @@ static void reply_bucket(domi_sim *sim, const domi_sim_message *request,
                          (int)bucket->consumer_count));
 }
 
-/* Returns whether a configuration is that of a bucket: the stream KV_name of $KV.name.> */
+/* Returns whether a configuration is that of a bucket: the stream KV_name with the subjects
+ * $KV.name.> */
 static bool is_bucket(const json_t *config, const char *stream)
 {
     const json_t *subjects = json_object_get(config, "subjects");
     char wanted[DOMUS_NATS_SUBJECT_MAX];
 
     if (strncmp(stream, "KV_", 3) != 0 || stream[3] == '\0' || strlen(stream) > 128 ||
-        strpbrk(stream, ".*> \"\\") != NULL || strcmp(text_of(config, "name"), stream) != 0)
+        strpbrk(stream, ".*> \"\\") != NULL || strcmp(get_text(config, "name"), stream) != 0)
         return false;
     (void)snprintf(wanted, sizeof wanted, "$KV.%s.>", stream + 3);
     const char *subject = json_string_value(json_array_get(subjects, 0));
@@ -162,11 +163,11 @@ static domi_sim_bucket *make_bucket(const domi_sim *sim, const json_t *config, c
     }
     (void)snprintf(bucket->prefix, size, "$KV.%s.", stream + 3);
     bucket->made_ns = sim->now_ns;
-    bucket->history = number_of(config, "max_msgs_per_subject");
+    bucket->history = get_number(config, "max_msgs_per_subject");
     bucket->history = bucket->history != 0 ? bucket->history : 1;
-    bucket->age_ns = number_of(config, "max_age");
-    bucket->bytes_max = number_of(config, "max_bytes");
-    bucket->value_max = number_of(config, "max_msg_size");
+    bucket->age_ns = get_number(config, "max_age");
+    bucket->bytes_max = get_number(config, "max_bytes");
+    bucket->value_max = get_number(config, "max_msg_size");
     return bucket;
 }
 
@@ -217,15 +218,15 @@ static void delete_stream(domi_sim *sim, const domi_sim_message *request, domi_s
     domi_sim_reply_text(sim, request, "{\"success\":true}");
 }
 
-/* --- gets ------------------------------------------------------------------------------------- */
+/* --- getting entries -------------------------------------------------------------------------- */
 
-/* Find the entry that a request names; NULL. */
+/* Find the entry that a request names; NULL if there is none. */
 static const domi_sim_entry *find_entry(const domi_sim_bucket *bucket, const json_t *body)
 {
-    uint64_t sequence = number_of(body, "seq");
+    uint64_t sequence = get_number(body, "seq");
 
     if (sequence == 0)
-        return domi_sim_last_of(bucket, text_of(body, "last_by_subj"));
+        return domi_sim_last_of(bucket, get_text(body, "last_by_subj"));
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
         if (at->sequence == sequence)
             return at;
@@ -259,7 +260,7 @@ static void get_message(domi_sim *sim, const domi_sim_message *request,
     free(payload);
 }
 
-/* Send an entry as it is, with its place in headers behind its own ones. */
+/* Send an entry as it is stored, with headers for its position behind its own. */
 static void get_direct(domi_sim *sim, const domi_sim_message *request,
                        const domi_sim_bucket *bucket, const domi_sim_entry *entry)
 {
@@ -299,13 +300,13 @@ static void get_direct(domi_sim *sim, const domi_sim_message *request,
 static domi_sim_consumer *make_consumer(domi_sim *sim, const domi_sim_bucket *bucket,
                                         const json_t *config)
 {
-    const char *policy = text_of(config, "deliver_policy");
-    const char *filter = text_of(config, "filter_subject");
+    const char *policy = get_text(config, "deliver_policy");
+    const char *filter = get_text(config, "filter_subject");
     domi_sim_consumer *consumer = calloc(1, sizeof *consumer);
 
     if (consumer == NULL)
         return NULL;
-    consumer->deliver = strdup(text_of(config, "deliver_subject"));
+    consumer->deliver = strdup(get_text(config, "deliver_subject"));
     consumer->filter = strdup(filter[0] != '\0' ? filter : ">");
     if (consumer->deliver == NULL || consumer->filter == NULL) {
         domi_sim_consumer_free(consumer);
@@ -316,14 +317,14 @@ static domi_sim_consumer *make_consumer(domi_sim *sim, const domi_sim_bucket *bu
     if (strcmp(policy, "new") == 0)
         consumer->next_sequence = bucket->last + 1;
     if (strcmp(policy, "by_start_sequence") == 0)
-        consumer->next_sequence = number_of(config, "opt_start_seq");
+        consumer->next_sequence = get_number(config, "opt_start_seq");
     if (consumer->next_sequence > bucket->last + 1)
         consumer->next_sequence = bucket->last + 1;
     if (strcmp(policy, "last_per_subject") == 0)
         consumer->snapshot = bucket->last;
     consumer->headers_only = json_is_true(json_object_get(config, "headers_only"));
-    consumer->heartbeat_ns = number_of(config, "idle_heartbeat");
-    consumer->inactive_ns = number_of(config, "inactive_threshold");
+    consumer->heartbeat_ns = get_number(config, "idle_heartbeat");
+    consumer->inactive_ns = get_number(config, "inactive_threshold");
     consumer->heard_ns = sim->now_ns;
     consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
     return consumer;
@@ -346,11 +347,12 @@ static void create_consumer(domi_sim *sim, const domi_sim_message *request, domi
                             const json_t *body)
 {
     const json_t *config = json_object_get(body, "config");
-    const char *deliver = text_of(config, "deliver_subject");
+    const char *deliver = get_text(config, "deliver_subject");
 
     if (!domi_sim_is_subject(deliver, strlen(deliver), false) ||
         json_object_get(config, "durable_name") != NULL) {
-        refuse_request(sim, request, BAD_REQUEST); /* consumers that pull, and named ones */
+        /* consumers that pull, and named ones, are not supported */
+        refuse_request(sim, request, BAD_REQUEST);
         return;
     }
     if (bucket->consumer_count == DOMUS_TESTKIT_CONSUMERS_MAX) {
@@ -370,8 +372,8 @@ static void create_consumer(domi_sim *sim, const domi_sim_message *request, domi
     domi_sim_consume(sim, bucket, consumer);
 }
 
-static void look_at_consumer(domi_sim *sim, const domi_sim_message *request,
-                             domi_sim_bucket *bucket, const char *name, bool removes)
+static void handle_consumer_info(domi_sim *sim, const domi_sim_message *request,
+                                 domi_sim_bucket *bucket, const char *name, bool removes)
 {
     domi_sim_consumer **link = &bucket->consumers;
 
@@ -394,7 +396,7 @@ static void look_at_consumer(domi_sim *sim, const domi_sim_message *request,
 
 /* --- all requests ----------------------------------------------------------------------------- */
 
-/* Returns what is behind a verb in the request's subject; NULL for another verb. */
+/* Returns the text behind a verb in the request's subject; NULL for another verb. */
 static const char *text_behind_verb(const domi_sim_message *request, const char *verb)
 {
     const char *text = request->subject + PREFIX_SIZE;
@@ -403,7 +405,8 @@ static const char *text_behind_verb(const domi_sim_message *request, const char 
     return strncmp(text, verb, size) == 0 && text[size] == '.' ? text + size + 1 : NULL;
 }
 
-/* Find the bucket that a request names, and the text behind its name. NULL: it was refused. */
+/* Find the bucket that a request names, and the text behind its name. Returns NULL if the request
+ * was refused. */
 static domi_sim_bucket *bucket_of(domi_sim *sim, const domi_sim_message *request, const char *text,
                                   const char **ret_rest)
 {
@@ -440,8 +443,8 @@ static void serve_bucket(domi_sim *sim, const domi_sim_message *request, const c
     else if (text_behind_verb(request, "CONSUMER.CREATE") != NULL)
         create_consumer(sim, request, bucket, body);
     else
-        look_at_consumer(sim, request, bucket, rest,
-                         text_behind_verb(request, "CONSUMER.DELETE") != NULL);
+        handle_consumer_info(sim, request, bucket, rest,
+                             text_behind_verb(request, "CONSUMER.DELETE") != NULL);
 }
 
 void domi_sim_api(domi_sim *sim, domi_sim_message *message)

@@ -1,4 +1,4 @@
-/* Changes of keys: each is made only if its condition holds. */
+/* Changes keys: a change is made only if its condition holds. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <inttypes.h>
@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONG_SEQUENCE 10071u /* numbers of the server's errors.json */
+#define WRONG_SEQUENCE 10071u /* error numbers, as in the server's errors.json */
 #define TOO_LARGE      10054u
 #define STORE_FAILED   10077u
 
-/* Returns whether the condition of a change holds, and refuses it otherwise. */
+/* Returns whether the condition of a change holds; otherwise the change is refused. */
 static bool may_change(domi_sim *sim, const domi_sim_bucket *bucket,
                        const domi_sim_message *message)
 {

@@ -1,4 +1,4 @@
-/* Entries of a bucket: a list in the order of their sequences. */
+/* Entries of a bucket: a list in the order of their sequence numbers. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 uint32_t domi_sim_hash(const char *text)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
+    uint32_t hash = 2166136261u; /* the hash is FNV-1a */
 
     for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char)*text) * 16777619u;
@@ -40,7 +40,7 @@ uint64_t domi_sim_size(const domi_sim_message *message)
     return strlen(message->subject) + domi_sim_message_size(message);
 }
 
-/* Remove the entry that a link names. */
+/* Remove the entry to which a link leads. */
 static void remove_entry(domi_sim_bucket *bucket, domi_sim_entry **link, domi_sim_entry *before)
 {
     domi_sim_entry *entry = *link;
@@ -109,7 +109,7 @@ domi_sim_entry *domi_sim_add_entry(domi_sim *sim, domi_sim_bucket *bucket,
         uint64_t late_ns = sim->store.faults.late_max_ns;
         entry->expire_ns =
             sim->now_ns + bucket->age_ns + (late_ns != 0 ? domi_sim_draw(sim, late_ns + 1) : 0);
-        /* Entries go in their order, so an older one never shows up again. */
+        /* Entries are removed in their order, so this one must not expire before the last one. */
         if (bucket->last_entry != NULL && bucket->last_entry->expire_ns > entry->expire_ns)
             entry->expire_ns = bucket->last_entry->expire_ns;
     }

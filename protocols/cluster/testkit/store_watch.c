@@ -1,6 +1,6 @@
-/* Consumers that push, as watches of buckets have them: each sends the entries of its filter to a
+/* Consumers that push, as used by watches of buckets: each sends the entries of its filter to a
  * subject, in order and numbered, and a heartbeat when it has sent nothing for a time. While nobody
- * has subscribed to the subject it waits, and after a time it ends. */
+ * has subscribed to the subject it waits, and after some time it ends. */
 #include "protocols/cluster/testkit/store_parts.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns whether a consumer sends an entry that it has not looked at. */
-static bool is_owed(const domi_sim_consumer *consumer, const domi_sim_entry *entry)
+/* Returns whether a consumer has to send an entry that it has not considered yet. */
+static bool must_send_entry(const domi_sim_consumer *consumer, const domi_sim_entry *entry)
 {
     return entry->sequence >= consumer->next_sequence &&
            (entry->is_last || entry->sequence > consumer->snapshot) &&
@@ -21,7 +21,7 @@ uint64_t domi_sim_pending(const domi_sim_bucket *bucket, const domi_sim_consumer
     uint64_t count = 0;
 
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next)
-        count += is_owed(consumer, at);
+        count += must_send_entry(consumer, at);
     return count;
 }
 
@@ -55,8 +55,8 @@ static void push_entry(domi_sim *sim, const domi_sim_bucket *bucket, domi_sim_co
         domi_sim_serve(sim, message);
 }
 
-/* Returns whether somebody hears a consumer. */
-static bool is_heard(const domi_sim *sim, domi_sim_consumer *consumer)
+/* Returns whether a consumer has a subscriber. */
+static bool has_subscriber(const domi_sim *sim, domi_sim_consumer *consumer)
 {
     if (sim->store.leader == DOMUS_EVERY)
         return false;
@@ -71,13 +71,13 @@ static bool is_heard(const domi_sim *sim, domi_sim_consumer *consumer)
 
 void domi_sim_consume(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
 {
-    if (!is_heard(sim, consumer))
+    if (!has_subscriber(sim, consumer))
         return;
     consumer->heard_ns = sim->now_ns;
     if (consumer->next_sequence > bucket->last)
         return;
     for (const domi_sim_entry *at = bucket->entries; at != NULL; at = at->next) {
-        if (!is_owed(consumer, at))
+        if (!must_send_entry(consumer, at))
             continue;
         push_entry(sim, bucket, consumer, at);
         consumer->beat_ns = sim->now_ns + consumer->heartbeat_ns;
@@ -109,7 +109,7 @@ static void send_heartbeat(domi_sim *sim, domi_sim_consumer *consumer)
 static bool serve_consumer(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_consumer *consumer)
 {
     domi_sim_consume(sim, bucket, consumer);
-    if (!is_heard(sim, consumer))
+    if (!has_subscriber(sim, consumer))
         return consumer->inactive_ns == 0 ||
                sim->now_ns - consumer->heard_ns < consumer->inactive_ns;
     if (consumer->heartbeat_ns != 0 && consumer->beat_ns <= sim->now_ns) {
@@ -119,10 +119,10 @@ static bool serve_consumer(domi_sim *sim, domi_sim_bucket *bucket, domi_sim_cons
     return true;
 }
 
-/* When a consumer has something to do. */
-static uint64_t due_of(const domi_sim *sim, domi_sim_consumer *consumer)
+/* Returns the time at which a consumer has something to do. */
+static uint64_t find_due_time(const domi_sim *sim, domi_sim_consumer *consumer)
 {
-    if (is_heard(sim, consumer))
+    if (has_subscriber(sim, consumer))
         return consumer->heartbeat_ns != 0 ? consumer->beat_ns : DOMI_SIM_NEVER;
     return consumer->inactive_ns != 0 ? consumer->heard_ns + consumer->inactive_ns : DOMI_SIM_NEVER;
 }
@@ -151,7 +151,7 @@ uint64_t domi_sim_store_due(const domi_sim *sim)
 
     for (const domi_sim_bucket *bucket = store->buckets; bucket != NULL; bucket = bucket->next) {
         for (domi_sim_consumer *at = bucket->consumers; at != NULL; at = at->next) {
-            uint64_t at_ns = due_of(sim, at);
+            uint64_t at_ns = find_due_time(sim, at);
             due_ns = at_ns < due_ns ? at_ns : due_ns;
         }
     }

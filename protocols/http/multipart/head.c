@@ -1,5 +1,5 @@
-/* Reads the head of a part. It lies whole in the buffer of the parser, where its texts are decoded
- * in place: none becomes longer. */
+/* Reads the head of a part, which lies complete in the buffer of the parser. Its texts are decoded
+ * in place, because decoding makes none longer. */
 #include "protocols/http/multipart/multipart.h"
 
 #include "protocols/http/chars.h"
@@ -11,11 +11,11 @@
 
 /* A text in the buffer. */
 typedef struct text {
-    char *at; /* NULL: there is none */
+    char *at; /* first byte of the text; NULL: there is none */
     size_t size;
 } text;
 
-/* The texts that a head says. */
+/* The texts that the head of a part contains. */
 typedef struct findings {
     bool has_disposition;
     text name;
@@ -24,7 +24,7 @@ typedef struct findings {
     text type;
 } findings;
 
-/* Decode what stands in quotes. */
+/* Decode a text that stood in quotes. */
 static void unquote_text(text *quoted)
 {
     const char *from = quoted->at;
@@ -44,7 +44,7 @@ static void unquote_text(text *quoted)
     quoted->size = to;
 }
 
-/* Decode the value of `filename*`: "UTF-8'en'a%20b". Returns whether it is right. */
+/* Decode the value of `filename*`, such as "UTF-8'en'a%20b". Returns whether it is valid. */
 static bool decode_extended(text *value)
 {
     const char *charset_end = memchr(value->at, '\'', value->size);
@@ -65,8 +65,8 @@ static bool decode_extended(text *value)
            domi_http_run_text(value->at, value->size) == value->size;
 }
 
-/* Note the text of a parameter. Returns false if it is there already, or wrong. */
-static bool take_parameter(text *place, const domi_multipart_parameter *from, bool is_extended)
+/* Store the text of a parameter. Returns false if there is one already, or it is invalid. */
+static bool store_parameter(text *place, const domi_multipart_parameter *from, bool is_extended)
 {
     if (place->at != NULL || (is_extended && from->quoted))
         return false;
@@ -92,11 +92,11 @@ static const char *read_disposition(findings *told, const char *value, size_t si
     while ((found = domi_multipart_next_parameter(value, size, &at, &parameter)) > 0) {
         bool is_right = true;
         if (domi_http_is_word(parameter.name, parameter.name_size, "name"))
-            is_right = take_parameter(&told->name, &parameter, false);
+            is_right = store_parameter(&told->name, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename"))
-            is_right = take_parameter(&told->filename, &parameter, false);
+            is_right = store_parameter(&told->filename, &parameter, false);
         else if (domi_http_is_word(parameter.name, parameter.name_size, "filename*"))
-            is_right = take_parameter(&told->filename_star, &parameter, true);
+            is_right = store_parameter(&told->filename_star, &parameter, true);
         if (!is_right)
             return "a parameter of Content-Disposition is wrong, or there twice";
     }
@@ -111,7 +111,7 @@ static const char *read_type(findings *told, char *value, size_t size)
     return NULL;
 }
 
-/* Read a line without its end. Returns what is wrong; NULL: nothing. */
+/* Read a line without its end. Returns the text of an error; NULL on success. */
 static const char *read_line(findings *told, char *line, size_t size)
 {
     size_t name = domi_http_run_token(line, size);
@@ -135,8 +135,8 @@ static const char *read_line(findings *told, char *line, size_t size)
     return NULL;
 }
 
-/* Give a text to an event: end it with a zero, for which there is room behind it: at least that of
- * a line end. */
+/* Return a text for an event, with a zero behind it, for which there is room: at least that of a
+ * line end. */
 static const char *end_text_with_zero(const text *is, uint32_t *ret_size)
 {
     *ret_size = (uint32_t)is->size;
@@ -151,7 +151,7 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
     findings told = {.has_disposition = false};
     const char *wrong = NULL;
     char *at = form->head;
-    char *end = form->head + form->head_size - 2; /* the empty line */
+    char *end = form->head + form->head_size - 2; /* begin of the empty line */
 
     while (at < end && wrong == NULL) {
         char *line_end = memchr(at, '\n', (size_t)(end - at));

@@ -16,42 +16,43 @@
 #define DOMI_MULTIPART_DELIMITER_MAX (4u + DOMUS_HTTP_BOUNDARY_MAX)
 
 typedef enum domi_multipart_phase {
-    DOMI_MULTIPART_BEFORE, /* the first boundary */
-    DOMI_MULTIPART_BEHIND, /* a boundary: the end of its line */
+    DOMI_MULTIPART_BEFORE, /* the first boundary has not come */
+    DOMI_MULTIPART_BEHIND, /* a boundary has come, and the end of its line has not */
     DOMI_MULTIPART_IN_HEAD,
     DOMI_MULTIPART_IN_BODY,
-    DOMI_MULTIPART_AFTER, /* the last boundary */
+    DOMI_MULTIPART_AFTER, /* the last boundary has come */
 } domi_multipart_phase;
 
-/* The end of the line of a boundary, as far as it has come. */
+/* How much of the end of a boundary's line has come. */
 typedef enum domi_multipart_line {
-    DOMI_MULTIPART_LINE_NEW, /* nothing of it */
+    DOMI_MULTIPART_LINE_NEW, /* no byte of it has come */
     DOMI_MULTIPART_LINE_DASH,
-    DOMI_MULTIPART_LINE_PAD, /* spaces */
+    DOMI_MULTIPART_LINE_PAD, /* only spaces have come */
     DOMI_MULTIPART_LINE_CR,
 } domi_multipart_line;
 
 struct domus_http_multipart {
-    domus_http_multipart_limits limits; /* none is 0 */
+    domus_http_multipart_limits limits; /* the limits, none of which is 0 */
     domi_multipart_phase phase;
     domi_multipart_line line;
-    uint32_t matched;   /* bytes of the delimiter that have come, */
-    uint32_t assumed;   /* the first of which have not: a line begins here without them */
+    uint32_t matched; /* bytes of the delimiter that have matched */
+    /* how many of these were assumed and never came, because a line begins here without them */
+    uint32_t assumed;
     uint32_t pad;       /* spaces behind the boundary */
     uint32_t edge;      /* bytes before the first boundary, or behind the last one */
     uint32_t parts;     /* parts that have begun */
-    uint32_t head_size; /* bytes at `head` */
-    uint32_t line_at;   /* of these, where the last line begins */
-    uint64_t part;      /* bytes of the part that were given */
-    uint64_t whole;     /* bytes that were used */
+    uint32_t head_size; /* bytes of the head in `head` */
+    uint32_t line_at;   /* offset in `head` at which the last line begins */
+    uint64_t part;      /* bytes of the current part that were given to the user */
+    uint64_t whole;     /* bytes of the body that were used */
     int error;
-    const char *wrong; /* the words for it */
+    const char *wrong; /* text of `error` */
     uint32_t delimiter_size;
     char delimiter[DOMI_MULTIPART_DELIMITER_MAX];
-    char head[]; /* room for limits.head_max bytes */
+    char head[]; /* the head of a part, at most limits.head_max bytes */
 };
 
-/* Fail, with words that are a constant. Returns the error. */
+/* Fail the parser with a text that is a constant. Returns the error. */
 static inline int domi_multipart_fail(domus_http_multipart *form, int error, const char *wrong)
 {
     form->error = error;
@@ -59,8 +60,8 @@ static inline int domi_multipart_fail(domus_http_multipart *form, int error, con
     return error;
 }
 
-/* Read the head of a part, which has all its lines, and make a PART of it. The text is changed, and
- * the event points into it. Returns 0, or the error (head.c). */
+/* Read the complete head of a part, and make an event PART of it. The head is changed, and the
+ * event points into it. Returns 0, or a negative errno (head.c). */
 int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_event *ret_event);
 
 /* --- parameters (parameters.c) ---------------------------------------------------------------- */
@@ -69,12 +70,12 @@ int domi_multipart_read_head(domus_http_multipart *form, domus_http_multipart_ev
 typedef struct domi_multipart_parameter {
     const char *name;
     size_t name_size;
-    const char *value; /* between its quotes, if it has some */
+    const char *value; /* the value, without quotes around it */
     size_t value_size;
     bool quoted;
 } domi_multipart_parameter;
 
-/* Read the parameter at `*at`, which is behind the value of the field or behind another parameter.
+/* Read the parameter at `*at`, where the value of the field or the parameter before it ends.
  * Returns 1; 0 when there is none; -EPROTO. */
 int domi_multipart_next_parameter(const char *text, size_t size, size_t *at,
                                   domi_multipart_parameter *ret_parameter);

@@ -1,4 +1,5 @@
-/* Makes parsers of multipart/form-data: the Content-Type, the limits, the memory. */
+/* Makes parsers of multipart/form-data: reads the Content-Type, checks the limits, and allocates
+ * the memory. */
 #include "protocols/http/chars.h"
 #include "protocols/http/multipart/multipart.h"
 
@@ -15,7 +16,7 @@
 #define FILENAME    255u
 #define WHOLE_BYTES (UINT64_C(64) << 20)
 
-/* Returns whether these bytes may be a boundary (RFC 2046, 5.1.1). */
+/* Returns whether the bytes may be a boundary (RFC 2046, 5.1.1). */
 static bool is_boundary(const char *text, size_t size)
 {
     if (size == 0 || size > DOMUS_HTTP_BOUNDARY_MAX || text[size - 1] == ' ')
@@ -49,7 +50,7 @@ static int find_boundary(const char *text, size_t size, domi_multipart_parameter
     return 0;
 }
 
-/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+/* Replace zeros by defaults. Returns 0; -EINVAL. */
 static int fill_in_defaults(domus_http_multipart_limits *limits)
 {
     if (limits->parts_max == 0)
@@ -73,7 +74,7 @@ static int fill_in_defaults(domus_http_multipart_limits *limits)
 int domus_http_multipart_open(domus_slice content_type, const domus_http_multipart_limits *limits,
                               domus_http_multipart **ret_form)
 {
-    static const char before[] = {'\r', '\n', '-', '-'}; /* they stand before a boundary */
+    static const char before[] = {'\r', '\n', '-', '-'}; /* the bytes before each boundary */
     domus_http_multipart_limits made = {.parts_max = 0};
     domi_multipart_parameter boundary = {.value = NULL};
 
@@ -93,7 +94,8 @@ int domus_http_multipart_open(domus_slice content_type, const domus_http_multipa
     memset(form, 0, sizeof *form);
     form->limits = made;
     form->wrong = "";
-    form->matched = form->assumed = 2; /* the body begins a line */
+    /* CR LF count as matched, because the body begins with a line */
+    form->matched = form->assumed = 2;
     memcpy(form->delimiter, before, sizeof before);
     memcpy(form->delimiter + sizeof before, boundary.value, boundary.value_size);
     form->delimiter_size = (uint32_t)(sizeof before + boundary.value_size);

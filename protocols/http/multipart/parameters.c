@@ -11,8 +11,8 @@ static size_t skip_spaces(const char *text, size_t size, size_t at)
     return at;
 }
 
-/* Returns the bytes of a quoted string up to its closing quote, which '\' may take its meaning; or
- * `size` if there is none. */
+/* Returns the bytes of a quoted string before its closing quote; a quote behind '\' does not close.
+ * Returns `size` if there is no closing quote. */
 static size_t size_of_quoted(const char *text, size_t size)
 {
     size_t at = 0;
@@ -25,7 +25,7 @@ static size_t size_of_quoted(const char *text, size_t size)
     return at;
 }
 
-/* Read the value at `at`. Returns where it ends; 0 for a wrong one. */
+/* Read the value at `at`. Returns where it ends; 0 if it is invalid. */
 static size_t read_value(const char *text, size_t size, size_t at, domi_multipart_parameter *to)
 {
     to->quoted = at < size && text[at] == '"';
@@ -45,7 +45,7 @@ int domi_multipart_next_parameter(const char *text, size_t size, size_t *at,
     size_t begin = skip_spaces(text, size, *at);
     size_t from = begin;
 
-    while (from < size && text[from] == ';') /* some may be empty */
+    while (from < size && text[from] == ';') /* parameters may be empty */
         from = skip_spaces(text, size, from + 1);
     *at = from;
     if (from == size)

@@ -1,5 +1,5 @@
-/* Parses multipart/form-data, a piece at a time; the header draws the phases. Each step looks at
- * the bytes from the start of the piece on, uses some, and gives at most one event. */
+/* Parses multipart/form-data, a piece at a time; multipart.h draws the phases. Each step reads
+ * bytes at the start of the piece, uses some, and produces at most one event. */
 #include "protocols/http/chars.h"
 #include "protocols/http/multipart/multipart.h"
 
@@ -21,9 +21,9 @@ static size_t count_delimiter_bytes(const domus_http_multipart *form, uint32_t f
 
 /* --- bytes between boundaries ----------------------------------------------------------------- */
 
-/* Bytes of a part, or before the first boundary, were found to be no delimiter. Returns 0; the
- * error. */
-static int give_bytes(domus_http_multipart *form, const char *bytes, size_t size,
+/* Handle bytes that are no delimiter, of a part or before the first boundary. Returns 0; a negative
+ * errno. */
+static int emit_bytes(domus_http_multipart *form, const char *bytes, size_t size,
                       domus_http_multipart_event *event)
 {
     if (form->phase == DOMI_MULTIPART_BEFORE) {
@@ -50,8 +50,8 @@ static void end_bytes(domus_http_multipart *form, domus_http_multipart_event *ev
     form->matched = form->assumed = form->pad = 0;
 }
 
-/* Go on with a delimiter that has begun. Returns the bytes used, or the error. If it is none, the
- * bytes that were held for it are given: they are those of the delimiter. */
+/* Continue a delimiter that has begun. Returns the bytes used, or a negative errno. If it turns out
+ * to be none, the bytes that were held back for it become an event. */
 static int64_t continue_delimiter(domus_http_multipart *form, const char *bytes, size_t size,
                                   domus_http_multipart_event *event)
 {
@@ -65,15 +65,15 @@ static int64_t continue_delimiter(domus_http_multipart *form, const char *bytes,
         form->matched = held;
     } else {
         form->matched = form->assumed = 0;
-        int error = give_bytes(form, form->delimiter + assumed, held - assumed, event);
+        int error = emit_bytes(form, form->delimiter + assumed, held - assumed, event);
         if (error != 0)
             return error;
     }
     return (int64_t)more;
 }
 
-/* Look for the delimiter. Returns the bytes before it, or before what may become it at the end of
- * the piece. */
+/* Search for the delimiter. Returns the bytes before it, or before what may become one at the end
+ * of the piece. */
 static size_t find_delimiter(const domus_http_multipart *form, const char *bytes, size_t size)
 {
     size_t at = 0;
@@ -86,29 +86,30 @@ static size_t find_delimiter(const domus_http_multipart *form, const char *bytes
         size_t same = count_delimiter_bytes(form, 0, cr, size - at);
         if (same == form->delimiter_size || at + same == size)
             return at;
-        at += same; /* there is no other CR among them */
+        at += same; /* the matched bytes contain no other CR, so they are skipped */
     }
     return size;
 }
 
-static int64_t take_body(domus_http_multipart *form, const char *bytes, size_t size,
-                         domus_http_multipart_event *event)
+static int64_t parse_body(domus_http_multipart *form, const char *bytes, size_t size,
+                          domus_http_multipart_event *event)
 {
     if (form->matched == form->assumed && *bytes != form->delimiter[form->matched])
-        form->matched = form->assumed = 0; /* the line does not begin so */
+        form->matched = form->assumed = 0; /* the line does not begin with the delimiter */
     if (form->matched != 0)
         return continue_delimiter(form, bytes, size, event);
     size_t plain = find_delimiter(form, bytes, size);
     if (plain == 0)
         return continue_delimiter(form, bytes, size, event);
-    int error = give_bytes(form, bytes, plain, event);
+    int error = emit_bytes(form, bytes, plain, event);
     return error != 0 ? error : (int64_t)plain;
 }
 
 /* --- lines of boundaries ---------------------------------------------------------------------- */
 
-/* Take a byte behind a boundary. Returns 1; the error. */
-static int64_t take_line(domus_http_multipart *form, char byte, domus_http_multipart_event *event)
+/* Handle a byte behind a boundary. Returns 1; a negative errno. */
+static int64_t parse_boundary_line(domus_http_multipart *form, char byte,
+                                   domus_http_multipart_event *event)
 {
     switch (form->line) {
     case DOMI_MULTIPART_LINE_NEW:
@@ -154,13 +155,14 @@ static int begin_part(domus_http_multipart *form, domus_http_multipart_event *ev
     form->parts++;
     form->part = 0;
     form->phase = DOMI_MULTIPART_IN_BODY;
-    form->matched = form->assumed = 2; /* a part without bytes may end here */
+    /* CR LF count as matched, because a part without bytes may end here */
+    form->matched = form->assumed = 2;
     return error;
 }
 
-/* Take bytes up to the end of a line. */
-static int64_t take_head(domus_http_multipart *form, const char *bytes, size_t size,
-                         domus_http_multipart_event *event)
+/* Handle bytes of a part's head, up to the end of a line. */
+static int64_t parse_head_line(domus_http_multipart *form, const char *bytes, size_t size,
+                               domus_http_multipart_event *event)
 {
     size_t room = form->limits.head_max - form->head_size;
     size_t most = size < room ? size : room;
@@ -181,9 +183,9 @@ static int64_t take_head(domus_http_multipart *form, const char *bytes, size_t s
     return error != 0 ? error : (int64_t)used;
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- the whole form --------------------------------------------------------------------------- */
 
-static int64_t take_bytes_after_form(domus_http_multipart *form, size_t size)
+static int64_t skip_bytes_after_form(domus_http_multipart *form, size_t size)
 {
     if (size > DOMUS_HTTP_MULTIPART_EDGE_MAX - form->edge)
         return domi_multipart_fail(form, -EMSGSIZE, "too much behind the last boundary");
@@ -196,13 +198,13 @@ static int64_t step_by_phase(domus_http_multipart *form, const char *bytes, size
 {
     switch (form->phase) {
     case DOMI_MULTIPART_BEHIND:
-        return take_line(form, *bytes, event);
+        return parse_boundary_line(form, *bytes, event);
     case DOMI_MULTIPART_IN_HEAD:
-        return take_head(form, bytes, size, event);
+        return parse_head_line(form, bytes, size, event);
     case DOMI_MULTIPART_AFTER:
-        return take_bytes_after_form(form, size);
+        return skip_bytes_after_form(form, size);
     default:
-        return take_body(form, bytes, size, event);
+        return parse_body(form, bytes, size, event);
     }
 }
 
@@ -219,7 +221,9 @@ int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
     if (left == 0)
         return domi_multipart_fail(form, -EMSGSIZE, "the body is too large");
     int64_t used;
-    do /* bytes that were held before the first boundary give no event, and use nothing */
+    /* bytes that were held back before the first boundary produce no event and use no byte of
+     * the piece, so the step is repeated */
+    do
         used = step_by_phase(form, bytes, size < left ? size : (size_t)left, ret_event);
     while (used == 0 && ret_event->kind == DOMUS_HTTP_NOTHING);
     if (used > 0)

@@ -1,13 +1,15 @@
-/* Holds the parts of an upload, within its limits and budgets. Owner thread: that of the upload. */
+/* Stores the parts of an upload, within its limits and budgets. Owner thread: that of the
+ * upload. */
 #include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 8u /* parts for which there is room at first */
+#define ROOM 8u /* parts for which memory is allocated at first */
 
-/* Count bytes that a stranger holds in memory. Returns 0, or the error. */
+/* Count bytes of fields, which a stranger holds in memory. Returns 0, or the error of the
+ * upload. */
 static int count_fields(domus_http_upload *upload, uint64_t size)
 {
     if (size > upload->options.fields_max - upload->fields)
@@ -20,7 +22,7 @@ static int count_fields(domus_http_upload *upload, uint64_t size)
     return 0;
 }
 
-/* Make room for one more part. Returns false without memory. */
+/* Allocate memory for one more part. Returns false without memory. */
 static bool make_room(domus_http_upload *upload)
 {
     uint32_t room = upload->room != 0 ? upload->room * 2 : ROOM;
@@ -35,7 +37,7 @@ static bool make_room(domus_http_upload *upload)
     return true;
 }
 
-/* Copy a text with its zero. Returns where it ends. */
+/* Copy a text with a zero at its end. Returns where the copy ends. */
 static char *copy_text(char *to, const char *text, uint32_t size, const char **ret_copy)
 {
     memcpy(to, text, size);

@@ -1,8 +1,8 @@
 /* Reads the body of an upload (domus/http_upload.h).
  *
- * A call takes what a wait has brought, and then works along: it parses the piece that it has until
- * an event wants a wait, or the piece has ended and the next one is asked for. There is one wait at
- * a time, and at most one piece. Owner thread: that of the actor. */
+ * A call handles what a wait has brought, and then parses the current piece until an event needs
+ * another wait, or the piece has ended and the next one is asked for. There is one wait at a time,
+ * and at most one piece. Owner thread: that of the actor. */
 #include "protocols/http/multipart/uploaded.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+/* Replace zeros by defaults. Returns 0; -EINVAL. */
 static int fill_in_defaults(domus_http_upload_options *options)
 {
     if (options->files_max == 0)
@@ -90,8 +90,8 @@ const char *domus_http_upload_wrong(const domus_http_upload *upload)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* Note that a wait has begun, or why not. Returns whether it has. */
-static bool note_wait(domus_http_upload *upload, domi_upload_wait wait, int result)
+/* Record that a wait has begun, or its error. Returns whether it has begun. */
+static bool record_wait(domus_http_upload *upload, domi_upload_wait wait, int result)
 {
     if (result < 0)
         (void)domi_upload_fail(upload, result, "");
@@ -105,7 +105,7 @@ static bool read_piece(domus_stack *stack, domus_http_upload *upload, domus_resu
     domus_slice_free(upload->piece);
     upload->piece = (domus_slice){NULL, 0, 0};
     upload->at = 0;
-    return note_wait(upload, DOMI_UPLOAD_FOR_PIECE, domus_body_read(stack, upload->body, then));
+    return record_wait(upload, DOMI_UPLOAD_FOR_PIECE, domus_body_read(stack, upload->body, then));
 }
 
 static bool write_pending(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
@@ -115,26 +115,26 @@ static bool write_pending(domus_stack *stack, domus_http_upload *upload, domus_r
     int result = domus_file_write(stack, part->file, part->size - bytes.size, bytes, then);
 
     upload->writing = bytes.size;
-    if (result >= 0) /* the write owns them */
+    if (result >= 0) /* the write owns the bytes */
         upload->pending = (domus_slice){NULL, 0, 0};
-    return note_wait(upload, DOMI_UPLOAD_FOR_WRITE, result);
+    return record_wait(upload, DOMI_UPLOAD_FOR_WRITE, result);
 }
 
 static bool open_file(domus_stack *stack, domus_http_upload *upload, domus_resumed *then)
 {
     const uint32_t flags = DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_UNNAMED;
 
-    return note_wait(
+    return record_wait(
         upload, DOMI_UPLOAD_FOR_FILE,
         domus_file_open(stack, upload->options.directory, ".", flags, upload->options.mode, then));
 }
 
-/* Take what a read of the body has brought. */
-static int take_piece(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
+/* Handle the answer of a read of the body. */
+static int handle_piece(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
 {
     upload->is_last = true;
     if (answer->type != &domus_piece_type)
-        return 0; /* trailers, which say nothing here */
+        return 0; /* the answer is the trailers, which mean nothing here */
     const domus_piece *piece = answer->payload;
     int error = domus_take_answer(stack, answer);
     if (error != 0)
@@ -144,7 +144,8 @@ static int take_piece(domus_stack *stack, domus_http_upload *upload, const domus
     return 0;
 }
 
-static int take_file(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
+static int handle_opened_file(domus_stack *stack, domus_http_upload *upload,
+                              const domus_answer *answer)
 {
     domus_file *file = *(domus_file *const *)answer->payload;
     int error = domus_take_answer(stack, answer);
@@ -154,7 +155,7 @@ static int take_file(domus_stack *stack, domus_http_upload *upload, const domus_
     return error;
 }
 
-static int take_written(const domus_http_upload *upload, const domus_answer *answer)
+static int handle_written(const domus_http_upload *upload, const domus_answer *answer)
 {
     const domus_file_written *written = answer->payload;
 
@@ -163,19 +164,19 @@ static int take_written(const domus_http_upload *upload, const domus_answer *ans
     return written->bytes == upload->writing ? 0 : -EIO;
 }
 
-/* Take what the last wait has brought. */
-static void take_answer(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
+/* Handle the answer of the last wait. */
+static void handle_answer(domus_stack *stack, domus_http_upload *upload, const domus_answer *answer)
 {
     domi_upload_wait wait = upload->wait;
     int error = answer->error;
 
     upload->wait = DOMI_UPLOAD_FOR_NOTHING;
     if (error == 0 && wait == DOMI_UPLOAD_FOR_PIECE)
-        error = take_piece(stack, upload, answer);
+        error = handle_piece(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_FILE)
-        error = take_file(stack, upload, answer);
+        error = handle_opened_file(stack, upload, answer);
     else if (error == 0 && wait == DOMI_UPLOAD_FOR_WRITE)
-        error = take_written(upload, answer);
+        error = handle_written(upload, answer);
     if (error == -EMFILE || error == -ENFILE)
         error = -EBUSY;
     if (error != 0)
@@ -184,10 +185,10 @@ static void take_answer(domus_stack *stack, domus_http_upload *upload, const dom
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* Make a slice of the bytes of an event: a part of the piece, or a copy of those that the parser
- * has held. Returns 0; -ENOMEM. */
-static int slice_of(const domus_http_upload *upload, const domus_http_multipart_event *event,
-                    domus_slice *ret_slice)
+/* Make a slice of the bytes of an event: a part of the piece, or a copy of bytes that the parser
+ * has held back. Returns 0; -ENOMEM. */
+static int slice_bytes_of_event(const domus_http_upload *upload,
+                                const domus_http_multipart_event *event, domus_slice *ret_slice)
 {
     const char *data = domus_slice_data(upload->piece);
     domus_slice part = upload->piece;
@@ -199,7 +200,7 @@ static int slice_of(const domus_http_upload *upload, const domus_http_multipart_
     return domus_slice_keep(part, ret_slice);
 }
 
-/* Hand bytes of a file, or its end, to the function. Returns whether a wait has begun. */
+/* Pass bytes of a file, or its end, to the user's function. Returns whether a wait has begun. */
 static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, domus_slice bytes,
                                bool is_last, domus_resumed *then)
 {
@@ -209,19 +210,20 @@ static bool hand_bytes_to_user(domus_stack *stack, domus_http_upload *upload, do
 
     if (result == 0)
         return false;
-    return note_wait(upload, DOMI_UPLOAD_FOR_TAKER, result);
+    return record_wait(upload, DOMI_UPLOAD_FOR_TAKER, result);
 }
 
-/* Let bytes of a file go where they belong. Returns whether a wait has begun. */
-static bool take_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
-                               const domus_http_multipart_event *event, domus_resumed *then)
+/* Pass bytes of a file to the user's function, or write them to the file. Returns whether a wait
+ * has begun. */
+static bool handle_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
+                                 const domus_http_multipart_event *event, domus_resumed *then)
 {
     domus_slice bytes;
     int error = domi_upload_count_file(upload, event->size);
 
     if (error != 0)
         return false;
-    error = slice_of(upload, event, &bytes);
+    error = slice_bytes_of_event(upload, event, &bytes);
     if (error != 0) {
         (void)domi_upload_fail(upload, error, "");
         return false;
@@ -233,9 +235,9 @@ static bool take_bytes_of_file(domus_stack *stack, domus_http_upload *upload,
                                                        : write_pending(stack, upload, then);
 }
 
-/* Do what an event says. Returns whether a wait has begun. */
-static bool take_event(domus_stack *stack, domus_http_upload *upload,
-                       const domus_http_multipart_event *event, domus_resumed *then)
+/* Handle an event of the parser. Returns whether a wait has begun. */
+static bool handle_event(domus_stack *stack, domus_http_upload *upload,
+                         const domus_http_multipart_event *event, domus_resumed *then)
 {
     bool is_file = upload->count != 0 && domi_upload_last(upload)->seen.filename != NULL;
 
@@ -245,7 +247,7 @@ static bool take_event(domus_stack *stack, domus_http_upload *upload,
         return false;
     case DOMUS_HTTP_BYTES:
         if (is_file)
-            return take_bytes_of_file(stack, upload, event, then);
+            return handle_bytes_of_file(stack, upload, event, then);
         (void)domi_upload_add_to_field(upload, event->bytes, event->size);
         return false;
     case DOMUS_HTTP_PART_END:
@@ -259,7 +261,7 @@ static bool take_event(domus_stack *stack, domus_http_upload *upload,
     }
 }
 
-/* The body has ended. */
+/* Finish the upload at the end of the body. */
 static void end_body(domus_http_upload *upload)
 {
     int error = domus_http_multipart_end(upload->form);
@@ -275,7 +277,7 @@ bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
     bool waits = false;
 
     if (upload->wait != DOMI_UPLOAD_FOR_NOTHING)
-        take_answer(stack, upload, answer);
+        handle_answer(stack, upload, answer);
     if (upload->error == 0 && upload->pending.size != 0)
         waits = write_pending(stack, upload, then);
     while (!waits && upload->error == 0) {
@@ -293,7 +295,7 @@ bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
             break;
         }
         upload->at += (uint32_t)used;
-        waits = take_event(stack, upload, &event, then);
+        waits = handle_event(stack, upload, &event, then);
     }
     return waits;
 }

@@ -1,41 +1,41 @@
-/* The inside of an upload (domus/http_upload.h): upload.c reads the body, parts.c holds what has
- * come. */
+/* The inside of an upload (domus/http_upload.h): upload.c reads the body, parts.c stores the
+ * parts. */
 #ifndef DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOADED_H
 #define DOMI_PROTOCOLS_HTTP_MULTIPART_UPLOADED_H
 
 #include <domus/http_upload.h>
 
-/* The wait of an upload. */
+/* The answer for which an upload waits. */
 typedef enum domi_upload_wait {
     DOMI_UPLOAD_FOR_NOTHING,
     DOMI_UPLOAD_FOR_PIECE,
-    DOMI_UPLOAD_FOR_FILE,  /* to be opened */
-    DOMI_UPLOAD_FOR_WRITE, /* of `pending` */
+    DOMI_UPLOAD_FOR_FILE,  /* waits until a file is opened */
+    DOMI_UPLOAD_FOR_WRITE, /* waits until `pending` is written */
     DOMI_UPLOAD_FOR_TAKER,
 } domi_upload_wait;
 
-/* A part, with its texts behind it. */
+/* A part, followed by its texts. */
 typedef struct domi_upload_part {
-    domus_http_upload_part seen; /* by users */
-    domus_appender value;        /* of a field that comes */
+    domus_http_upload_part seen; /* the part as users see it */
+    domus_appender value;        /* bytes so far of a part that is a field */
     char texts[];
 } domi_upload_part;
 
 struct domus_http_upload {
-    domus_http_upload_options options; /* no limit is 0 */
+    domus_http_upload_options options; /* the options, with no limit of 0 */
     domus_http_multipart *form;
-    domus_body body;   /* of number 0: it came whole, as the first piece */
+    domus_body body;   /* the body; of number 0: it came whole, as the first piece */
     domus_slice piece; /* the piece that is being read; owned */
-    uint32_t at;       /* bytes of it that were used */
-    bool is_last;      /* no piece comes behind it */
+    uint32_t at;       /* bytes of the piece that were used */
+    bool is_last;      /* the piece is the last one */
     domi_upload_wait wait;
     domus_slice pending; /* bytes for a file that is being opened; owned */
     uint32_t writing;    /* bytes of the write under way */
     int error;
-    const char *wrong; /* the words for it; "": none */
-    uint32_t count;    /* of parts */
-    uint32_t room;     /* of `parts` */
-    uint32_t files;    /* with bytes */
+    const char *wrong; /* text of `error`; "": there is none */
+    uint32_t count;    /* number of parts */
+    uint32_t room;     /* parts for which `parts` has memory */
+    uint32_t files;    /* parts that are files with at least one byte */
     uint64_t fields;   /* bytes of fields, with the texts of all parts */
     uint64_t written;  /* bytes of files on disk */
     uint64_t charged_memory;
@@ -43,7 +43,7 @@ struct domus_http_upload {
     domi_upload_part **parts;
 };
 
-/* Fail. Returns the error. */
+/* Fail the upload with a text. Returns the error. */
 static inline int domi_upload_fail(domus_http_upload *upload, int error, const char *wrong)
 {
     upload->error = error;
@@ -51,13 +51,13 @@ static inline int domi_upload_fail(domus_http_upload *upload, int error, const c
     return error;
 }
 
-/* The part that came last. */
+/* Returns the part that came last. */
 static inline domi_upload_part *domi_upload_last(const domus_http_upload *upload)
 {
     return upload->parts[upload->count - 1];
 }
 
-/* Add the part that an event begins; add bytes to a field, and end it; count bytes of a file.
+/* Store the part that an event begins; append bytes to a field; end a field; count bytes of a file.
  * Return 0, or the error of the upload. */
 int domi_upload_add_part(domus_http_upload *upload, const domus_http_multipart_event *event);
 int domi_upload_add_to_field(domus_http_upload *upload, const char *bytes, size_t size);

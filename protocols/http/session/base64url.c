@@ -1,5 +1,5 @@
-/* Encodes and decodes base64url; see the header. Groups of three bytes are four characters, and the
- * last group may be shorter. */
+/* Encodes and decodes base64url (base64url.h). Three bytes become four characters, and the last
+ * group may be shorter. */
 #include "protocols/http/session/base64url.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ size_t domi_http_64_encode(char *to, const void *bytes_, size_t size)
 {
     const unsigned char *bytes = bytes_;
     char *begin = to;
-    uint32_t held = 0; /* bits that were not written, the lowest of these */
+    uint32_t held = 0; /* the lowest bits of this word that are not written yet */
     unsigned bits = 0;
 
     for (size_t i = 0; i < size; i++) {
@@ -23,8 +23,8 @@ size_t domi_http_64_encode(char *to, const void *bytes_, size_t size)
     return (size_t)(to - begin);
 }
 
-/* The value of a character; -1 for any other byte. */
-static int value_of(char byte)
+/* Returns the value of a character; -1 for any other byte. */
+static int value_of_character(char byte)
 {
     if (byte >= 'A' && byte <= 'Z')
         return byte - 'A';
@@ -45,7 +45,7 @@ int64_t domi_http_64_decode(void *to_, const char *text, size_t size)
     if (size % 4 == 1)
         return -EINVAL;
     for (size_t i = 0; i < size; i++) {
-        int value = value_of(text[i]);
+        int value = value_of_character(text[i]);
         if (value < 0)
             return -EINVAL;
         held = held << 6 | (uint32_t)value;

@@ -9,13 +9,12 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIFETIME (INT64_C(12) * 3600)
-#define LIFETIME_MOST                                                                              \
-    (INT64_C(400) * 86400) /* seconds; browsers shorten any longer lifetime to this */
-#define ID_64        DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
-#define PURPOSE      "cookie:"
-#define PURPOSE_ROOM (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
-#define BROWSERS_MAX 4096u /* bytes of a name and its value that browsers keep */
+#define LIFETIME      (INT64_C(12) * 3600)
+#define LIFETIME_MOST (INT64_C(400) * 86400) /* s; browsers shorten any longer lifetime to this */
+#define ID_64         DOMI_HTTP_64_SIZE(DOMUS_HTTP_SESSION_ID_BYTES)
+#define PURPOSE       "cookie:"
+#define PURPOSE_ROOM  (sizeof PURPOSE + DOMUS_HTTP_COOKIE_NAME_MAX)
+#define BROWSERS_MAX  4096u /* bytes of a cookie's name and value that browsers keep, at most */
 
 static_assert(PURPOSE_ROOM - 1 <= DOMUS_HTTP_PURPOSE_MAX, "it is a purpose");
 static_assert(DOMUS_HTTP_COOKIE_NAME_MAX + 1 +
@@ -28,7 +27,7 @@ static bool begins_with(const char *text, const char *begin)
     return strncasecmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+/* Replace zeros by defaults. Returns 0; -EINVAL. */
 static int fill_in_defaults(const domus_http_session_cookie *cookie,
                             domus_http_session_cookie *ret_made)
 {
@@ -50,7 +49,7 @@ static int fill_in_defaults(const domus_http_session_cookie *cookie,
     return 0;
 }
 
-/* Add the Set-Cookie of a value, which ends with a zero. */
+/* Add the field Set-Cookie for a value, which ends with a zero. */
 static int add_set_cookie_field(domus_appender *fields, const domus_http_session_cookie *cookie,
                                 const char *value, int64_t max_age)
 {
@@ -67,7 +66,7 @@ static int add_set_cookie_field(domus_appender *fields, const domus_http_session
     return domus_http_add_cookie(fields, &made);
 }
 
-static int64_t age_of(const domus_http_session_cookie *cookie)
+static int64_t choose_max_age(const domus_http_session_cookie *cookie)
 {
     return cookie->with_browser ? 0 : cookie->lifetime_s;
 }
@@ -80,9 +79,10 @@ int domus_http_session_clear(domus_appender *fields, const domus_http_session_co
     return error != 0 ? error : add_set_cookie_field(fields, &made, "", -1);
 }
 
-/* --- in the cookie ---------------------------------------------------------------------------- */
+/* --- the session in a signed cookie ----------------------------------------------------------- */
 
-/* Write the purpose for which a value is signed: a value of one cookie is none of another. */
+/* Write the purpose for which a value is signed, so that the value of one cookie is not valid for
+ * another cookie. */
 static void write_purpose(const domus_http_session_cookie *cookie, char purpose[PURPOSE_ROOM])
 {
     (void)snprintf(purpose, PURPOSE_ROOM, PURPOSE "%s", cookie->name);
@@ -112,7 +112,7 @@ int domus_http_session_seal(domus_appender *fields, const domus_http_session_coo
     error = domus_append_end(&text, &sealed);
     if (error != 0)
         return error;
-    error = add_set_cookie_field(fields, &made, domus_slice_data(sealed), age_of(&made));
+    error = add_set_cookie_field(fields, &made, domus_slice_data(sealed), choose_max_age(&made));
     domus_slice_free(sealed);
     return error;
 }
@@ -133,7 +133,7 @@ int64_t domus_http_session_unseal(domus_slice fields, const domus_http_session_c
     return domus_http_unsign(keys, purpose, now, domus_slice_data(sealed), sealed.size, to, room);
 }
 
-/* --- by its id -------------------------------------------------------------------------------- */
+/* --- the id of a session in a cookie ---------------------------------------------------------- */
 
 int domus_http_session_make_id(domus_http_session_id *ret_id)
 {
@@ -155,7 +155,7 @@ int domus_http_session_set_id(domus_appender *fields, const domus_http_session_c
     if (error != 0)
         return error;
     text[domi_http_64_encode(text, id->bytes, sizeof id->bytes)] = '\0';
-    return add_set_cookie_field(fields, &made, text, age_of(&made));
+    return add_set_cookie_field(fields, &made, text, choose_max_age(&made));
 }
 
 int domus_http_session_get_id(domus_slice fields, const domus_http_session_cookie *cookie,

@@ -1,4 +1,5 @@
-/* Tokens of forms (domus/http_session.h): a random part, and a MAC over it and the session. */
+/* Tokens against forged forms (domus/http_session.h): a random part, and a MAC over it and the
+ * session. */
 #include "protocols/http/session/base64url.h"
 #include "protocols/http/session/draw.h"
 #include "protocols/http/session/mac.h"
@@ -8,7 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define CHANCE 16u /* bytes of the random part */
+#define CHANCE 16u /* bytes of the random part of a token */
 #define BYTES  (CHANCE + DOMI_HTTP_MAC_BYTES)
 
 static_assert(DOMI_HTTP_64_SIZE(BYTES) == DOMUS_HTTP_CSRF_SIZE, "its size");
@@ -18,7 +19,7 @@ static bool is_session(size_t size)
     return size != 0 && size <= DOMUS_HTTP_CSRF_SESSION_MAX;
 }
 
-/* Make the MAC of a token, whose random part is there. */
+/* Make the MAC of a token, whose random part is written already. */
 static void make_mac(const domus_http_key *key, const void *session, size_t size,
                      const unsigned char *token, unsigned char *mac)
 {

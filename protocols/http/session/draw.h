@@ -1,5 +1,5 @@
-/* Draws secrets. They come from the kernel and not from the seeded source of base/random.h, which
- * can be foreseen, so a run that is replayed by its seed has other ids. Any thread. */
+/* Draws random secrets. They come from the kernel and not from the seeded source of base/random.h,
+ * which could be predicted, so a run that is replayed by its seed has other ids. Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_SESSION_DRAW_H
 #define DOMI_PROTOCOLS_HTTP_SESSION_DRAW_H
 
@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <sys/random.h>
 
-/* Draw up to 256 bytes, which the kernel gives at once. Returns 0; the error of getrandom(2). */
+/* Fill up to 256 bytes with random ones, which the kernel gives at once. Returns 0; the error of
+ * getrandom(2). */
 static inline int domi_http_draw(void *to, size_t size)
 {
     ssize_t drawn = getrandom(to, size, 0);

@@ -1,5 +1,6 @@
-/* Rings of keys: read from texts and files, strictly, and wiped (domus/http_sign.h). No message
- * says any part of a key, and what was read of one is overwritten in every case. */
+/* Rings of keys: read from texts and files, strictly, and wiped (domus/http_sign.h). No error text
+ * shows any part of a key, and all memory into which a key was read is overwritten in every
+ * case. */
 #include "protocols/http/chars.h"
 #include "protocols/http/session/base64url.h"
 #include "protocols/http/session/draw.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAC_BYTES 3u /* which the name of a key is made of */
+#define NAME_MAC_BYTES 3u /* bytes of a MAC from which the name of a key is made */
 
 static_assert(DOMI_HTTP_64_SIZE(NAME_MAC_BYTES) == DOMUS_HTTP_KEY_NAME_BYTES, "its size");
 
@@ -67,7 +68,7 @@ void domus_http_keys_wipe(domus_http_keys *ring)
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* Decode digits of base 16. Returns the bytes; -EINVAL. */
+/* Decode hexadecimal digits. Returns the number of bytes; -EINVAL. */
 static int64_t decode_hex(unsigned char *to, const char *text, size_t size)
 {
     if (size % 2 != 0 || size / 2 > DOMUS_HTTP_KEY_MOST)
@@ -82,7 +83,7 @@ static int64_t decode_hex(unsigned char *to, const char *text, size_t size)
     return (int64_t)(size / 2);
 }
 
-/* Decode base64, whose text has no white space. Returns the bytes; -EINVAL. */
+/* Decode base64 without white space. Returns the number of bytes; -EINVAL. */
 static int64_t decode_64(unsigned char *to, const char *text, size_t size)
 {
     uint8_t decoded[BASE64_DECODE_LENGTH(BASE64_ENCODE_RAW_LENGTH(DOMUS_HTTP_KEY_MOST))];
@@ -91,7 +92,8 @@ static int64_t decode_64(unsigned char *to, const char *text, size_t size)
     int64_t result = -EINVAL;
 
     if (size > BASE64_ENCODE_RAW_LENGTH(DOMUS_HTTP_KEY_MOST) ||
-        domi_http_run_text(text, size) != size) /* nettle passes over some control characters */
+        /* refused here, because nettle ignores some control characters */
+        domi_http_run_text(text, size) != size)
         return -EINVAL;
     base64_decode_init(&context);
     if (base64_decode_update(&context, &written, decoded, size, text) == 1 &&
@@ -109,7 +111,7 @@ static bool begins_with(const char *text, size_t size, const char *begin)
     return size >= strlen(begin) && memcmp(text, begin, strlen(begin)) == 0;
 }
 
-/* Add the key that a word says. Returns as domus_http_keys_add(). */
+/* Add the key that a word describes. Returns as domus_http_keys_add(). */
 static int add_word(domus_http_keys *ring, const char *word, size_t size)
 {
     unsigned char bytes[DOMUS_HTTP_KEY_MOST];
@@ -129,8 +131,9 @@ static bool is_word_divider(char byte)
     return byte == '\n' || byte == '\r' || byte == ',' || domi_http_is_space(byte);
 }
 
-/* Returns where the word at the start of a text ends; a line of a comment has none. */
-static size_t end_of_word(const char *text, size_t size, bool is_comment)
+/* Returns where the word at the start of a text ends; in a comment line it is the end of the
+ * line. */
+static size_t find_word_end(const char *text, size_t size, bool is_comment)
 {
     size_t end = 0;
 
@@ -139,7 +142,7 @@ static size_t end_of_word(const char *text, size_t size, bool is_comment)
     return end;
 }
 
-static void say_wrong(char *words, size_t words_size, uint32_t number, int error)
+static void write_error_text(char *words, size_t words_size, uint32_t number, int error)
 {
     if (error == -ENOBUFS)
         say(words, words_size, "more than %u keys", DOMUS_HTTP_KEYS_MAX);
@@ -156,10 +159,10 @@ static int parse_keys(const char *text, size_t size, domus_http_keys *ring, char
     for (size_t at = 0; at < size;) {
         bool begins_line = at == 0 || text[at - 1] == '\n';
         bool is_comment = begins_line && text[at] == '#';
-        size_t end = end_of_word(text + at, size - at, is_comment);
+        size_t end = find_word_end(text + at, size - at, is_comment);
         int error = is_comment || end == 0 ? 0 : add_word(ring, text + at, end);
         if (error != 0) {
-            say_wrong(words, words_size, ring->count + 1, error);
+            write_error_text(words, words_size, ring->count + 1, error);
             return error;
         }
         at += end + 1;
@@ -198,7 +201,7 @@ int domus_http_keys_parse(const char *text, size_t size, domus_http_keys *ring, 
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Check who may use a file. Returns 0, or an error. */
+/* Check the permissions of a file. Returns 0, or a negative errno. */
 static int check_file(int fd, char *words, size_t words_size)
 {
     struct stat status;
@@ -218,8 +221,8 @@ static int check_file(int fd, char *words, size_t words_size)
     return wrong != NULL ? -EPERM : 0;
 }
 
-/* Read up to `room` bytes. Returns how many; an error. */
-static ssize_t read_some(int fd, char *to, size_t room)
+/* Read up to `room` bytes. Returns how many; a negative errno. */
+static ssize_t read_bytes(int fd, char *to, size_t room)
 {
     size_t size = 0;
     ssize_t got;
@@ -244,7 +247,7 @@ int domus_http_keys_read(const char *path, domus_http_keys *ring, char *words, s
     }
     int error = check_file(fd, words, words_size);
     if (error == 0) {
-        ssize_t size = read_some(fd, text, sizeof text);
+        ssize_t size = read_bytes(fd, text, sizeof text);
         if (size < 0)
             say(words, words_size, "%s", strerror((int)-size));
         error = size < 0 ? (int)size

@@ -1,4 +1,4 @@
-/* Makes MACs by nettle; see the header. The rests of a key on the stack are wiped. */
+/* Makes MACs by nettle (mac.h). What is left of a key on the stack is wiped. */
 #include "protocols/http/session/mac.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* MACs by a key of a ring: HMAC-SHA256 over a purpose, a byte 0, and some bytes. A purpose has no
- * byte 0, so no two pairs of them are the same bytes. Purposes of this library begin with
- * "domus-http", and those of users are put behind such a beginning, so that neither can be the
- * other. Any thread. */
+ * byte 0, so different pairs of purpose and bytes never give the same input. Purposes of this
+ * library begin with "domus-http", and purposes of users are put behind such a prefix, so neither
+ * can be taken for the other. Any thread. */
 #ifndef DOMI_PROTOCOLS_HTTP_SESSION_MAC_H
 #define DOMI_PROTOCOLS_HTTP_SESSION_MAC_H
 
@@ -10,8 +10,8 @@
 #define DOMI_HTTP_MAC_BYTES 32u
 
 typedef struct domi_http_mac_text {
-    const char *kind;    /* of the library, such as "domus-http-sign" */
-    const char *purpose; /* of the user */
+    const char *kind;    /* the library's part of the purpose, such as "domus-http-sign" */
+    const char *purpose; /* the user's part of the purpose */
     const void *bytes;
     size_t size;
 } domi_http_mac_text;

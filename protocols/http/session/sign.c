@@ -1,6 +1,6 @@
-/* Signs values, and verifies them (domus/http_sign.h): "KEY.EXPIRY.VALUE.MAC". The MAC is over the
- * text before its dot as it is sent, so nothing of a value is looked at before the MAC was found
- * right, except where its dots are. */
+/* Signs values, and verifies them (domus/http_sign.h): "KEY.EXPIRY.VALUE.MAC". The MAC covers the
+ * text before its dot as it is sent, so before the MAC is verified nothing of a value is used
+ * except the places of its dots. */
 #include "protocols/http/session/base64url.h"
 #include "protocols/http/session/mac.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAC_64     DOMI_HTTP_64_SIZE(DOMI_HTTP_MAC_BYTES)
-#define DIGITS_MAX 19u /* of an expiry */
+#define DIGITS_MAX 19u /* digits of an expiry, at most */
 
 static_assert(DOMUS_HTTP_SIGNED_SIZE(0) ==
                   DOMUS_HTTP_KEY_NAME_BYTES + 1 + DIGITS_MAX + 1 + 1 + MAC_64,
@@ -24,7 +24,7 @@ static bool is_purpose(const char *purpose)
     return size != 0 && size <= DOMUS_HTTP_PURPOSE_MAX;
 }
 
-/* Write the characters of the MAC of a text. */
+/* Write the MAC of a text as characters. */
 static void make_mac(const domus_http_key *key, const char *purpose, const char *text, size_t size,
                      char *to)
 {
@@ -35,7 +35,7 @@ static void make_mac(const domus_http_key *key, const char *purpose, const char 
     (void)domi_http_64_encode(to, mac, sizeof mac);
 }
 
-/* Write "KEY.EXPIRY.". Returns its end. */
+/* Write "KEY.EXPIRY.". Returns where it ends. */
 static char *put_head(char *to, const domus_http_key *key, int64_t expires)
 {
     char digits[DIGITS_MAX + 1];
@@ -72,17 +72,17 @@ int domus_http_sign(const domus_http_keys *ring, const char *purpose, int64_t ex
     return to->error;
 }
 
-/* A signed value, taken apart. */
+/* The parts of a signed value. */
 typedef struct parts {
-    const char *name;  /* of the key */
-    const char *value; /* the value as it stands in the cookie */
+    const char *name;  /* name of the key */
+    const char *value; /* the value as it stands in the text */
     size_t value_size;
-    size_t covered; /* bytes that the MAC covers */
+    size_t covered; /* bytes that the MAC covers, from `name` on */
     const char *mac;
     int64_t expires;
 } parts;
 
-/* Read the digits of an expiry, up to a dot. Returns how many they are; 0 if they are wrong. */
+/* Read the digits of an expiry, up to a dot. Returns how many there are; 0 if they are invalid. */
 static size_t read_expiry(const char *text, size_t size, int64_t *ret_expires)
 {
     int64_t number = 0;
@@ -100,7 +100,7 @@ static size_t read_expiry(const char *text, size_t size, int64_t *ret_expires)
     return i;
 }
 
-static bool take_apart(const char *text, size_t size, parts *ret_parts)
+static bool split_signed_value(const char *text, size_t size, parts *ret_parts)
 {
     const size_t head = DOMUS_HTTP_KEY_NAME_BYTES + 1;
     const size_t tail = 1 + MAC_64;
@@ -119,7 +119,7 @@ static bool take_apart(const char *text, size_t size, parts *ret_parts)
     return true;
 }
 
-/* Whether a key of the ring has signed it. */
+/* Returns whether a key of the ring has signed the value. */
 static bool is_signed(const domus_http_keys *ring, const char *purpose, const parts *is)
 {
     char mac[MAC_64];
@@ -141,7 +141,8 @@ int64_t domus_http_unsign(const domus_http_keys *ring, const char *purpose, int6
 {
     parts is;
 
-    if (!is_purpose(purpose) || !take_apart(text, text_size, &is) || !is_signed(ring, purpose, &is))
+    if (!is_purpose(purpose) || !split_signed_value(text, text_size, &is) ||
+        !is_signed(ring, purpose, &is))
         return -EBADMSG;
     if (is.expires != DOMUS_HTTP_NEVER && now >= is.expires)
         return -EKEYEXPIRED;

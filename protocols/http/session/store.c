@@ -1,6 +1,6 @@
 /* The actor with a table of sessions (domus/http_sessions.h). Each ask is one call of the table. A
- * timer goes when the session that was not used for longest may be over, and there is none without
- * sessions. */
+ * timer fires when the session that was not used for longest may have expired; without sessions
+ * there is no timer. */
 #include <domus/conversation.h>
 #include <domus/http_sessions.h>
 #include <domus/spawn.h>
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#define SWEPT 256u /* sessions that a timer forgets at a time */
+#define SWEPT 256u /* expired sessions that one timer removes, at most */
 
 typedef struct store {
     domus_http_sessions *sessions;
@@ -34,7 +34,8 @@ const domus_type domus_http_session_type = TYPE("http session");
 
 static const domus_type sweep_type = {.name = "http sessions sweep"};
 
-/* Set a timer for the session that is over next. Without one its memory waits for the next ask. */
+/* Set a timer for the session that expires next. Without a timer its memory is freed by the next
+ * ask. */
 static void set_timer(domus_stack *stack, store *own, uint64_t due_ns)
 {
     uint64_t now_ns = domus_now_ns(stack);
@@ -54,7 +55,7 @@ static int sweep_sessions(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Answer with a session, whose value this consumes. */
+/* Answer with a session, whose value this function consumes. */
 static int answer_with_session(domus_stack *stack, const domus_http_session *made)
 {
     int error = domus_reply(stack, &domus_http_session_type, made);
@@ -71,7 +72,8 @@ static int begin_session(domus_stack *stack, void *self, const void *payload)
     uint64_t now_ns = domus_now_ns(stack);
     domus_http_session made = {.value = {NULL, 0, 0}};
     domus_slice value;
-    /* A copy: the value may be a part of a request, which would stay as a whole. */
+    /* The value is copied, because it may be a part of a request, all of whose bytes would be
+     * kept. */
     int error = domus_slice_copy(domus_slice_data(asked->value), asked->value.size, &value);
 
     if (error != 0)
@@ -85,7 +87,7 @@ static int begin_session(domus_stack *stack, void *self, const void *payload)
     return answer_with_session(stack, &made);
 }
 
-/* Answer with the value that the table has for the id. */
+/* Answer with a copy of the value that the table has for the id. */
 static int answer_with_value(domus_stack *stack, store *own, domus_http_session made)
 {
     domus_slice value;

@@ -1,8 +1,9 @@
 /* The table of sessions (domus/http_sessions.h).
  *
  * Sessions stand in a hash table by the SHA-256 of their ids, and in a list by their last use. The
- * list gives both what has been idle for too long and what goes at a bound, so neither is searched
- * for. A session beyond its lifetime is found out when it is looked for, or it is idle. */
+ * list gives both the sessions that were idle for too long and those that are removed at a bound,
+ * so neither needs a search. A session beyond its lifetime is noticed when it is looked up, or when
+ * it is idle. */
 #include "protocols/http/session/draw.h"
 
 #include <domus/http_sessions.h>
@@ -19,30 +20,30 @@
 #define BYTES      (UINT64_C(16) << 20)
 #define IDLE       (UINT64_C(1800) * 1000000000)
 #define LIFETIME   (UINT64_C(12) * 3600 * 1000000000)
-#define SWEPT      4u /* idle sessions that a new one makes room of */
+#define SWEPT      4u /* idle sessions that are removed when a new one is added, at most */
 
 typedef struct session session;
 
 struct session {
-    session *next;  /* in its bucket */
-    session *newer; /* in the order of use; NULL: none */
+    session *next;  /* the next session in its bucket */
+    session *newer; /* the session that was used next after this one; NULL: none */
     session *older;
-    uint8_t hash[SHA256_DIGEST_SIZE]; /* the hash of the session's id */
+    uint8_t hash[SHA256_DIGEST_SIZE]; /* SHA-256 of the session's id */
     domus_slice value;
     uint64_t born_ns;
     uint64_t used_ns;
 };
 
-/* An allocation has some bytes of its own, and so has the page of a value. */
+/* The cost of a session also covers the overhead of its allocation and of the page of its value. */
 static_assert(sizeof(session) + 64 <= DOMUS_HTTP_SESSION_COST, "what a session costs");
 
 struct domus_http_sessions {
-    domus_http_sessions_options options; /* no limit is 0 */
+    domus_http_sessions_options options; /* the options, with no limit of 0 */
     session *newest;
     session *oldest;
     uint64_t bytes;
     uint32_t count;
-    uint32_t mask; /* buckets, a power of two, less one */
+    uint32_t mask; /* number of buckets, a power of two, minus 1 */
     session *buckets[];
 };
 
@@ -57,8 +58,8 @@ static void hash_id(const domus_http_session_id *id, uint8_t hash[SHA256_DIGEST_
     sha256_digest(&context, SHA256_DIGEST_SIZE, hash);
 }
 
-/* The pointer in whose place a session with this hash is, or would be. */
-static session **place_of(domus_http_sessions *sessions, const uint8_t *hash)
+/* Find the pointer that leads to the session with this hash, or at which it would be linked. */
+static session **find_link_to_session(domus_http_sessions *sessions, const uint8_t *hash)
 {
     uint32_t number;
 
@@ -69,13 +70,13 @@ static session **place_of(domus_http_sessions *sessions, const uint8_t *hash)
     return place;
 }
 
-static void leave_order(domus_http_sessions *sessions, session *one)
+static void remove_from_order(domus_http_sessions *sessions, session *one)
 {
     *(one->newer != NULL ? &one->newer->older : &sessions->newest) = one->older;
     *(one->older != NULL ? &one->older->newer : &sessions->oldest) = one->newer;
 }
 
-static void become_newest(domus_http_sessions *sessions, session *one, uint64_t now_ns)
+static void add_as_newest(domus_http_sessions *sessions, session *one, uint64_t now_ns)
 {
     one->used_ns = now_ns;
     one->newer = NULL;
@@ -89,13 +90,13 @@ static uint64_t cost_of(domus_slice value)
     return value.size + (uint64_t)DOMUS_HTTP_SESSION_COST;
 }
 
-/* Forget the session at a place. */
-static void forget_session(domus_http_sessions *sessions, session **place)
+/* Remove and free the session at a place. */
+static void remove_session(domus_http_sessions *sessions, session **place)
 {
     session *one = *place;
 
     *place = one->next;
-    leave_order(sessions, one);
+    remove_from_order(sessions, one);
     sessions->count--;
     sessions->bytes -= cost_of(one->value);
     domus_slice_free(one->value);
@@ -108,37 +109,37 @@ static bool has_passed(uint64_t since_ns, uint64_t time_ns, uint64_t now_ns)
     return now_ns >= since_ns && now_ns - since_ns >= time_ns;
 }
 
-static bool is_session_over(const domus_http_sessions *sessions, const session *one,
-                            uint64_t now_ns)
+static bool is_session_expired(const domus_http_sessions *sessions, const session *one,
+                               uint64_t now_ns)
 {
     return has_passed(one->used_ns, sessions->options.idle_ns, now_ns) ||
            has_passed(one->born_ns, sessions->options.lifetime_ns, now_ns);
 }
 
-/* Find a session that is not over, which is used by that. Returns its place; NULL: there is none.
- */
+/* Find a session that has not expired, and mark it as used now. Returns its place; NULL if there is
+ * none. */
 static session **use_session(domus_http_sessions *sessions, uint64_t now_ns,
                              const domus_http_session_id *id)
 {
     uint8_t hash[SHA256_DIGEST_SIZE];
 
     hash_id(id, hash);
-    session **place = place_of(sessions, hash);
+    session **place = find_link_to_session(sessions, hash);
     if (*place == NULL)
         return NULL;
-    if (is_session_over(sessions, *place, now_ns)) {
-        forget_session(sessions, place);
+    if (is_session_expired(sessions, *place, now_ns)) {
+        remove_session(sessions, place);
         return NULL;
     }
-    leave_order(sessions, *place);
-    become_newest(sessions, *place, now_ns);
+    remove_from_order(sessions, *place);
+    add_as_newest(sessions, *place, now_ns);
     return place;
 }
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-/* Make room for `count` sessions more, and for `bytes`, by forgetting others than `kept`, which is
- * the newest. Returns 0; -ENOBUFS. */
+/* Make room for `count` more sessions and for `bytes`, by removing others than `kept`, which is the
+ * newest. Returns 0; -ENOBUFS. */
 static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t bytes,
                      const session *kept)
 {
@@ -148,7 +149,7 @@ static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t byt
            sessions->bytes + bytes > options->bytes_max) {
         if (options->refuses || sessions->oldest == NULL || sessions->oldest == kept)
             return -ENOBUFS;
-        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
+        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     }
     return 0;
 }
@@ -156,9 +157,9 @@ static int make_room(domus_http_sessions *sessions, uint32_t count, uint64_t byt
 uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_ns, uint32_t most)
 {
     for (; most != 0 && sessions->oldest != NULL; most--) {
-        if (!is_session_over(sessions, sessions->oldest, now_ns))
+        if (!is_session_expired(sessions, sessions->oldest, now_ns))
             break;
-        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
+        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     }
     if (sessions->oldest == NULL)
         return UINT64_MAX;
@@ -169,7 +170,7 @@ uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_n
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-/* Put defaults in place of zeros. Returns 0; -EINVAL. */
+/* Replace zeros by defaults. Returns 0; -EINVAL. */
 static int fill_in_defaults(domus_http_sessions_options *options)
 {
     if (options->count_max == 0)
@@ -215,7 +216,7 @@ int domus_http_sessions_open(const domus_http_sessions_options *options,
 domus_http_sessions *domus_http_sessions_close(domus_http_sessions *sessions)
 {
     while (sessions != NULL && sessions->oldest != NULL)
-        forget_session(sessions, place_of(sessions, sessions->oldest->hash));
+        remove_session(sessions, find_link_to_session(sessions, sessions->oldest->hash));
     free(sessions);
     return NULL;
 }
@@ -237,15 +238,15 @@ int domus_http_sessions_begin(domus_http_sessions *sessions, uint64_t now_ns, do
     if (one == NULL)
         return -ENOMEM;
     hash_id(&id, one->hash);
-    session **place = place_of(sessions, one->hash);
-    if (*place != NULL) { /* only a `draw` of a test draws an id twice */
+    session **place = find_link_to_session(sessions, one->hash);
+    if (*place != NULL) { /* an id can occur twice only if a test has replaced `draw` */
         free(one);
         return -EEXIST;
     }
     *place = one;
     one->value = value;
     one->born_ns = now_ns;
-    become_newest(sessions, one, now_ns);
+    add_as_newest(sessions, one, now_ns);
     sessions->count++;
     sessions->bytes += cost_of(value);
     *ret_id = id;
@@ -297,13 +298,13 @@ int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t now_ns,
     if (error != 0)
         return error;
     hash_id(&made, hash);
-    if (*place_of(sessions, hash) != NULL)
+    if (*find_link_to_session(sessions, hash) != NULL)
         return -EEXIST;
     session *one = *place;
     *place = one->next;
     one->next = NULL;
     memcpy(one->hash, hash, sizeof hash);
-    *place_of(sessions, hash) = one;
+    *find_link_to_session(sessions, hash) = one;
     *ret_id = made;
     return 0;
 }
@@ -315,7 +316,7 @@ int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
 
     if (place == NULL)
         return -ENOENT;
-    forget_session(sessions, place);
+    remove_session(sessions, place);
     return 0;
 }
 

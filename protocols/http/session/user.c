@@ -1,4 +1,5 @@
-/* The parts of a chain that find out who asks by the session, and that refuse those without one. */
+/* The parts of a chain that set the user of a request by its session, and that refuse requests
+ * without a user. */
 #include <domus/http_user.h>
 
 #include <errno.h>
@@ -23,7 +24,8 @@ static int read_session(domus_stack *stack, domus_http_exchange *exchange,
     int64_t size = domus_http_session_unseal(request->fields, session->cookie, session->keys,
                                              now.tv_sec, name, sizeof name);
     if (size > 0)
-        (void)domus_http_set_user(exchange, name, (size_t)size); /* with a zero in it, it is none */
+        /* a name with a zero in it is ignored */
+        (void)domus_http_set_user(exchange, name, (size_t)size);
     return 0;
 }
 

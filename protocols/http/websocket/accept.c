@@ -1,5 +1,4 @@
-/* The handshake of a server: a request is looked through, and answered by 101 or by what is wrong
- * with it. */
+/* The handshake of a server: checks a request, and answers it by 101 or by an error. */
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
@@ -27,11 +26,12 @@ bool domi_websocket_is_text(const char *bytes, size_t size, const char *text)
     return strlen(text) == size && memcmp(bytes, text, size) == 0;
 }
 
-/* --- the request ------------------------------------------------------------------------------ */
+/* --- checking the request --------------------------------------------------------------------- */
 
 #define VERSION "13"
 
-/* Returns whether a page of this origin may open a WebSocket, or none has asked for it. */
+/* Returns whether pages of the request's origin may open a WebSocket, or no page has sent the
+ * request. */
 static bool is_allowed(const domus_http_request *request, const domus_websocket_service *service)
 {
     domus_slice origin;
@@ -46,7 +46,7 @@ static bool is_allowed(const domus_http_request *request, const domus_websocket_
     return false;
 }
 
-/* Returns the status for a request: 101 if it is right. */
+/* Returns the status for a handshake: 101 if it is valid. */
 static uint16_t status_of_handshake(const domus_http_request *request,
                                     const domus_websocket_service *service, domus_slice *ret_key)
 {
@@ -66,7 +66,7 @@ static uint16_t status_of_handshake(const domus_http_request *request,
     return is_allowed(request, service) ? 101 : 403;
 }
 
-/* Returns whether the client offers a protocol, whose letters count as they are. */
+/* Returns whether the client offers a protocol; case matters. */
 static bool is_offered(domus_slice fields, const char *protocol)
 {
     domi_http_elements walk = {.fields = fields, .name = "sec-websocket-protocol"};
@@ -80,7 +80,8 @@ static bool is_offered(domus_slice fields, const char *protocol)
     return false;
 }
 
-/* The first of the service's protocols that the client offers; NULL: none. */
+/* Choose the first of the service's protocols that the client offers. Returns NULL if there is
+ * none. */
 static const char *choose_protocol(const domus_http_request *request,
                                    const domus_websocket_service *service)
 {
@@ -145,9 +146,11 @@ int domus_websocket_accept(domus_stack *stack, const domus_http_request *request
         return error;
     }
     error = domus_reply(stack, &domus_http_response_type, &response);
-    if (error != 0) { /* the answer owns its fields only if it was taken */
+    if (error != 0) { /* the library owns the fields only if the answer was accepted */
         domus_slice_free(response.fields);
-        if (changes) /* the peer would get an error as the last of HTTP */
+        /* reset the connection, whose protocol was changed already, so that the peer gets no
+         * HTTP error */
+        if (changes)
             (void)domus_channel_reset(stack, channel, error);
         return error;
     }

@@ -1,11 +1,11 @@
-/* Encodes what this side sends, and makes frames that many channels send. */
+/* Encodes messages of this side, and makes frames that many channels can send. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
 
-#define PIECE_MAX 32768u /* bytes that are masked at a time */
+#define PIECE_MAX 32768u /* bytes that are masked at once, at most */
 
-static bool is_sayable(const domus_websocket_message *message)
+static bool is_valid_message(const domus_websocket_message *message)
 {
     return message->binary ||
            domi_utf8_is_text(domus_slice_data(message->bytes), message->bytes.size);
@@ -21,14 +21,14 @@ int domus_websocket_frame(const domus_websocket_message *message, domus_slice *r
     domus_appender frame = {0};
     char head[DOMI_WEBSOCKET_HEAD_MAX];
 
-    if (!is_sayable(message))
+    if (!is_valid_message(message))
         return -EILSEQ;
     size_t size =
         (size_t)(domi_websocket_write_head(head, opcode_of(message), false, message->bytes.size) -
                  head);
     if (message->bytes.size > DOMUS_SLICE_MAX - size)
         return -EMSGSIZE;
-    /* one room for both, so that the frame takes no more memory than it needs */
+    /* room for head and payload at once, so that the frame takes no more memory than it needs */
     char *room = domus_append_room(&frame, size + message->bytes.size);
     if (room != NULL) {
         memcpy(room, head, size);
@@ -38,7 +38,7 @@ int domus_websocket_frame(const domus_websocket_message *message, domus_slice *r
     return domus_append_end(&frame, ret_frame);
 }
 
-/* Append bytes masked with `key`, piece by piece. */
+/* Append bytes that are masked with `key`, piece by piece. */
 static int append_masked(domus_wire *wire, domus_slice slice, const unsigned char *key)
 {
     const char *bytes = domus_slice_data(slice);
@@ -62,7 +62,7 @@ static int encode_message(domus_wire *wire, const domi_websocket_state *state,
     unsigned char key[DOMI_WEBSOCKET_KEY];
     bool is_masked = !domi_websocket_is_server(state);
 
-    if (!is_sayable(message))
+    if (!is_valid_message(message))
         return -EILSEQ;
     char *end = domi_websocket_write_head(head, opcode_of(message), is_masked, message->bytes.size);
     if (!is_masked) {
@@ -77,7 +77,8 @@ static int encode_message(domus_wire *wire, const domi_websocket_state *state,
     return error != 0 ? error : append_masked(wire, message->bytes, key);
 }
 
-/* A frame is sent as it is, so look whether it is one: whole, of a message, not masked. */
+/* Append a prepared frame without changes, after a check that it is complete, unmasked, and of a
+ * message. */
 static int encode_frame(domus_wire *wire, const domi_websocket_state *state, domus_slice frame)
 {
     const char *bytes = domus_slice_data(frame);
@@ -129,7 +130,8 @@ int domi_websocket_encode(domus_wire *wire, domi_websocket_state *state, uint64_
                           const domus_type *type, const void *payload)
 {
     if (id != DOMUS_NO_ID)
-        return -EOPNOTSUPP; /* an ask: nothing that the peer sends is its answer */
+        /* an ask is refused, because no message of the peer is an answer to it */
+        return -EOPNOTSUPP;
     if (state->has_closed)
         return -EPIPE;
     if (type == &domus_websocket_message_type)

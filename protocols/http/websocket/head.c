@@ -1,4 +1,4 @@
-/* Heads of frames. */
+/* Reads and writes the heads of frames. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static bool is_control(unsigned opcode)
     return opcode >= DOMI_WEBSOCKET_CLOSE;
 }
 
-/* Returns whether a frame with these two first bytes may come now. */
+/* Returns whether a frame with these first two bytes may come now. */
 static bool is_allowed(const domi_websocket_state *state, const unsigned char *bytes)
 {
     unsigned opcode = bytes[0] & OPCODE_BITS;
@@ -55,7 +55,7 @@ int domi_websocket_read_head(domus_wire *wire, domi_websocket_state *state, cons
     size_t key = domi_websocket_is_server(state) ? DOMI_WEBSOCKET_KEY : 0;
     if (size >= 2 + width && width != 0) {
         length = read_number(bytes + 2, width);
-        /* the shortest form is the only one, and the highest bit is 0 */
+        /* refused unless the length is in its shortest form, with its highest bit 0 */
         if (length < (width == 2 ? IN_2_BYTES : UINT64_C(65536)) || length >> 63 != 0)
             return domi_websocket_refuse(state, DOMUS_WEBSOCKET_PROTOCOL_ERROR);
     }

@@ -1,5 +1,5 @@
-/* The key of a handshake: the server shows by it that it knows WebSocket, and that no cache has
- * answered. It guards nothing, so it matters little that SHA-1 is broken. */
+/* The key of a handshake, by whose answer a server proves that it knows WebSocket, and that no
+ * cache has answered. It protects nothing else, so it does not matter that SHA-1 is broken. */
 #include "protocols/http/websocket/handshake.h"
 
 #include "protocols/http/websocket/websocket.h"
@@ -8,7 +8,7 @@
 #include <nettle/sha1.h>
 #include <string.h>
 
-static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* of the RFC */
+static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* the constant of RFC 6455 */
 
 static_assert(BASE64_ENCODE_RAW_LENGTH(DOMI_WEBSOCKET_NONCE) == DOMI_WEBSOCKET_KEY64, "its size");
 static_assert(BASE64_ENCODE_RAW_LENGTH(SHA1_DIGEST_SIZE) + 1 ==
@@ -24,7 +24,7 @@ bool domi_websocket_is_key(domus_slice key)
 
     if (key.size != DOMI_WEBSOCKET_KEY64)
         return false;
-    for (size_t i = 0; i < key.size; i++) { /* nettle passes over white space */
+    for (size_t i = 0; i < key.size; i++) { /* checked here, because nettle ignores white space */
         if (bytes[i] == ' ' || bytes[i] == '\t')
             return false;
     }

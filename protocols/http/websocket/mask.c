@@ -1,15 +1,15 @@
-/* Masks: keys, and the XOR of bytes with one.
+/* Masks: draws their keys, and applies them by XOR.
  *
- * A key must not be foreseen by those who choose the bytes of a message, or they could let a client
- * write bytes of their choice through proxies that do not know WebSocket (RFC 6455, 10.3). So keys
- * come from the kernel. A call for each frame would cost more than the frame, so each thread draws
- * many at a time, and uses each once. */
+ * A key must not be predictable for those who choose the bytes of a message, or they could make a
+ * client send bytes of their choice through proxies that do not know WebSocket (RFC 6455, 10.3). So
+ * keys come from the kernel. A system call for each frame would cost more than the frame, so each
+ * thread draws many keys at once, and uses each once. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#define POOL 256u /* bytes that a thread draws together; getrandom() gives so many at once */
+#define POOL 256u /* bytes that a thread draws at once; getrandom() never gives fewer of so few */
 
 int domi_websocket_draw(void *to, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Messages: made of a frame where it was received, or gathered from frames. */
+/* Makes messages: from one frame where it was received, or gathered from several. */
 #include "protocols/http/websocket/websocket.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ void domi_websocket_reset(domi_websocket_state *state)
     domus_append_drop(&state->bytes);
 }
 
-/* Returns 0 if a frame of this length may come. */
+/* Returns 0 if a frame of this length is within the limits; otherwise a negative errno. */
 static int check_limits(domi_websocket_state *state, uint64_t length)
 {
     const domus_websocket_options *options = state->options;
@@ -28,7 +28,7 @@ static int check_limits(domi_websocket_state *state, uint64_t length)
     return 0;
 }
 
-/* Make a message of a frame that lies whole at `bytes`. Returns 0; an error. */
+/* Make a message of a frame that lies whole at `bytes`. Returns 0; a negative errno. */
 static int make_in_place(domus_wire *wire, domi_websocket_state *state,
                          const domi_websocket_head *head, const char *bytes)
 {
@@ -39,7 +39,7 @@ static int make_in_place(domus_wire *wire, domi_websocket_state *state,
         domi_websocket_mask(domus_wire_edit(wire, bytes, size), bytes, size, head->key, 0);
     if (!state->is_binary && !domi_utf8_is_text(bytes, size))
         return domi_websocket_refuse(state, DOMUS_WEBSOCKET_INVALID_DATA);
-    if (state->has_closed) /* nobody could answer it */
+    if (state->has_closed) /* dropped, because this side has closed and could not answer */
         return 0;
     message = domus_wire_notice(wire, &domus_websocket_message_type);
     if (message == NULL)
@@ -49,7 +49,7 @@ static int make_in_place(domus_wire *wire, domi_websocket_state *state,
     return 0;
 }
 
-/* Make a message of what was gathered. */
+/* Make a message of the bytes that were gathered. */
 static int make_gathered(domus_wire *wire, domi_websocket_state *state)
 {
     domus_websocket_message *message;
@@ -69,7 +69,7 @@ static int make_gathered(domus_wire *wire, domi_websocket_state *state)
     return error;
 }
 
-/* Unmask bytes of the frame at hand behind those that were gathered. */
+/* Append unmasked bytes of the current frame to those that were gathered. */
 static int gather_frame_bytes(domi_websocket_state *state, const char *bytes, size_t size)
 {
     char *room = domus_append_room(&state->bytes, size);

@@ -1,11 +1,11 @@
-/* The handshake of a client: its request, and the check of the answer. */
+/* The handshake of a client: makes its request, and checks the answer. */
 #include "protocols/http/fields.h"
 #include "protocols/http/websocket/handshake.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Add the protocols that are offered, as one list. */
+/* Add the protocols that the client offers, as one list. */
 static void add_protocols(domus_appender *fields, const char *const *protocol)
 {
     domus_appender list = {0};
@@ -16,7 +16,8 @@ static void add_protocols(domus_appender *fields, const char *const *protocol)
     for (const char *divider = ""; *protocol != NULL; protocol++, divider = ", ") {
         size_t size = strlen(*protocol);
         bool is_token = size != 0 && domi_http_run_token(*protocol, size) == size;
-        /* an element that is none would be read as several, or as nothing; so would no field be */
+        /* an element that is no token makes the field invalid, because it would be read as several
+         * or as none */
         (void)domus_append_text(&list, "%s%s", divider, is_token ? *protocol : "\n");
     }
     int error = domus_append_end(&list, &made);
@@ -60,8 +61,8 @@ int domus_websocket_request(const domus_websocket_wish *wish, domus_http_request
     return 0;
 }
 
-/* Set `ret_protocol` to the one that the server has chosen. Returns 0; -EPROTO if it
- * was not offered. */
+/* Set `ret_protocol` to the one that the server has chosen. Returns 0; -EPROTO if the client did
+ * not offer it. */
 static int find_protocol(const domus_websocket_wish *wish, domus_slice fields,
                          const char **ret_protocol)
 {

@@ -1,4 +1,4 @@
-/* The stage: its table of functions, and its options. */
+/* The WebSocket stage: its table of functions, and its options. */
 #include "protocols/http/websocket/websocket.h"
 
 #define MS              UINT64_C(1000000)
@@ -7,8 +7,8 @@
 
 static const domus_websocket_options defaults = {.role = DOMUS_ROLE_SERVER};
 
-/* Returns whether a time is one that an option may have. */
-static bool is_time(uint64_t ns)
+/* Returns whether a time is within the range of the options. */
+static bool is_valid_time(uint64_t ns)
 {
     return ns == 0 || (ns >= MS && ns <= TIME_MOST_NS);
 }
@@ -23,10 +23,12 @@ static int check_options(const void *options_)
         options->frame_max > DOMUS_SLICE_MAX)
         return -EINVAL;
     bool pings = options->ping_ns != DOMUS_WEBSOCKET_NEVER;
-    return (pings && !is_time(options->ping_ns)) || !is_time(options->close_ns) ? -EINVAL : 0;
+    return (pings && !is_valid_time(options->ping_ns)) || !is_valid_time(options->close_ns)
+               ? -EINVAL
+               : 0;
 }
 
-/* Look at the peer again when the time of its silence may be over. */
+/* Set the timer that checks whether the peer has been silent for too long. */
 static void arm_ping(domus_wire *wire, const domi_websocket_state *state)
 {
     uint64_t ping_ns = state->options->ping_ns;
@@ -66,7 +68,8 @@ static int decode_websocket(domus_wire *wire, void *state_, const char *bytes, s
     return result != 0 ? result : (int)whole;
 }
 
-/* A peer that ends without a close has gone away. If this side has sent one, that will do. */
+/* Handle the end of the peer's bytes. A peer that ends without a close has gone away, which is no
+ * error if this side has sent a close. */
 static int end_websocket(domus_wire *wire, void *state_, size_t left)
 {
     const domi_websocket_state *state = state_;
@@ -81,8 +84,8 @@ static int encode_websocket(domus_wire *wire, void *state, uint64_t id, const do
     return domi_websocket_encode(wire, state, id, type, payload);
 }
 
-/* Bytes are wrong: the peer hears why, unless this side has closed already. A peer that is gone,
- * and one whose byte stage has failed, is reset. */
+/* Tell the peer by a close why its bytes were wrong, unless this side has closed already. A peer
+ * that is gone, or whose byte stage has failed, gets a reset. */
 static int fail_websocket(domus_wire *wire, void *state_, uint64_t id, const domus_type *request,
                           int error)
 {
@@ -115,7 +118,7 @@ static void close_websocket(domus_wire *wire, void *state)
     domi_websocket_reset(state);
 }
 
-/* The time of the answer to a close is over, or the peer was silent for some time. */
+/* Handle the timer: the peer has not answered a close in time, or was silent for some time. */
 static int wake_websocket(domus_wire *wire, void *state_, bool owed)
 {
     domi_websocket_state *state = state_;

@@ -1,14 +1,14 @@
-/* The table of RFC 3629, section 4: a first byte says how many follow, and, for four of them, in
- * which range the second one lies. So overlong forms, halves of pairs and numbers beyond U+10FFFF
- * are refused at the byte that makes them so. */
+/* The table of RFC 3629, section 4: a first byte tells how many bytes follow, and for four first
+ * bytes the range of the second byte is restricted. So overlong forms, surrogates and numbers
+ * beyond U+10FFFF are refused at the first wrong byte. */
 #include "protocols/http/websocket/utf8.h"
 
 #include <string.h>
 
 #define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* Returns how many of the first bytes are ASCII, in steps of 8. */
-static size_t run_ascii(const unsigned char *bytes, size_t size)
+/* Returns how many of the first bytes are ASCII, counted in steps of 8. */
+static size_t count_ascii_bytes(const unsigned char *bytes, size_t size)
 {
     size_t i = 0;
 
@@ -21,7 +21,7 @@ static size_t run_ascii(const unsigned char *bytes, size_t size)
     return i;
 }
 
-/* Begin a character of several bytes. */
+/* Begin a character of several bytes. Returns false if no character begins with this byte. */
 static bool begin_character(domi_utf8 *at, unsigned char byte)
 {
     at->low = 0x80;
@@ -30,13 +30,13 @@ static bool begin_character(domi_utf8 *at, unsigned char byte)
         return false;
     at->left = byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
     if (byte == 0xe0)
-        at->low = 0xa0; /* a lower second byte: two bytes would do */
+        at->low = 0xa0; /* below this range, two bytes would be enough */
     else if (byte == 0xed)
-        at->high = 0x9f; /* above are the halves of pairs */
+        at->high = 0x9f; /* above this range are surrogates */
     else if (byte == 0xf0)
-        at->low = 0x90; /* a lower second byte: three bytes would do */
+        at->low = 0x90; /* below this range, three bytes would be enough */
     else if (byte == 0xf4)
-        at->high = 0x8f; /* above is U+10FFFF */
+        at->high = 0x8f; /* above this range are numbers beyond U+10FFFF */
     return true;
 }
 
@@ -47,7 +47,7 @@ bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size)
 
     while (i < size) {
         if (at->left == 0) {
-            i += run_ascii(byte + i, size - i);
+            i += count_ascii_bytes(byte + i, size - i);
             if (i == size)
                 break;
             if (byte[i] >= 0x80 && !begin_character(at, byte[i]))

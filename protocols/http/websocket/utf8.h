@@ -1,4 +1,4 @@
-/* Looks whether bytes are UTF-8 (RFC 3629), as they come: in pieces that are cut anywhere. */
+/* Checks whether bytes are UTF-8 (RFC 3629) while they come, in pieces that may be cut anywhere. */
 #ifndef DOMI_PROTOCOLS_HTTP_WEBSOCKET_UTF8_H
 #define DOMI_PROTOCOLS_HTTP_WEBSOCKET_UTF8_H
 
@@ -6,17 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A place in a text; `{0}` begins one. */
+/* The state of the check; `{0}` begins a text. */
 typedef struct domi_utf8 {
-    uint8_t left; /* bytes that the character has yet to come; 0: between two */
-    uint8_t low;  /* the range of the next of them */
+    uint8_t left; /* bytes of the current character that have not come; 0: between two characters */
+    uint8_t low;  /* lowest value of the next byte; `high` is its highest */
     uint8_t high;
 } domi_utf8;
 
-/* Go on with `size` bytes. Returns false at the first byte that no text can have there. */
+/* Check `size` further bytes. Returns false at the first byte that cannot be UTF-8. */
 bool domi_utf8_go_on(domi_utf8 *at, const char *bytes, size_t size);
 
-/* Returns whether these bytes are a whole text. */
+/* Returns whether the bytes are a complete text in UTF-8. */
 static inline bool domi_utf8_is_text(const char *bytes, size_t size)
 {
     domi_utf8 at = {0};

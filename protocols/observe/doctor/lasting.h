@@ -1,19 +1,19 @@
-/* Findings that last, for whoever looks again and again: a rule begins when it speaks at two of
- * three looks, and ends when it is silent at three, so that nothing begins and ends all the time.
- */
+/* Findings that last, for observers who look repeatedly: a finding begins when its rule finds
+ * something at two of three looks, and ends when the rule finds nothing at three, so that findings
+ * do not flicker. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_LASTING_H
 #define DOMI_PROTOCOLS_OBSERVE_DOCTOR_LASTING_H
 
 #include "protocols/observe/doctor/rule.h"
 
-#define DOMI_LASTING_BEGINS                                                                        \
-    2u /* looks of the last DOMI_LASTING_LOOKS at which a rule has spoken                          \
-        */
-#define DOMI_LASTING_LOOKS 3u
+/* looks of the last DOMI_LASTING_LOOKS at which a rule must have found something * */
+#define DOMI_LASTING_BEGINS 2u
+#define DOMI_LASTING_LOOKS  3u
 
-/* One rule. All 0: it has not spoken. */
+/* The recent results of one rule. All 0: it has found nothing. */
 typedef struct domi_lasting {
-    uint32_t spoken; /* bits of the last looks, the newest is the first */
+    /* a bit for each recent look, the newest in bit 0: the rule has found something */
+    uint32_t spoken;
     bool is_on;
 } domi_lasting;
 
@@ -23,7 +23,7 @@ typedef enum domi_lasting_change {
     DOMI_LASTING_ENDED,
 } domi_lasting_change;
 
-/* Note whether the rule has spoken at a look. Returns what that changes. */
+/* Record whether the rule has found something at a look. Returns how that changes its finding. */
 domi_lasting_change domi_lasting_note(domi_lasting *lasting, bool has_spoken);
 
 #endif

@@ -1,4 +1,4 @@
-/* Looks at a program: the names of their figures, and their memory; see the header. */
+/* Looks at a program: the names of their figures, and their memory (look.h). */
 #include "protocols/observe/doctor/look.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ const char *const domi_look_usage_names[] = {DOMI_LOOK_USAGE(NAME_) NULL};
 const char *const domi_look_machine_names[] = {DOMI_LOOK_MACHINE(NAME_) NULL};
 const char *const domi_look_setting_names[] = {DOMI_LOOK_SETTINGS(KEY_) NULL};
 
-/* Make a list of zeros, which has at least one element, so that NULL means a failure. */
+/* Make a list of zeros with at least one element, because NULL means a failure. */
 static void *make_list(size_t count, size_t size)
 {
     return calloc(count != 0 ? count : 1, size);

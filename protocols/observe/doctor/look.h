@@ -1,12 +1,12 @@
-/* A look at a program: the figures of one moment by which the doctor judges, and their names.
+/* A look at a program: the figures of one moment, from which the doctor judges, and their names.
  *
  * The port takes looks of its own program (protocols/observe/looking.c), and the program `domus`
- * reads them from the JSON of /profile?machine=1 (tools/domus/look.c). Both go by the tables of
- * names here, so that both see the same. Nothing in this folder uses a library of this tree, since
- * the program `domus` is made of its files, too.
+ * reads them from the JSON of /profile?machine=1 (tools/domus/look.c). Both use the tables of names
+ * here, so that both see the same. Nothing in this folder uses a library of this tree, because its
+ * files are also a part of the program `domus`.
  *
- * Each group of figures is a structure of uint64_t alone. Times are in ns and sizes in bytes. A
- * figure that was not told is 0. Thread-safety: whoever has the look. */
+ * Each group of figures is a structure of uint64_t only. Times are in ns and sizes in bytes. A
+ * figure that is unknown is 0. Thread-safety: whoever has the look. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_LOOK_H
 #define DOMI_PROTOCOLS_OBSERVE_DOCTOR_LOOK_H
 
@@ -14,10 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_LOOK_NAME   64u  /* bytes of a name, with a NUL; longer ones are cut */
-#define DOMI_LOOK_REASON 256u /* bytes of a sentence, likewise */
+#define DOMI_LOOK_NAME   64u  /* bytes of a name, with a zero; longer names are cut */
+#define DOMI_LOOK_REASON 256u /* bytes of a sentence, with a zero; longer ones are cut */
 
-/* The counters of a thread, a runner or the outside: their names are those of domus_profile. */
+/* The counters of a thread, a runner or the outside, with the names of domus_profile. */
 #define DOMI_LOOK_COUNTERS(X)                                                                      \
     X(wall_ns)                                                                                     \
     X(iterations)                                                                                  \
@@ -66,35 +66,35 @@
     X(stalls)                                                                                      \
     X(stalled_ns)
 
-/* The phases, by the names that domus_phase_name() gives them. */
+/* The phases of a thread, with the names of domus_phase_name(). */
 #define DOMI_LOOK_PHASES(X)                                                                        \
     X(submit) X(sleep) X(completions) X(channels) X(events) X(state) X(other)
 
-/* domus_thread_times */
+/* members of domus_thread_times */
 #define DOMI_LOOK_TIMES(X) X(cpu_ns) X(waiting_ns)
 
-/* domus_runner_profile */
+/* members of domus_runner_profile */
 #define DOMI_LOOK_RUNNERS(X) X(wall_ns) X(run_ns) X(turns) X(messages)
 
-/* domus_behaviour_profile */
+/* members of domus_behaviour_profile */
 #define DOMI_LOOK_BEHAVIOURS(X)                                                                    \
     X(runs) X(run_ns) X(messages) X(waits) X(wait_ns) X(failures) X(alive)
 
-/* domus_listener_profile */
+/* members of domus_listener_profile */
 #define DOMI_LOOK_LISTENERS(X) X(accepted) X(refused) X(open)
 
-/* domus_memory */
+/* members of domus_memory */
 #define DOMI_LOOK_MEMORY(X)                                                                        \
     X(level)                                                                                       \
     X(used_bytes)                                                                                  \
     X(limit_bytes)                                                                                 \
     X(highs) X(criticals) X(fulls) X(own_level) X(own_bytes) X(foreign_bytes) X(budget_bytes)
 
-/* domus_usage */
+/* members of domus_usage */
 #define DOMI_LOOK_USAGE(X)                                                                         \
     X(helpers) X(helpers_busy) X(jobs_queued) X(detached_threads) X(detached_busy)
 
-/* domus_machine, without its texts */
+/* members of domus_machine, without its texts */
 #define DOMI_LOOK_MACHINE(X)                                                                       \
     X(cpus)                                                                                        \
     X(cpus_online)                                                                                 \
@@ -105,14 +105,14 @@
     X(stolen_ns)                                                                                   \
     X(idle_ns) X(cpu_ns) X(files_open) X(files_max) X(names_looked_up) X(names_queued)
 
-/* The value of scheduler.ioRatio that is `auto` */
+/* The value that stands for a scheduler.ioRatio of `auto`. */
 #define DOMI_LOOK_IO_RATIO_AUTO UINT32_MAX
 
-/* Keys of the configuration, as they hold at the look: a field, and the path of its key. Booleans
- * are 0 and 1, levels are in the order of their enums. listener_requests is the least of the
- * listeners that have a number of requests of their own; 0: none has. `delays`, which is no key, is
- * 1 if channel.socket.noDelay is false, 2 if only a listener has it so, and 0 also if a look does
- * not tell. */
+/* Keys of the configuration, with their values at the look: a member, and the path of its key.
+ * Booleans are 0 and 1, levels are numbered as in their enums. listener_requests is the smallest
+ * number of requests that a listener sets for itself; 0: none does. `delays`, which is no key, is 1
+ * if channel.socket.noDelay is false, 2 if only a listener has it so, and otherwise or if unknown
+ * 0. */
 #define DOMI_LOOK_SETTINGS(X)                                                                      \
     X(io_ratio, "scheduler.ioRatio")                                                               \
     X(min_budget_ns, "scheduler.minBudget")                                                        \
@@ -170,7 +170,7 @@ typedef struct domi_look_settings {
     DOMI_LOOK_SETTINGS(DOMI_LOOK_KEY_)
 } domi_look_settings;
 
-/* The names of a group, in the order of its fields, with NULL behind the last one. */
+/* The names of a group, in the order of its members, followed by NULL. */
 extern const char *const domi_look_counter_names[];
 extern const char *const domi_look_phase_names[];
 extern const char *const domi_look_time_names[];
@@ -182,7 +182,7 @@ extern const char *const domi_look_usage_names[];
 extern const char *const domi_look_machine_names[];
 extern const char *const domi_look_setting_names[];
 
-/* The field of a group that has the place `index` among its names. */
+/* Returns the member of a group whose name has the place `index`. */
 static inline uint64_t *domi_look_field(void *group, size_t index)
 {
     return (uint64_t *)group + index;
@@ -196,20 +196,21 @@ typedef struct domi_look_thread {
 
 typedef struct domi_look_pool_runner {
     char pool[DOMI_LOOK_NAME];
-    uint64_t runner; /* its number in the pool */
+    uint64_t runner; /* number of the runner in its pool */
     bool is_spare;   /* the runner works only while others are blocked */
     domi_look_runner times;
     domi_look_counters counters;
 } domi_look_pool_runner;
 
-#define DOMI_LOOK_OUTSIDE (-1) /* behaviours of foreign threads and detached actors */
-#define DOMI_LOOK_POOL    (-2) /* behaviours of a pool */
+/* `thread` for the behaviours of foreign threads and detached actors */
+#define DOMI_LOOK_OUTSIDE (-1)
+#define DOMI_LOOK_POOL    (-2) /* `thread` for the behaviours of a pool */
 
-/* A behaviour at one place. */
+/* The counts of a behaviour at one place. */
 typedef struct domi_look_actors {
     char name[DOMI_LOOK_NAME];
-    char pool[DOMI_LOOK_NAME]; /* "": it is at no pool */
-    int64_t thread;            /* its number, or one of the two above */
+    char pool[DOMI_LOOK_NAME]; /* name of the pool; "": the place is no pool */
+    int64_t thread;            /* number of the thread, or one of the two values above */
     bool is_channels;
     domi_look_behaviour counts;
 } domi_look_actors;
@@ -220,18 +221,18 @@ typedef struct domi_look_port {
 } domi_look_port;
 
 typedef struct domi_look {
-    uint64_t now_ns; /* of CLOCK_MONOTONIC */
+    uint64_t now_ns; /* time of the look, by CLOCK_MONOTONIC */
     uint64_t pid;
     uint64_t uptime_ns;
     char program[DOMI_LOOK_NAME];
-    char level[DOMI_LOOK_NAME]; /* profile.level */
+    char level[DOMI_LOOK_NAME]; /* the value of profile.level */
     uint32_t thread_count, runner_count, actors_count, port_count;
     domi_look_thread *threads;
     domi_look_pool_runner *runners;
     domi_look_actors *actors;
     domi_look_port *ports;
     domi_look_counters outside;
-    uint64_t stand_ins; /* of `steals` of all threads, those for a thread that slept */
+    uint64_t stand_ins; /* steals of all threads that were made for a thread which slept */
     domi_look_memory memory;
     domi_look_usage usage;
     domi_look_machine machine;
@@ -240,25 +241,25 @@ typedef struct domi_look {
     char backend_why[DOMI_LOOK_REASON];
 } domi_look;
 
-/* Most of each list: a program has at most 1,024 threads, and 16 pools of 128 runners. */
+/* Most elements of each list: a program has at most 1,024 threads, and 16 pools of 128 runners. */
 #define DOMI_LOOK_THREADS_MAX 1024u
 #define DOMI_LOOK_RUNNERS_MAX 2048u
 #define DOMI_LOOK_ACTORS_MAX  (128u * (DOMI_LOOK_THREADS_MAX + 17u))
 #define DOMI_LOOK_PORTS_MAX   128u
 
-/* Make room for lists of these lengths, all 0. Returns 0; -ENOMEM; -E2BIG for more than the most.
- * domi_look_fini() has to follow, unless this fails. */
+/* Allocate lists of these lengths, all 0. Returns 0; -ENOMEM; -E2BIG for more than the most. Unless
+ * this fails, domi_look_fini() must follow. */
 int domi_look_init(domi_look *ret_look, size_t threads, size_t runners, size_t actors,
                    size_t ports);
 
-/* Free the lists of a look; one that is all 0 is allowed. */
+/* Free the lists of a look, which may be all 0. */
 void domi_look_fini(domi_look *look);
 
 /* Returns how many connections of all listeners are open. */
 uint64_t domi_look_count_open(const domi_look *look);
 
-/* Copy a name, cut at its room. Bytes other than printable ASCII become '?', since a name goes to a
- * terminal. */
+/* Copy a name, cut to `size` bytes with its zero. Bytes other than printable ASCII become '?',
+ * because the name is printed on a terminal. */
 void domi_look_copy_name(char *ret_name, size_t size, const char *name);
 
 #endif

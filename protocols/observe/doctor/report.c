@@ -1,5 +1,5 @@
-/* Writes what the doctor says; see the header. All texts of findings are printable ASCII, because
- * looks are (domi_look_copy_name()). */
+/* Writes the reports of the doctor (report.h). All texts of findings are printable ASCII, because
+ * those of looks are (domi_look_copy_name()). */
 #include "protocols/observe/doctor/report.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
-/* Reports: the findings of the doctor, as text for people and as JSON. */
+/* Reports: writes the findings of the doctor as text for people and as JSON. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_REPORT_H
 #define DOMI_PROTOCOLS_OBSERVE_DOCTOR_REPORT_H
 
 #include "protocols/observe/doctor/rule.h"
 
-/* Takes a piece of a report. */
+/* A function that takes a piece of a report. */
 typedef void domi_report_sink(void *context, const char *text, size_t size);
 
 typedef struct domi_report {
@@ -16,18 +16,19 @@ typedef struct domi_report {
 void domi_report_text(const domi_report *to, const domi_span *span, const domi_finding *findings,
                       uint32_t count);
 
-/* Write one finding of it, with an empty line before it. */
+/* Write one finding of a span as text, with an empty line before it. */
 void domi_report_finding(const domi_report *to, const domi_finding *finding);
 
-/* Write them as one object of JSON, with the end of a line:
+/* Write the findings of a span as one JSON object in a line:
  *
- *   {"program": "shop", "pid": 7, "seconds": 10.0, "findings": [{"rule": "mailbox-full",
- *    "harm": "loss", "sentence": "...", "limit": "...", "keys": "scheduler.mailboxMax",
- *    "change": ["scheduler: {mailboxMax: 4096}", "# and ..."]}]} */
+ *   {"program": "shop", "pid": 7, "seconds": 10.0,
+ *    "findings": [{"rule": "mailbox-full", "harm": "loss", "sentence": "...", "limit": "...",
+ *                  "keys": "scheduler.mailboxMax",
+ *                  "change": ["scheduler: {mailboxMax: 4096}", "# and ..."]}]} */
 void domi_report_json(const domi_report *to, const domi_span *span, const domi_finding *findings,
                       uint32_t count);
 
-/* The word of a harm: "loss", "delay" or "cost". */
+/* Returns the word for a harm: "loss", "delay" or "cost". */
 const char *domi_harm_name(domi_harm harm);
 
 #endif

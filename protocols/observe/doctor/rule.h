@@ -1,52 +1,55 @@
-/* A rule of the doctor: one way in which a program may be ill, how it is seen, and what helps.
+/* A rule of the doctor: one way in which a program may be ill, how this is recognized, and what
+ * helps.
  *
- * The table of all rules (rules.c) is what the port, the program `domus` and docs/doctor.md are
- * made from. A rule judges a span alone, and says nothing about a program that is idle or healthy;
- * a thread that works all the time is healthy. */
+ * The table of all rules (rules.c) is used by the port, by the program `domus` and for
+ * docs/doctor.md. A rule judges only a span, and finds nothing in a program that is idle or
+ * healthy; a thread that works all the time is healthy. */
 #ifndef DOMI_PROTOCOLS_OBSERVE_DOCTOR_RULE_H
 #define DOMI_PROTOCOLS_OBSERVE_DOCTOR_RULE_H
 
 #include "protocols/observe/doctor/span.h"
 
-#define DOMI_FINDING_TEXT 384u /* bytes of a sentence, with a NUL */
+#define DOMI_FINDING_TEXT 384u /* bytes of a sentence, with a zero */
 
-/* The harm that an illness does. Findings are sorted by it, the worst first. */
+/* The harm of an illness. Findings are sorted by it, the worst first. */
 typedef enum domi_harm {
-    DOMI_HARM_LOSS = 3,  /* work is refused, lost or fails */
-    DOMI_HARM_DELAY = 2, /* work waits for longer than it has to */
-    DOMI_HARM_COST = 1,  /* work takes more of the CPU than it has to */
+    DOMI_HARM_LOSS = 3,  /* work is refused, is lost or fails */
+    DOMI_HARM_DELAY = 2, /* work waits longer than necessary */
+    DOMI_HARM_COST = 1,  /* work takes more CPU time than necessary */
 } domi_harm;
 
 struct domi_finding;
 
 typedef struct domi_rule {
-    const char *name;  /* lower case and '-'; it never changes, as programs may know it */
-    const char *title; /* for docs/doctor.md */
-    const char *keys;  /* keys of the configuration, divided by ", "; "": none */
+    /* name in lower case and '-', which never changes, because programs may use it */
+    const char *name;
+    const char *title; /* title in docs/doctor.md */
+    const char *keys;  /* keys of the configuration, separated by ", "; "": none */
     domi_harm harm;
     /* Judge a span. Returns whether the program is ill in this way; then the sentence and the
-     * change of `finding` are set, which are empty before. */
+     * change of `finding`, which are empty before, are set. */
     bool (*judge)(const domi_span *span, struct domi_finding *finding);
-    const char *limit;  /* a sentence: why this is a limit */
-    const char *cause;  /* for docs/doctor.md: how it comes about, and how it is seen */
-    const char *remedy; /* likewise: what to change, and what that costs */
+    const char *limit; /* a sentence that explains the limit of the rule */
+    /* text for docs/doctor.md: the cause of the illness, and how it is recognized */
+    const char *cause;
+    const char *remedy; /* text for docs/doctor.md: what to change, and what that costs */
 } domi_rule;
 
 typedef struct domi_finding {
     const domi_rule *rule;
-    char sentence[DOMI_FINDING_TEXT]; /* what is wrong, with the figure */
+    char sentence[DOMI_FINDING_TEXT]; /* a sentence that says what is wrong, with the figure */
     char change[DOMI_FINDING_TEXT];   /* lines of YAML, or a sentence if no key helps */
 } domi_finding;
 
-#define DOMI_RULES_MAX 64u /* more than there are */
+#define DOMI_RULES_MAX 64u /* an upper bound of the number of rules */
 
-/* The rule of a number, from 0 on; NULL behind the last one. */
+/* Returns the rule with a number from 0 on; NULL behind the last one. */
 const domi_rule *domi_rule_at(uint32_t index);
 
-/* Judge a span by all rules. Returns how many findings there are, the worst first. */
+/* Judge a span by all rules. Returns the number of findings, the worst first. */
 uint32_t domi_doctor_judge(const domi_span *span, domi_finding ret_findings[DOMI_RULES_MAX]);
 
-/* The rules, by subject: the tables of the files rules_*.c. Each ends with a row without a name. */
+/* The tables of rules, one for each file rules_*.c. Each ends with a row without a name. */
 extern const domi_rule domi_rules_of_shares[];
 extern const domi_rule domi_rules_of_balance[];
 extern const domi_rule domi_rules_of_stealing[];

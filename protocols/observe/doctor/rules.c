@@ -1,7 +1,7 @@
-/* The table of all rules, and the judgement by all of them; see rule.h. */
+/* The table of all rules, and the judgement by all of them (rule.h). */
 #include "protocols/observe/doctor/rule.h"
 
-/* The rules by subject. Findings of the same harm are told in this order. */
+/* The tables of rules. Findings of the same harm are reported in this order. */
 static const domi_rule *const subjects[] = {
     domi_rules_of_memory, domi_rules_of_mail,     domi_rules_of_connections, domi_rules_of_machine,
     domi_rules_of_waits,  domi_rules_of_shares,   domi_rules_of_balance,     domi_rules_of_stealing,
@@ -20,7 +20,8 @@ const domi_rule *domi_rule_at(uint32_t index)
     return NULL;
 }
 
-/* Judge a span by all rules of one harm, and add what they find. Returns how many there are. */
+/* Judge a span by all rules with one harm, and add their findings. Returns the number of findings
+ * so far. */
 static uint32_t judge_harm(const domi_span *span, domi_harm harm, uint32_t count,
                            domi_finding *ret_findings)
 {

@@ -1,21 +1,24 @@
-/* Rules about threads that are busy beside others that are not, and who makes them so. */
+/* Rules about threads that are busy while others are not, and about the actors that cause it. */
 #include "protocols/observe/doctor/say.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define UNEVEN   0.4  /* between the busiest thread and the idlest one */
-#define LOADED   0.7  /* of a thread's time: it is the one that will be full first */
-#define OWN      0.6  /* of a thread's time that one actor takes */
-#define IDLE     0.3  /* of a thread's time that others have left */
-#define AT_HOME  0.9  /* of the actors that live on one thread */
-#define FREE     0.75 /* CPUs that have nothing to do */
-#define DENIED   0.1  /* of a thread's time: it waits for a CPU, so none is free */
-#define MANY     4u   /* actors that could be on other threads */
-#define POOL_ALL 0.95 /* of a runner's time: it is never without a job */
+/* difference of busy time between the busiest and the least busy thread, as a share */
+#define UNEVEN 0.4
+/* share of a thread's time: from here on it is the first one to become full */
+#define LOADED  0.7
+#define OWN     0.6  /* share of a thread's time that one actor takes */
+#define IDLE    0.3  /* share of a thread's time that the other actors leave unused */
+#define AT_HOME 0.9  /* share of the actors that live on one thread */
+#define FREE    0.75 /* number of CPUs that have nothing to do */
+/* share of a thread's time in which it waits for a CPU, so that none is free */
+#define DENIED   0.1
+#define MANY     4u   /* number of actors that could live on other threads */
+#define POOL_ALL 0.95 /* share of a runner's time in which it always has a job */
 
-/* Returns how many CPUs have nothing to do, as far as one can tell: none, if threads wait for
- * theirs or the cgroup is stopped. Others than this program are seen by that alone. */
+/* Returns how many CPUs have nothing to do, as far as can be known: none if threads wait for a CPU
+ * or the cgroup is stopped. Other programs are noticed only by that. */
 static double count_free_cpus(const domi_span *span)
 {
     const domi_look_machine *machine = &span->after->machine;
@@ -36,7 +39,7 @@ static double count_free_cpus(const domi_span *span)
     return idle < others ? idle : others;
 }
 
-/* --- one actor -------------------------------------------------------------------------------- */
+/* --- one actor that takes a thread ------------------------------------------------------------ */
 
 static double share_of_thread(const domi_span *span, const domi_span_actors *one)
 {
@@ -45,7 +48,7 @@ static double share_of_thread(const domi_span *span, const domi_span_actors *one
     return share < 1 ? share : 1;
 }
 
-/* Is there a thread or a CPU that could do other work meanwhile? */
+/* Returns whether a thread or a CPU could do other work at the same time. */
 static bool has_room(const domi_span *span, uint32_t thread)
 {
     if (span->thread_count > 1)
@@ -75,21 +78,21 @@ static bool judge_hot_actor(const domi_span *span, domi_finding *finding)
     return false;
 }
 
-/* --- all near --------------------------------------------------------------------------------- */
+/* --- all actors on one thread ----------------------------------------------------------------- */
 
-static bool is_of_state(const domi_look_actors *one)
+static bool is_state_behaviour(const domi_look_actors *one)
 {
     return !one->is_channels && one->thread >= 0;
 }
 
-/* Returns the share of the state actors of threads that live on a thread; 0 if there are few. */
+/* Returns the share of the threads' state actors that live on one thread; 0 if there are few. */
 static double share_of_actors_on(const domi_look *look, uint32_t thread)
 {
     uint64_t all = 0, here = 0;
 
     for (uint32_t i = 0; i < look->actors_count; i++) {
         const domi_look_actors *one = &look->actors[i];
-        if (!is_of_state(one))
+        if (!is_state_behaviour(one))
             continue;
         all += one->counts.alive;
         here += one->thread == (int64_t)thread ? one->counts.alive : 0;
@@ -117,10 +120,10 @@ static bool judge_all_near(const domi_span *span, domi_finding *finding)
         domi_word_percent(least->busy).at, domi_word_percent(share).at, span->busiest);
 }
 
-/* --- pools ------------------------------------------------------------------------------------ */
+/* --- full pools of runners -------------------------------------------------------------------- */
 
-/* Find how busy the runners of the pool of runner `first` are. Returns 0 if it is not the first one
- * of its pool. Spares are passed over: they are for runners that are blocked. */
+/* Returns how busy the runners of the pool of runner `first` are; 0 if that is not the first one of
+ * its pool. Spares are not counted, because they work for runners that are blocked. */
 static double busy_of_pool(const domi_span *span, uint32_t first, uint32_t *ret_count)
 {
     const domi_look_pool_runner *after = span->after->runners, *before = span->before->runners;

@@ -1,15 +1,17 @@
-/* Rules about connections that are not let in, and descriptors that run out. */
+/* Rules about connections that are refused, and descriptors that run out. */
 #include "protocols/observe/doctor/say.h"
 
-#define NEARLY       0.9  /* of the descriptors that the process may have */
-#define AT_MOST      0.98 /* of channel.maxConnections: the next burst is refused */
-#define SILENT_LEAST 5.0  /* connections a second that are closed because nothing comes */
-#define SILENT_PART  0.5  /* of those that were accepted */
-#define TRIED_LEAST  5u   /* connects: fewer are no pattern */
-#define FAILED_PART  0.5  /* of them */
+#define NEARLY 0.9 /* share of the descriptors that the process may have */
+/* share of channel.maxConnections from which on the next burst is refused */
+#define AT_MOST 0.98
+/* connections a second that are closed because the client sends nothing */
+#define SILENT_LEAST 5.0
+#define SILENT_PART  0.5 /* share of the accepted connections that are closed so */
+#define TRIED_LEAST  5u  /* number of connects; fewer show no pattern */
+#define FAILED_PART  0.5 /* share of the connects that fail */
 
-/* Programs lower channel.maxConnections to what the limit of descriptors allows, which is half of
- * it at the least; so a larger number would be lowered again. */
+/* Advise on channel.maxConnections. A program lowers it to what its limit of descriptors allows, at
+ * least half of that limit, so a larger value would be lowered again. */
 static void advise_connections(uint64_t most, uint64_t files_max, domi_finding *finding)
 {
     uint64_t wanted = domi_clamp((double)most * 2, 1, 1048576);
@@ -39,7 +41,7 @@ static bool judge_connections(const domi_span *span, domi_finding *finding)
                             domi_word_amount(domi_span_rate(span, span->all.accept_pauses)).at);
 }
 
-/* A service at 100 % for both has no bound of an address. */
+/* Judge the limits for one address; a service that has 100 % for both has no such limit. */
 static bool judge_address(const domi_span *span, domi_finding *finding)
 {
     const domi_look_settings *settings = &span->after->settings;
@@ -105,7 +107,8 @@ static bool judge_connects(const domi_span *span, domi_finding *finding)
                             domi_word_percent(domi_span_ratio(failed, tried)).at, (unsigned)tried);
 }
 
-/* Scanners send nothing, too, so it is told only if most clients are closed for it. */
+/* Judge clients that send nothing. Scanners send nothing either, so it is reported only if most
+ * clients are closed for it. */
 static bool judge_first_byte(const domi_span *span, domi_finding *finding)
 {
     uint64_t after_ns = span->after->settings.first_byte_ns;

@@ -1,12 +1,13 @@
-/* Rules about mistakes and failures that the library counts: the program goes on, and loses. */
+/* Rules about mistakes and failures that the library counts: the program goes on, but loses
+ * work. */
 #include "protocols/observe/doctor/say.h"
 
-#define FAILED_LEAST    10.0 /* failures a second: fewer are errors of single clients */
+#define FAILED_LEAST    10.0 /* failures a second; fewer are errors of single clients */
 #define RESTARTS_LEAST  1.0  /* restarts of actors a second */
-#define REFUSED_LEAST   10.0 /* channels a second that an error of a handler has reset */
-#define DATAGRAMS_LEAST 10.0 /* a second */
+#define REFUSED_LEAST   10.0 /* channels a second that were reset by an error of a handler */
+#define DATAGRAMS_LEAST 10.0 /* refused datagrams a second */
 #define MIB             1048576u
-#define LEVEL_WARNING   1u /* of log.level */
+#define LEVEL_WARNING   1u /* number of the log.level `warning` */
 #define LINES_MOST      65536u
 
 static const domi_span_actors *find_failing(const domi_span *span)
@@ -69,12 +70,13 @@ static bool judge_channels(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
-static domi_word word_buffer(uint64_t bytes)
+static domi_word write_buffer_size(uint64_t bytes)
 {
     return bytes != 0 ? domi_word_bytes((double)bytes) : (domi_word){"the kernel's size"};
 }
 
-/* Twice the buffer, and 4 MiB at the least, which is more than kernels give by themselves. */
+/* Advise a buffer of twice the size, and at least 4 MiB, which is more than kernels give by
+ * default. */
 static void advise_buffer(uint64_t present, domi_finding *finding)
 {
     uint64_t mib = domi_clamp((double)present * 2 / MIB, 4, 1024);
@@ -100,7 +102,7 @@ static bool judge_datagrams(const domi_span *span, domi_finding *finding)
         finding,
         "%s datagrams a second are lost in the kernel, at a receive buffer of %s, and %s are "
         "thrown away here, because they are too long or nobody reads them.",
-        domi_word_amount(lost).at, word_buffer(span->after->settings.receive_buffer).at,
+        domi_word_amount(lost).at, write_buffer_size(span->after->settings.receive_buffer).at,
         domi_word_amount(dropped).at);
 }
 

@@ -1,20 +1,23 @@
-/* Rules about io of a thread: buffers, wake-ups, its backend, and peers that read slowly. */
+/* Rules about the io of a thread: buffers, wake-ups, its backend, and peers that read slowly. */
 #include "protocols/observe/doctor/say.h"
 
-#define STARVED_LEAST 10.0 /* receives a second that end without a buffer */
-/* Wake-ups a second that find nothing. Each costs some 5 us of two threads, so these are 0.1 %. */
+#define STARVED_LEAST 10.0 /* receives a second that fail for want of a buffer */
+/* Wake-ups a second that find nothing to do. Each costs about 5 us on two threads, so this many
+ * cost 0.1 %. */
 #define EMPTY_LEAST 200.0
-#define EMPTY_MOST  0.5  /* of all wake-ups: most of them are in vain */
-#define CPU_LEAST   0.2  /* CPUs that the program uses: below, no backend matters */
-#define AT_ONCE     10.0 /* channels a second that come to channel.requestsMax */
-/* Writes: so many a second to each connection, so many for each read, and shorter than a packet, of
- * which alone the kernel waits with one. */
+#define EMPTY_MOST  0.5  /* share of all wake-ups that find nothing to do */
+#define CPU_LEAST   0.2  /* CPUs that the program uses, below which the backend does not matter */
+#define AT_ONCE     10.0 /* channels a second that reach channel.requestsMax */
+/* Bounds for small writes: writes a second on each connection, writes for each read, and a size
+ * below that of a packet, because the kernel delays only smaller writes. */
 #define WRITES_LEAST 5.0
 #define WRITES_OFTEN 1.3
 #define SEGMENT      1448.0
-#define ASLEEP       0.9  /* of each thread's time: the CPU is not what bounds them */
-#define SLOW         10.0 /* s: what waits would take so long at the rate at which peers read */
-/* For programs whose peers are slow. */
+/* share of each thread's time asleep, in which the CPU is no bottleneck */
+#define ASLEEP 0.9
+/* seconds that the waiting bytes would take at the rate at which peers read */
+#define SLOW 10.0
+/* Values to advise to programs whose peers read slowly. */
 #define SEND_HIGH_LOW    65536u
 #define SEND_TIMEOUT_LOW UINT64_C(5000000000)
 
@@ -106,7 +109,7 @@ static bool judge_slow_readers(const domi_span *span, domi_finding *finding)
         domi_word_bytes((double)all->sent_bytes).at);
 }
 
-/* --- requests of one connection --------------------------------------------------------------- */
+/* --- limits of requests on a connection ------------------------------------------------------- */
 
 static bool is_asleep(const domi_span *span)
 {
@@ -117,8 +120,8 @@ static bool is_asleep(const domi_span *span)
     return span->thread_count != 0;
 }
 
-/* With 1, which means one request after the other, each of them is counted, though none may wait.
- */
+/* Returns whether requestsMax is 1, one request after the other: then each request is counted as
+ * reaching the limit, although none may wait. */
 static bool is_one_by_one(const domi_look_settings *settings)
 {
     return settings->requests_max == 1 || settings->listener_requests == 1;
@@ -147,8 +150,9 @@ static bool judge_requests(const domi_span *span, domi_finding *finding)
 
 /* --- small writes ----------------------------------------------------------------------------- */
 
-/* With each request answered by one write there is nothing to wait for, and neither is there if a
- * peer gets one now and then: so this is about writes that follow each other soon. */
+/* Judge small writes without noDelay. If each request is answered by one write, or peers get a
+ * write only now and then, nothing is delayed: so this is about writes that follow each other
+ * quickly. */
 static bool judge_no_delay(const domi_span *span, domi_finding *finding)
 {
     const domi_look_counters *all = &span->all;

@@ -1,13 +1,16 @@
-/* Rules about what the machine takes away: CPUs that others have, quotas, and too many threads. */
+/* Rules about CPU time that the machine withholds: CPUs that other programs use, quotas, and too
+ * many threads. */
 #include "protocols/observe/doctor/say.h"
 
-#define DENIED      0.1  /* of the time in which a thread wanted a CPU */
-#define WANTED      0.05 /* of a thread's time: less is no matter */
-#define STOLEN      0.05 /* of the time of all CPUs */
-#define THROTTLED   0.05 /* of the periods of the quota: more than that are seen in p95 */
-#define STOPS_LEAST 3u   /* fewer are no pattern */
-#define USED        0.5  /* of the CPUs that there are: an idle program needs none */
-#define QUOTA_WHOLE 1000 /* of the quota: one CPU */
+#define DENIED 0.1 /* share of the time in which a thread wanted a CPU and had none */
+/* share of a thread's time in which it wanted a CPU; less does not matter */
+#define WANTED 0.05
+#define STOLEN 0.05 /* share of the time of all CPUs that the hypervisor took */
+/* share of the quota's periods that were throttled: more are visible in p95 */
+#define THROTTLED   0.05
+#define STOPS_LEAST 3u   /* throttled periods; fewer show no pattern */
+#define USED        0.5  /* share of the CPUs in use: an idle program needs none */
+#define QUOTA_WHOLE 1000 /* thousandths of a CPU that are one CPU of quota */
 
 static unsigned whole_cpus_of(uint64_t thousandths)
 {
@@ -16,9 +19,9 @@ static unsigned whole_cpus_of(uint64_t thousandths)
     return (unsigned)domi_clamp((double)cpus, 1, 1024);
 }
 
-/* --- threads beyond the CPUs ------------------------------------------------------------------ */
+/* --- more threads than CPUs ------------------------------------------------------------------- */
 
-/* The CPUs that the threads of a program use, or would use if they had them. */
+/* Returns how many CPUs the threads of a program use, or would use if they had them. */
 static double count_wanted(const domi_span *span)
 {
     double denied = 0;
@@ -70,7 +73,7 @@ static bool judge_quota(const domi_span *span, domi_finding *finding)
                             domi_word_amount(span->cpus_used).at);
 }
 
-/* --- what is taken ---------------------------------------------------------------------------- */
+/* --- time that was taken away ----------------------------------------------------------------- */
 
 static bool judge_throttled(const domi_span *span, domi_finding *finding)
 {
@@ -106,7 +109,7 @@ static bool judge_stolen(const domi_span *span, domi_finding *finding)
                             domi_word_percent(share).at, (unsigned)cpus);
 }
 
-/* Find the thread that was denied its CPU for longest. Returns its share of the time in which it
+/* Find the thread that was denied a CPU for longest. Returns the share of the time in which it
  * wanted one. */
 static double find_denied(const domi_span *span, uint32_t *ret_thread)
 {

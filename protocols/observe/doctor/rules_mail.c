@@ -1,19 +1,22 @@
-/* Rules about messages: what mailboxes refuse, what has reached its most, and what waits. */
+/* Rules about messages: those that mailboxes refuse, limits that were reached, and messages that
+ * wait. */
 #include "protocols/observe/doctor/say.h"
 
-#define REFUSED_LEAST   1u   /* asks and notices: one that is refused is one too many */
-#define WAITS_LEAST     3u   /* samples of waits: fewer are no mean */
-#define WAIT_LONG       1e8  /* ns in the mailbox on average: people notice */
-#define EXPIRED_LEAST   10.0 /* asks a second */
-#define GONE_LEAST      10.0 /* cancelled asks a second */
-#define GONE_PART       0.5  /* of all asks: more than now and then */
-#define LETTERS_LEAST   10.0 /* messages a second that nobody handles */
-#define IDLE            0.5  /* of the time of each thread: it is no CPU that messages wait for */
-#define HARDLY          0.1  /* of a thread's time: actors that have more to do may wait for it */
-#define MIB             UINT64_C(1048576)
-#define THREAD_MAX_HIGH UINT64_C(1048576) /* MiB: nobody is advised to have more messages */
+#define REFUSED_LEAST 1u   /* refused asks and notices: even one is too many */
+#define WAITS_LEAST   3u   /* samples of waits; fewer give no mean */
+#define WAIT_LONG     1e8  /* ns in the mailbox on average that people notice */
+#define EXPIRED_LEAST 10.0 /* asks a second that expire */
+#define GONE_LEAST    10.0 /* asks a second that are cancelled */
+#define GONE_PART     0.5  /* share of all asks that is more than an exception */
+#define LETTERS_LEAST 10.0 /* messages a second that no actor handles */
+/* share of each thread's time that is idle, so that messages do not wait for the CPU */
+#define IDLE   0.5
+#define HARDLY 0.1 /* share of a thread's time below which an actor works little */
+#define MIB    UINT64_C(1048576)
+/* MiB to which the bound of messages is raised at most by advice */
+#define THREAD_MAX_HIGH UINT64_C(1048576)
 
-/* Find the behaviour whose messages wait for longest. */
+/* Find the behaviour whose messages wait for the longest time. */
 static const domi_span_actors *find_waiting(const domi_span *span)
 {
     const domi_span_actors *longest = NULL;
@@ -50,7 +53,7 @@ static bool judge_mailbox(const domi_span *span, domi_finding *finding)
                             waiting != NULL ? " wait for longest" : "");
 }
 
-/* Four times as much, if all threads together may have a half of the memory for it. */
+/* Advise four times as much, if all threads together may then use at most half of the memory. */
 static void advise_thread_max(const domi_look *look, domi_finding *finding)
 {
     uint64_t most = look->settings.thread_max, limit = look->memory.limit_bytes;
@@ -122,9 +125,10 @@ static bool judge_detached(const domi_span *span, domi_finding *finding)
                             (unsigned)most);
 }
 
-/* Do messages to these actors wait although they work little and no thread is busy? Actors of pools
- * wait for runners, and actors with all their conversations for one of them. */
-static bool is_idle(const domi_span *span, const domi_span_actors *one)
+/* Returns whether messages to these actors wait although they work little and no thread is busy.
+ * Actors of pools wait for runners, and actors that have reached their number of conversations wait
+ * for one of those, so both are excluded. */
+static bool is_waiting_while_idle(const domi_span *span, const domi_span_actors *one)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         if (span->threads[i].asleep < IDLE)
@@ -134,7 +138,7 @@ static bool is_idle(const domi_span *span, const domi_span_actors *one)
            (double)one->run_ns <= HARDLY * 1e9 * span->seconds;
 }
 
-static bool say_they_wait(const domi_span_actors *one, domi_finding *finding)
+static bool write_waiting_sentence(const domi_span_actors *one, domi_finding *finding)
 {
     domi_finding_advise(finding, "let them handle others meanwhile (without domus_barrier()), or "
                                  "spread the work over more actors (domus/router.h)");
@@ -152,8 +156,8 @@ static bool judge_waits(const domi_span *span, domi_finding *finding)
 
     if (one == NULL || domi_span_ratio(one->wait_ns, one->waits) < WAIT_LONG)
         return false;
-    if (is_idle(span, one))
-        return say_they_wait(one, finding);
+    if (is_waiting_while_idle(span, one))
+        return write_waiting_sentence(one, finding);
     if (one->alive == 1)
         domi_finding_advise(finding,
                             "spread its work over several actors (domus/router.h), or make "
@@ -185,7 +189,7 @@ static bool judge_expired(const domi_span *span, domi_finding *finding)
                             domi_word_amount(rate).at);
 }
 
-/* An asker that goes takes its asks with it: their conversations are cancelled. */
+/* Judge asks that are cancelled because their asker has gone away. */
 static bool judge_gone(const domi_span *span, domi_finding *finding)
 {
     double rate = domi_span_rate(span, span->all.cancels);

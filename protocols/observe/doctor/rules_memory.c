@@ -1,5 +1,5 @@
-/* Rules about memory: the levels by which the library acts, what is refused because of them, and
- * memory that is not the library's, at which it only looks. */
+/* Rules about memory: the levels at which the library acts, what it refuses because of them, and
+ * memory of others, which it only observes. */
 #include "protocols/observe/doctor/say.h"
 
 #define LEVEL_CRITICAL  2u
@@ -26,7 +26,7 @@ static bool is_high_by_others(const domi_span *span)
     return now->level != 0 || now->highs > then->highs || now->criticals > then->criticals;
 }
 
-/* Let less wait, where more may wait than that. */
+/* Advise smaller queues, where they are larger than that. */
 static void advise_smaller_queues(const domi_look_settings *settings, domi_finding *finding)
 {
     if (settings->send_high > SEND_HIGH_LOW && settings->send_low <= SEND_HIGH_LOW)
@@ -35,7 +35,7 @@ static void advise_smaller_queues(const domi_look_settings *settings, domi_findi
         domi_finding_set(finding, "scheduler.mailboxMax", "%u", MAILBOX_MAX_LOW);
 }
 
-/* A limit of its own may go up to that of the cgroup or the machine, and no further. */
+/* Advise a larger memory limit, at most that of the cgroup or the machine. */
 static void advise_limit(const domi_look *look, domi_finding *finding)
 {
     uint64_t own = look->settings.memory_limit;

@@ -1,32 +1,36 @@
-/* Rules about the time of one thread: how io and state actors share it, and runs that take too much
- * of it at a time. */
+/* Rules about the time of one thread: how io and state actors share it, and runs that take too
+ * long. */
 #include "protocols/observe/doctor/say.h"
 
-#define FULL       0.9 /* of a thread's time: it has none left that it could give to both sides */
-#define CUT_SHORT  0.5 /* of the iterations: state actors want more time than they get */
-#define CUTS_LEAST 5.0 /* a second: fewer are no pattern */
-/* With ioRatio 50 state actors have about half of a thread's time while both sides want more, and a
- * third at the least when io takes what it needs for each message. */
+#define FULL 0.9 /* share of a thread's time that leaves nothing for either side */
+/* share of the iterations in which state actors want more time than they get */
+#define CUT_SHORT  0.5
+#define CUTS_LEAST 5.0 /* iterations a second that are cut; fewer show no pattern */
+/* Share below which state actors have too little: with ioRatio 50 they have about half of a
+ * thread's time while both sides want more, and at least a third when io takes what it needs for
+ * each message. */
 #define STATE_SMALL 0.3
-#define STATE_LARGE 0.5 /* of a thread's time */
-#define WAITING     8.0 /* actors that are ready at a time: the wait is longer than a few runs */
-/* A phase of state actors behind which completions of io wait; with ioRatio 50 and short runs it is
- * some 100 us. */
+#define STATE_LARGE 0.5 /* share of a thread's time that state actors take */
+/* actors that are ready at the same time: the wait is longer than a few runs */
+#define WAITING 8.0
+/* ns of a phase of state actors during which completions of io wait; with ioRatio 50 and short runs
+ * it is about 100 us. */
 #define BEHIND_LONG 1e6
-#define EVEN        50 /* the ioRatio at which phases of both sides are as long */
-/* Runs in such a phase: with fewer, which cannot be cut, a share has no effect. */
-#define RUNS_LEAST   4.0
-#define BUDGET_LONG  UINT64_C(500000) /* of the least budgets, which io has to wait for */
-#define IO_LEAST     20.0             /* completions a second: somebody waits for io */
-#define OVERRUN_LONG 1e6 /* the time by which a run goes on beyond the deadline, on average */
-#define OVERRUN_PART 0.5 /* of an iteration */
-#define RUN_WANTED   5e5 /* the time of a run that the advice aims at */
-/* With an ioRatio of auto io waits for up to this part of waitMax, and no longer than that. */
+#define EVEN        50 /* the ioRatio with which phases of both sides are equally long */
+/* Runs in such a phase; with fewer, which cannot be interrupted, a ratio has no effect. */
+#define RUNS_LEAST  4.0
+#define BUDGET_LONG UINT64_C(500000) /* ns of the smallest budgets, for which io has to wait */
+/* completions a second, from which on somebody waits for io */
+#define IO_LEAST     20.0
+#define OVERRUN_LONG 1e6 /* ns by which a run exceeds the deadline on average */
+#define OVERRUN_PART 0.5 /* share of an iteration by which a run exceeds the deadline */
+#define RUN_WANTED   5e5 /* ns of a run at which the advice aims */
+/* Share of waitMax for which io waits at most, with an ioRatio of auto. */
 #define WAIT_PART 0.25
-#define WAIT_LONG 2e6 /* more than io waits for with the default waitMax of 4 ms */
+#define WAIT_LONG 2e6 /* ns, more than io waits with the default waitMax of 4 ms */
 
-/* The mean time by which a phase goes on beyond its deadline, without that in which others had the
- * CPU. */
+/* Returns the mean time by which a phase exceeds its deadline, without the time in which other
+ * programs had the CPU. */
 static double mean_overrun(const domi_span_thread *thread)
 {
     const domi_look_counters *counters = &thread->counters;
@@ -40,7 +44,7 @@ static double mean_iteration(const domi_look_counters *counters)
     return domi_span_ratio(counters->wall_ns, counters->iterations);
 }
 
-/* Are phases long because of the last run of each, and not because of their budget? */
+/* Returns whether phases are long because of their last runs, and not because of their budget. */
 static bool is_by_runs(const domi_span_thread *thread)
 {
     double overrun = mean_overrun(thread);
@@ -61,7 +65,7 @@ static bool has_io(const domi_span *span, const domi_look_counters *counters)
                span, domi_span_less(counters->completions, counters->wakeups_received)) >= IO_LEAST;
 }
 
-/* Does the thread measure how long both sides wait, instead of giving shares? */
+/* Returns whether the thread measures how long both sides wait, instead of using a fixed ratio. */
 static bool is_auto(const domi_look_settings *settings)
 {
     return settings->io_ratio == DOMI_LOOK_IO_RATIO_AUTO;
@@ -80,7 +84,7 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
     uint64_t ratio = span->after->settings.io_ratio;
 
     if (is_auto(&span->after->settings))
-        return false; /* state actors get what waitMax asks for */
+        return false; /* state actors get the time that waitMax demands */
     for (uint32_t i = 0; i < span->thread_count && ratio > 1; i++) {
         const domi_span_thread *thread = &span->threads[i];
         if (!is_starved_by_io(span, thread))
@@ -99,15 +103,16 @@ static bool judge_io_starves_state(const domi_span *span, domi_finding *finding)
 
 /* --- state actors take the time of io --------------------------------------------------------- */
 
-/* How long io waits for state actors, at most, on average: what comes during a phase of them is
- * counted by its length, so long phases weigh more. */
+/* Returns how long io waits for state actors on average, at most: completions during a phase count
+ * by its length, so long phases weigh more. */
 static double mean_wait_behind_state_actors(const domi_look_counters *counters)
 {
     return domi_span_ratio(counters->io_behind_ns,
                            domi_span_less(counters->completions, counters->wakeups_received));
 }
 
-/* Is a run so short that phases consist of several, which a deadline could cut? */
+/* Returns whether runs are so short that a phase consists of several, between which a deadline can
+ * end it. */
 static bool has_short_runs(const domi_span *span, const domi_span_thread *thread)
 {
     double state_ns = thread->state * 1e9 * span->seconds;
@@ -119,20 +124,20 @@ static bool has_short_runs(const domi_span *span, const domi_span_thread *thread
 static bool is_starved_by_state(const domi_span *span, const domi_span_thread *thread)
 {
     const domi_look_settings *settings = &span->after->settings;
-    /* A ratio below gives phases so much time that most of them end because nothing is left, and
-     * with 100 they have no deadline. */
+    /* With a smaller ratio most phases would end because nothing is left, and with 100 they have no
+     * deadline. */
     bool has_to_be_cut =
         is_auto(settings) || (settings->io_ratio >= EVEN && settings->io_ratio < 100);
 
     if (is_auto(settings) && WAIT_PART * (double)settings->wait_max_ns < WAIT_LONG)
-        return false; /* io has what scheduler.waitMax asks for */
+        return false; /* io waits no longer than scheduler.waitMax allows */
     return thread->state >= STATE_LARGE && has_io(span, &thread->counters) &&
            mean_wait_behind_state_actors(&thread->counters) >= BEHIND_LONG &&
            has_short_runs(span, thread) &&
            (!has_to_be_cut || is_cut_short(span, &thread->counters)) && !is_by_runs(thread);
 }
 
-static domi_word word_ratio(const domi_look_settings *settings)
+static domi_word write_ratio(const domi_look_settings *settings)
 {
     return is_auto(settings) ? (domi_word){"auto"} : domi_word_amount((double)settings->io_ratio);
 }
@@ -169,14 +174,14 @@ static bool judge_state_starves_io(const domi_span *span, domi_finding *finding)
             "average, with scheduler.ioRatio %s.",
             domi_word_percent(thread->state).at, i,
             domi_word_time(mean_wait_behind_state_actors(&thread->counters)).at,
-            word_ratio(&span->after->settings).at);
+            write_ratio(&span->after->settings).at);
     }
     return false;
 }
 
 /* --- runs that are too long for any deadline -------------------------------------------------- */
 
-/* Find the behaviour of state actors whose runs are the longest, of those that take part of the
+/* Find the behaviour of state actors with the longest runs, among those that take a share of the
  * time. */
 static const domi_span_actors *find_longest(const domi_span *span)
 {

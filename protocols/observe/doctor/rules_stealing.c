@@ -1,16 +1,17 @@
-/* Rules about stealing: idle threads that take nothing, and loans that bring nothing. */
+/* Rules about stealing: idle threads that take no actors, and loans that gain nothing. */
 #include "protocols/observe/doctor/say.h"
 
-#define UNEVEN  0.4  /* between the busiest thread and the idlest one */
-#define LOADED  0.7  /* of the busiest thread's time */
-#define WAITING 2.0  /* actors that are ready on it at a time, on average: there is what to take */
-#define FEW     10.0 /* steals a second: next to none */
-#define MANY    1000.0 /* steals a second: they cost a thousandth of a thread and more */
-/* ns: a loan costs about a microsecond on both sides together (docs/decisions/threads.md), so it
- * brings nothing for a shorter run. */
+/* difference of busy time between the busiest and the least busy thread, as a share */
+#define UNEVEN  0.4
+#define LOADED  0.7    /* share of the busiest thread's time */
+#define WAITING 2.0    /* actors that are ready on it on average, so that there are some to take */
+#define FEW     10.0   /* steals a second that are next to none */
+#define MANY    1000.0 /* steals a second that cost at least a thousandth of a thread */
+/* ns of a run for which a loan gains nothing: it costs about a microsecond on both sides together
+ * (docs/decisions/threads.md). */
 #define WORTH_NS 2000.0
 
-/* The mean length of the runs of all threads, in ns of CPU time. */
+/* Returns the mean length of the runs of all threads, in ns of CPU time. */
 static double mean_run(const domi_span *span)
 {
     double ns = 0, runs = 0;
@@ -33,7 +34,7 @@ static bool is_uneven(const domi_span *span)
            most->ready >= WAITING && domi_span_rate(span, span->steals) < FEW;
 }
 
-static bool say_uneven(const domi_span *span, const char *why, domi_finding *finding)
+static bool write_uneven_sentence(const domi_span *span, const char *why, domi_finding *finding)
 {
     const domi_span_thread *most = &span->threads[span->busiest];
 
@@ -56,13 +57,13 @@ static bool judge_unreached(const domi_span *span, domi_finding *finding)
     if (ready <= (double)settings->steal_floor) {
         domi_finding_set(finding, "scheduler.steal.floor", "%u",
                          (unsigned)domi_clamp(ready / 4, 1, 32));
-        return say_uneven(span, "scheduler.steal.floor keeps more than that for its thread",
-                          finding);
+        return write_uneven_sentence(
+            span, "scheduler.steal.floor keeps more than that for its thread", finding);
     }
     if (settings->steal_aggression <= 128)
-        return false; /* they are pinned, or watch descriptors */
+        return false; /* the actors are pinned, or watch descriptors, so they cannot be stolen */
     domi_finding_set(finding, "scheduler.steal.aggression", "128");
-    return say_uneven(span, "scheduler.steal.aggression lets it wait", finding);
+    return write_uneven_sentence(span, "scheduler.steal.aggression lets it wait", finding);
 }
 
 static bool judge_disabled_stealing(const domi_span *span, domi_finding *finding)
@@ -70,7 +71,7 @@ static bool judge_disabled_stealing(const domi_span *span, domi_finding *finding
     if (!is_uneven(span) || span->after->settings.steal_enabled != 0 || mean_run(span) < WORTH_NS)
         return false;
     domi_finding_set(finding, "scheduler.steal.enabled", "true");
-    return say_uneven(span, "scheduler.steal.enabled is false", finding);
+    return write_uneven_sentence(span, "scheduler.steal.enabled is false", finding);
 }
 
 static bool judge_costly(const domi_span *span, domi_finding *finding)

@@ -1,14 +1,17 @@
-/* Rules about work that waits where no actor is busy: stalls, handlers that block, and the queues
- * of helper threads. */
+/* Rules about work that waits although no actor is busy: stalls, handlers that block, and the
+ * queues of helper threads. */
 #include "protocols/observe/doctor/say.h"
 
-#define BLOCKED 0.1 /* of a thread's time in which it neither runs, sleeps nor waits for a CPU */
-#define DENIED  0.1 /* of a thread's time: then the machine may be the reason, not a handler */
-/* On such a thread so many stalls, and so long beside the time without a CPU, are no matter of
- * single slices. */
+/* share of a thread's time in which it neither runs nor sleeps nor waits for a CPU */
+#define BLOCKED 0.1
+/* share of a thread's time without a CPU, for which the machine may be the reason and not a
+ * handler */
+#define DENIED 0.1
+/* Bounds for such a thread: so many stalls, so much longer than the time without a CPU, do not come
+ * from single time slices. */
 #define STALLS_LEAST 3u
 #define STALLED      0.7
-#define STUCK        0.5 /* of the span, in one run */
+#define STUCK        0.5 /* share of the span that was spent in one run */
 #define ALIKE        0.02
 
 #define STALL_ADVICE                                                                               \
@@ -17,7 +20,7 @@
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
-/* Are the stalls of a thread told by the CPU that it did not get? */
+/* Returns whether the stalls of a thread are explained by the CPU that it did not get. */
 static bool is_excused(const domi_span_thread *thread)
 {
     uint64_t stalls = thread->counters.stalls;
@@ -28,8 +31,8 @@ static bool is_excused(const domi_span_thread *thread)
                 STALLED * thread->denied);
 }
 
-/* With a profile.level of off for a part of the span nothing is counted in it, on all threads
- * alike. (A program of one thread does not tell this from a run.) */
+/* Returns whether profile.level was off for a part of the span, in which nothing was counted on any
+ * thread. (With one thread this looks like a long run.) */
 static bool was_level_off(const domi_span *span)
 {
     double least = 1, most = 0;
@@ -42,7 +45,8 @@ static bool was_level_off(const domi_span *span)
     return span->thread_count > 1 && least >= STUCK && most - least < ALIKE && most < 1;
 }
 
-/* Find a thread that was in one run for most of the span, so that nothing of it is counted yet. */
+/* Judge whether a thread was in one run for most of the span, so that nothing of the run is counted
+ * yet. */
 static bool judge_stuck(const domi_span *span, domi_finding *finding)
 {
     for (uint32_t i = 0; i < span->thread_count && !was_level_off(span); i++) {
@@ -83,14 +87,14 @@ static bool judge_stalls(const domi_span *span, domi_finding *finding)
 
 /* --- handlers that wait ----------------------------------------------------------------------- */
 
-/* The share of a span that a hypervisor took, as if all of it had come from one CPU. */
+/* Returns the share of a span that a hypervisor took, as if all of it came from one CPU. */
 static double share_stolen(const domi_span *span)
 {
     return (double)span->machine.stolen_ns / 1e9 / span->seconds;
 }
 
-/* The share of a span in which a thread was in no enter, had no CPU, and did not want one. Without
- * all of these figures it is 0. */
+/* Returns the share of a span in which a thread was in no enter, had no CPU, and did not want one.
+ * Without all of these figures it is 0. */
 static double share_blocked(const domi_span *span, const domi_span_thread *thread)
 {
     if (thread->cpu < 0 || !thread->tells_denied)

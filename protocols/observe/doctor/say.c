@@ -1,4 +1,4 @@
-/* Sentences of findings; see the header. Texts that are too long are cut. */
+/* Writes the sentences of findings (say.h). Texts that are too long are cut. */
 #include "protocols/observe/doctor/say.h"
 
 #include <inttypes.h>
@@ -14,8 +14,8 @@ struct unit {
     const char *name;
 };
 
-/* Write a number in the largest of these units that it reaches, the last of which is the least. */
-static domi_word in_units(double number, const struct unit *units)
+/* Write a number in the largest unit that it reaches; the last unit is the smallest. */
+static domi_word write_in_units(double number, const struct unit *units)
 {
     domi_word word;
 
@@ -39,12 +39,12 @@ domi_word domi_word_amount(double number)
     domi_word word;
 
     if (number >= 1e6)
-        return in_units(number, units);
+        return write_in_units(number, units);
     if (number >= 99.5 && number < 1e6) {
         snprintf(word.at, sizeof word.at, "%.0f", number);
         return word;
     }
-    return in_units(number, &units[3]);
+    return write_in_units(number, &units[3]);
 }
 
 domi_word domi_word_percent(double share)
@@ -63,7 +63,7 @@ domi_word domi_word_time(double ns)
     static const struct unit units[] = {
         {1e9, " s"}, {1e6, " ms"}, {1e3, " us"}, {1, " ns"}, {1, NULL}};
 
-    return in_units(ns, units);
+    return write_in_units(ns, units);
 }
 
 domi_word domi_word_bytes(double bytes)
@@ -71,7 +71,7 @@ domi_word domi_word_bytes(double bytes)
     static const struct unit units[] = {
         {1e9, " GB"}, {1e6, " MB"}, {1e3, " kB"}, {1, " B"}, {1, NULL}};
 
-    return in_units(bytes, units);
+    return write_in_units(bytes, units);
 }
 
 uint64_t domi_clamp(double value, uint64_t least, uint64_t most)
@@ -109,7 +109,7 @@ static void begin_line(domi_finding *finding)
         add_text(finding, "\n", 1);
 }
 
-/* Open the last line again, if it is of the same section as a key. Returns the rest of the key. */
+/* Reopen the last line if it belongs to the same section as a key. Returns the rest of the key. */
 static const char *join_section(domi_finding *finding, const char *key)
 {
     char *newline = strrchr(finding->change, '\n');

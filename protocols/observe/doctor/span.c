@@ -1,11 +1,11 @@
-/* Makes the span between two looks; see the header. */
+/* Makes the span between two looks (span.h). */
 #include "protocols/observe/doctor/span.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SECOND_NS    1e9
-#define PLACES_TRIED 256u /* more than a place has behaviours */
+#define PLACES_TRIED 256u /* an upper bound of the behaviours at one place */
 #define STARTS_APART 1e7  /* ns over which the figures of one look are read */
 
 /* Subtract groups of `size` bytes, field by field. */
@@ -35,7 +35,8 @@ static void add_counters(const domi_look_counters *counters, domi_look_counters 
         to[i] += from[i];
 }
 
-/* A share of 0..1. Two clocks that were read one after the other may give a little more. */
+/* Returns a share from 0 to 1. Clocks that are read one after the other may give slightly more,
+ * which is cut. */
 static double share_of_whole(uint64_t part, uint64_t whole)
 {
     double ratio = domi_span_ratio(part, whole);
@@ -45,8 +46,8 @@ static double share_of_whole(uint64_t part, uint64_t whole)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void take_phases(const domi_look_thread *after, const domi_look_thread *before,
-                        domi_span_thread *to)
+static void set_phases(const domi_look_thread *after, const domi_look_thread *before,
+                       domi_span_thread *to)
 {
     uint64_t wall_ns = to->counters.wall_ns;
     domi_look_phases spent = {0};
@@ -62,8 +63,8 @@ static void take_phases(const domi_look_thread *after, const domi_look_thread *b
     to->ready = domi_span_ratio(to->counters.ready_ns, spent.state);
 }
 
-static void take_times(const domi_look_thread *after, const domi_look_thread *before,
-                       uint64_t span_ns, domi_span_thread *to)
+static void set_times(const domi_look_thread *after, const domi_look_thread *before,
+                      uint64_t span_ns, domi_span_thread *to)
 {
     to->asleep = share_of_whole(domi_span_less(after->phases.sleep, before->phases.sleep), span_ns);
     to->busy = 1 - to->asleep;
@@ -80,15 +81,15 @@ static void take_times(const domi_look_thread *after, const domi_look_thread *be
         to->had_cpu = to->cpu / (to->cpu + to->denied);
 }
 
-static void take_threads(domi_span *span)
+static void set_threads(domi_span *span)
 {
     for (uint32_t i = 0; i < span->thread_count; i++) {
         const domi_look_thread *after = &span->after->threads[i];
         const domi_look_thread *before = &span->before->threads[i];
         domi_span_thread *to = &span->threads[i];
         subtract_counters(&after->counters, &before->counters, &to->counters);
-        take_phases(after, before, to);
-        take_times(after, before, span->after->now_ns - span->before->now_ns, to);
+        set_phases(after, before, to);
+        set_times(after, before, span->after->now_ns - span->before->now_ns, to);
         add_counters(&to->counters, &span->all);
         if (to->busy > span->threads[span->busiest].busy)
             span->busiest = i;
@@ -97,9 +98,9 @@ static void take_threads(domi_span *span)
     }
 }
 
-/* --- behaviours ------------------------------------------------------------------------------- */
+/* --- behaviours of actors --------------------------------------------------------------------- */
 
-/* Find the behaviour of a name in a span, or make it. Returns NULL if there are too many. */
+/* Find the behaviour with a name in a span, or add it. Returns NULL if there are too many. */
 static domi_span_actors *find_actors(domi_span *span, const domi_look_actors *one)
 {
     uint32_t i = 0;
@@ -122,8 +123,8 @@ static bool is_same_place(const domi_look_actors *one, const domi_look_actors *o
     return one->thread == other->thread && strcmp(one->pool, other->pool) == 0;
 }
 
-/* Move `block` on to the first behaviour of a place, if the place had any. Places keep their order,
- * and nothing leaves them. */
+/* Move `block` to the first behaviour of a place in the earlier look, if it had any. Places keep
+ * their order, and none is removed. */
 static void find_place(const domi_look *before, const domi_look_actors *one, uint32_t *block)
 {
     for (uint32_t i = *block; i < before->actors_count && i - *block < PLACES_TRIED; i++) {
@@ -134,8 +135,8 @@ static void find_place(const domi_look *before, const domi_look_actors *one, uin
     }
 }
 
-/* Find what a behaviour had at the same place before. Within a place its list may be in another
- * order. */
+/* Find the counts of a behaviour at the same place in the earlier look, in which the list of a
+ * place may have another order. */
 static const domi_look_behaviour *
 find_behaviour_before(const domi_look *before, const domi_look_actors *one, uint32_t *block)
 {
@@ -171,23 +172,23 @@ static void add_actors(domi_span_actors *to, const domi_look_actors *one,
     }
 }
 
-static void take_actors(domi_span *span)
+static void set_actors(domi_span *span)
 {
     uint32_t block = 0;
 
     for (uint32_t i = 0; i < span->after->actors_count; i++) {
         const domi_look_actors *one = &span->after->actors[i];
         if (one->thread >= (int64_t)span->thread_count)
-            continue; /* a thread that there is not */
+            continue; /* there is no such thread */
         domi_span_actors *to = find_actors(span, one);
         if (to != NULL)
             add_actors(to, one, find_behaviour_before(span->before, one, &block));
     }
 }
 
-/* --- all -------------------------------------------------------------------------------------- */
+/* --- runners, and the whole span -------------------------------------------------------------- */
 
-static void take_runners(domi_span *span)
+static void set_runners(domi_span *span)
 {
     domi_look_counters counters;
 
@@ -198,21 +199,22 @@ static void take_runners(domi_span *span)
     }
 }
 
-/* Returns when the program has begun. */
-static double start_of(const domi_look *look)
+/* Returns the time at which the program has begun. */
+static double start_time_of(const domi_look *look)
 {
     return (double)look->now_ns - (double)look->uptime_ns;
 }
 
-/* A process of a container gets the same pid each time. */
+/* Returns whether the program was restarted between the looks; in a container it gets the same pid
+ * each time. */
 static bool has_restarted(const domi_look *before, const domi_look *after)
 {
-    double apart = start_of(after) - start_of(before);
+    double apart = start_time_of(after) - start_time_of(before);
 
     return apart > STARTS_APART || apart < -STARTS_APART;
 }
 
-/* Returns NULL; why two looks make no span. */
+/* Returns NULL, or the reason why two looks make no span. */
 static const char *reason_for_no_span(const domi_look *before, const domi_look *after)
 {
     double seconds = ((double)after->now_ns - (double)before->now_ns) / SECOND_NS;
@@ -252,9 +254,9 @@ const char *domi_span_init(const domi_look *before, const domi_look *after, domi
         domi_span_fini(&span);
         return "there is no memory for it";
     }
-    take_threads(&span);
-    take_runners(&span);
-    take_actors(&span);
+    set_threads(&span);
+    set_runners(&span);
+    set_actors(&span);
     domi_look_counters outside;
     subtract_counters(&after->outside, &before->outside, &outside);
     add_counters(&outside, &span.all);
