@@ -15,14 +15,14 @@
 #define LIMIT      1000L
 #define LIMIT_MAX  100000L
 
-/* A search: the wanted actors, and those that were found. */
+/* A search: which actors are wanted, and those that were found. */
 typedef struct search {
-    const char *behaviour, *state; /* NULL: any */
-    bool is_full;                  /* print texts as they are */
+    const char *behaviour, *state; /* the wanted behaviour and state; NULL: any */
+    bool is_full;                  /* print the dump's text of each actor */
     size_t limit;
     size_t count, room;
     actor *each;
-    bool is_cut; /* there are more than the limit */
+    bool is_cut; /* more actors were found than the limit allows */
 } search;
 
 static bool is_wanted(const search *wanted, const actor *one)
@@ -30,7 +30,7 @@ static bool is_wanted(const search *wanted, const actor *one)
     return wanted->state == NULL || strcasecmp(wanted->state, one->state) == 0;
 }
 
-/* Keep an actor. Returns whether there was memory. */
+/* Keep an actor. Returns false without memory. */
 static bool keep_actor(search *found, const actor *one)
 {
     if (found->count == found->room) {
@@ -45,8 +45,8 @@ static bool keep_actor(search *found, const actor *one)
     return true;
 }
 
-/* Take the actors of a page. Returns how many are in it; -1: no memory. */
-static long take_page(search *found, const char *page)
+/* Read the actors of a page. Returns how many there are; -1 without memory. */
+static long read_page(search *found, const char *page)
 {
     const char *text;
     size_t size;
@@ -68,8 +68,8 @@ static long take_page(search *found, const char *page)
     return count;
 }
 
-/* Say which threads do not answer, and what is not described. */
-static void say_stuck(const char *page)
+/* Print which threads do not answer, so that their actors are not described. */
+static void print_stuck_threads(const char *page)
 {
     size_t size;
 
@@ -79,7 +79,7 @@ static void say_stuck(const char *page)
     }
 }
 
-/* Get all pages. A page that is cut is asked for again with fewer actors. */
+/* Get all pages of the dump. A page that is cut is requested again with fewer actors. */
 static int search_pages(port *at, search *found)
 {
     char path[512], name[3 * DUMP_NAME + 1] = "";
@@ -103,8 +103,8 @@ static int search_pages(port *at, search *found)
             continue;
         }
         if (page == 0 || from == 0)
-            say_stuck(answer.at);
-        long taken = take_page(found, answer.at);
+            print_stuck_threads(answer.at);
+        long taken = read_page(found, answer.at);
         free(answer.at);
         if (taken < 0) {
             say_error("no memory");
@@ -149,7 +149,7 @@ static void print_actors(const search *found)
     }
 }
 
-/* Print how many actors there are of each behaviour in each state. */
+/* Print how many actors of each behaviour are in each state. */
 static void print_counts(const search *found)
 {
     if (found->count > 0)
@@ -165,7 +165,7 @@ static void print_counts(const search *found)
             mail += one->mail;
         }
         char since[32] = "";
-        if (first->waits_for[0] != '\0') /* the first actor waits the longest */
+        if (first->waits_for[0] != '\0') /* the first actor is the one that has waited longest */
             snprintf(since, sizeof since, "%.3fs", (double)first->since_ms / 1000);
         (void)printf("%-20s %-10s %8zu %8llu %9s\n", first->behaviour, first->state, end - i, mail,
                      since);

@@ -7,20 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXTRA_MS    30000L /* for what the program does behind the time that was asked for */
+#define EXTRA_MS    30000L /* ms for the work of the program after the time that was asked for */
 #define TRACE_MS    2000L
 #define FLAME_MS    10000L
 #define SECONDS_MAX 60000L
 #define HERTZ_MAX   1000L
-#define BYTES_MAX   (256u << 20) /* of a file; a port has less */
+#define BYTES_MAX   (256u << 20) /* bytes of a file, at most; a port sends less */
 
-/* A file that is being filled. */
+/* A file that is being written. */
 typedef struct filling {
     output to;
     bool is_too_long;
 } filling;
 
-/* Write a piece, as a sink of a port. */
+/* Write a piece of an answer; this function is a sink of a port. */
 static bool write_piece(void *file_, const char *bytes, size_t size)
 {
     filling *file = file_;
@@ -29,7 +29,7 @@ static bool write_piece(void *file_, const char *bytes, size_t size)
     return !file->is_too_long && output_write(&file->to, bytes, size);
 }
 
-/* Get a path into a file. */
+/* Save the answer to a path in a file. */
 static int save_path_to_file(const options *all, const char *path, long ms, const char *name)
 {
     filling file = {.is_too_long = false};
@@ -53,7 +53,7 @@ static int save_path_to_file(const options *all, const char *path, long ms, cons
     return status;
 }
 
-/* Returns whether a file is named, or stdout can take one; otherwise that has been said. */
+/* Returns whether a file is named, or stdout may get the bytes; otherwise the error was printed. */
 static bool has_place(const options *all, const char *name)
 {
     if (name != NULL && (strcmp(name, "-") != 0 || !isatty(STDOUT_FILENO)))

@@ -27,12 +27,11 @@ typedef struct table {
     size_t columns, rows;
     cell titles[COLUMNS_MAX];
     bool is_number[COLUMNS_MAX];
-    bool has_labels; /* its rows have names */
+    bool has_labels; /* the rows of the table have names */
     cell *cells;
 } table;
 
-/* --- reading -----------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void read_text(const json_t *object, const char *name, cell ret_text)
 {
@@ -73,7 +72,7 @@ static void read_cell(const json_t *row, const json_t *column, cell ret_text)
         ret_text[0] = '\0';
 }
 
-/* Read a table, of `most` rows at most. Returns whether there was memory. */
+/* Read a table with at most `most` rows. Returns false without memory. */
 static bool read_table(const json_t *from, size_t most, table *ret_table)
 {
     const json_t *columns = json_object_get(from, "columns");
@@ -93,10 +92,9 @@ static bool read_table(const json_t *from, size_t most, table *ret_table)
     return true;
 }
 
-/* --- printing ----------------------------------------------------------------------------------
- */
+/* --- printing --------------------------------------------------------------------------------- */
 
-/* Print a row, or the titles, in columns of these widths, without blanks at the end. */
+/* Print a row, or the titles, in columns of these widths, without blanks at its end. */
 static void print_row(const table *shown, cell *cells, const size_t *widths, bool is_head)
 {
     size_t last = shown->columns;
@@ -163,8 +161,7 @@ static bool print_table(const json_t *from, size_t most)
     return true;
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 static int print_nodes(const json_t *all, bool as_json, size_t most)
 {
@@ -186,7 +183,7 @@ static int print_nodes(const json_t *all, bool as_json, size_t most)
     return is_done ? STATUS_OK : STATUS_FAILED;
 }
 
-static int look_at_cluster(port *at, bool as_json, long most)
+static int print_cluster(port *at, bool as_json, long most)
 {
     json_error_t error;
     port_text answer;
@@ -232,7 +229,7 @@ static int run_cluster(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes no '%s'", argv[optind]);
     if (options_open(&all, &at))
-        status = look_at_cluster(&at, as_json, most);
+        status = print_cluster(&at, as_json, most);
     port_close(&at);
     return status;
 }

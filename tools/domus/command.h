@@ -1,12 +1,12 @@
-/* A command of the program: `domus NAME ...`. Each is in a file of its own. */
+/* A command of the program, `domus NAME ...`. Each command is in its own file. */
 #ifndef DOMUS_TOOL_COMMAND_H
 #define DOMUS_TOOL_COMMAND_H
 
 typedef struct command {
     const char *name;
-    const char *summary; /* a line for `domus --help` */
-    const char *help;    /* all of `domus NAME --help` */
-    /* Run it; argv[0] is its name. Returns the exit status. */
+    const char *summary; /* its line in `domus --help` */
+    const char *help;    /* the text of `domus NAME --help` */
+    /* runs the command, whose name is argv[0]; returns the exit status */
     int (*run)(const struct command *self, int argc, char **argv);
 } command;
 

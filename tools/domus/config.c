@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SET 1000 /* getopt_long() returns this for --set */
+#define SET 1000 /* value of getopt_long() for --set */
 
 static const struct verb {
     const char *name;
     int (*run)(const config_words *given);
-    size_t least, most;  /* words behind it */
-    const char *wants;   /* what it says it wants */
-    const char *options; /* their letters; 'S' is --set */
+    size_t least, most;  /* words that must, and may, follow the verb */
+    const char *wants;   /* text for the error when there are other words */
+    const char *options; /* letters of its options; 'S' is --set */
 } verbs[] = {
     {"check", config_check, 1, SIZE_MAX, "FILE...", "xS"},
     {"show", config_show, 0, SIZE_MAX, "[FILE...]", "xScjps"},
@@ -33,8 +33,8 @@ static const struct verb *find_subcommand(const char *name)
     return NULL;
 }
 
-/* Returns the letter of an option that was given and that the verb does not have; 0: none. */
-static char find_strange(const struct verb *verb, const config_words *given)
+/* Returns the letter of an option that was given but that the verb does not have; 0: none. */
+static char find_unknown_option(const struct verb *verb, const config_words *given)
 {
     const struct {
         char letter;
@@ -52,7 +52,7 @@ static char find_strange(const struct verb *verb, const config_words *given)
 
 static int run_verb(const struct verb *verb, config_words *given)
 {
-    char strange = find_strange(verb, given);
+    char strange = find_unknown_option(verb, given);
 
     if (strange == 'S')
         return options_wrong(&given->all, "%s has no option '--set'", verb->name);
@@ -63,7 +63,7 @@ static int run_verb(const struct verb *verb, config_words *given)
     return verb->run(given);
 }
 
-/* Read the options, and find the verb. Returns it; NULL, with the status of the command. */
+/* Read the options, and find the verb. Returns it; NULL with the exit status of the command. */
 static const struct verb *read_words(int argc, char **argv, config_words *given)
 {
     static const struct option longs[] = {{"exec", required_argument, NULL, 'x'},

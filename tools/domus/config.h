@@ -1,23 +1,23 @@
-/* The command `domus config`: what its verbs share, and the verbs.
+/* The command `domus config`: the parts that its verbs share, and the verbs.
  *
- * This program has no library of the tree in it, so it does not know the keys. Whoever knows them
- * is asked: a program that the user names, by its option --tell (domus/main.h), a program that
- * runs, by its observation port, or domus-keys, which stands beside this program. */
+ * This program contains no library of the tree, so it does not know the keys of configurations. It
+ * asks for them: a program that the user names, by its option --tell (domus/main.h), a running
+ * program, by its observation port, or domus-keys, which is installed beside this program. */
 #ifndef DOMUS_TOOL_CONFIG_H
 #define DOMUS_TOOL_CONFIG_H
 
 #include "tools/domus/options.h"
 
-/* The command line, behind the verb. */
+/* The command line behind the verb. */
 typedef struct config_words {
     options all;
-    const char *exec; /* the file of a program; NULL: domus-keys */
+    const char *exec; /* path of a program's file; NULL: domus-keys */
     const char **sets;
     size_t set_count;
-    char **words; /* what is no option */
+    char **words; /* the words that are no options */
     size_t count;
     bool is_json;
-    bool is_changed; /* only keys that somebody has set */
+    bool is_changed; /* show only keys that were set */
 } config_words;
 
 /* The verbs. Each returns an exit status. */

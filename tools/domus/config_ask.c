@@ -1,7 +1,7 @@
-/* Runs a program, bounded in time and bytes, and reads its answer; see the header.
+/* Runs a program, bounded in time and bytes, and reads its answer (config_ask.h).
  *
  * A file that is named by mistake may be any program. So the child ends with this process, or when
- * its time is over, and its answer has to be that of --tell, whatever its exit status is. */
+ * its time is over, and its answer must have the form of --tell, whatever its exit status is. */
 #include "tools/domus/config_ask.h"
 
 #include "tools/domus/say.h"
@@ -22,16 +22,16 @@
 
 #define LIMIT_MS   30000
 #define LOOK_MS    10
-#define OUTPUT_MAX (16u << 20) /* bytes of an output */
+#define OUTPUT_MAX (16u << 20) /* bytes of one output, at most */
 #define NAME_SHOWN 256
-#define NOT_RUN    127 /* status of a child that could not become the program */
+#define NOT_RUN    127 /* exit status of a child that could not execute the program */
 
 enum { OUT, ERR, ENDS };
 
 /* One of the two outputs of the child. */
 typedef struct ask_output {
-    int fd;     /* the reading end of its pipe; -1: it has ended */
-    char *text; /* NUL-terminated */
+    int fd;     /* reading end of the pipe; -1: the output has ended */
+    char *text; /* the text so far, with a zero at its end */
     size_t size;
 } ask_output;
 
@@ -39,14 +39,13 @@ typedef struct child {
     const char *path;
     pid_t pid;
     ask_output outputs[ENDS];
-    int status;          /* as waitpid() gives it */
-    const char *trouble; /* why there is no answer; NULL: there is one */
+    int status;          /* status of the child, from waitpid() */
+    const char *trouble; /* reason why there is no answer; NULL: there is one */
 } child;
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- finding the program ---------------------------------------------------------------------- */
 
-/* Write the path of domus-keys: it is beside this program, or where it was installed. Returns
- * whether it is there. */
+/* Find domus-keys, beside this program or where it was installed. Returns whether it exists. */
 static bool find_keys(char path[PATH_MAX])
 {
     static const char *const ways[] = {"", DOMUS_TOOL_KEYS_WAY};
@@ -89,10 +88,11 @@ static const char **make_arguments(const config_question *question, const char *
     return all;
 }
 
-/* --- its run ---------------------------------------------------------------------------------- */
+/* --- running the program ---------------------------------------------------------------------- */
 
-/* Become the program, in a process group of its own, so that all that it starts can be ended with
- * it. Its input is empty, so that it cannot wait for one. The path is no name that is looked up. */
+/* Execute the program, in a process group of its own, so that all processes which it starts can be
+ * ended with it. Its input is empty, so it cannot wait for input. The path is not searched in
+ * $PATH. */
 static void become_program(const char *path, const char **arguments, const int ends[ENDS],
                            pid_t parent)
 {
@@ -103,7 +103,7 @@ static void become_program(const char *path, const char **arguments, const int e
     if (getppid() != parent || null < 0 || dup2(null, STDIN_FILENO) < 0 ||
         dup2(ends[OUT], STDOUT_FILENO) < 0 || dup2(ends[ERR], STDERR_FILENO) < 0)
         _exit(NOT_RUN);
-    /* exec does not change the arguments, which are of another type for historical reasons */
+    /* execv() does not change the arguments; their type in its declaration is historical */
     (void)execv(path, (char *const *)(uintptr_t)arguments);
     (void)fprintf(stderr, "%s\n", strerror(errno));
     _exit(NOT_RUN);
@@ -115,7 +115,7 @@ static void close_pair(const int pair[2])
     (void)close(pair[1]);
 }
 
-/* Start the child. Returns whether that was possible. */
+/* Start the child. Returns false on failure. */
 static bool start_child(child *one, const char **arguments)
 {
     pid_t parent = getpid();
@@ -135,7 +135,7 @@ static bool start_child(child *one, const char **arguments)
         close_pair(err);
         return false;
     }
-    (void)setpgid(one->pid, one->pid); /* the child does so, too: either may be first */
+    (void)setpgid(one->pid, one->pid); /* the child does the same, because either may be first */
     (void)close(out[1]);
     (void)close(err[1]);
     one->outputs[OUT].fd = out[0];
@@ -143,7 +143,7 @@ static bool start_child(child *one, const char **arguments)
     return true;
 }
 
-/* Add bytes to an output. Returns why that is not possible, or NULL. */
+/* Add bytes to an output. Returns the reason why that is not possible, or NULL. */
 static const char *append_output(ask_output *output, const char *bytes, size_t size)
 {
     if (output->size + size > OUTPUT_MAX)
@@ -164,7 +164,7 @@ static void end_output(ask_output *output)
     output->fd = -1;
 }
 
-/* Take what has come of an output. */
+/* Read the bytes of an output that have come. */
 static void read_output(child *one, ask_output *output)
 {
     char bytes[65536];
@@ -210,8 +210,9 @@ static void read_outputs(child *one, int64_t end_ms)
     }
 }
 
-/* Wait until the child has ended. One that goes on without outputs is ended. Its group is
- * ended in any case; the child is waited for behind that, as its number is the group's. */
+/* Wait until the child has ended, and end it if it goes on without outputs. Its process group is
+ * ended in any case, before the child is waited for, because the child's pid is the number of the
+ * group. */
 static void wait_for_child(child *one, int64_t end_ms)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
@@ -237,7 +238,8 @@ static void run_child(child *one, const char **arguments)
 {
     const int64_t end_ms = now_ms() + LIMIT_MS;
 
-    say_note_signals(); /* Ctrl-C does not reach the child, so it is ended here */
+    /* Ctrl-C does not reach the child, so its signal is noted and ends it here */
+    say_note_signals();
     for (int i = 0; i < ENDS; i++)
         one->outputs[i].fd = -1;
     if (!start_child(one, arguments)) {
@@ -252,9 +254,9 @@ static void run_child(child *one, const char **arguments)
     }
 }
 
-/* --- its answer ------------------------------------------------------------------------------- */
+/* --- the answer of the program ---------------------------------------------------------------- */
 
-/* Say why there is no answer: the reason, or the first line of what the program says. */
+/* Print why there is no answer: the reason, or the first line of the program's error output. */
 static void report_failure(const child *one)
 {
     const ask_output *said = &one->outputs[ERR];
@@ -272,7 +274,7 @@ static void report_failure(const child *one)
                   name, shown);
 }
 
-/* Print what is wrong with a configuration, as the program says it. */
+/* Print the faults of a configuration, as the program has reported them. */
 static void print_faults(const child *one, bool is_own)
 {
     const ask_output *said = &one->outputs[ERR];
@@ -284,7 +286,7 @@ static void print_faults(const child *one, bool is_own)
         say_error("keys of a program's own are known with -x PROGRAM");
 }
 
-/* Read the answer. Returns NULL if there is none, which is said, or if it says that the
+/* Read the answer. Returns NULL if there is none, which is printed, or if it reports that the
  * configuration is wrong. */
 static json_t *read_answer(const child *one, const config_question *question)
 {

@@ -1,10 +1,10 @@
-/* domus config diff: the keys that have other values in one configuration than in another, with the
- * defaults in both, and whether a program that runs takes the new value.
+/* domus config diff: the keys whose values differ between two configurations, including defaults,
+ * and whether a running program accepts the new value while it runs.
  *
- * A listener's own value of a key of `channel` is missing where the section's holds, so it is
- * compared with that. A value such as "auto" of a file is what the program has made of it in one
- * that runs; if nobody has set it there, the two are equal. Secrets are hidden, so of them only is
- * seen whether they are set. */
+ * If a listener does not set a key of `channel` itself, the value of the section `channel` is
+ * compared. A running program shows its own value for a word such as "auto" in a file; if nobody
+ * has set the key there, both count as equal. Secrets are hidden, so only whether they are set is
+ * compared. */
 #include "tools/domus/config.h"
 #include "tools/domus/config_keys.h"
 #include "tools/domus/config_values.h"
@@ -15,17 +15,17 @@
 
 #define PATH_SIZE 512
 #define CHANNEL   ".channel."
-#define ABSENT    "-" /* stands for a value of a key that is not there */
+#define ABSENT    "-" /* stands for the value of a missing key */
 
 /* The comparison. */
 typedef struct comparing {
     const json_t *keys;
     const json_t *before, *now;
-    bool is_running; /* `before` is of a program that runs */
-    json_t *rows;    /* of what differs */
+    bool is_running; /* `before` comes from a running program */
+    json_t *rows;    /* rows for the keys that differ */
 } comparing;
 
-/* Get the value of a key, or the one that holds where it is left out. */
+/* Get the value of a key, or the value that applies where the key is left out. */
 static config_value find_value(const json_t *rows, const char *key)
 {
     config_value found;
@@ -47,8 +47,8 @@ static bool is_absent(const config_value *one)
     return one->origin[0] == '\0' && strcmp(one->value, ABSENT) == 0;
 }
 
-/* Returns how the new value of a key comes into force. A key that is absent on one side is one of a
- * listener or a pool that comes or goes. */
+/* Returns how the new value of a key takes effect. A key that is missing on one side belongs to a
+ * listener or pool that is added or removed. */
 static const char *change_of(const comparing *all, const char *path, const config_value *before,
                              const config_value *now)
 {
@@ -60,7 +60,7 @@ static const char *change_of(const comparing *all, const char *path, const confi
     return is_live ? "live" : "restart";
 }
 
-/* Returns whether a program that runs has made its value of a word that a file has. */
+/* Returns whether a running program has computed its value from a word in the file. */
 static bool is_made_of(const comparing *all, const config_value *before, const config_value *now)
 {
     const json_t *key = config_keys_of_row(all->keys, now->key);
@@ -155,7 +155,7 @@ static bool needs_restart(const json_t *rows)
     return false;
 }
 
-/* Print what differs. Returns the exit status. */
+/* Print the differences. Returns the exit status. */
 static int print_differences(const comparing *all, bool is_json)
 {
     size_t count = json_array_size(all->rows);

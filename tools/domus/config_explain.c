@@ -1,4 +1,5 @@
-/* domus config explain: what a key does, what values it takes, and when a new one counts. */
+/* domus config explain: what a key does, which values it accepts, and when a new value takes
+ * effect. */
 #include "tools/domus/config.h"
 #include "tools/domus/config_keys.h"
 #include "tools/domus/config_texts.h"
@@ -12,23 +13,23 @@
 
 #define LINE_MAX_COLUMNS 78
 #define INDENT           4
-#define BEGIN_COLUMNS    60 /* of a text that begins in a line */
-#define NEAR_MAX         8  /* keys that are named when there is none of a name */
+#define BEGIN_COLUMNS    60 /* bytes of a text's beginning that fit into a line */
+#define NEAR_MAX         8  /* similar keys that are named when a key is unknown, at most */
 #define TEXT_SIZE        512
 #define SHOWN_SIZE       128
 
 static const char *const tables[] = {"keys", "listeners", "pools"};
 #define TABLES (sizeof tables / sizeof tables[0])
 
-/* A key, and the table in which it is. */
+/* A key, and the table that contains it. */
 typedef struct found {
     const json_t *key;
     size_t table;
 } found;
 
-/* --- its facts -------------------------------------------------------------------------------- */
+/* --- facts about a key ------------------------------------------------------------------------ */
 
-/* Write the name of a key as users write it. */
+/* Write the name of a key in the form that users write. */
 static void write_name(const found *one, char name[TEXT_SIZE])
 {
     bool is_listed = one->table != 0;
@@ -71,7 +72,7 @@ static bool is_number(const json_t *key)
     return json_object_get(key, "least") != NULL && json_object_get(key, "words") == NULL;
 }
 
-/* Add to a text that has room for TEXT_SIZE bytes. */
+/* Append to a text in a buffer of TEXT_SIZE bytes. */
 static void add_text(char text[TEXT_SIZE], const char *before, const char *more)
 {
     size_t used = strlen(text);
@@ -107,7 +108,7 @@ static void add_range(const json_t *key, char text[TEXT_SIZE])
     add_text(text, " or ", part);
 }
 
-/* Write the values that a key takes; `second` is its other row, or NULL. */
+/* Write the values that a key accepts; `second` is its second row, or NULL. */
 static void write_range(const json_t *key, const json_t *second, char text[TEXT_SIZE])
 {
     text[0] = '\0';
@@ -134,9 +135,9 @@ static const char *change_of(const json_t *key)
                : "at a start: a new value needs a restart";
 }
 
-/* --- a key ------------------------------------------------------------------------------------ */
+/* --- printing a key --------------------------------------------------------------------------- */
 
-/* Print words in lines of a bounded length. */
+/* Print words in lines of bounded length. */
 static void print_wrapped(const char *text)
 {
     size_t column = 0;
@@ -163,8 +164,8 @@ static void print_fact(const char *name, const char *value)
     (void)putchar('\n');
 }
 
-/* Print the rules of the doctor that speak of a key. That of a listener's channel is one of the
- * section `channel`. */
+/* Print the doctor's rules that name a key. For a key of a listener's channel, rules for the
+ * section `channel` are printed. */
 static void print_rules(const json_t *key)
 {
     char text[TEXT_SIZE] = "";
@@ -198,7 +199,7 @@ static void print_key(const json_t *keys, const json_t *texts, const found *one)
     print_rules(one->key);
 }
 
-/* Returns a key as JSON: its facts, its text and its rules. */
+/* Returns a key as JSON: its facts, its text, and the rules that name it. */
 static json_t *json_of(const json_t *texts, const found *one)
 {
     json_t *all = json_deep_copy(one->key), *rules = json_array();
@@ -214,7 +215,7 @@ static json_t *json_of(const json_t *texts, const found *one)
     return all;
 }
 
-/* Print a key in one line: its default, and how its text begins. */
+/* Print a key in one line: its default, and the beginning of its text. */
 static void print_line(const json_t *texts, const found *one)
 {
     const char *comment = comment_of(texts, one), *end = strstr(comment, ". ");
@@ -228,9 +229,9 @@ static void print_line(const json_t *texts, const found *one)
                  length < BEGIN_COLUMNS ? "" : "...");
 }
 
-/* --- which keys ------------------------------------------------------------------------------- */
+/* --- finding keys ----------------------------------------------------------------------------- */
 
-/* The keys that are wanted, as a function says of each name. */
+/* A function that tells whether the key with a name is wanted. */
 typedef bool wanted(const char *name, const char *word);
 
 static bool is_below(const char *name, const char *word)
@@ -240,7 +241,7 @@ static bool is_below(const char *name, const char *word)
     return length == 0 || (strncmp(name, word, length) == 0 && name[length] == '.');
 }
 
-/* Returns whether a name ends with a word, which begins behind a dot. */
+/* Returns whether a name ends with the word, before which a dot stands. */
 static bool is_end(const char *name, const char *word)
 {
     size_t length = strlen(word), size = strlen(name);
@@ -259,9 +260,9 @@ static bool has_part(const char *name, const char *word)
     return strcasestr(name, word) != NULL;
 }
 
-/* Call a function for each key that is wanted, each one once. Returns how many there are. */
-static size_t for_each(const json_t *keys, const char *word, wanted *is_wanted,
-                       void (*call)(void *context, const found *one), void *context)
+/* Call a function once for each wanted key. Returns how many there are. */
+static size_t call_for_wanted_keys(const json_t *keys, const char *word, wanted *is_wanted,
+                                   void (*call)(void *context, const found *one), void *context)
 {
     const char *before = "";
     size_t count = 0;
@@ -288,7 +289,7 @@ static void keep_found_key(void *kept, const found *one)
     *(found *)kept = *one;
 }
 
-static void name_near(void *names_, const found *one)
+static void print_similar_name(void *names_, const found *one)
 {
     char *names = names_, name[TEXT_SIZE];
 
@@ -297,12 +298,12 @@ static void name_near(void *names_, const found *one)
         add_text(names, ", ", name);
 }
 
-static void print_near(const json_t *keys, const char *word)
+static void print_similar_keys(const json_t *keys, const char *word)
 {
     char names[TEXT_SIZE] = "", shown[SHOWN_SIZE];
     const char *last = strrchr(word, '.');
-    size_t count = for_each(keys, last != NULL && last[1] != '\0' ? last + 1 : word, has_part,
-                            name_near, names);
+    size_t count = call_for_wanted_keys(keys, last != NULL && last[1] != '\0' ? last + 1 : word,
+                                        has_part, print_similar_name, names);
 
     say_name(word, strlen(word), shown, sizeof shown);
     if (count > 0 && count <= NEAR_MAX)
@@ -311,10 +312,10 @@ static void print_near(const json_t *keys, const char *word)
         say_error("there is no key '%s' (domus config explain names all)", shown);
 }
 
-/* The output of a list of keys. */
+/* The output for a list of keys. */
 typedef struct printing {
     const json_t *texts;
-    json_t *list; /* of keys as JSON; NULL: they are printed as lines */
+    json_t *list; /* list of the keys as JSON; NULL: they are printed as lines */
 } printing;
 
 static void print_one_of_many(void *printing_, const found *one)
@@ -327,15 +328,16 @@ static void print_one_of_many(void *printing_, const found *one)
         print_line(to->texts, one);
 }
 
-/* Find the one key that a word means. Returns whether there is one. If listeners have the key, too,
- * that of the section is meant. */
+/* Find the one key that a word means. Returns false if there is none. If listeners have the key,
+ * too, the key of the section is meant. */
 static bool find_key_of_word(const json_t *keys, const char *word, found *ret_found)
 {
     const json_t *key = config_keys_find(keys, word);
 
     if (key == NULL)
-        return for_each(keys, word, is_end_of_section, keep_found_key, ret_found) == 1 ||
-               for_each(keys, word, is_end, keep_found_key, ret_found) == 1;
+        return call_for_wanted_keys(keys, word, is_end_of_section, keep_found_key, ret_found) ==
+                   1 ||
+               call_for_wanted_keys(keys, word, is_end, keep_found_key, ret_found) == 1;
     *ret_found = (found){key, 0};
     for (size_t table = 1; table < TABLES; table++) {
         if (strncmp(word, tables[table], strlen(tables[table])) == 0)
@@ -344,15 +346,15 @@ static bool find_key_of_word(const json_t *keys, const char *word, found *ret_fo
     return true;
 }
 
-/* Explain a key, or list those of a section; "": all. Returns whether there are any. */
+/* Explain a key, or list the keys of a section; "": all keys. Returns whether there are any. */
 static bool explain_key(const json_t *keys, printing *to, const char *word)
 {
     found one;
 
     if (word[0] == '\0' || !find_key_of_word(keys, word, &one)) {
-        if (for_each(keys, word, is_below, print_one_of_many, to) > 0)
+        if (call_for_wanted_keys(keys, word, is_below, print_one_of_many, to) > 0)
             return true;
-        print_near(keys, word);
+        print_similar_keys(keys, word);
         return false;
     }
     if (to->list != NULL)

@@ -1,4 +1,4 @@
-/* Finds keys in the answer of a program; see the header. */
+/* Finds keys in the answer of a program (config_keys.h). */
 #include "tools/domus/config_keys.h"
 
 #include "tools/domus/config_ask.h"
@@ -44,7 +44,8 @@ static const json_t *find_in_table(const json_t *keys, const char *table, const 
     return NULL;
 }
 
-/* Returns the list in which a path lies, and what stands behind its name; NULL: it lies in none. */
+/* Returns the list that contains a path, and the path behind the list's name; NULL if no list
+ * contains it. */
 static const char *find_list(const char *path, const char **ret_rest)
 {
     for (size_t i = 0; i < LISTS; i++) {
@@ -57,8 +58,8 @@ static const char *find_list(const char *path, const char **ret_rest)
     return NULL;
 }
 
-/* Returns what stands behind the next dot; "" without one. */
-static const char *behind_dot(const char *path)
+/* Returns the text behind the next dot; "" if there is no dot. */
+static const char *text_behind_dot(const char *path)
 {
     const char *dot = strchr(path, '.');
 
@@ -72,14 +73,14 @@ const json_t *config_keys_of_row(const json_t *keys, const char *path)
 
     if (list == NULL)
         return find_in_table(keys, "keys", path);
-    return find_in_table(keys, list, behind_dot(rest + 1));
+    return find_in_table(keys, list, text_behind_dot(rest + 1));
 }
 
 const json_t *config_keys_find(const json_t *keys, const char *path)
 {
     const char *rest;
     const char *list = find_list(path, &rest);
-    const json_t *key = list != NULL ? find_in_table(keys, list, behind_dot(rest)) : NULL;
+    const json_t *key = list != NULL ? find_in_table(keys, list, text_behind_dot(rest)) : NULL;
 
     return key != NULL ? key : config_keys_of_row(keys, path);
 }

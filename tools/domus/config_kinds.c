@@ -1,9 +1,9 @@
-/* Makes schemas of single values; see the header.
+/* Makes schemas of single values (config_kinds.h).
  *
- * A number is held to its range by a pattern or by bounds, so a schema refuses what is out of
- * range, too. Its limits: a reader of YAML gives 8 for 0x8, and true for True, so a schema cannot
- * refuse these, as the reader does. Lengths are counted in characters, and those of the reader in
- * bytes. */
+ * The range of a number is enforced by a pattern or by bounds, so a schema also refuses values out
+ * of range. It has limits: readers of YAML turn 0x8 into 8, and True into true, so a schema cannot
+ * refuse these, as the configuration's reader does. Schemas count lengths in characters, the reader
+ * counts bytes. */
 #include "tools/domus/config_kinds.h"
 
 #include "tools/domus/config_keys.h"
@@ -19,7 +19,7 @@
 #define H16       "[0-9A-Fa-f]{1,4}"
 #define BEFORE(n) "(?:" H16 ":){" n "}"
 #define BEHIND(n) "(?::" H16 "){" n "}"
-/* eight groups, or fewer with "::" in their place; the last two may be an address of IPv4 */
+/* eight groups, or fewer if "::" replaces some; the last two may be an IPv4 address */
 #define V6                                                                                         \
     "(?:" BEFORE("7") H16 "|" BEFORE("1,7") ":|" BEFORE("1,6") BEHIND("1") "|" BEFORE("1,5")       \
         BEHIND("1,2") "|" BEFORE("1,4") BEHIND("1,3") "|" BEFORE("1,3")                            \
@@ -37,7 +37,7 @@
 #define CPU      "0*(?:[0-9]{1,3}|[1-7][0-9]{3}|80[0-9]{2}|81[0-8][0-9]|819[01])"
 #define CPUS     "^(?:auto|none|" CPU "(?:-" CPU ")?(?:," CPU "(?:-" CPU ")?)*)$"
 
-/* The alternatives of a schema, while it is made. */
+/* The alternatives of a schema while it is built. */
 typedef struct choices {
     json_t *list;
 } choices;
@@ -57,7 +57,7 @@ static void add_pattern(choices *to, const char *pattern)
     add_choice(to, json_pack("{s:s, s:s}", "type", "string", "pattern", pattern));
 }
 
-/* Returns the schema for a value that one of the alternatives fits. */
+/* Returns the schema that accepts a value if one of the alternatives does. */
 static json_t *end_choices(choices *from)
 {
     json_t *schema;
@@ -84,7 +84,7 @@ static json_int_t integer_of(uint64_t number)
 
 static const struct kind {
     const char *name;
-    config_unit units[8]; /* what may stand behind the digits; the last has no name */
+    config_unit units[8]; /* units that may follow the digits; the last one has no name */
 } kinds[] = {
     {"count", {{"", 1}}},
     {"percent", {{"%?", 1}}},
@@ -108,7 +108,7 @@ static const struct kind *find_kind(const char *name)
     return NULL;
 }
 
-/* Add what a number is as a text, with its unit and with its special word. */
+/* Add the forms of a number as text, with its unit, and its special word. */
 static void add_number_texts(choices *to, const json_t *key, const struct kind *kind,
                              const config_range *range)
 {
@@ -127,7 +127,7 @@ static void add_number_texts(choices *to, const json_t *key, const struct kind *
     free(pattern);
 }
 
-/* Add the powers of two of a range, one by one. */
+/* Add the powers of two within a range, one by one. */
 static void add_powers(choices *to, const config_range *range)
 {
     json_t *all = json_array();
@@ -139,7 +139,7 @@ static void add_powers(choices *to, const config_range *range)
     add_choice(to, json_pack("{s:o}", "enum", all));
 }
 
-/* Add what a number is that stands without a unit. */
+/* Add the forms of a number without a unit. */
 static void add_bare_numbers(choices *to, const config_range *range, bool needs_unit)
 {
     if (!needs_unit && range->is_power)
@@ -166,7 +166,8 @@ static void add_numbers(choices *to, const json_t *key, const struct kind *kind)
 
 /* --- words and texts -------------------------------------------------------------------------- */
 
-/* Returns what a reader of YAML makes of a word, if it is not a text; NULL. */
+/* Returns the value that a reader of YAML makes of a word if it is not a text; NULL if it is a
+ * text. */
 static json_t *json_of_plain_word(const char *word)
 {
     char *end;
@@ -196,7 +197,7 @@ static void add_words(choices *to, const json_t *key)
     add_choice(to, json_pack("{s:o}", "enum", all));
 }
 
-/* Add texts of any form, which may look like numbers. */
+/* Add texts of any form, including those that look like numbers. */
 static void add_texts(choices *to, uint64_t low, uint64_t high)
 {
     add_choice(to, json_pack("{s:[s,s,s], s:I, s:I}", "type", "string", "number", "boolean",
@@ -213,14 +214,14 @@ static void add_name(choices *to, uint64_t low, uint64_t high)
     add_type(to, "boolean");
 }
 
-/* Add what a list of texts is that stands as a list. */
+/* Add the form of a list of texts that is written as a YAML list. */
 static void add_list_of_texts(choices *to)
 {
     add_choice(to, json_pack("{s:s, s:{s:[s,s,s], s:s}}", "type", "array", "items", "type",
                              "string", "number", "boolean", "pattern", "^[^,]+$"));
 }
 
-/* Add what a text is, by its kind. A value that is left out is an empty text. */
+/* Add the forms of a text of this kind. A missing value is an empty text. */
 static void add_text(choices *to, const json_t *key, const char *kind)
 {
     uint64_t low = number_of(key, "minimum"), high = number_of(key, "maximum");
@@ -273,7 +274,7 @@ json_t *config_kinds_schema(const json_t *key, const json_t *second)
     return json_pack("{s:s, s:I, s:o}", "type", "array", "maxItems", most, "items", schema);
 }
 
-/* Returns a default that is written with commas as a list. */
+/* Returns a default that is written with commas as a JSON list. */
 static json_t *list_of(const char *text)
 {
     json_t *list = json_array();

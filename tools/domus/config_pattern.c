@@ -1,16 +1,16 @@
-/* Writes ranges of numbers as regular expressions; see the header.
+/* Writes ranges of numbers as regular expressions (config_pattern.h).
  *
- * A range is cut such that all numbers of a piece have the same digits in front and any digits
- * behind: 37..5120 is 37..39, 40..99, 100..999, 1000..4999, 5000..5099, 5100..5119, 5120. */
+ * A range is cut into pieces, such that all numbers of a piece have the same first digits and any
+ * digits behind: 37..5120 is 37..39, 40..99, 100..999, 1000..4999, 5000..5099, 5100..5119, 5120. */
 #include "tools/domus/config_pattern.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define CUTS_MAX   48 /* two for each power of ten, and the last */
+#define CUTS_MAX   48 /* pieces of a range, at most: two for each power of ten, and the last one */
 #define DIGITS_MAX 24
 
-/* The last numbers of the pieces. */
+/* The last numbers of the pieces of a range. */
 typedef struct cuts {
     uint64_t last[CUTS_MAX];
     size_t count;
@@ -23,13 +23,15 @@ static int compare_words(const void *one_, const void *other_)
     return (*one > *other) - (*one < *other);
 }
 
-/* Cut behind `low` where it has nines from the right on, and before `high` where it has zeros. */
+/* Cut a range behind `low` with its last digits replaced by nines, and before `high` with its last
+ * digits replaced by zeros. */
 static void cut_range(cuts *all, uint64_t low, uint64_t high)
 {
     for (uint64_t ten = 10;; ten *= 10) {
         uint64_t begin = low / ten * ten;
         uint64_t zeros = (high + 1) / ten * ten;
-        if (begin < high && ten - 1 < high - begin) /* the nines, without an overflow */
+        /* the number with nines, computed without an overflow */
+        if (begin < high && ten - 1 < high - begin)
             all->last[all->count++] = begin + (ten - 1);
         if (zeros > low)
             all->last[all->count++] = zeros - 1;
@@ -40,7 +42,7 @@ static void cut_range(cuts *all, uint64_t low, uint64_t high)
     qsort(all->last, all->count, sizeof all->last[0], compare_words);
 }
 
-/* Write the pattern of a piece, whose two ends have as many digits. */
+/* Write the pattern of a piece, whose two ends have equally many digits. */
 static void write_piece(FILE *out, uint64_t low, uint64_t high)
 {
     char first[DIGITS_MAX], last[DIGITS_MAX];
@@ -54,15 +56,15 @@ static void write_piece(FILE *out, uint64_t low, uint64_t high)
         (void)fprintf(out, "[%c-%c]", first[i], last[i]);
         i++;
     }
-    size_t any = (size_t)length - i; /* digits that may be any */
+    size_t any = (size_t)length - i; /* number of last digits that may be any digit */
     if (any == 1)
         (void)fputs("[0-9]", out);
     else if (any > 1)
         (void)fprintf(out, "[0-9]{%zu}", any);
 }
 
-/* Write all numbers of one or more lengths as one pattern, if the range has all of the length of
- * `low`, which is a power of ten then. Returns the last of them; 0: there are none. */
+/* Write all numbers of one or more lengths as one pattern, if `low` is a power of ten and the range
+ * has all numbers of its length. Returns the last of them; 0: there are none. */
 static uint64_t write_lengths(FILE *out, uint64_t low, uint64_t high)
 {
     int zeros = 0, most = 0;
@@ -85,7 +87,7 @@ void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high)
     cuts all = {.count = 0};
     const char *before = "";
 
-    if (high == UINT64_MAX) /* no key has that */
+    if (high == UINT64_MAX) /* no key has this bound */
         high--;
     cut_range(&all, low, high);
     for (size_t i = 0; i < all.count && low <= high; i++) {
@@ -100,7 +102,7 @@ void config_pattern_numbers(FILE *out, uint64_t low, uint64_t high)
     }
 }
 
-/* Write the powers of two of a range, in a unit. Returns whether there is one. */
+/* Write the powers of two within a range, in a unit. Returns whether there is any. */
 static bool write_powers(FILE *out, const config_range *range, uint64_t factor, const char *before)
 {
     bool is_first = true;
@@ -114,8 +116,8 @@ static bool write_powers(FILE *out, const config_range *range, uint64_t factor, 
     return !is_first;
 }
 
-/* Write the numbers of a range in a unit but 0, with `before` in front. Returns whether there are
- * any. */
+/* Write the numbers of a range except 0, in a unit, with `before` in front. Returns whether there
+ * are any. */
 static bool write_numbers(FILE *out, const config_range *range, uint64_t factor, const char *before)
 {
     uint64_t low = range->low / factor + (range->low % factor != 0);
@@ -130,7 +132,7 @@ static bool write_numbers(FILE *out, const config_range *range, uint64_t factor,
     return true;
 }
 
-/* Write 0, which needs no unit, and may have any. */
+/* Write 0, which needs no unit, and may have any unit. */
 static void write_zero(FILE *out, const config_unit *units, bool is_first)
 {
     const char *before = "(?:";

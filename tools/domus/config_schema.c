@@ -1,7 +1,7 @@
 /* domus config schema: JSON Schema of a program's configuration, for editors and validators.
  *
- * It is of draft 7, which most editors know, and it has no word that later drafts read in another
- * way. Each section is an object that refuses unknown keys. */
+ * The schema uses draft 7, which most editors know, and no word that later drafts interpret
+ * differently. Each section is an object that refuses unknown keys. */
 #include "tools/domus/config.h"
 #include "tools/domus/config_keys.h"
 #include "tools/domus/config_kinds.h"
@@ -16,7 +16,7 @@
 #define DRAFT     "http://json-schema.org/draft-07/schema#"
 #define PATH_SIZE 256
 
-/* The schema that is made. */
+/* The schema that is being made. */
 typedef struct making {
     const json_t *keys;
     json_t *texts;
@@ -33,7 +33,7 @@ static json_t *new_section(const char *text)
     return section;
 }
 
-/* Returns the section `name` within a section, which is made if it is not there. */
+/* Returns the section `name` within a section, which is made if it does not exist. */
 static json_t *enter_section(const making *all, json_t *section, const char *list, const char *path,
                              size_t length)
 {
@@ -49,7 +49,7 @@ static json_t *enter_section(const making *all, json_t *section, const char *lis
     return json_object_get(properties, name);
 }
 
-/* Let a section have a key that may not be left out. */
+/* Mark a key of a section as required. */
 static void require_key(json_t *section, const char *name)
 {
     json_t *all = json_object_get(section, "required");
@@ -63,13 +63,13 @@ static void require_key(json_t *section, const char *name)
     (void)json_array_append_new(all, json_string(name));
 }
 
-/* Returns whether users have to give a key. */
+/* Returns whether users must set a key. */
 static bool is_demanded(const json_t *key)
 {
     return json_object_get(key, "default") == NULL && !config_key_has(key, "inherits");
 }
 
-/* Describe a key: what it does, and when a new value of it counts. */
+/* Describe a key: what it does, and when a new value takes effect. */
 static void describe_key(const making *all, const char *list, const json_t *key, json_t *schema)
 {
     const char *text = config_texts_of(all->texts, list, config_key_text(key, "key"));
@@ -83,7 +83,7 @@ static void describe_key(const making *all, const char *list, const json_t *key,
         (void)json_object_set_new(schema, "default", preset);
 }
 
-/* Add a key at its place below `section`. */
+/* Add a key to its section below `section`. */
 static void add_key(const making *all, json_t *section, const char *list, const json_t *key)
 {
     const char *path = config_key_text(key, "key"), *name = path, *dot;
@@ -101,7 +101,7 @@ static void add_key(const making *all, json_t *section, const char *list, const 
     if (is_demanded(key))
         require_key(section, name);
     describe_key(all, list, key, schema);
-    /* the second row of a key comes after the first, which has both */
+    /* the second row of a key is skipped, because the first has described both */
     if (json_object_get(json_object_get(section, "properties"), name) == NULL)
         (void)json_object_set(json_object_get(section, "properties"), name, schema);
     json_decref(schema);
@@ -128,7 +128,7 @@ static void add_list(const making *all, const char *list, const char *most)
                                         (json_int_t)json_integer_value(bound), "items", element));
 }
 
-/* Make the schema of all keys. An empty file is right if no key has to be given. */
+/* Make the schema of all keys. An empty file is valid unless a key is required. */
 static void make_schema(making *all)
 {
     const char *program = config_key_text(all->keys, "program");

@@ -1,4 +1,4 @@
-/* domus config show: the values that hold, and where each stands; and domus config check. */
+/* domus config show: the current values, and where each was set; and domus config check. */
 #include "tools/domus/config.h"
 #include "tools/domus/config_ask.h"
 #include "tools/domus/config_values.h"
@@ -7,16 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_SIZE 17000 /* bytes of a value with its escapes */
+#define TEXT_SIZE 17000 /* bytes of a value with its escapes, at most */
 
-/* --- show ------------------------------------------------------------------------------------- */
+/* --- domus config show ------------------------------------------------------------------------ */
 
 static bool is_shown(const config_words *given, const config_value *one)
 {
     return !given->is_changed || strcmp(one->origin, "default") != 0;
 }
 
-/* Print a text; an empty one as "". Returns its width. */
+/* Print a text; an empty text as "". Returns how many columns it takes. */
 static int print_text(const char *text)
 {
     static char shown[TEXT_SIZE];
@@ -25,7 +25,7 @@ static int print_text(const char *text)
     return printf("%s", shown[0] != '\0' ? shown : "\"\"");
 }
 
-/* Print a text, with blanks behind it up to `width`, and two more. */
+/* Print a text, padded with blanks to `width` and two more columns. */
 static void print_column(const char *text, int width)
 {
     int printed = print_text(text);
@@ -46,7 +46,7 @@ static void print_rows(const config_words *given, const json_t *rows)
     }
 }
 
-/* Print the rows as JSON, in the form of /config. Returns whether there was memory for it. */
+/* Print the rows as JSON, in the form of /config. Returns false without memory. */
 static bool print_json(const config_words *given, const json_t *rows)
 {
     json_t *all = json_array();
@@ -85,10 +85,10 @@ int config_show(const config_words *given)
     return status;
 }
 
-/* --- check ------------------------------------------------------------------------------------ */
+/* --- domus config check ----------------------------------------------------------------------- */
 
-/* A program that is named looks at all that it looks at before it starts, certificates among it.
- * Without one, only the reader of the library looks at the files. */
+/* A named program checks everything that it checks before it starts, such as certificates. Without
+ * one, only the library's reader checks the files. */
 int config_check(const config_words *given)
 {
     const config_question question = {.exec = given->exec,

@@ -1,10 +1,9 @@
-/* Reads the comments of config/domus.yaml; see the header.
+/* Reads the comments of config/domus.yaml (config_texts.h).
  *
  * This is no reader of YAML: it knows the form of that one file, line by line. A comment above a
- * key is the text of the key, and of the keys that follow in the next lines without a comment of
- * their own, as `sendBuffer` and `receiveBuffer` have one. The mark behind a value says whether the
- * key is live, which the table of keys says, too. The keys of a pool stand in a comment, with their
- * texts behind them. */
+ * key is the text of the key, and of following keys without a comment of their own, as `sendBuffer`
+ * and `receiveBuffer` share one. A mark behind a value tells that the key is live, which the table
+ * of keys tells, too. The keys of a pool stand in a comment, with their texts behind them. */
 #include "tools/domus/config_texts.h"
 
 #include <ctype.h>
@@ -18,20 +17,21 @@
 #define TEXT_SIZE 4096
 #define LINE_SIZE 256
 
-/* The reading of a file. */
+/* The state of reading a file. */
 typedef struct reading {
     json_t *texts;
-    char path[PATH_SIZE];    /* of the last key */
-    size_t ends[DEPTH_MAX];  /* the offsets at which the parts of the path end, by depth */
+    char path[PATH_SIZE];    /* path of the last key */
+    size_t ends[DEPTH_MAX];  /* offsets at which the parts of the path end, by depth */
     char pending[TEXT_SIZE]; /* the comment above the next key */
     char last[TEXT_SIZE];    /* the text of the last key */
-    size_t last_indent;      /* of a key whose text goes on; SIZE_MAX: of none */
-    bool is_pool;            /* the keys of a pool follow, in comments */
-    bool is_list;            /* the keys are those of an element of a list */
+    /* indentation of a key whose text continues; SIZE_MAX: there is none */
+    size_t last_indent;
+    bool is_pool; /* the lines that follow are keys of a pool, in comments */
+    bool is_list; /* the keys belong to an element of a list */
 } reading;
 
-/* Copy a line without its end. Returns where the next one begins. */
-static const char *take_line(const char *at, char line[LINE_SIZE])
+/* Copy a line without its end. Returns where the next line begins. */
+static const char *copy_line(const char *at, char line[LINE_SIZE])
 {
     size_t length = strcspn(at, "\n");
 
@@ -39,7 +39,7 @@ static const char *take_line(const char *at, char line[LINE_SIZE])
     return at + length + (at[length] == '\n');
 }
 
-/* Returns the length of the key at a text; 0: there is none. */
+/* Returns the length of the key at the begin of a text; 0: there is none. */
 static size_t key_length(const char *text)
 {
     size_t length = 0;
@@ -50,7 +50,7 @@ static size_t key_length(const char *text)
                                                                                         : 0;
 }
 
-/* Add a piece of a comment. */
+/* Append a piece of a comment to a text. */
 static void add_piece(char text[TEXT_SIZE], const char *piece)
 {
     size_t used = strlen(text);
@@ -58,7 +58,7 @@ static void add_piece(char text[TEXT_SIZE], const char *piece)
     snprintf(text + used, TEXT_SIZE - used, "%s%s", used > 0 ? " " : "", piece);
 }
 
-/* Returns the comment behind a value, if it is more than the mark of a live key; else "". */
+/* Returns the comment behind a value, unless it is only the mark of a live key; otherwise "". */
 static const char *comment_behind_value(const char *value)
 {
     const char *comment = strstr(value, " # ");
@@ -68,7 +68,7 @@ static const char *comment_behind_value(const char *value)
     return comment + strlen(" # ");
 }
 
-/* Move to the path of a key that is indented so far. The keys of an element are indented once more
+/* Set the path for a key with this indentation. Keys of an element are indented by one level more
  * than those of a section. */
 static void move_to_path(reading *at, size_t indent, const char *name, size_t length)
 {
@@ -85,8 +85,8 @@ static void move_to_path(reading *at, size_t indent, const char *name, size_t le
     }
 }
 
-/* Take a key with what stands above and behind it. */
-static void take_key(reading *at, size_t indent, const char *name, size_t length)
+/* Store a key with the comments above and behind it. */
+static void store_key(reading *at, size_t indent, const char *name, size_t length)
 {
     const char *value = name + length + 1;
     const char *behind = comment_behind_value(value);
@@ -105,27 +105,27 @@ static void take_key(reading *at, size_t indent, const char *name, size_t length
     at->last_indent = is_section || behind[0] != '\0' ? SIZE_MAX : indent;
 }
 
-/* Take a line in which a key may stand. Returns whether one does. */
-static bool take_key_line(reading *at, const char *line)
+/* Read a line in which a key may stand. Returns whether one does. */
+static bool read_key_line(reading *at, const char *line)
 {
     size_t indent = strspn(line, " ");
     size_t dash = strncmp(line + indent, "- ", 2) == 0 ? 2 : 0;
     size_t length = key_length(line + indent + dash);
 
     if (length > 0)
-        take_key(at, indent + dash, line + indent + dash, length);
+        store_key(at, indent + dash, line + indent + dash, length);
     return length > 0;
 }
 
-static void take_comment(reading *at, const char *comment)
+static void read_comment(reading *at, const char *comment)
 {
     char line[LINE_SIZE + 2];
 
     snprintf(line, sizeof line, "  %s", comment);
     bool is_key = isspace((unsigned char)comment[0]) || strncmp(comment, "- ", 2) == 0;
-    if (at->is_pool && is_key) { /* its text stands behind it */
+    if (at->is_pool && is_key) { /* a key of a pool, whose text stands behind it */
         at->pending[0] = '\0';
-        if (take_key_line(at, line))
+        if (read_key_line(at, line))
             return;
     }
     add_piece(at->pending, comment);
@@ -140,11 +140,11 @@ json_t *config_texts_read(const char *yaml)
     if (at.texts == NULL)
         return NULL;
     while (*yaml != '\0') {
-        yaml = take_line(yaml, line);
+        yaml = copy_line(yaml, line);
         const char *text = line + strspn(line, " ");
         if (strncmp(text, "# ", 2) == 0) {
-            take_comment(&at, text + 2);
-        } else if (!take_key_line(&at, line)) {
+            read_comment(&at, text + 2);
+        } else if (!read_key_line(&at, line)) {
             at.pending[0] = '\0';
             at.last_indent = SIZE_MAX;
         }

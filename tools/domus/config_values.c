@@ -1,4 +1,4 @@
-/* Gets the values of a configuration; see the header. */
+/* Gets the values of a configuration (config_values.h). */
 #include "tools/domus/config_values.h"
 
 #include "tools/domus/config_ask.h"
@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define ANSWER_MS 10000L
-#define ROWS_MAX  16384 /* rows of an answer; a program with all listeners and pools has 4,700 */
+/* rows of an answer, at most; a program with all listeners and pools has 4,700 */
+#define ROWS_MAX 16384
 
-/* Take the rows out of an answer, which ends with this. Returns NULL if it has none, or too
- * many. */
+/* Take the rows out of an answer, and free the rest. Returns NULL if it has none, or too many. */
 static json_t *take_rows(json_t *answer)
 {
     json_t *rows = json_object_get(answer, "keys");
@@ -38,7 +38,7 @@ json_t *config_values_of_files(const config_words *given, char *const *files, si
     return rows;
 }
 
-/* Ask a port. Returns the rows; NULL, and why not has been said. */
+/* Ask a port for its values. Returns the rows; NULL after the error was printed. */
 static json_t *ask_port(port *at)
 {
     char endpoint[256];

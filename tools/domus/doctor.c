@@ -1,5 +1,5 @@
 /* domus doctor: what is wrong with a program, and what to change. It takes two looks, through the
- * port or from two files, and judges by the rules that the port has, too (docs/doctor.md). */
+ * port or from two files, and judges by the same rules as the port (docs/doctor.md). */
 #include "protocols/observe/doctor/lasting.h"
 #include "protocols/observe/doctor/report.h"
 #include "tools/domus/look.h"
@@ -17,17 +17,18 @@
 #define LEAST_MS   200L
 #define MOST_MS    86400000L
 
-enum { STATUS_FOUND = 3 }; /* there are findings */
+enum { STATUS_FOUND = 3 }; /* exit status if there are findings */
 
 static domi_finding findings[DOMI_RULES_MAX];
 
-/* This is a domi_report_sink. Findings are printable ASCII already. */
+/* Print a piece of a report; the type of this function is domi_report_sink. Findings are printable
+ * ASCII already. */
 static void print_report_text(void *out, const char *text, size_t size)
 {
     (void)fwrite(text, 1, size, out);
 }
 
-static const domi_report *to_stdout(void)
+static const domi_report *make_report_to_stdout(void)
 {
     static domi_report report = {.sink = print_report_text};
 
@@ -35,7 +36,7 @@ static const domi_report *to_stdout(void)
     return &report;
 }
 
-/* Returns whether nobody has asked this program to end meanwhile. */
+/* Sleep. Returns false if a signal has asked this program to end. */
 static bool sleep_ms(long ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -43,7 +44,7 @@ static bool sleep_ms(long ms)
     return say_noted_signal() == 0 && nanosleep(&time, NULL) == 0;
 }
 
-/* --- two looks -------------------------------------------------------------------------------- */
+/* --- judging two looks ------------------------------------------------------------------------ */
 
 static int report_findings(const domi_look *before, const domi_look *after, bool as_json)
 {
@@ -56,9 +57,9 @@ static int report_findings(const domi_look *before, const domi_look *after, bool
     }
     uint32_t count = domi_doctor_judge(&span, findings);
     if (as_json)
-        domi_report_json(to_stdout(), &span, findings, count);
+        domi_report_json(make_report_to_stdout(), &span, findings, count);
     else
-        domi_report_text(to_stdout(), &span, findings, count);
+        domi_report_text(make_report_to_stdout(), &span, findings, count);
     domi_span_fini(&span);
     return count != 0 ? STATUS_FOUND : STATUS_OK;
 }
@@ -89,10 +90,10 @@ static int report_port(port *at, long ms, bool as_json)
     return status;
 }
 
-/* --- watching --------------------------------------------------------------------------------- */
+/* --- watching a program ----------------------------------------------------------------------- */
 
 struct watch {
-    domi_lasting lasting[DOMI_RULES_MAX]; /* by the number of the rule */
+    domi_lasting lasting[DOMI_RULES_MAX]; /* state of each rule, by its number */
     time_t begun[DOMI_RULES_MAX];
     domi_look before;
     bool has_before, is_lost, as_json;
@@ -135,7 +136,7 @@ static void print_end(const domi_rule *rule, time_t begun)
     (void)printf("ends: %s, after %lld s\n", rule->name, (long long)(now - begun));
 }
 
-static void note_rules(struct watch *watch, uint32_t count)
+static void update_rules(struct watch *watch, uint32_t count)
 {
     const domi_rule *rule;
 
@@ -151,8 +152,8 @@ static void note_rules(struct watch *watch, uint32_t count)
     }
 }
 
-/* Say once that the program does not answer, or that its looks do not follow each other. */
-static void say_lost(struct watch *watch, const char *why)
+/* Print once that the program does not answer, or that its looks make no span. */
+static void print_loss_once(struct watch *watch, const char *why)
 {
     if (!watch->is_lost) {
         print_time(time(NULL));
@@ -168,11 +169,11 @@ static void judge_span(struct watch *watch, const domi_look *after)
     const char *why = domi_span_init(&watch->before, after, &span);
 
     if (why != NULL) {
-        say_lost(watch, why);
+        print_loss_once(watch, why);
         return;
     }
     watch->is_lost = false;
-    note_rules(watch, domi_doctor_judge(&span, findings));
+    update_rules(watch, domi_doctor_judge(&span, findings));
     domi_span_fini(&span);
 }
 
@@ -182,7 +183,7 @@ static void judge_next_look(port *at, struct watch *watch)
 
     if (!look_take(at, ANSWER_MS, &now)) {
         if (say_noted_signal() == 0)
-            say_lost(watch, at->error);
+            print_loss_once(watch, at->error);
         return;
     }
     if (watch->has_before)
@@ -193,9 +194,9 @@ static void judge_next_look(port *at, struct watch *watch)
     (void)fflush(stdout);
 }
 
-/* Look until a signal comes. Findings that go on then have not ended, so nothing is said of them.
- */
-static int keep_looking(port *at, long ms)
+/* Watch until a signal comes. Findings that last until then have not ended, so their end is not
+ * printed. */
+static int watch_until_signal(port *at, long ms)
 {
     static struct watch watch;
 
@@ -243,7 +244,7 @@ static int run_doctor(const command *self, int argc, char **argv)
     if (optind < argc)
         return options_wrong(&all, "takes two files BEFORE and AFTER, without -w, -p and -s");
     if (options_open(&all, &at))
-        status = is_watched ? keep_looking(&at, ms) : report_port(&at, ms, as_json);
+        status = is_watched ? watch_until_signal(&at, ms) : report_port(&at, ms, as_json);
     port_close(&at);
     return status;
 }

@@ -1,4 +1,4 @@
-/* Reads the text of /actors; include/domus/dump.h says what it holds. */
+/* Reads the text of /actors, which include/domus/dump.h describes. */
 #include "tools/domus/dump.h"
 
 #include "tools/domus/say.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a text, which does not end with a zero. */
+/* A part of a text, without a zero at its end. */
 typedef struct part {
     const char *at;
     size_t size;
@@ -29,7 +29,7 @@ static bool begins_with(part line, const char *with)
     return line.size >= size && memcmp(line.at, with, size) == 0;
 }
 
-/* Find a text in a line. Returns where it begins; NULL. */
+/* Find a text in a line. Returns where it begins; NULL if it is not there. */
 static const char *find_text(part line, const char *text)
 {
     return memmem(line.at, line.size, text, strlen(text));
@@ -40,7 +40,7 @@ static void copy_text(const char *from, const char *end, char *ret_text, size_t 
     say_name(from, end > from ? (size_t)(end - from) : 0, ret_text, size);
 }
 
-/* Read "actor 0/2.1 shard "main": WAITING, channels actor". */
+/* Read a line such as "actor 0/2.1 shard "main": WAITING, channels actor". */
 static void read_head(part line, actor *to)
 {
     const char *end = line.at + line.size, *colon = NULL;
@@ -68,7 +68,7 @@ static void read_head(part line, actor *to)
         copy_text(comma + 2, end, to->marks, sizeof to->marks);
 }
 
-/* Add up all numbers of a line. */
+/* Returns the sum of all numbers in a line. */
 static uint64_t sum_numbers(part line)
 {
     uint64_t all = 0, number = 0;
@@ -81,7 +81,7 @@ static uint64_t sum_numbers(part line)
     return all + number;
 }
 
-/* Read a line that says what the actor waits for, since when. */
+/* Read a line that tells what the actor waits for, and since when. */
 static void read_wait(part line, actor *to)
 {
     const char *since = find_text(line, ", since ");

@@ -1,7 +1,7 @@
-/* The text of /actors, actor by actor.
+/* Reads the text of /actors, actor by actor.
  *
- * That text is for people, and may change in any version, so whatever is not found in it counts as
- * nothing. The text itself is at hand as it is. */
+ * That text is written for people, and may change in any version, so anything that is not found
+ * counts as missing. The text of each actor is also returned unchanged. */
 #ifndef DOMUS_TOOL_DUMP_H
 #define DOMUS_TOOL_DUMP_H
 
@@ -14,25 +14,25 @@
 
 /* An actor. All texts are printable ASCII. */
 typedef struct actor {
-    char id[32]; /* such as 0/35.2 */
+    char id[32]; /* id of the actor, such as 0/35.2 */
     char behaviour[DUMP_NAME];
-    char name[DUMP_NAME]; /* with its quotes, or the grain; "": it has none */
-    char state[24];       /* such as WAITING */
+    char name[DUMP_NAME]; /* its name with quotes, or its grain; "": it has none */
+    char state[24];       /* its state, such as WAITING */
     char marks[DUMP_NOTE];
-    char waits_for[DUMP_NOTE]; /* what it has waited for the longest; "": for nothing */
+    char waits_for[DUMP_NOTE]; /* what it has waited for longest; "": it waits for nothing */
     uint64_t mail, conversations;
-    uint64_t since_ms; /* for how long it has waited for that */
+    uint64_t since_ms; /* ms for which it has waited for that */
 } actor;
 
-/* Read the next actor of a text (NUL-terminated). `at` moves behind it, and `ret_text` and
+/* Read the next actor of a text that ends with a zero. `at` is moved behind it, and `ret_text` and
  * `ret_size` get its part of the text. Returns whether there was one. */
 bool dump_next(const char **at, actor *ret_actor, const char **ret_text, size_t *ret_size);
 
-/* Find the next line that is of a thread that does not answer. Returns it, without a line end in
- * `ret_size` bytes; NULL. `at` moves behind it. */
+/* Find the next line about a thread that does not answer. Returns the line, `ret_size` bytes
+ * without its end; NULL if there is none. `at` is moved behind it. */
 const char *dump_next_stuck(const char **at, size_t *ret_size);
 
-/* Returns whether actors are missing because the text would have become too long. */
+/* Returns whether actors are missing because the text would have been too long. */
 bool dump_is_cut(const char *text);
 
 #endif

@@ -1,11 +1,11 @@
-/* The keys that each rule of the doctor names; see the header. */
+/* Finds the keys that each rule of the doctor names (key_rules.h). */
 #include "tools/domus/key_rules.h"
 
 #include "protocols/observe/doctor/rule.h"
 
 #include <string.h>
 
-/* Returns whether a list of keys, which are divided by ", ", has one. */
+/* Returns whether a list of keys with ", " between them contains a key. */
 static bool has_key(const char *keys, const char *key)
 {
     size_t length = strlen(key);

@@ -1,4 +1,4 @@
-/* domus level: how much a program measures, and changing that. */
+/* domus level: shows how much a program measures, and changes that. */
 #include "tools/domus/options.h"
 #include "tools/domus/sample.h"
 #include "tools/domus/say.h"

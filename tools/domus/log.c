@@ -1,4 +1,4 @@
-/* domus log: the last lines of a program's log, those that come, and what it logs. */
+/* domus log: shows the last lines of a program's log, follows it, and sets the level of the log. */
 #include "tools/domus/options.h"
 #include "tools/domus/say.h"
 
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define ANSWER_MS 10000L
-#define LINE_MAX_ 65536 /* bytes of a line; a longer one is printed in parts */
+#define LINE_MAX_ 65536 /* bytes of a line; a longer line is printed in parts */
 
-/* The part of a line that has come. */
+/* The part of a line that has come so far. */
 typedef struct line {
     size_t size;
     char text[LINE_MAX_];
@@ -21,7 +21,7 @@ static void print_line(line *part)
     part->size = 0;
 }
 
-/* Print whole lines, so that a character whose bytes come apart is whole. */
+/* Print only complete lines, so that a character whose bytes come in two pieces stays whole. */
 static bool print_whole_lines(void *line_, const char *bytes, size_t size)
 {
     line *part = line_;

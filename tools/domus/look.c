@@ -1,5 +1,5 @@
-/* Reads looks for the doctor from JSON; see the header. Figures are found by the names that the
- * looks have themselves, so a new figure needs no line here. */
+/* Reads looks for the doctor from JSON (look.h). Figures are found by the names in the tables of
+ * looks, so a new figure needs no line here. */
 #include "tools/domus/look.h"
 
 #include "tools/domus/say.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A whole number that is not negative; 0 otherwise. */
+/* Returns a member that is a whole number and not negative; otherwise 0. */
 static uint64_t number_of(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
@@ -165,7 +165,7 @@ bool look_take(port *from, long ms, domi_look *ret_look)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Read a file as a whole. Returns NULL; why it cannot be read. */
+/* Read a whole file. Returns NULL, or the reason why it cannot be read. */
 static const char *read_file(const char *name, char **ret_text, size_t *ret_size)
 {
     FILE *file = fopen(name, "re");

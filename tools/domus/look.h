@@ -1,6 +1,6 @@
-/* Looks at a program for the doctor (protocols/observe/doctor/look.h), from the JSON of
- * /profile?machine=1. That text may be of a hostile program or a broken file: whatever is not what
- * it should be counts as 0, and names are made printable. */
+/* Reads looks at a program for the doctor (protocols/observe/doctor/look.h) from the JSON of
+ * /profile?machine=1. That text may come from a hostile program or a broken file: an invalid figure
+ * counts as 0, and names are made printable. */
 #ifndef DOMUS_TOOL_LOOK_H
 #define DOMUS_TOOL_LOOK_H
 
@@ -10,16 +10,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Read a look from a text. Returns NULL; a sentence that says why there is none. domi_look_fini()
- * gives it back. */
+/* Read a look from a text. Returns NULL; or a sentence that tells why there is none.
+ * domi_look_fini() frees the look. */
 const char *look_read(const char *text, size_t size, domi_look *ret_look);
 
-/* Take a look through a port, within `ms`. Returns whether that was possible; otherwise its `error`
- * is set. */
+/* Take a look through a port, within `ms`. Returns whether that succeeded; otherwise the port's
+ * `error` is set. */
 bool look_take(port *from, long ms, domi_look *ret_look);
 
-/* Read a look from a file of at most PORT_TEXT_MAX bytes. Returns likewise; otherwise that has been
- * said. */
+/* Read a look from a file of at most PORT_TEXT_MAX bytes. Returns whether that succeeded; otherwise
+ * the error was printed. */
 bool look_load(const char *name, domi_look *ret_look);
 
 #endif

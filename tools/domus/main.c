@@ -1,5 +1,5 @@
-/* The program `domus`: it looks at programs that run, through their observation ports
- * (docs/observe.md). Each command is in a file of its own. */
+/* The program `domus`, which shows running programs through their observation ports
+ * (docs/observe.md). Each command is in its own file. */
 #include "tools/domus/command.h"
 #include "tools/domus/say.h"
 
@@ -40,7 +40,7 @@ static void print_help(FILE *out)
                 out);
 }
 
-/* Find a command. Returns it; NULL. */
+/* Find a command by its name. Returns NULL if there is none. */
 static const command *find_command(const char *name)
 {
     for (size_t i = 0; i < COMMANDS; i++) {
@@ -50,7 +50,7 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
-/* Returns the status, or STATUS_FAILED if what was printed could not be written. */
+/* Returns the status, or STATUS_FAILED if the output could not be written. */
 static int status_after_output(int status)
 {
     curl_global_cleanup();

@@ -1,4 +1,4 @@
-/* Options that commands share; see the header. */
+/* Options that commands share (options.h). */
 #include "tools/domus/options.h"
 
 #include "tools/domus/registry.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED_MAX 8 /* programs that a message names */
+#define NAMED_MAX 8 /* programs that an error names, at most */
 
 int options_wrong(const options *all, const char *format, ...)
 {
@@ -91,7 +91,7 @@ bool options_number(const options *all, const char *text, long least, long most,
     return true;
 }
 
-/* --- the program ------------------------------------------------------------------------------ */
+/* --- choosing the program --------------------------------------------------------------------- */
 
 static bool is_meant(const program *one, const char *wanted)
 {
@@ -101,7 +101,7 @@ static bool is_meant(const program *one, const char *wanted)
     return strcmp(one->name, wanted) == 0 || (wanted[0] != '\0' && *end == '\0' && one->pid == pid);
 }
 
-/* Say that several programs are meant, and name some of them. */
+/* Print that several programs are meant, and name some of them. */
 static void say_several(const program *each, size_t count, const char *wanted)
 {
     char names[NAMED_MAX * 96] = "";
@@ -118,7 +118,7 @@ static void say_several(const program *each, size_t count, const char *wanted)
               told == NAMED_MAX ? ", ..." : "");
 }
 
-/* Returns the one program that is meant; NULL: why there is none has been said. */
+/* Returns the one program that is meant; NULL after the reason was printed. */
 static const program *choose_program(const program *each, size_t count, const char *wanted)
 {
     const program *chosen = NULL;

@@ -1,4 +1,4 @@
-/* Options that commands share, and the program that they mean. */
+/* Options that commands share, and the choice of the program that they name. */
 #ifndef DOMUS_TOOL_OPTIONS_H
 #define DOMUS_TOOL_OPTIONS_H
 
@@ -7,16 +7,16 @@
 
 #include <getopt.h>
 
-/* The options of a command, as far as commands share them; NULL: it was not given. */
+/* The options of a command that commands share; NULL: the option was not given. */
 typedef struct options {
     const command *self;
     const char *program;
     const char *endpoint;
-    int status; /* of the command, if OPTIONS_STOP was returned */
+    int status; /* exit status of the command, if OPTIONS_STOP was returned */
 } options;
 
 #define OPTIONS_STOP (-2)
-/* The options that options_next() handles by itself, in a command's table and its short form. */
+/* The options that options_next() handles itself, for a command's table and its short options. */
 #define OPTIONS_SHORT ":hp:s:"
 #define OPTIONS_LONG                                                                               \
     {"help", no_argument, NULL, 'h'}, {"program", required_argument, NULL, 'p'},                   \
@@ -24,29 +24,29 @@ typedef struct options {
     {                                                                                              \
         NULL, 0, NULL, 0                                                                           \
     }
-/* Their lines in a help. */
+/* The lines of these options in a help text. */
 #define OPTIONS_HELP                                                                               \
     "  -p, --program PID|NAME   the program, if several run (domus list)\n"                        \
     "  -s, --socket ENDPOINT    its observation port: unix:PATH, unix:@NAME or HOST:PORT\n"        \
     "  -h, --help               this text\n"
 
-/* Get the next option of the command. Returns it; -1 at the end; OPTIONS_STOP if the command ends
- * with `status` instead, as the help was wanted or an option was wrong. */
+/* Get the next option of the command. Returns its letter; -1 at the end; OPTIONS_STOP if the
+ * command ends with `status`, because the help was wanted or an option was wrong. */
 int options_next(options *all, int argc, char **argv, const char *shorts,
                  const struct option *longs);
 
-/* Open the port of the program that the options mean. Returns whether there is one; otherwise why
- * not has been said. port_close() has to follow in both cases. */
+/* Open the port of the program that the options name. Returns whether there is one; otherwise the
+ * error was printed. port_close() must follow in both cases. */
 bool options_open(const options *all, port *ret_port);
 
-/* Read a duration: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it is one from
- * `least` to `most` ms; otherwise that has been said. */
+/* Read a duration: 500ms, 2s, 1.5s, 1m, or seconds without a unit. Returns whether it is valid and
+ * from `least` to `most` ms; otherwise the error was printed. */
 bool options_duration(const options *all, const char *text, long least, long most, long *ret_ms);
 
-/* Read a whole number. Returns likewise. */
+/* Read a whole number. Returns as options_duration(). */
 bool options_number(const options *all, const char *text, long least, long most, long *ret_number);
 
-/* Say that the command line is wrong. Returns STATUS_USAGE. */
+/* Print that the command line is wrong. Returns STATUS_USAGE. */
 int options_wrong(const options *all, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

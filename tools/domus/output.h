@@ -1,5 +1,5 @@
-/* A file that a command writes: it gets its name when it is whole, so an error or Ctrl-C leaves no
- * part of it behind. */
+/* A file that a command writes: it gets its name when it is complete, so that an error or Ctrl-C
+ * leaves no partial file behind. */
 #ifndef DOMUS_TOOL_OUTPUT_H
 #define DOMUS_TOOL_OUTPUT_H
 
@@ -10,20 +10,20 @@
 
 typedef struct output {
     FILE *file;
-    const char *name;     /* "-": stdout */
+    const char *name;     /* name of the file; "-": stdout */
     uint64_t size;        /* bytes that were written */
-    char other[PATH_MAX]; /* its name until it is whole */
+    char other[PATH_MAX]; /* temporary name until the file is complete */
 } output;
 
-/* Begin a file. `name` has to last as long as the output. Returns whether that is possible;
- * otherwise why not has been said, and nothing has to follow. */
+/* Begin a file. `name` must stay valid as long as the output. Returns whether that succeeded;
+ * otherwise the error was printed, and no other call is needed. */
 bool output_begin(output *to, const char *name);
 
-/* Write to it, as a sink of a port. Returns whether that was possible. */
+/* Write to the file; this function is a sink of a port. Returns whether that succeeded. */
 bool output_write(void *output_, const char *bytes, size_t size);
 
-/* End it: the file is there if it is whole; otherwise nothing is left. Returns whether it is
- * there; if it is whole and is not there, why not has been said. */
+/* End the file: with `is_whole` it gets its name, otherwise it is removed. Returns whether it
+ * exists; if it should and does not, the error was printed. */
 bool output_end(output *to, bool is_whole);
 
 #endif

@@ -1,4 +1,4 @@
-/* Requests to an observation port; see the header. */
+/* Requests to an observation port (port.h). */
 #include "tools/domus/port.h"
 
 #include "tools/domus/say.h"
@@ -12,14 +12,14 @@
 
 #define CONNECT_MS  3000L
 #define POST_MS     10000L
-#define REFUSAL_MAX 256 /* bytes of the text of a refusal that are shown */
+#define REFUSAL_MAX 256 /* bytes of a refusal's text that are shown */
 
 /* A request that is under way. */
 typedef struct request {
     port *to;
     port_sink *sink;
     void *context;
-    bool is_ended; /* the sink wants no more */
+    bool is_ended; /* the sink wants no further bytes */
     size_t refused_size;
     char refusal[REFUSAL_MAX];
 } request;
@@ -32,9 +32,9 @@ static void fail_request(port *to, const char *why)
     snprintf(to->error, sizeof to->error, "%s: %s", shown, why);
 }
 
-/* --- an endpoint ------------------------------------------------------------------------------ */
+/* --- endpoints -------------------------------------------------------------------------------- */
 
-/* Returns whether a text is HOST:PORT, with nothing in it that would lead a URL elsewhere. */
+/* Returns whether a text is HOST:PORT, without characters that would lead a URL elsewhere. */
 static bool is_host_and_port(const char *endpoint)
 {
     const char *colon = strrchr(endpoint, ':');
@@ -62,7 +62,7 @@ static bool set_endpoint(port *to, const char *endpoint)
            curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, endpoint) == CURLE_OK;
 }
 
-/* Called some times a second; another result than 0 ends the request. */
+/* Called several times a second by libcurl; any result but 0 ends the request. */
 static int should_end_request(void *unused, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
     (void)unused, (void)a, (void)b, (void)c, (void)d;
@@ -83,7 +83,8 @@ bool port_open(port *to, const char *endpoint)
         return false;
     }
     (void)curl_easy_setopt(to->curl, CURLOPT_PROTOCOLS_STR, "http");
-    (void)curl_easy_setopt(to->curl, CURLOPT_PROXY, ""); /* whatever the environment says */
+    /* no proxy, even if the environment names one */
+    (void)curl_easy_setopt(to->curl, CURLOPT_PROXY, "");
     (void)curl_easy_setopt(to->curl, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(to->curl, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(to->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
@@ -101,9 +102,9 @@ void port_close(port *to)
     to->curl = NULL;
 }
 
-/* --- a request -------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
-static size_t take_bytes(char *bytes, size_t one, size_t count, void *request_)
+static size_t receive_bytes(char *bytes, size_t one, size_t count, void *request_)
 {
     request *asked = request_;
     size_t size = one * count;
@@ -121,7 +122,7 @@ static size_t take_bytes(char *bytes, size_t one, size_t count, void *request_)
     return part == size ? size : 0;
 }
 
-/* Say why a request was refused, by the first line of its answer. */
+/* Record why a request was refused: the first line of its answer. */
 static void fail_refused(port *to, const request *asked)
 {
     char line[REFUSAL_MAX], why[REFUSAL_MAX + 64];
@@ -150,7 +151,7 @@ static bool request_path(port *to, const char *path, long ms, bool is_post, port
     (void)curl_easy_setopt(to->curl, CURLOPT_URL, url);
     (void)curl_easy_setopt(to->curl, CURLOPT_TIMEOUT_MS, ms);
     (void)curl_easy_setopt(to->curl, CURLOPT_ERRORBUFFER, reason);
-    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, take_bytes);
+    (void)curl_easy_setopt(to->curl, CURLOPT_WRITEFUNCTION, receive_bytes);
     (void)curl_easy_setopt(to->curl, CURLOPT_WRITEDATA, &asked);
     if (is_post)
         (void)curl_easy_setopt(to->curl, CURLOPT_POSTFIELDS, "");
@@ -169,14 +170,14 @@ static bool request_path(port *to, const char *path, long ms, bool is_post, port
     return false;
 }
 
-/* An answer that is read as a whole. */
+/* An answer that is collected as a whole. */
 typedef struct whole {
     port_text read;
-    size_t room;         /* bytes of memory at read.at */
-    const char *trouble; /* why the rest of it was not taken; NULL: all was */
+    size_t room;         /* bytes that are allocated at read.at */
+    const char *trouble; /* reason why the rest was not collected; NULL: there is none */
 } whole;
 
-/* Add bytes to an answer. Returns whether there is room for them. */
+/* Add bytes to an answer. Returns false if there is no room for them. */
 static bool append_to_answer(void *whole_, const char *bytes, size_t size)
 {
     whole *all = whole_;
@@ -206,7 +207,7 @@ static bool ask_whole(port *to, const char *path, long ms, bool is_post, port_te
     bool is_answered = request_path(to, path, ms, is_post, append_to_answer, &all);
 
     if (is_answered && all.trouble == NULL && all.read.at == NULL)
-        (void)append_to_answer(&all, "", 0); /* an empty answer is a text, too */
+        (void)append_to_answer(&all, "", 0); /* makes an empty text of an empty answer */
     if (is_answered && all.trouble != NULL) {
         fail_request(to, all.trouble);
         is_answered = false;

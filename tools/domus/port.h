@@ -1,7 +1,7 @@
-/* An observation port as a client sees it: requests over a Unix socket or TCP, by libcurl.
+/* The client's side of an observation port: requests over a Unix socket or TCP, by libcurl.
  *
- * An answer that is read as a whole has a bound of bytes, and each request a time-out, unless it is
- * one without an end. It ends when a signal is noted (say_note_signals()). */
+ * An answer that is read as a whole is bounded in bytes, and each request has a time-out, unless
+ * its answer has no end. A request ends when a signal is noted (say_note_signals()). */
 #ifndef DOMUS_TOOL_PORT_H
 #define DOMUS_TOOL_PORT_H
 
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PORT_TEXT_MAX (16u << 20) /* bytes of an answer that is read as a whole */
+#define PORT_TEXT_MAX (16u << 20) /* bytes of an answer that is read as a whole, at most */
 
 typedef struct port {
     void *curl;
     char endpoint[PATH_MAX + 8];
-    char error[512]; /* why the last request has failed; one line of printable ASCII */
-    long status;     /* of the last answer; 0: there was none */
+    char error[512]; /* reason why the last request has failed: one line of printable ASCII */
+    long status;     /* HTTP status of the last answer; 0: there was none */
 } port;
 
 /* A text that was read; `at` ends with a zero. */
@@ -24,25 +24,27 @@ typedef struct port_text {
     size_t size;
 } port_text;
 
-/* Take bytes of an answer with a status of 2xx. Returns whether to go on. */
+/* Receives bytes of an answer with a status of 2xx. Returns whether to continue. */
 typedef bool port_sink(void *context, const char *bytes, size_t size);
 
-/* Get ready to ask an endpoint: unix:PATH, unix:@NAME or HOST:PORT. Nothing is sent. Returns
- * whether it is one; otherwise `error` is set. port_close() has to follow in both cases. */
+/* Prepare requests to an endpoint: unix:PATH, unix:@NAME or HOST:PORT. Nothing is sent. Returns
+ * whether the endpoint is valid; otherwise `error` is set. port_close() must follow in both
+ * cases. */
 bool port_open(port *to, const char *endpoint);
 void port_close(port *to);
 
-/* Get a path as a whole, within `ms`. Returns whether it was answered with 2xx; otherwise `error`
- * is set. Ownership: the text is the caller's. */
+/* Get the whole answer for a path, within `ms`. Returns whether it was answered with 2xx; otherwise
+ * `error` is set. Ownership: the text is the caller's. */
 bool port_get(port *to, const char *path, long ms, port_text *ret_text);
 
-/* Get a path piece by piece, within `ms` (0: without an end). Returns as port_get(). */
+/* Get the answer for a path piece by piece, within `ms` (0: without an end). Returns as
+ * port_get(). */
 bool port_stream(port *to, const char *path, long ms, port_sink *sink, void *context);
 
-/* Post nothing to a path. Returns as port_get(). */
+/* Send a POST without a body to a path. Returns as port_get(). */
 bool port_post(port *to, const char *path, port_text *ret_text);
 
-/* Write a value such that it can stand in a query. Returns whether it fits. */
+/* Escape a value for a query. Returns whether it fits. */
 bool port_escape(const char *value, char *ret_text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* Differences of samples. The times of submit and sleep may get less (domus/profile.h), so a
- * difference below 0 counts as 0. */
+/* Computes the differences of samples. The times of submit and sleep may decrease
+ * (domus/profile.h), so a negative difference counts as 0. */
 #include "tools/domus/rates.h"
 
 #include <string.h>
@@ -75,8 +75,9 @@ void rates_of_all(const sample *before, const sample *now, thread_rates *ret_rat
     }
 }
 
-/* The runner of `before` that is the same one; runners keep their places in the list. */
-static const runner_sample *same_runner(const sample *before, const sample *now, uint32_t runner)
+/* Returns the sample of the same runner in `before`; runners keep their places in the list. */
+static const runner_sample *find_same_runner(const sample *before, const sample *now,
+                                             uint32_t runner)
 {
     static const runner_sample nothing;
     const runner_sample *to = &now->runners[runner];
@@ -90,7 +91,7 @@ static const runner_sample *same_runner(const sample *before, const sample *now,
 void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
                      runner_rates *ret_rates)
 {
-    const runner_sample *to = &now->runners[runner], *from = same_runner(before, now, runner);
+    const runner_sample *to = &now->runners[runner], *from = find_same_runner(before, now, runner);
 
     memset(ret_rates, 0, sizeof *ret_rates);
     ret_rates->run = (double)increase_of(to->run_ns, from->run_ns);
@@ -106,8 +107,10 @@ void rates_of_runner(const sample *before, const sample *now, uint32_t runner,
               ret_rates->rates);
 }
 
-/* The behaviour of `before` with this name and pool: both lists are sorted by them. */
-static const behaviour_sample *same_behaviour(const sample *before, const behaviour_sample *wanted)
+/* Returns the sample in `before` for the behaviour with this name and pool; both lists are sorted
+ * by them. */
+static const behaviour_sample *find_same_behaviour(const sample *before,
+                                                   const behaviour_sample *wanted)
 {
     static const behaviour_sample nothing;
     uint32_t low = 0, high = before != NULL ? before->behaviour_count : 0;
@@ -131,7 +134,8 @@ static const behaviour_sample *same_behaviour(const sample *before, const behavi
 void rates_of_behaviour(const sample *before, const sample *now, uint32_t behaviour,
                         behaviour_rates *ret_rates)
 {
-    const behaviour_sample *to = &now->behaviours[behaviour], *from = same_behaviour(before, to);
+    const behaviour_sample *to = &now->behaviours[behaviour],
+                           *from = find_same_behaviour(before, to);
     double seconds = rates_seconds(before, now);
     uint64_t waits = increase_of(to->waits, from->waits);
 

@@ -1,8 +1,8 @@
 /* Reads the registry of running programs.
  *
- * A directory counts only if it belongs to the user whom its name promises, and nobody else may
- * write to it. Root reads those of others, too, and believes each user only about processes of that
- * user: nobody can give a program of somebody else an endpoint of their own. */
+ * A directory is used only if it belongs to the user in its name, and nobody else may write to it.
+ * Root also reads the directories of other users, and believes each user only about that user's
+ * processes: so nobody can give another user's program an endpoint of their own. */
 #include "tools/domus/registry.h"
 
 #include "tools/domus/say.h"
@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX (4 * PATH_MAX) /* bytes of a file; longer ones are passed over */
+#define FILE_MAX (4 * PATH_MAX) /* bytes of a file; longer files are ignored */
 
 /* The programs that were found; `each` has PROGRAMS_MAX places. */
 typedef struct found {
@@ -27,7 +27,7 @@ typedef struct found {
     size_t count;
 } found;
 
-/* --- one file --------------------------------------------------------------------------------- */
+/* --- reading a file --------------------------------------------------------------------------- */
 
 static int digit_of(char c)
 {
@@ -36,7 +36,7 @@ static int digit_of(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Undo the escapes of a text. Returns its length; -1 if it does not fit, or holds a zero. */
+/* Decode the escapes of a text. Returns its length; -1 if it does not fit, or contains a zero. */
 static int unescape_text(const char *text, size_t length, char *ret_text, size_t size)
 {
     size_t used = 0;
@@ -57,7 +57,8 @@ static int unescape_text(const char *text, size_t length, char *ret_text, size_t
     return (int)used;
 }
 
-/* Find the line of a word. Returns its text, which ends at its line end; NULL. */
+/* Find the line that begins with a word. Returns its text, which ends at the line end; NULL if
+ * there is none. */
 static const char *find_line(const char *text, const char *word)
 {
     size_t length = strlen(word);
@@ -77,7 +78,7 @@ static int read_text(const char *text, const char *word, char *ret_text, size_t 
     return at != NULL ? unescape_text(at, strcspn(at, "\n"), ret_text, size) : -1;
 }
 
-/* Read a file in a directory as text. Returns whether that is possible. */
+/* Read a file in a directory as text. Returns whether that succeeded. */
 static bool read_file(int directory, const char *name, char *text, size_t size)
 {
     struct stat status;
@@ -94,10 +95,10 @@ static bool read_file(int directory, const char *name, char *text, size_t size)
     return strlen(text) == (size_t)length;
 }
 
-/* --- processes -------------------------------------------------------------------------------- */
+/* --- checking processes ----------------------------------------------------------------------- */
 
-/* Returns whether the process `pid` runs, and has begun at `start`. The field of the start is the
- * 22nd, and the name before it may hold anything, so fields are counted behind the last
+/* Returns whether the process `pid` runs, and has begun at `start`. The start is field 22 of its
+ * status, and the name before it may contain anything, so fields are counted behind the last
  * parenthesis. */
 static bool is_running(long pid, uint64_t start)
 {
@@ -122,7 +123,7 @@ static bool is_running(long pid, uint64_t start)
     return at != NULL && strtoull(at + 1, NULL, 10) == start;
 }
 
-/* Returns whether a process is one of a user, by its effective one. */
+/* Returns whether a process belongs to a user, by its effective user id. */
 static bool is_process_of(long pid, uid_t user)
 {
     char path[64], text[4096];
@@ -135,19 +136,20 @@ static bool is_process_of(long pid, uid_t user)
     ssize_t length = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[length > 0 ? length : 0] = '\0';
-    /* The name of the process stands before this line, with its line ends escaped. */
+    /* The name of the process stands before this line, with line ends escaped. */
     const char *line = strstr(text, "\nUid:");
     if (line == NULL)
         return false;
-    (void)strtoul(line + strlen("\nUid:"), &effective, 10); /* the real one stands before it */
+    /* the real user id, which stands before the effective one */
+    (void)strtoul(line + strlen("\nUid:"), &effective, 10);
     return strtoul(effective, NULL, 10) == user;
 }
 
-/* --- directories ------------------------------------------------------------------------------ */
+/* --- reading directories ---------------------------------------------------------------------- */
 
 /* Read the file of a process. `owner` is that of the directory. Returns whether the file may be
- * removed: it is of this form, and its process is gone. */
-static bool take_file(found *all, int directory, const char *name, uid_t owner)
+ * removed, because its form is right but its process is gone. */
+static bool read_process_file(found *all, int directory, const char *name, uid_t owner)
 {
     static char text[FILE_MAX];
     program *one = &all->each[all->count];
@@ -177,7 +179,7 @@ static bool take_file(found *all, int directory, const char *name, uid_t owner)
     return false;
 }
 
-static void take_directory(found *all, const char *path, uid_t owner)
+static void read_directory(found *all, const char *path, uid_t owner)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -192,14 +194,15 @@ static void take_directory(found *all, const char *path, uid_t owner)
         return;
     }
     for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        if (take_file(all, fd, entry->d_name, owner) && owner == geteuid())
+        if (read_process_file(all, fd, entry->d_name, owner) && owner == geteuid())
             (void)unlinkat(fd, entry->d_name, 0);
     }
     (void)closedir(entries);
 }
 
-/* Take the directories of other users; `digits` is how many bytes stand before a UID. */
-static void take_others(found *all, const char *pattern, size_t digits)
+/* Read the directories of other users; `digits` is the number of characters before the UID in their
+ * names. */
+static void read_directories_of_others(found *all, const char *pattern, size_t digits)
 {
     glob_t paths;
 
@@ -209,7 +212,7 @@ static void take_others(found *all, const char *pattern, size_t digits)
         char *end;
         unsigned long uid = strtoul(paths.gl_pathv[i] + digits, &end, 10);
         if (*end == '\0' || strcmp(end, "/domus") == 0)
-            take_directory(all, paths.gl_pathv[i], (uid_t)uid);
+            read_directory(all, paths.gl_pathv[i], (uid_t)uid);
     }
     globfree(&paths);
 }
@@ -221,21 +224,21 @@ static int compare_entries(const void *one_, const void *other_)
     return (one->pid > other->pid) - (one->pid < other->pid);
 }
 
-/* Take the directories that ports choose from by themselves. */
-static void take_usual(found *all)
+/* Read the directories in which ports write by default. */
+static void read_default_directories(found *all)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     char path[PATH_MAX];
 
     if (runtime != NULL && runtime[0] == '/' &&
         snprintf(path, sizeof path, "%s/domus", runtime) < (int)sizeof path)
-        take_directory(all, path, geteuid());
+        read_directory(all, path, geteuid());
     snprintf(path, sizeof path, "/tmp/domus-%ld", (long)geteuid());
-    take_directory(all, path, geteuid());
+    read_directory(all, path, geteuid());
     if (geteuid() == 0) {
-        take_directory(all, "/run/domus", 0);
-        take_others(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
-        take_others(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
+        read_directory(all, "/run/domus", 0);
+        read_directories_of_others(all, "/run/user/[0-9]*/domus", strlen("/run/user/"));
+        read_directories_of_others(all, "/tmp/domus-[0-9]*", strlen("/tmp/domus-"));
     }
 }
 
@@ -248,9 +251,9 @@ size_t registry_read(program **ret_programs)
     if (all.each == NULL)
         return 0;
     if (named != NULL && named[0] != '\0')
-        take_directory(&all, named, geteuid());
+        read_directory(&all, named, geteuid());
     else
-        take_usual(&all);
+        read_default_directories(&all);
     qsort(all.each, all.count, sizeof *all.each, compare_entries);
     return all.count;
 }

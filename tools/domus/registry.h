@@ -1,4 +1,4 @@
-/* The programs that run and have an observation port, by the registry of
+/* Finds running programs that have an observation port, by the registry of
  * protocols/observe/announce.h. */
 #ifndef DOMUS_TOOL_REGISTRY_H
 #define DOMUS_TOOL_REGISTRY_H
@@ -6,16 +6,17 @@
 #include <limits.h>
 #include <stddef.h>
 
-#define PROGRAMS_MAX 1024 /* programs that are looked at; further ones are not found */
+#define PROGRAMS_MAX 1024 /* programs that are listed, at most; further ones are not found */
 
 typedef struct program {
     long pid;
-    char name[64];               /* printable ASCII */
-    char endpoint[PATH_MAX + 8]; /* unix:PATH, unix:@NAME or HOST:PORT; its bytes are not escaped */
+    char name[64]; /* name of the program, in printable ASCII */
+    /* endpoint unix:PATH, unix:@NAME or HOST:PORT; its bytes are not escaped */
+    char endpoint[PATH_MAX + 8];
 } program;
 
-/* The programs in the order of their pids. Files of processes that are gone are passed over, and
- * removed if they are the user's own. Root sees the programs of all users. Returns how many there
+/* Read the programs in the order of their pids. Files of processes that are gone are ignored, and
+ * removed if they belong to the user. Root sees the programs of all users. Returns how many there
  * are. Ownership: the array is the caller's. */
 size_t registry_read(program **ret_programs);
 

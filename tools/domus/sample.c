@@ -1,5 +1,5 @@
-/* Reads /profile into a sample. Whatever is missing, or is of another type, counts as 0, so that
- * programs of other versions can be looked at. */
+/* Reads /profile into a sample. Members that are missing, or have another type, count as 0, so that
+ * programs of other versions can be read. */
 #include "tools/domus/sample.h"
 
 #include "tools/domus/say.h"
@@ -40,7 +40,8 @@ uint64_t sample_now_ns(void)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* A number that is not negative; 0: there is none. Numbers beyond 2^63 are read as real ones. */
+/* Returns a number that is not negative; 0 if there is none. Numbers beyond 2^63 are read as
+ * reals. */
 static uint64_t number_of(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
@@ -70,8 +71,8 @@ static void read_counts(const json_t *counters, uint64_t *counts)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-/* Make the array for a list. Returns it, and how many of it are read; NULL: there is nothing to
- * read, or no memory. */
+/* Allocate the array for a list. Returns it, and how many elements to read; NULL if there are none,
+ * or without memory. */
 static void *new_list(const json_t *list, size_t each, uint32_t most, uint32_t *ret_count)
 {
     size_t count = json_array_size(list);
@@ -126,7 +127,7 @@ static int compare_behaviours(const void *one_, const void *other_)
     return order != 0 ? order : strcmp(one->pool, other->pool);
 }
 
-/* Add up what has the same name and pool; they are sorted by these. */
+/* Add up behaviours with the same name and pool, by which they are sorted. */
 static void join_behaviours(sample *to)
 {
     uint32_t kept = 0;

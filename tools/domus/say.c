@@ -1,4 +1,4 @@
-/* Errors, and texts of programs that are not trusted; see the header. */
+/* Prints errors, and texts of programs that are not trusted (say.h). */
 #include "tools/domus/say.h"
 
 #include <signal.h>
@@ -38,7 +38,7 @@ void say_name(const char *name, size_t length, char *ret_text, size_t size)
     ret_text[used] = '\0';
 }
 
-/* The character of UTF-8 at `text`. Returns its bytes; 0 if there is none. */
+/* Read the character of UTF-8 at `text`. Returns its bytes; 0 if it is invalid. */
 static size_t read_character(const unsigned char *text, size_t size, uint32_t *ret_code)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -58,8 +58,8 @@ static size_t read_character(const unsigned char *text, size_t size, uint32_t *r
     return bytes;
 }
 
-/* Returns whether a character is shown as it is. Characters that turn the direction of a line, or
- * end it, could make a line look like another one. */
+/* Returns whether a character is printed unchanged. Characters that change the direction of text,
+ * or end a line, could make a line look like another one, so they are escaped. */
 static bool is_shown(uint32_t code)
 {
     if (code < 0xa0)

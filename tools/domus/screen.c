@@ -1,8 +1,8 @@
 /* `domus top` on a terminal.
  *
- * The loop waits for keys and for the time of the next sample. Everything is drawn anew after each
- * of them, and ncurses sends what has changed. A program that has gone is asked again at each
- * interval, while the last view stays. */
+ * The loop waits for keys and for the time of the next sample. After each of them everything is
+ * drawn again, and ncurses sends only the changes. A program that does not answer is asked again at
+ * each interval, while the last view stays. */
 #include "tools/domus/screen.h"
 
 #include "tools/domus/say.h"
@@ -15,33 +15,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_MS  2000L /* keys have to wait for an answer that is late */
+#define ANSWER_MS  2000L /* ms for an answer, during which keys have to wait */
 #define WIDTH_MIN  24
 #define HEIGHT_MIN 4
 #define BAR_MAX    256
-#define CELL_WIDE  76 /* columns of a meter at which it has its rates, too */
+#define CELL_WIDE  76 /* columns of a meter from which on it also shows rates */
 #define CELL_MIN   30
 #define NS_OF_MS   1000000u
 
-/* How meters are shown; the key t goes from one to the next. */
+/* How meters are shown; the key t switches to the next form. */
 enum { METERS_ALL, METERS_NONE, METERS_WAYS };
 
 typedef struct screen {
     view *shown;
     bool is_frozen, is_typing, is_help, is_ended;
     int meters;
-    uint32_t selected, first; /* rows */
-    int page;                 /* rows that fit */
+    uint32_t selected, first; /* index of the selected row, and of the first visible row */
+    int page;                 /* rows that fit on the screen */
 } screen;
 
 /* --- drawing ---------------------------------------------------------------------------------- */
 
-/* The colour of a letter of a bar. */
+/* Returns the colour for a letter of a bar. */
 static int color_of(char letter)
 {
     static const char letters[] = "hsecuorl";
     const char *at = strchr(letters, letter);
-    /* run and look of a runner have the colours of state and events */
+    /* the letters for run and look of a runner have the colours of state and events */
     static const int pairs[] = {1, 2, 3, 4, 5, 6, 2, 3};
 
     return letter != '\0' && at != NULL ? pairs[at - letters] : 0;
@@ -78,7 +78,7 @@ static void print_line_at(int y, int x, int width, attr_t attributes, const char
     (void)attr_set(A_NORMAL, 0, NULL);
 }
 
-/* Print the legend; the letter before each word has its colour. */
+/* Print the legend, in which the letter before each word has its colour. */
 static void print_legend(int y, int width)
 {
     static const char text[] = VIEW_LEGEND;
@@ -97,13 +97,13 @@ static void print_legend(int y, int width)
 static void draw_meter(const meter *one, int y, int x, int width)
 {
     char bar[BAR_MAX + 1], rates[LINE_SIZE];
-    int cells = width - 18; /* label, brackets and a percentage */
+    int cells = width - 18; /* columns without the label, the brackets and the percentage */
 
     view_rates(one, rates, sizeof rates);
     if (width >= CELL_WIDE)
         cells = width - 10 - (int)strlen(rates);
     else
-        rates[6] = '\0'; /* only the percentage */
+        rates[6] = '\0'; /* show only the percentage */
     if (cells > BAR_MAX)
         cells = BAR_MAX;
     if (cells < 1)
@@ -114,8 +114,8 @@ static void draw_meter(const meter *one, int y, int x, int width)
     (void)printw("] %s", rates);
 }
 
-/* Draw as many meters as fit into half of the window, in up to four columns. Returns the line
- * behind them. */
+/* Draw as many meters as fit into half of the window, in up to four columns. Returns the line below
+ * them. */
 static int draw_meters(const screen *on, int y, int height, int width)
 {
     int count = (int)on->shown->meter_count, room = (height - y) / 2, columns = 1;
@@ -274,7 +274,7 @@ static void sort_by_column(screen *on, int which)
     view_arrange(on->shown);
 }
 
-/* Move the selection, within the rows. */
+/* Move the selection by some rows, within the list. */
 static void move_selection_by(screen *on, long rows)
 {
     long to = (long)on->selected + rows, last = (long)on->shown->row_count - 1;
@@ -335,12 +335,12 @@ static void handle_key(screen *on, int key)
     }
 }
 
-/* Take all keys that were pressed. */
-static void take_keys(screen *on)
+/* Handle all keys that were pressed. */
+static void handle_pressed_keys(screen *on)
 {
     for (int key; !on->is_ended && (key = getch()) != ERR;) {
         if (key == KEY_RESIZE)
-            continue; /* ncurses knows the new size, and all is drawn anew */
+            continue; /* ncurses knows the new size, and everything is drawn again */
         if (on->is_help)
             on->is_help = false;
         else if (on->is_typing)
@@ -352,7 +352,8 @@ static void take_keys(screen *on)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
-/* Wait for a key, a resize or a signal, up to `until_ns`. Returns whether the terminal is there. */
+/* Wait for a key, a resize or a signal, until `until_ns`. Returns whether the terminal still
+ * exists. */
 static bool await_event(uint64_t until_ns)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -376,7 +377,7 @@ static void run_screen(screen *on, port *from, long interval_ms, long count)
                 (void)view_update(on->shown, from, ANSWER_MS);
                 taken++;
             }
-            /* The second look comes soon, because only two of them tell a rate. */
+            /* The second sample is taken soon, because rates need two samples. */
             next_ns =
                 now_ns + (uint64_t)(taken == 1 && interval_ms > 250 ? 250 : interval_ms) * NS_OF_MS;
         }
@@ -384,7 +385,7 @@ static void run_screen(screen *on, port *from, long interval_ms, long count)
         if (count > 0 && taken > count)
             break;
         on->is_ended = !await_event(next_ns);
-        take_keys(on);
+        handle_pressed_keys(on);
     }
 }
 

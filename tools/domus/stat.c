@@ -1,4 +1,4 @@
-/* domus stat: where each thread's time goes, as a table or as lines of JSON, over intervals. */
+/* domus stat: how each thread spends its time, as a table or as lines of JSON, in intervals. */
 #include "tools/domus/options.h"
 #include "tools/domus/rates.h"
 #include "tools/domus/say.h"
@@ -17,7 +17,7 @@
 #define MOST_MS   86400000L
 #define SHOWN     4
 
-/* The counters that are shown as rates; stalls are so rare that they are shown as they are. */
+/* The counters that are shown as rates; stalls are so rare that they are shown as counts. */
 static const counter shown[SHOWN] = {COUNTER_RUNS, COUNTER_MESSAGES, COUNTER_PARKS, COUNTER_STEALS};
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static void print_table(const sample *before, const sample *now)
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* Round such that a line stays short. */
+/* Round a number so that lines stay short. */
 static json_t *make_short_real(double value)
 {
     return json_real(round(value * 1e6) / 1e6);
@@ -135,7 +135,7 @@ static json_t *json_runners(const sample *before, const sample *now)
     return list;
 }
 
-/* Returns whether there was memory for the line. */
+/* Print one line of JSON. Returns false without memory. */
 static bool print_json(const sample *before, const sample *now)
 {
     json_t *line =
@@ -170,7 +170,7 @@ static bool print_interval(const sample *before, const sample *now, bool is_json
     return fflush(stdout) == 0 && is_printed;
 }
 
-/* Print `count` times (0: without an end) what happened in an interval. */
+/* Print `count` times (0: no limit) what has happened in an interval. */
 static int print_intervals(port *at, long interval_ms, long count, bool is_json)
 {
     sample before, now;

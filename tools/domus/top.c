@@ -1,4 +1,4 @@
-/* domus top: threads and behaviours of a program as they work, on a terminal or as plain lines. */
+/* domus top: the work of a program's threads and behaviours, on a terminal or as plain lines. */
 #include "tools/domus/options.h"
 #include "tools/domus/say.h"
 #include "tools/domus/screen.h"
@@ -56,7 +56,7 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL);
 }
 
-/* Print what happens in each interval. */
+/* Print the work of each interval as plain lines. */
 static int print_intervals(view *shown, port *from, long interval_ms, long count)
 {
     if (!view_update(shown, from, ANSWER_MS)) {
@@ -80,7 +80,7 @@ static int print_intervals(view *shown, port *from, long interval_ms, long count
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Read the name of a column. Returns whether it is one. */
+/* Read the name of a column. Returns whether it is valid. */
 static bool read_column(const char *text, column *ret_column)
 {
     static const char *const names[COLUMNS_] = {

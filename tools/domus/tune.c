@@ -1,4 +1,5 @@
-/* domus tune: which values of the configuration suit a service and its load, by measurement. */
+/* domus tune: finds by measurement which values of the configuration suit a service and its
+ * load. */
 #include "tools/domus/output.h"
 #include "tools/domus/say.h"
 #include "tools/domus/tune/progress.h"
@@ -10,20 +11,20 @@
 #include <string.h>
 
 #define WORDS_SIZE  (TUNE_KEY_SIZE + TUNE_VALUE_SIZE)
-#define SAID_MAX    2048 /* bytes of a failed command's output that are shown */
-#define USAGE_ENDED 2    /* the status of a program that refuses its configuration */
+#define SAID_MAX    2048 /* bytes of a failed command's output that are shown, at most */
+#define USAGE_ENDED 2    /* exit status of a program that refuses its configuration */
 
-/* All of a search that is under way. */
+/* The state of a search that is under way. */
 typedef struct tuning {
     const tune_request *request;
     tune_search search;
     tune_records records;
     tune_progress progress;
     tune_trial trial;  /* the last run */
-    output plot, json; /* an output without a file is not wanted */
+    output plot, json; /* files of the report; an output without a name is not wanted */
 } tuning;
 
-/* --- one run ---------------------------------------------------------------------------------- */
+/* --- a single run ----------------------------------------------------------------------------- */
 
 /* Run the trial of a candidate. */
 static void run_trial(tuning *all, const tune_point *point)
@@ -44,7 +45,8 @@ static void run_trial(tuning *all, const tune_point *point)
     tune_trial_run(&all->request->setup, words, &all->trial);
 }
 
-/* Let a run without a figure be a failed one, or with 0 of it, as there is no ratio to 0. */
+/* Fail a run that lacks a figure, or, unless that is allowed, has a figure of 0, because there is
+ * no ratio to 0. */
 static void demand_figure(tune_trial *trial, const char *name, bool may_be_0)
 {
     const tune_figure *figure = tune_figures_find(&trial->figures, name);
@@ -68,8 +70,8 @@ static void demand_figures(tuning *all)
         demand_figure(&all->trial, all->request->bounds[i].name, true);
 }
 
-/* Keep the last run. `before` is the search as it was when the run began; NULL: it is the check. */
-static void keep_run(tuning *all, const tune_point *point, const tune_search *before)
+/* Record the last run. `before` is the search when the run began; NULL: the run is the check. */
+static void record_run(tuning *all, const tune_point *point, const tune_search *before)
 {
     tune_record *record = &all->records.each[all->records.count++];
 
@@ -86,8 +88,8 @@ static void keep_run(tuning *all, const tune_point *point, const tune_search *be
     record->figures = all->trial.figures;
 }
 
-/* Do a run, and keep it. It may fail by chance, so it is done once more, unless the service refuses
- * its values. Returns whether it was not stopped, in which case it is not kept. */
+/* Do a run, and record it. It may fail by chance, so it is repeated once, unless the service
+ * refuses its values. Returns false if it was stopped, in which case it is not recorded. */
 static bool run_point(tuning *all, const tune_point *point, const tune_search *before)
 {
     for (int try = 1;; try++) {
@@ -95,7 +97,7 @@ static bool run_point(tuning *all, const tune_point *point, const tune_search *b
         demand_figures(all);
         if (all->trial.result == TUNE_STOPPED)
             return false;
-        keep_run(all, point, before);
+        record_run(all, point, before);
         if (all->trial.result == TUNE_RAN || try == TUNE_TRIES ||
             (all->trial.result == TUNE_REFUSED && all->trial.status == USAGE_ENDED))
             return true;
@@ -103,7 +105,7 @@ static bool run_point(tuning *all, const tune_point *point, const tune_search *b
     }
 }
 
-/* Returns what the last run is for the search. */
+/* Returns the outcome of the last run, for the search. */
 static tune_outcome outcome_of(const tuning *all)
 {
     const tune_figures *figures = &all->trial.figures;
@@ -120,10 +122,10 @@ static tune_outcome outcome_of(const tuning *all)
     return outcome;
 }
 
-/* --- a run that has failed -------------------------------------------------------------------- */
+/* --- failed runs ------------------------------------------------------------------------------ */
 
-/* Print the end of an output, from the beginning of a line on. */
-static void print_said(const char *of, const tune_stream *stream)
+/* Print the last lines of an output. */
+static void print_end_of_output(const char *of, const tune_stream *stream)
 {
     size_t size = stream->size < SAID_MAX ? stream->size : SAID_MAX;
     const char *text = stream->text + stream->size - size;
@@ -141,22 +143,22 @@ static void print_said(const char *of, const tune_stream *stream)
         (void)fputc('\n', stderr);
 }
 
-/* Say that a candidate has failed, and what its commands have said. */
-static void say_failed(tuning *all, const tune_point *point)
+/* Print that a candidate has failed, and the output of its commands. */
+static void print_failed_run(tuning *all, const tune_point *point)
 {
     char shown[512];
 
     tune_progress_clear(&all->progress);
     tune_keys_show(&all->request->keys, point, shown, sizeof shown);
     say_error("tune: with %s: %s", shown, all->trial.why);
-    print_said("the service's stderr", &all->trial.service.err);
+    print_end_of_output("the service's stderr", &all->trial.service.err);
     if (all->trial.result == TUNE_FAILED) {
-        print_said("the load's stderr", &all->trial.load.err);
-        print_said("the load's stdout", &all->trial.load.out);
+        print_end_of_output("the load's stderr", &all->trial.load.err);
+        print_end_of_output("the load's stdout", &all->trial.load.out);
     }
 }
 
-static int say_stopped(tuning *all)
+static int print_stop(tuning *all)
 {
     tune_progress_clear(&all->progress);
     say_error("tune: stopped by a signal after %zu runs", all->records.count);
@@ -165,8 +167,8 @@ static int say_stopped(tuning *all)
 
 /* --- the search ------------------------------------------------------------------------------- */
 
-/* Run today's configuration once, to see that both commands work. Its figures are not counted:
- * nothing was warm. */
+/* Run today's configuration once, to see whether both commands work. Its figures are not used,
+ * because nothing was warmed up. */
 static bool check_commands(tuning *all)
 {
     tune_point today = {{0}};
@@ -174,11 +176,11 @@ static bool check_commands(tuning *all)
     tune_progress_show(&all->progress, &all->records);
     if (!run_point(all, &today, NULL) || all->trial.result == TUNE_RAN)
         return true;
-    say_failed(all, &today);
+    print_failed_run(all, &today);
     return false;
 }
 
-/* Do all runs. Returns whether none was stopped. */
+/* Do all runs. Returns false if one was stopped. */
 static bool do_all_runs(tuning *all)
 {
     tune_point point;
@@ -191,15 +193,15 @@ static bool do_all_runs(tuning *all)
         tune_outcome outcome = outcome_of(all);
         tune_search_take(&all->search, &outcome);
         if (outcome.has_failed)
-            say_failed(all, &point);
+            print_failed_run(all, &point);
         tune_progress_add(&all->progress, &all->records);
     }
     tune_progress_clear(&all->progress);
     return all->trial.result != TUNE_STOPPED;
 }
 
-/* Say how near the candidates have come to a bound that none keeps. */
-static void say_broken(const tuning *all)
+/* Print how close the candidates have come to a bound that none keeps. */
+static void print_broken_bounds(const tuning *all)
 {
     for (size_t i = 0; i < all->request->bounds_count; i++) {
         const tune_bound *bound = &all->request->bounds[i];
@@ -217,9 +219,9 @@ static void say_broken(const tuning *all)
     }
 }
 
-/* Returns the words of the command line, with the seed behind the first one, as `--` may be the
- * last one; NULL: there was no memory. */
-static char **words_of(const tune_request *request)
+/* Returns the words of the command line, with the seed behind the first word, because `--` may be
+ * the last one; NULL without memory. */
+static char **make_words_with_seed(const tune_request *request)
 {
     static char option[] = "--seed", seed[24];
     char **words = calloc((size_t)request->argc + 3, sizeof *words);
@@ -235,7 +237,7 @@ static char **words_of(const tune_request *request)
     return words;
 }
 
-/* Write a file of the report. Returns whether that was possible, or none is wanted. */
+/* Write a file of the report, if it is wanted. Returns whether that succeeded. */
 static bool write_file(const tuning *all, output *to,
                        bool (*print)(const tune_records *records, FILE *out))
 {
@@ -249,8 +251,8 @@ static bool write_file(const tuning *all, output *to,
     return is_there;
 }
 
-/* Begin the files of the report before the runs, which take long. Returns whether that was
- * possible. */
+/* Begin the files of the report before the runs, which take long. Returns whether that
+ * succeeded. */
 static bool begin_files(tuning *all)
 {
     const tune_request *request = all->request;
@@ -259,7 +261,7 @@ static bool begin_files(tuning *all)
            (request->json == NULL || output_begin(&all->json, request->json));
 }
 
-/* End files that nothing was written to. */
+/* Remove files that were begun but not written. */
 static void drop_files(tuning *all)
 {
     if (all->plot.file != NULL)
@@ -268,10 +270,10 @@ static void drop_files(tuning *all)
         (void)output_end(&all->json, false);
 }
 
-/* Print the report. Returns the status of the command. */
+/* Print the report. Returns the exit status of the command. */
 static int print_report(tuning *all)
 {
-    char **words = words_of(all->request);
+    char **words = make_words_with_seed(all->request);
     tune_verdict verdict = all->search.verdict;
 
     if (words != NULL)
@@ -279,7 +281,7 @@ static int print_report(tuning *all)
     free(words);
     bool is_written = write_file(all, &all->plot, tune_report_svg);
     if (verdict == TUNE_BROKEN)
-        say_broken(all);
+        print_broken_bounds(all);
     if (verdict == TUNE_BASE_LOST)
         say_error("tune: a run with the values to compare with has failed, so the search ends");
     return is_written && verdict != TUNE_BROKEN && verdict != TUNE_BASE_LOST ? STATUS_OK
@@ -292,7 +294,7 @@ static int tune_service(tuning *all)
     int status = STATUS_FAILED;
     if (!check_commands(all))
         return status;
-    status = do_all_runs(all) ? print_report(all) : say_stopped(all);
+    status = do_all_runs(all) ? print_report(all) : print_stop(all);
     if (!write_file(all, &all->json, tune_report_json))
         status = STATUS_FAILED;
     return status;

@@ -1,4 +1,4 @@
-/* Samples as meters and rows; see the header. */
+/* Turns samples into meters and rows (view.h). */
 #include "tools/domus/view.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* The phases in the order of VIEW_LETTERS: work of actors first, and sleep at the end, so that the
- * bar grows with what the thread does. */
+/* The phases in the order of VIEW_LETTERS: work of actors first, and sleep last, so that the bar
+ * grows with the thread's work. */
 static const int drawn[PHASES] = {PHASE_CHANNELS, PHASE_STATE, PHASE_EVENTS, PHASE_COMPLETIONS,
                                   PHASE_SUBMIT,   PHASES - 1,  PHASE_SLEEP};
 
@@ -67,7 +67,7 @@ bool view_update(view *shown, port *from, long ms)
         return false;
     }
     shown->trouble[0] = '\0';
-    shown->row_count = 0; /* rows show the sample that goes */
+    shown->row_count = 0; /* the rows point to the sample that is freed */
     sample_free(&shown->before);
     shown->has_before = shown->has_now && rates_go_on(&shown->now, &next);
     if (shown->has_before)
@@ -114,7 +114,7 @@ static double value_of(const row *one, column which)
     }
 }
 
-/* The column that qsort() compares by. Only view_arrange() writes it. */
+/* The column by which qsort() sorts. Only view_arrange() sets it. */
 static column sort_by;
 static bool sort_reversed;
 
@@ -122,7 +122,7 @@ static int compare_rows(const void *one_, const void *other_)
 {
     const row *one = one_, *other = other_;
     double a = value_of(one, sort_by), b = value_of(other, sort_by);
-    int order = (a < b) - (a > b); /* the most first */
+    int order = (a < b) - (a > b); /* the largest value comes first */
     int names = strcmp(one->who->name, other->who->name);
 
     if (names == 0)
@@ -156,7 +156,7 @@ void view_arrange(view *shown)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Write a number such that it is short: 999, 12.3k, 4.5M. */
+/* Write a number in short form: 999, 12.3k, 4.5M. */
 static void write_short_number(double value, char *ret_text, size_t size)
 {
     static const char units[] = " kMGTPE";
@@ -237,7 +237,7 @@ void view_rates(const meter *one, char *ret_line, size_t size)
 
 static const struct {
     const char *name;
-    int width; /* columns are to the right of these, but the last one */
+    int width; /* columns are aligned to the right, except the last one */
 } columns[COLUMNS_] = {
     [COLUMN_TIME] = {"TIME%", 7},      [COLUMN_RUNS] = {"RUNS/s", 8},
     [COLUMN_MESSAGES] = {"MSGS/s", 8}, [COLUMN_WAIT] = {"WAIT", 8},
@@ -269,8 +269,8 @@ void view_row(const row *one, char *ret_line, size_t size)
 
 /* --- bars ------------------------------------------------------------------------------------- */
 
-/* Each part gets the whole characters of its share; those that are left go to the parts that have
- * lost the most by that. */
+/* Each part gets the whole characters of its share; the remaining characters go to the parts that
+ * have lost the largest fractions. */
 void view_bar(const meter *one, int width, char *ret_bar)
 {
     int cells[METER_PARTS] = {0}, used = 0, parts = (int)strlen(one->letters);

@@ -1,5 +1,5 @@
-/* The view of `domus top`, without a terminal: meters of threads and runners, and the behaviours in
- * an order and by a filter. The screen and the plain lines draw the same view. */
+/* The view of `domus top`, without a terminal: meters of threads and runners, and the sorted and
+ * filtered behaviours. The screen and the plain lines draw the same view. */
 #ifndef DOMUS_TOOL_VIEW_H
 #define DOMUS_TOOL_VIEW_H
 
@@ -8,7 +8,7 @@
 #define METER_PARTS 7
 #define LINE_SIZE   512u
 
-/* The columns of behaviours, by which they can be sorted. */
+/* The columns of behaviours, by which these can be sorted. */
 typedef enum column {
     COLUMN_TIME,
     COLUMN_RUNS,
@@ -21,14 +21,14 @@ typedef enum column {
     COLUMNS_,
 } column;
 
-/* A bar: the time of a thread or runner in parts, which add up to 1. */
+/* A meter: the time of a thread or runner in parts, which add up to 1. */
 typedef struct meter {
     char label[32];
-    const char *letters; /* of each part, as "hsecuo." */
+    const char *letters; /* letter of each part, such as "hsecuo." */
     double shares[METER_PARTS];
-    double busy; /* the sum of all parts but the last */
+    double busy; /* sum of all parts except the last */
     double rates[COUNTERS];
-    uint64_t stalls; /* in the interval */
+    uint64_t stalls; /* stalls in the interval */
 } meter;
 
 typedef struct row {
@@ -38,41 +38,40 @@ typedef struct row {
 
 typedef struct view {
     sample before, now;
-    bool has_before; /* without an earlier sample rates are those since the start */
+    bool has_before; /* there is an earlier sample; without one, rates count from the start */
     bool has_now;
-    char trouble[512]; /* why the last sample could not be taken; "": it was */
+    char trouble[512]; /* reason why the last sample could not be taken; "": it was taken */
     column sort;
     bool is_reversed;
-    char filter[NAME_SIZE]; /* a part of a name, in either case; "": all */
+    char filter[NAME_SIZE]; /* part of a name in lower or upper case; "": all behaviours */
     uint32_t meter_count, row_count;
     meter *meters;
     row *rows;
 } view;
 
-/* The letters of a thread's phases, in the order in which they are drawn, and what they mean. */
+/* The letters for a thread's phases, in the order in which they are drawn, and their meanings. */
 #define VIEW_LETTERS "hsecuo."
 #define VIEW_LEGEND  "h channels  s state  e events  c completions  u submit  o other  . sleep"
 
-/* Take a sample within `ms`, and arrange what it shows. Returns whether that was possible;
- * otherwise the view shows what it did, and has its trouble. */
+/* Take a sample within `ms`, and arrange its meters and rows. Returns whether that succeeded;
+ * otherwise the view stays as it was, with its `trouble` set. */
 bool view_update(view *shown, port *from, long ms);
 
-/* Sort and filter the behaviours anew. */
+/* Sort and filter the behaviours again. */
 void view_arrange(view *shown);
 
 void view_fini(view *shown);
 
-/* Lines of at most `size` - 1 bytes of printable ASCII. */
+/* Write the lines of the view, each of at most `size` - 1 bytes of printable ASCII. */
 void view_head(const view *shown, char *ret_line, size_t size);
 void view_totals(const view *shown, char *ret_line, size_t size);
 void view_rates(const meter *one, char *ret_line, size_t size);
 void view_row(const row *one, char *ret_line, size_t size);
 
-/* The head of the behaviours: columns at the places of view_row(), each of a width that
- * view_column() tells. */
+/* Returns the title of a column of behaviours, for the columns of view_row(), and its width. */
 const char *view_column(column which, int *ret_width);
 
-/* Fill a bar of `width` characters with letters, by the shares (NUL-terminated). */
+/* Fill a bar of `width` characters, and a zero, with letters by the shares. */
 void view_bar(const meter *one, int width, char *ret_bar);
 
 #endif

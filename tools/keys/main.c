@@ -1,6 +1,6 @@
-/* The program domus-keys, which knows the keys of the library alone. The command `domus config`
- * runs it with --tell (domus/main.h) if the user names no program: so the command has the reader
- * and the tables of the library without being linked with it. */
+/* The program domus-keys, which knows only the keys of the library. The command `domus config` runs
+ * it with --tell (domus/main.h) if the user names no program: so the command uses the library's
+ * reader and tables without being linked with it. */
 #include <domus/main.h>
 
 #include <errno.h>

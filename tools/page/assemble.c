@@ -1,11 +1,11 @@
-/* Puts the live page of the observation port together, during the build
+/* Assembles the live page of the observation port during the build
  * (protocols/observe/page/page.cmake):
  *
- *     assemble OUT.c page.html --style FILE... --script FILE...
+ *   assemble OUT.c page.html --style FILE... --script FILE...
  *
- * Styles and scripts go into the HTML, the own scripts as one function, so that none of their names
- * is global. OUT.c has the page as it is, compressed by gzip, and the policy by which a browser
- * runs that script and uses that style, and nothing else. */
+ * Styles and scripts are replace_mark into the HTML, the own scripts as one function, so that none
+ * of their names is global. OUT.c contains the page, the page compressed by gzip, and the policy by
+ * which a browser runs only that script and uses only that style. */
 #include <nettle/base64.h>
 #include <nettle/sha2.h>
 #include <zlib.h>
@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GZIP_WINDOW (15 + 16) /* of zlib: the largest, and the form of gzip */
+#define GZIP_WINDOW (15 + 16) /* zlib's largest window; the 16 selects the format of gzip */
 
 typedef struct text {
-    char *data; /* with a zero behind it */
+    char *data; /* the bytes, with a zero at their end */
     size_t size;
 } text;
 
@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2), noreturn)) static void fail(const char *for
     exit(1);
 }
 
-static void add(text *to, const char *data, size_t size)
+static void append(text *to, const char *data, size_t size)
 {
     char *larger = realloc(to->data, to->size + size + 1);
 
@@ -49,7 +49,7 @@ static void add(text *to, const char *data, size_t size)
 
 static void add_text(text *to, const char *data)
 {
-    add(to, data, strlen(data));
+    append(to, data, strlen(data));
 }
 
 static text read_file(const char *path)
@@ -63,7 +63,7 @@ static text read_file(const char *path)
         fail("cannot open %s", path);
     add_text(&all, "");
     while ((size = fread(part, 1, sizeof part, file)) != 0)
-        add(&all, part, size);
+        append(&all, part, size);
     if (ferror(file))
         fail("cannot read %s", path);
     fclose(file);
@@ -77,8 +77,8 @@ static bool ends_with(const char *path, const char *end)
     return size >= length && strcmp(path + size - length, end) == 0;
 }
 
-/* Add a file to the script: one without ".js" as a comment, such as a license. Libraries stand
- * outside of the page's own function. */
+/* Add a file to the script; a file without ".js", such as a license, is added as a comment.
+ * Libraries stay outside of the page's own function. */
 static void add_script(text *script, const char *path, bool *is_own)
 {
     text file = read_file(path);
@@ -91,21 +91,21 @@ static void add_script(text *script, const char *path, bool *is_own)
         *is_own = true;
     }
     add_text(script, is_code ? "" : "/*!\n");
-    add(script, file.data, file.size);
+    append(script, file.data, file.size);
     add_text(script, is_code ? "\n" : "*/\n");
     free(file.data);
 }
 
-/* Replace a mark of the page by a text. */
-static void put(text *page, const char *mark, const text *by)
+/* Replace a mark in the page by a text. */
+static void replace_mark(text *page, const char *mark, const text *by)
 {
     char *at = strstr(page->data, mark);
     text made = {0};
 
     if (at == NULL)
         fail("the page has no %s", mark);
-    add(&made, page->data, (size_t)(at - page->data));
-    add(&made, by->data, by->size);
+    append(&made, page->data, (size_t)(at - page->data));
+    append(&made, by->data, by->size);
     add_text(&made, at + strlen(mark));
     free(page->data);
     *page = made;
@@ -189,14 +189,14 @@ int main(int argc, char **argv)
             add_script(&script, argv[i], &is_own);
         } else {
             text file = read_file(argv[i]);
-            add(&style, file.data, file.size);
+            append(&style, file.data, file.size);
             free(file.data);
         }
     }
     add_text(&script, is_own ? "})();\n" : "");
     add_text(&style, "");
-    put(&page, "@STYLE@", &style);
-    put(&page, "@SCRIPT@", &script);
+    replace_mark(&page, "@STYLE@", &style);
+    replace_mark(&page, "@SCRIPT@", &script);
     write_page(argv[1], &page, &style, &script);
     free(page.data);
     free(style.data);

@@ -1,4 +1,4 @@
-/* Bounds that a candidate has to keep; see the header. */
+/* Bounds that a candidate must keep (bounds.h). */
 #include "tools/domus/tune/bounds.h"
 
 #include <math.h>

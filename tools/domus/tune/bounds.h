@@ -1,4 +1,4 @@
-/* Bounds that a candidate has to keep: 'p99 < 2ms'. */
+/* Bounds that a candidate must keep, such as 'p99 < 2ms'. */
 #ifndef DOMUS_TOOL_TUNE_BOUNDS_H
 #define DOMUS_TOOL_TUNE_BOUNDS_H
 
@@ -8,15 +8,16 @@
 
 typedef struct tune_bound {
     char name[TUNE_NAME_SIZE];
-    bool is_most; /* the figure has to be below the value, or at it */
-    double value; /* above 0 */
+    bool is_most; /* true: the figure may be at most the value; false: at least */
+    double value; /* the value, above 0 */
 } tune_bound;
 
-/* Read NAME < VALUE, or with <=, > or >=; that a figure is equal to the value keeps each of them.
- * Returns whether it is one. */
+/* Read a bound: NAME < VALUE, or with <=, > or >=; a figure equal to the value keeps each of them.
+ * Returns whether it is valid. */
 bool tune_bound_read(const char *text, tune_bound *ret_bound);
 
-/* Returns by what a figure breaks a bound: the logarithm of the ratio; 0: it keeps it. */
+/* Returns by how much a figure breaks a bound, as the logarithm of their ratio; 0 if it keeps the
+ * bound. */
 double tune_bound_broken(const tune_bound *bound, double figure);
 
 #endif

@@ -1,5 +1,5 @@
-/* The figures of loads; see the header. The outputs of known tools are a table of patterns, so a
- * line that a tool changes is passed over, and its figure is missing rather than wrong. */
+/* Reads the figures of loads (figures.h). The outputs of known tools are matched by a table of
+ * patterns, so if a tool changes a line, its figure is missing rather than wrong. */
 #include "tools/domus/tune/figures.h"
 
 #include <ctype.h>
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_BYTES 512 /* longer lines are passed over */
-#define VALUES_MAX     8   /* in a pattern */
-#define COLUMNS_MAX    16  /* of a line of redis-benchmark */
+#define LINE_MAX_BYTES 512 /* bytes of a line; longer lines are ignored */
+#define VALUES_MAX     8   /* values in a pattern, at most */
+#define COLUMNS_MAX    16  /* columns of a line of redis-benchmark, at most */
 
 /* --- values ----------------------------------------------------------------------------------- */
 
@@ -22,8 +22,8 @@ static const struct unit {
              {"ns", 1e-9}, {"m", 60}, {"secs", 1},  {"k", 1e3},   {"M", 1e6},
              {"1/s", 1},   {"/s", 1}, {"req/s", 1}};
 
-/* Read a decimal number at `*at`, and go behind it. Signs, infinities and hexadecimal numbers are
- * none. Returns whether there is one. */
+/* Read a decimal number at `*at`, and move behind it. Signs, infinities and hexadecimal numbers are
+ * refused. Returns whether there is one. */
 static bool read_number(const char **at, double *ret_number)
 {
     char *end;
@@ -36,7 +36,7 @@ static bool read_number(const char **at, double *ret_number)
     return isfinite(*ret_number);
 }
 
-/* Returns the factor of a unit of `length` bytes; 0: it is not known. */
+/* Returns the factor of a unit with `length` bytes; 0 if it is unknown. */
 static double factor_of(const char *unit, size_t length)
 {
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
@@ -118,9 +118,9 @@ bool tune_figures_set(tune_figures *figures, const char *name, double value)
     return true;
 }
 
-/* Errors of several lines add up, and so do figures with a `+` before their names; of all else the
- * last line counts. */
-static void set_known(tune_figures *figures, const char *name, double value)
+/* Set a figure of a tool: errors of several lines are added up, and so are figures with a `+`
+ * before their names; for others the last line counts. */
+static void set_figure_of_tool(tune_figures *figures, const char *name, double value)
 {
     bool adds_up = name[0] == '+' || strcmp(name, "errors") == 0;
     name += name[0] == '+';
@@ -133,15 +133,15 @@ static void set_known(tune_figures *figures, const char *name, double value)
 
 /* --- the outputs of tools --------------------------------------------------------------------- */
 
-/* A line of a tool. In `text` a space stands for white space, `@` for a number, `^` for a time with
- * its unit, and a last `*` for anything. `names` says what each value is; "-": nothing; `+`: it is
- * added to that of lines before. */
+/* A pattern for a line of a tool. In `text` a space stands for white space, `@` for a number, `^`
+ * for a time with its unit, and a `*` at the end for anything. `names` has the name of each value;
+ * "-": it is ignored; `+`: it is added to that of earlier lines. */
 static const struct pattern {
     const char *text;
     const char *names;
     double factor;
 } patterns[] = {
-    {"Requests/sec: @", "rate", 1},            /* wrk and hey */
+    {"Requests/sec: @", "rate", 1},            /* lines of wrk and hey */
     {"@ requests in ^,*", "count seconds", 1}, /* wrk */
     {"50% ^", "p50", 1},
     {"90% ^", "p90", 1},
@@ -158,7 +158,7 @@ static const struct pattern {
     {"95% @", "p95", 1e-3},
     {"99% @", "p99", 1e-3},
     {"100% @ (longest request)", "max", 1e-3},
-    {"finished in ^, @ req/s,*", "seconds rate", 1}, /* h2load */
+    {"finished in ^, @ req/s,*", "seconds rate", 1}, /* lines of h2load */
     {"requests: @ total, @ started, @ done, @ succeeded, @ failed, @ errored, @ timeout",
      "- - - count errors - -", 1},
     {"time for request: ^ ^ ^ ^*", "- max - -", 1},
@@ -169,10 +169,10 @@ static const struct pattern {
     {"99%* in @ secs", "p99", 1},
     {"[4@] @ responses", "- errors", 1},
     {"[5@] @ responses", "- errors", 1},
-    {"[2@] @ responses", "- +count", 1}, /* a line for each status */
+    {"[2@] @ responses", "- +count", 1}, /* hey prints such a line for each status */
 };
 
-/* Read a number that has a unit of time behind it. */
+/* Read a number that is followed by a unit of time. */
 static bool read_time(const char **at, double *ret_seconds)
 {
     if (!read_number(at, ret_seconds))
@@ -184,7 +184,7 @@ static bool read_time(const char **at, double *ret_seconds)
     return factor != 0;
 }
 
-/* Returns whether a line has the form of a pattern. `ret_values` gets its values. */
+/* Returns whether a line matches a pattern, whose values `ret_values` gets. */
 static bool matches_pattern(const char *line, const char *text, double *ret_values)
 {
     size_t count = 0;
@@ -208,8 +208,8 @@ static bool matches_pattern(const char *line, const char *text, double *ret_valu
     return *line == '\0';
 }
 
-/* Returns whether the line is one of a tool. */
-static bool take_known(tune_figures *figures, const char *line)
+/* Read a line of a known tool. Returns whether it is one. */
+static bool read_line_of_tool(tune_figures *figures, const char *line)
 {
     double values[VALUES_MAX] = {0};
 
@@ -220,18 +220,18 @@ static bool take_known(tune_figures *figures, const char *line)
         snprintf(names, sizeof names, "%s", patterns[i].names);
         for (size_t j = 0; (name = strsep(&rest, " ")) != NULL; j++) {
             if (strcmp(name, "-") != 0)
-                set_known(figures, name, values[j] * patterns[i].factor);
+                set_figure_of_tool(figures, name, values[j] * patterns[i].factor);
         }
         return true;
     }
-    if (strcmp(line, "Error distribution:") == 0) /* hey, without a sum */
-        set_known(figures, "errors", 1);
+    if (strcmp(line, "Error distribution:") == 0) /* errors of hey, which prints no sum of them */
+        set_figure_of_tool(figures, "errors", 1);
     return strcmp(line, "Error distribution:") == 0;
 }
 
 /* --- redis-benchmark --csv -------------------------------------------------------------------- */
 
-/* Take a line "...","...", apart. Returns its columns; 0: it is none. */
+/* Split a line of the form "...","...". Returns the number of columns; 0 if it has another form. */
 static size_t read_columns(char *line, char *ret_columns[COLUMNS_MAX])
 {
     size_t count = 0;
@@ -251,10 +251,10 @@ static size_t read_columns(char *line, char *ret_columns[COLUMNS_MAX])
     return 0;
 }
 
-/* The columns of redis-benchmark that are taken. Several tests run one after another, so their
- * rates count by the time that one request of each takes, and the worst latency is taken. */
+/* The columns of redis-benchmark that are read. Several tests run one after the other, so their
+ * rates are joined by the time for one request of each, and the worst latency counts. */
 typedef struct table {
-    int place[5]; /* of `known`; -1: there is none */
+    int place[5]; /* index of each column of `known`; -1: it is missing */
     double seconds;
     size_t rows;
 } table;
@@ -267,7 +267,7 @@ static const struct {
               {"p99_latency_ms", "p99"},
               {"max_latency_ms", "max"}};
 
-static void take_head(table *to, char *const *columns, size_t count)
+static void read_csv_head(table *to, char *const *columns, size_t count)
 {
     for (int i = 0; i < 5; i++) {
         to->place[i] = -1;
@@ -278,7 +278,7 @@ static void take_head(table *to, char *const *columns, size_t count)
     }
 }
 
-static void take_row(tune_figures *figures, table *to, char *const *columns, size_t count)
+static void read_csv_row(tune_figures *figures, table *to, char *const *columns, size_t count)
 {
     for (int i = 0; i < 5; i++) {
         double value;
@@ -296,8 +296,8 @@ static void take_row(tune_figures *figures, table *to, char *const *columns, siz
     }
 }
 
-/* Returns whether the line is one of redis-benchmark. */
-static bool take_csv(tune_figures *figures, table *to, char *line)
+/* Read a line of redis-benchmark. Returns whether it is one. */
+static bool read_csv_line(tune_figures *figures, table *to, char *line)
 {
     char *columns[COLUMNS_MAX];
     size_t count = line[0] == '"' ? read_columns(line, columns) : 0;
@@ -305,9 +305,9 @@ static bool take_csv(tune_figures *figures, table *to, char *line)
     if (count < 2)
         return false;
     if (strcmp(columns[0], "test") == 0)
-        take_head(to, columns, count);
+        read_csv_head(to, columns, count);
     else
-        take_row(figures, to, columns, count);
+        read_csv_row(figures, to, columns, count);
     return true;
 }
 
@@ -322,8 +322,8 @@ static bool is_name(const char *name, size_t length)
     return length > 0 && length < TUNE_NAME_SIZE && isalpha((unsigned char)name[0]);
 }
 
-/* Returns whether the line is of no own form, or was taken. */
-static bool take_own(tune_figures *figures, const char *line)
+/* Read a line in the form of this tree's benches. Returns false if such a line is invalid. */
+static bool read_own_line(tune_figures *figures, const char *line)
 {
     char name[TUNE_NAME_SIZE];
     double value;
@@ -337,7 +337,7 @@ static bool take_own(tune_figures *figures, const char *line)
         return true;
     at += strspn(at, " \t");
     if (at[strcspn(at, " \t")] != '\0')
-        return true; /* more than three words */
+        return true; /* a line of more than three words has another form */
     double factor = factor_of(at, strlen(at));
     snprintf(name, sizeof name, "%.*s", (int)length, line);
     if (find_figure(figures, name) != NULL) {
@@ -351,11 +351,12 @@ static bool take_own(tune_figures *figures, const char *line)
     return false;
 }
 
-/* --- the output ------------------------------------------------------------------------------- */
+/* --- the whole output ------------------------------------------------------------------------- */
 
 bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
 {
-    table csv = {.place = {1, -1, -1, -1, -1}}; /* older versions print no head */
+    /* older versions print no head, so these are the columns */
+    table csv = {.place = {1, -1, -1, -1, -1}};
     char line[LINE_MAX_BYTES];
 
     *ret_figures = (tune_figures){.count = 0};
@@ -371,8 +372,8 @@ bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures)
             continue;
         memcpy(line, at, length);
         line[length] = '\0';
-        if (!take_csv(ret_figures, &csv, line) && !take_known(ret_figures, line) &&
-            !take_own(ret_figures, line))
+        if (!read_csv_line(ret_figures, &csv, line) && !read_line_of_tool(ret_figures, line) &&
+            !read_own_line(ret_figures, line))
             return false;
     }
     return true;

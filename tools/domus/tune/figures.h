@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #define TUNE_FIGURES_MAX 64
-#define TUNE_NAME_SIZE   64 /* bytes of the name of a figure, with a NUL */
+#define TUNE_NAME_SIZE   64 /* bytes of the name of a figure, with a zero */
 
 typedef struct tune_figure {
     char name[TUNE_NAME_SIZE];
@@ -20,30 +20,30 @@ typedef struct tune_figure {
 typedef struct tune_figures {
     size_t count;
     tune_figure each[TUNE_FIGURES_MAX];
-    char error[160]; /* why the output is refused; "": it is not */
+    char error[160]; /* reason why the output is refused; "": it is accepted */
 } tune_figures;
 
-/* The names that tools' outputs give, and that have a meaning for the search: rate (1/s), p50, p90,
- * p95, p99, p999 and max (s), count (requests), seconds, errors. */
+/* Names of figures that outputs of tools give, and that mean something for the search: rate (1/s),
+ * p50, p90, p95, p99, p999 and max (s), count (requests), seconds, errors. */
 
-/* Read the output of a load. Returns whether it is right: no own line stands there twice. Otherwise
- * `error` says what is wrong. */
+/* Read the output of a load. Returns whether it is valid: no own line may be there twice. Otherwise
+ * `error` tells what is wrong. */
 bool tune_figures_read(const char *text, size_t size, tune_figures *ret_figures);
 
-/* Returns the figure of a name; NULL: there is none. */
+/* Returns the figure with a name; NULL if there is none. */
 const tune_figure *tune_figures_find(const tune_figures *figures, const char *name);
 
-/* Set a figure. Returns whether there was room for it. */
+/* Set a figure. Returns false if there is no room for it. */
 bool tune_figures_set(tune_figures *figures, const char *name, double value);
 
-/* Read a number with a unit of time (ns, us, ms, s), a multiplier (k, M) or none: "2ms". The unit
- * may be apart: "2 ms". Returns whether all of the text is that. */
+/* Read a number with a unit of time (ns, us, ms, s), a multiplier (k, M) or neither: "2ms". A blank
+ * may stand before the unit: "2 ms". Returns whether the whole text is such a number. */
 bool tune_value_read(const char *text, double *ret_value);
 
-/* Write a value with a unit that fits its name: 51.2 k, 1.25 ms. */
+/* Write a value with a unit that fits the name of its figure: 51.2 k, 1.25 ms. */
 void tune_value_show(const char *name, double value, char *ret_text, size_t size);
 
-/* Returns whether the figures of a name are times. */
+/* Returns whether figures with this name are times. */
 bool tune_is_time(const char *name);
 
 #endif

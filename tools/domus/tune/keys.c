@@ -1,13 +1,13 @@
-/* The keys whose values are tried; see the header. */
+/* The keys whose values are tried (keys.h). */
 #include "tools/domus/tune/keys.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define PARTS_MAX 16 /* of a path, which is cut there in YAML */
+#define PARTS_MAX 16 /* parts of a path, at most, at which it is split for YAML */
 
-/* Values around the default of each key, which is always tried as today's value is, so it is not
- * among them. A pool's key has `*` for its name. */
+/* Values around the default of each key. The default itself is tried as today's value, so it is not
+ * among them. In the path of a pool's key `*` stands for the pool's name. */
 static const struct row {
     const char *path;
     const char *values;
@@ -49,8 +49,8 @@ static bool is_path(const char *name)
            strstr(name, "..") == NULL;
 }
 
-/* Returns whether a name means a path of the table: it is all of it or its end behind a dot. In the
- * path of a pool `*` stands for any name. */
+/* Returns whether a name means a path of the table: it is the whole path, or its end behind a dot.
+ * In a pool's path `*` stands for any name. */
 static bool is_meant(const char *name, const char *path)
 {
     const char *star = strchr(path, '*');
@@ -66,7 +66,7 @@ static bool is_meant(const char *name, const char *path)
            (length == whole || path[whole - length - 1] == '.');
 }
 
-/* Returns the one row that a name means; NULL. */
+/* Returns the only row that a name means; NULL if there is none, or several. */
 static const struct row *find_row(const char *name, size_t *ret_found)
 {
     const struct row *row = NULL;
@@ -90,7 +90,8 @@ static tune_key *find_key(tune_keys *keys, const char *path)
     return NULL;
 }
 
-/* Returns a key without values, which may have been there; NULL: there is no room. */
+/* Returns the key with a path, without values; it is added if it was not there. NULL: there is no
+ * room. */
 static tune_key *make_key(tune_keys *keys, const char *path)
 {
     tune_key *key = find_key(keys, path);
@@ -147,7 +148,7 @@ static bool add_key(tune_keys *keys, const char *path, const char *values)
                        : refuse_key(keys, "is one key more than 16", path);
 }
 
-/* --- the functions of the header -------------------------------------------------------------- */
+/* --- adding keys, and showing candidates ------------------------------------------------------ */
 
 static bool add_name(tune_keys *keys, const char *name)
 {
@@ -230,7 +231,7 @@ void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_te
 
 /* --- YAML ------------------------------------------------------------------------------------- */
 
-/* Take a path apart. Returns its parts. */
+/* Split a path. Returns the number of its parts. */
 static size_t split_path(const char *path, char *ret_copy, char *ret_parts[PARTS_MAX])
 {
     size_t count = 0;
@@ -251,13 +252,14 @@ bool tune_keys_is_element(const tune_keys *keys, size_t key)
     return strncmp(path, "pools.", 6) == 0 || strncmp(path, "listeners.", 10) == 0;
 }
 
-/* Returns whether a key of a candidate has a value that stands in the YAML. */
+/* Returns whether a candidate's value of a key must be written in YAML. */
 static bool is_in_yaml(const tune_keys *keys, const tune_point *point, size_t key)
 {
     return point->choice[key] != 0 && !tune_keys_is_element(keys, key);
 }
 
-/* Returns whether a value is quoted, as YAML or the reader could take it for something else. */
+/* Returns whether a value must be quoted, because YAML or the configuration's reader could take it
+ * for something else. */
 static bool needs_quotes(const char *value)
 {
     return value[strspn(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -277,7 +279,7 @@ static void print_value(const char *value, FILE *out)
     (void)fputs("'\n", out);
 }
 
-/* Print the parts of a path that differ from the one before. */
+/* Print the parts of a path that differ from those of the path before. */
 static void print_key(char *const *parts, size_t count, size_t same, const char *value, FILE *out)
 {
     for (size_t i = same; i < count; i++)
@@ -285,14 +287,14 @@ static void print_key(char *const *parts, size_t count, size_t same, const char 
     print_value(value, out);
 }
 
-/* Keys that begin alike are printed together, wherever the user has named them. */
+/* Print keys with the same first parts together, in whatever order the user has named them. */
 static void print_group(const tune_keys *keys, const tune_point *point, size_t first,
                         uint32_t *done, FILE *out)
 {
     char copies[2][TUNE_KEY_SIZE], *parts[2][PARTS_MAX];
     size_t counts[2] = {0, 0}, now = 0;
 
-    /* The next key is the one that has most parts in common with the last one. */
+    /* The next key is the one with the most parts in common with the last one. */
     for (size_t next = first, same = 0; next < keys->count; now = 1 - now) {
         counts[now] = split_path(keys->each[next].path, copies[now], parts[now]);
         print_key(parts[now], counts[now], same, keys->each[next].values[point->choice[next] - 1],

@@ -1,7 +1,7 @@
 /* The keys whose values are tried, and the values of each.
  *
- * A table knows the keys that concern speed, with values around their defaults. Any other key of a
- * program can be named with values of its own. The limits are those of a search. */
+ * A table contains the keys that concern speed, with values around their defaults. Any other key of
+ * a program can be named with its own values. Their limits are those of a search. */
 #ifndef DOMUS_TOOL_TUNE_KEYS_H
 #define DOMUS_TOOL_TUNE_KEYS_H
 
@@ -9,8 +9,8 @@
 
 #include <stdio.h>
 
-#define TUNE_KEY_SIZE   128 /* bytes of a key's path, with a NUL */
-#define TUNE_VALUE_SIZE 64  /* bytes of a value, with a NUL */
+#define TUNE_KEY_SIZE   128 /* bytes of a key's path, with a zero */
+#define TUNE_VALUE_SIZE 64  /* bytes of a value, with a zero */
 
 typedef struct tune_key {
     char path[TUNE_KEY_SIZE];
@@ -21,29 +21,29 @@ typedef struct tune_key {
 typedef struct tune_keys {
     size_t count;
     tune_key each[TUNE_KEYS_MAX];
-    char error[256]; /* why the last call has failed */
+    char error[256]; /* reason why the last call has failed */
 } tune_keys;
 
 /* Add keys of the table, named with commas between them. A name may be the end of a path
- * ("idle.spin"); that of a pool is pools.NAME.throughput. Returns whether all were added. */
+ * ("idle.spin"); a pool's is pools.NAME.throughput. Returns whether all were added. */
 bool tune_keys_add(tune_keys *keys, const char *names);
 
-/* Add a key with its values, or replace its values: KEY=VALUE,VALUE. Returns whether it is right.
- */
+/* Add a key with its values, or replace its values: KEY=VALUE,VALUE. Returns whether the text is
+ * valid. */
 bool tune_keys_set(tune_keys *keys, const char *text);
 
-/* Add all keys of the table but those of pools. */
+/* Add all keys of the table except those of pools. */
 void tune_keys_add_all(tune_keys *keys);
 
-/* Write what --set takes for one key of a candidate: KEY=VALUE. */
+/* Write the assignment of one key of a candidate for --set: KEY=VALUE. */
 void tune_keys_assignment(const tune_keys *keys, const tune_point *point, size_t key,
                           char *ret_text, size_t size);
 
-/* Write a candidate in words: "ioRatio=65 idle.spin=0", or "today's values". */
+/* Write a candidate as text: "ioRatio=65 idle.spin=0", or "today's values". */
 void tune_keys_show(const tune_keys *keys, const tune_point *point, char *ret_text, size_t size);
 
-/* Returns whether a key is one of an element of a list, below pools or listeners. A second file
- * replaces such a list as a whole, so only --set gives one element a value. */
+/* Returns whether a key belongs to an element of a list, below pools or listeners. A second file
+ * would replace the whole list, so only --set can change one element. */
 bool tune_keys_is_element(const tune_keys *keys, size_t key);
 
 /* Write a candidate as YAML, without the keys of elements. */

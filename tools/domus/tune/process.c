@@ -1,4 +1,4 @@
-/* Commands of the user that run beside this program; see the header. */
+/* Commands of the user that run beside this program (process.h). */
 #include "tools/domus/tune/process.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define WORDS_MAX 40
 #define STEP_MS   5
-#define KILLED_MS 5000 /* in which the kernel ends what was killed */
+#define KILLED_MS 5000 /* ms in which the kernel ends processes that were killed */
 
 static const char shell[] = "/bin/sh";
 
@@ -29,15 +29,15 @@ int64_t tune_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* --- what the kernel tells of processes ------------------------------------------------------- */
+/* --- reading the status of processes ---------------------------------------------------------- */
 
-/* A process as the kernel tells of it. */
+/* The status of a process, as the kernel reports it. */
 typedef struct process_status {
     pid_t pid, parent, group;
-    double of_children; /* CPU time of those that it has waited for, in seconds */
+    double of_children; /* CPU time of children for which it has waited, in seconds */
 } process_status;
 
-/* Read the status of a process. Returns whether it is there. */
+/* Read the status of a process. Returns whether the process exists. */
 static bool read_status(const char *pid, process_status *ret_status)
 {
     char path[64], text[1024];
@@ -51,10 +51,12 @@ static bool read_status(const char *pid, process_status *ret_status)
     ssize_t size = read(fd, text, sizeof text - 1);
     (void)close(fd);
     text[size > 0 ? size : 0] = '\0';
-    const char *behind = strrchr(text, ')'); /* a name may have anything but that behind it */
+    /* the name ends at the last parenthesis, because it may contain others */
+    const char *behind = strrchr(text, ')');
     if (behind == NULL ||
         sscanf(behind, ") %*c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %lu %lu", &parent,
-               &group, &user, &system) != 4) /* NOLINT(cert-err34-c): the kernel wrote it */
+               /* NOLINT(cert-err34-c): the kernel wrote these numbers */
+               &group, &user, &system) != 4)
         return false;
     *ret_status =
         (process_status){.pid = (pid_t)strtol(pid, NULL, 10),
@@ -77,7 +79,7 @@ static bool next_process(DIR *directory, process_status *ret_status)
     return false;
 }
 
-/* Children that this program had when it began, such as those of a shell that became it. */
+/* Children that this program had when it began, such as those of a shell that has executed it. */
 static pid_t strangers[TUNE_MEMBERS_MAX];
 static size_t strangers_count;
 
@@ -90,7 +92,7 @@ static bool is_stranger(pid_t pid)
     return false;
 }
 
-static void note_strangers(void)
+static void remember_strangers(void)
 {
     DIR *directory = opendir("/proc");
     process_status one;
@@ -108,14 +110,15 @@ void tune_process_prepare(void)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-    note_strangers();
+    remember_strangers();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1UL);
-    (void)sigaction(SIGPIPE, &ignore, NULL); /* a reader that has gone must not leave a service */
+    /* if the reader of the output is gone, this program must still end the service */
+    (void)sigaction(SIGPIPE, &ignore, NULL);
 }
 
-/* --- its beginning ---------------------------------------------------------------------------- */
+/* --- beginning a process ---------------------------------------------------------------------- */
 
-/* The part of tune_process_begin() in the new process. */
+/* Do the part of tune_process_begin() in the new process. */
 static _Noreturn void become_command(const char *script, char *const *words, const int *pipes)
 {
     char *all[WORDS_MAX + 5] = {(char *)(uintptr_t)shell, (char[]){"-c"}, (char *)(uintptr_t)script,
@@ -167,7 +170,8 @@ int tune_process_begin(tune_process *process, const char *command, char *const *
     free(script);
     if (error != 0)
         goto close_pipes;
-    (void)setpgid(process->pid, process->pid); /* the child does so, too: either may be first */
+    /* the child does the same, because either may be first */
+    (void)setpgid(process->pid, process->pid);
     close_descriptors((int[]){pipes[1], pipes[3]}, 2);
     (void)fcntl(pipes[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(pipes[2], F_SETFL, O_NONBLOCK);
@@ -181,17 +185,17 @@ close_pipes:
     return error;
 }
 
-/* --- what it prints --------------------------------------------------------------------------- */
+/* --- output of processes ---------------------------------------------------------------------- */
 
-/* Forget the first half of what is kept. */
+/* Remove the first half of the kept output. */
 static void make_room(tune_stream *stream)
 {
     stream->size /= 2;
     memmove(stream->text, stream->text + sizeof stream->text / 2, stream->size);
 }
 
-/* Read all that is there; 16 pieces at a time, so that a stream without an end leaves others their
- * turns. */
+/* Read the bytes that have come, at most 16 pieces, so that an endless stream does not keep others
+ * from being read. */
 static void read_stream(tune_stream *stream)
 {
     for (int i = 0; i < 16 && stream->fd >= 0; i++) {
@@ -219,7 +223,7 @@ void tune_process_wait(tune_process *one, tune_process *other, int ms)
         streams[2] = &other->out;
         streams[3] = &other->err;
     }
-    for (int i = 0; i < 4; i++) /* poll() passes negative descriptors over */
+    for (int i = 0; i < 4; i++) /* poll() ignores negative descriptors */
         polled[i] =
             (struct pollfd){.fd = streams[i] != NULL ? streams[i]->fd : -1, .events = POLLIN};
     (void)poll(polled, 4, ms);
@@ -229,7 +233,7 @@ void tune_process_wait(tune_process *one, tune_process *other, int ms)
     }
 }
 
-/* --- its end ---------------------------------------------------------------------------------- */
+/* --- ending processes ------------------------------------------------------------------------- */
 
 bool tune_process_has_ended(tune_process *process)
 {
@@ -241,7 +245,7 @@ bool tune_process_has_ended(tune_process *process)
     return process->has_ended;
 }
 
-/* Wait for all processes of the group, `ms` at most. Returns whether there is none any more. */
+/* Wait for all processes of the group, for at most `ms`. Returns whether all have ended. */
 static bool wait_for_group(tune_process *process, long ms)
 {
     int64_t end = tune_now_ms() + ms;
@@ -281,8 +285,8 @@ bool tune_process_end(tune_process *process, long ms)
     return has_ended;
 }
 
-/* Send a signal to all adopted processes, and wait for those that have ended. Returns whether there
- * is any more. */
+/* Send a signal to all adopted processes, and wait for those that have ended. Returns whether any
+ * are left. */
 static bool signal_adopted(int number)
 {
     DIR *directory = opendir("/proc");
@@ -301,7 +305,7 @@ static bool signal_adopted(int number)
     return is_any;
 }
 
-/* Their own children are adopted in turn, so this goes on until there is none. */
+/* Children of adopted processes are adopted in turn, so this continues until none is left. */
 void tune_process_end_adopted(long ms)
 {
     const struct timespec pause = {.tv_nsec = STEP_MS * 1000000L};
@@ -318,7 +322,7 @@ void tune_process_end_adopted(long ms)
 
 /* --- CPU time --------------------------------------------------------------------------------- */
 
-/* Returns the CPU time of all threads of a process, also of those that have ended, in seconds. */
+/* Returns the CPU time of all threads of a process, including those that have ended, in seconds. */
 static double cpu_of(pid_t pid)
 {
     struct timespec used;
@@ -347,7 +351,7 @@ void tune_process_cpu(const tune_process *process, tune_cpu *ret_cpu)
         (void)closedir(directory);
 }
 
-/* Returns the number of a process in a look; its count: it is not there. */
+/* Returns the index of a process in a look; the number of processes if it is not there. */
 static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
 {
     size_t i = 0;
@@ -357,8 +361,8 @@ static size_t find_process_in_look(const tune_cpu *look, pid_t pid)
     return i;
 }
 
-/* The time of a process that has ended between the looks came to its parent as a whole, so its part
- * of before is taken off; if nobody has waited for it, it came to none. */
+/* The whole time of a process that has ended between the looks was added to its parent's, so its
+ * earlier part is subtracted; if nobody has waited for it, its time is lost. */
 double tune_cpu_between(const tune_cpu *before, const tune_cpu *after)
 {
     double own = 0, of_children = 0;

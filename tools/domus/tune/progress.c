@@ -1,4 +1,4 @@
-/* The lines that `domus tune` prints while it runs; see the header. */
+/* Prints the lines of `domus tune` while it runs (progress.h). */
 #include "tools/domus/tune/progress.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ void tune_progress_begin(tune_progress *progress)
     *progress = (tune_progress){.is_terminal = isatty(STDERR_FILENO) != 0};
 }
 
-/* Returns the columns of the terminal. */
+/* Returns the number of columns of the terminal. */
 static int columns_of_terminal(void)
 {
     struct winsize size;
@@ -25,7 +25,7 @@ static int columns_of_terminal(void)
     return size.ws_col < LINE_SIZE ? size.ws_col : LINE_SIZE;
 }
 
-/* Write the time that is left at most, judged by the runs so far. */
+/* Write how much time is left at most, estimated from the runs so far. */
 static void show_left(const tune_records *records, char *ret_text, size_t size)
 {
     const tune_plan *plan = &records->search->plan;
@@ -56,7 +56,7 @@ static void show_place(const tune_records *records, char *ret_text, size_t size)
         snprintf(ret_text, size, "duel, pair %zu of %zu", search->pairs + 1, search->plan.pairs);
 }
 
-/* Write the best so far, with what is known of it. */
+/* Write the best candidate so far, with its ratio and noise. */
 static void show_best(const tune_records *records, char *ret_text, size_t size)
 {
     double ratio_log, noise;

@@ -1,4 +1,4 @@
-/* All runs of a search as JSON; see tools/domus/tune/report.h. */
+/* Prints all runs of a search as JSON (tools/domus/tune/report.h). */
 #include "tools/domus/tune/report.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* Views of the runs of a search; see the header. */
+/* Views of the runs of a search (record.h). */
 #include "tools/domus/tune/record.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static bool is_same(const tune_point *one, const tune_point *other)
     return memcmp(one, other, sizeof *one) == 0;
 }
 
-/* Returns the median of a figure over the runs of a candidate; NAN: there is none. */
+/* Returns the median of a figure over the runs of a candidate; NAN if there is none. */
 static double median_of(const tune_records *records, const tune_point *point, const char *name,
                         double *room)
 {
@@ -28,7 +28,7 @@ static double median_of(const tune_records *records, const tune_point *point, co
     return count > 0 ? tune_median(room, count) : NAN;
 }
 
-/* Returns whether a run counts, and has a figure, which is got. */
+/* Returns whether a run counts and has a figure, which `ret_value` gets. */
 static bool has_value(const tune_record *record, const char *name, double *ret_value)
 {
     const tune_figure *figure = tune_figures_find(&record->figures, name);
@@ -39,13 +39,13 @@ static bool has_value(const tune_record *record, const char *name, double *ret_v
     return true;
 }
 
-/* Returns the candidate with which a run is compared: today's in the duel, and in a stage the one
- * that differs in its key alone. */
+/* Returns the candidate with which a run is compared: today's in the duel; in a stage the one that
+ * differs only in the stage's key. */
 static tune_point base_of(const tune_record *record)
 {
     tune_point base = {{0}};
 
-    if (!record->is_duel) { /* the duel is of no key */
+    if (!record->is_duel) { /* the duel is about no single key */
         base = record->point;
         base.choice[record->key] = 0;
     }
@@ -74,9 +74,9 @@ static bool ratio_of(const tune_records *records, const tune_record *record, con
     return false;
 }
 
-/* Returns the figure of a candidate: that of its base by the median of their ratios in the same
- * rounds, so drift between rounds counts for nothing. The runs of the duel count, or else those of
- * the last stage that it took part in as a rival; without any it is the median of its runs. */
+/* Returns the figure of a candidate: its base's figure times the median of their ratios in the same
+ * rounds, so that drift between rounds does not matter. The runs of the duel count, or else those
+ * of the last stage in which it was a rival; without any, the result is the median of its runs. */
 static double figure_of(const tune_records *records, const tune_point *point, const char *name,
                         double *room)
 {
@@ -101,7 +101,8 @@ static double figure_of(const tune_records *records, const tune_point *point, co
     }
     ratio = tune_median(room, count);
     tune_point base = base_of(last);
-    return ratio * figure_of(records, &base, name, room); /* the base differs in fewer keys */
+    /* recursion ends, because the base differs in fewer keys */
+    return ratio * figure_of(records, &base, name, room);
 }
 
 static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *point)
@@ -113,8 +114,9 @@ static tune_spot *find_spot(tune_spot *spots, size_t count, const tune_point *po
     return NULL;
 }
 
-/* Returns whether one is at least as good as the other in all, and better in something. */
-static bool is_above(const tune_spot *one, const tune_spot *other)
+/* Returns whether one candidate is at least as good as the other in all figures, and better in
+ * one. */
+static bool dominates(const tune_spot *one, const tune_spot *other)
 {
     bool is_better = false;
 
@@ -133,7 +135,7 @@ static void mark_front(tune_spot *spots, size_t count)
     for (size_t i = 0; i < count; i++) {
         spots[i].is_front = true;
         for (size_t j = 0; j < count; j++)
-            spots[i].is_front &= !is_above(&spots[j], &spots[i]);
+            spots[i].is_front &= !dominates(&spots[j], &spots[i]);
     }
 }
 
@@ -141,7 +143,7 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
 {
     tune_spot *spots = calloc(records->count + 1, sizeof *spots);
     double *room = calloc(records->count + 1, sizeof *room);
-    size_t count = 1; /* today's */
+    size_t count = 1; /* today's values come first */
 
     if (spots == NULL || room == NULL) {
         free(spots);
@@ -169,7 +171,7 @@ tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count)
     return spots;
 }
 
-/* Get the figure of the two runs of a pair. Returns whether both have it. */
+/* Get the figure of both runs of a pair. Returns whether both have it. */
 static bool values_of_pair(const tune_records *records, size_t pair, const char *name,
                            double *ret_values)
 {

@@ -7,49 +7,50 @@
 #include "tools/domus/tune/search.h"
 
 #define TUNE_WHY_SIZE 256
-#define TUNE_TRIES    2 /* of a run that fails */
+#define TUNE_TRIES    2 /* tries of a run that fails */
 
 typedef struct tune_record {
     tune_point point;
-    bool is_check, is_duel; /* the first run; one of the duel; otherwise one of a stage */
-    size_t key, round;      /* of a stage, or the pair of the duel */
+    /* the run is the check before all others, or belongs to the duel; otherwise to a stage */
+    bool is_check, is_duel;
+    size_t key, round; /* key and round of a stage, or the pair of the duel */
     bool has_failed;
-    bool is_first_try;       /* the run has failed, and was done once more */
+    bool is_first_try;       /* the run has failed, and was repeated once */
     char why[TUNE_WHY_SIZE]; /* the reason why the run has failed */
     double seconds;
-    tune_figures figures; /* if it has not failed */
+    tune_figures figures; /* figures of the run, if it has not failed */
 } tune_record;
 
 typedef struct tune_records {
     const tune_keys *keys;
     const tune_search *search;
     const char *goal;
-    bool is_more_better; /* of the goal */
+    bool is_more_better; /* a larger figure of the goal is better */
     size_t count;
-    tune_record *each; /* room for TUNE_TRIES of each run, and of the check */
+    tune_record *each; /* the runs; there is room for TUNE_TRIES of each, and for the check */
 } tune_records;
 
-/* A candidate with its figures: the medians of today's runs, times the medians of the ratios to its
+/* A candidate with its figures: the medians of today's runs, times the medians of its ratios to its
  * base in the same rounds. */
 typedef struct tune_spot {
     tune_point point;
     size_t runs;
-    double values[3]; /* of tune_axes; NAN: there is no such figure */
-    bool is_front;    /* no other candidate is as good in all of them and better in one */
+    double values[3]; /* its figures of tune_axes; NAN: it has no such figure */
+    bool is_front;    /* no other candidate is as good in all figures and better in one */
 } tune_spot;
 
-/* The figures of the front: the rate, of which more is better, and the others, of which less is. */
+/* The figures of the front: the rate, which should be large, and others, which should be small. */
 extern const char *const tune_axes[3];
 
-/* Returns the candidates that have run, today's first, in an array that is the caller's, with their
- * number; NULL: there was no memory. */
+/* Returns the candidates that have run, today's first, in an array that the caller owns, with their
+ * number; NULL without memory. */
 tune_spot *tune_records_spots(const tune_records *records, size_t *ret_count);
 
-/* Get the interval of the ratio of the best to today's, as the duel measured it, for any figure.
- * Returns whether it has enough pairs. */
+/* Get the interval of the ratio of the best candidate to today's, as the duel has measured it, for
+ * any figure. Returns whether there are enough pairs. */
 bool tune_records_effect(const tune_records *records, const char *name, tune_interval *ret_ratio);
 
-/* Returns the best, if it is better than today's configuration, and today's otherwise. */
+/* Returns the best candidate if it is better than today's configuration; otherwise today's. */
 tune_point tune_records_winner(const tune_records *records);
 
 #endif

@@ -1,4 +1,4 @@
-/* The result of a search as text; see the header. */
+/* Prints the result of a search as text (report.h). */
 #include "tools/domus/tune/report.h"
 
 #include "tools/domus/tune/scatter.h"
@@ -9,7 +9,8 @@
 #include <string.h>
 
 #define SHOWN_SIZE 512
-#define ROWS_MAX   20 /* of the table of the front, besides the chosen and today's values */
+/* rows in the table of the front, besides those for the winner and today's values */
+#define ROWS_MAX 20
 
 static double percent_of(double ratio)
 {
@@ -18,18 +19,17 @@ static double percent_of(double ratio)
 
 /* --- the verdict ------------------------------------------------------------------------------ */
 
-/* Returns the logarithm of the ratio above which a difference would have been seen; below 0: it is
- * not known. */
-static double noise_of(const tune_search *search)
+/* Returns the logarithm of the smallest ratio that would have been noticed; below 0: unknown. */
+static double smallest_visible_ratio(const tune_search *search)
 {
     double noise = search->noise;
 
-    if (search->pairs >= TUNE_PAIRS_MIN) /* the duel knows it better */
+    if (search->pairs >= TUNE_PAIRS_MIN) /* the duel knows the noise better than the stages */
         noise = fmax(fabs(search->interval.low), fabs(search->interval.high));
     return noise;
 }
 
-/* Print what the duel has shown of the goal. */
+/* Print what the duel has shown for the goal. */
 static void print_ratio(const tune_records *records, FILE *out)
 {
     tune_interval ratio;
@@ -40,7 +40,7 @@ static void print_ratio(const tune_records *records, FILE *out)
                       percent_of(ratio.high));
 }
 
-/* Print why the best of the stages has lost the duel, with its values. */
+/* Print why the winner of the stages has lost the duel, with its values. */
 static void print_lost(const tune_records *records, const char *why, FILE *out)
 {
     char shown[SHOWN_SIZE];
@@ -57,9 +57,9 @@ static void print_verdict(const tune_records *records, FILE *out)
 
     switch (search->verdict) {
     case TUNE_SAME:
-        if (noise_of(search) >= 0)
+        if (smallest_visible_ratio(search) >= 0)
             (void)fprintf(out, "# No difference of %s above the noise of %.1f %%: ", records->goal,
-                          percent_of(exp(noise_of(search))));
+                          percent_of(exp(smallest_visible_ratio(search))));
         else
             (void)fputs("# No candidate was better, or they broke the bounds or failed: ", out);
         (void)fputs("today's values stay.\n", out);
@@ -87,8 +87,8 @@ static void print_verdict(const tune_records *records, FILE *out)
     print_ratio(records, out);
 }
 
-/* Print the other figures of the duel: the cost of the best, or its gain, elsewhere. */
-static void print_elsewhere(const tune_records *records, FILE *out)
+/* Print the other figures of the duel, in which the winner may be better or worse. */
+static void print_other_figures(const tune_records *records, FILE *out)
 {
     static const char *const names[] = {"rate", "p50", "p99", "p999", "cpu"};
     tune_interval ratio;
@@ -102,7 +102,8 @@ static void print_elsewhere(const tune_records *records, FILE *out)
 
 /* --- the values ------------------------------------------------------------------------------- */
 
-/* Print a word as the shell takes it. A line break would end the comment, so it becomes $'\n'. */
+/* Print a word in the shell's syntax. A line break would end the comment, so it becomes $'
+ * '. */
 static void print_word(const char *word, FILE *out)
 {
     if (word[0] != '\0' &&
@@ -123,7 +124,8 @@ static void print_word(const char *word, FILE *out)
     (void)fputc('\'', out);
 }
 
-/* Print values of elements of lists as comments, as a file would replace the whole list. */
+/* Print values for elements of lists as comments, because in a file they would replace the whole
+ * list. */
 static void print_elements(const tune_records *records, const tune_point *point, FILE *out)
 {
     const tune_keys *keys = records->keys;
@@ -169,7 +171,7 @@ static int compare_rates(const void *one_, const void *other_)
     return (one->values[0] < other->values[0]) - (one->values[0] > other->values[0]);
 }
 
-/* Print today's values, the winner, and those that no other candidate surpasses. */
+/* Print today's values, the winner, and the candidates that no other one dominates. */
 static void print_front(const tune_records *records, FILE *out)
 {
     size_t count = 0, rows = 0;
@@ -217,7 +219,7 @@ static bool has_used_cpu(const tune_records *records)
     return false;
 }
 
-/* Print how many runs there were, and how many of them were done once more. */
+/* Print how many runs there were, and how many of them were repeated. */
 static void print_runs(const tune_records *records, FILE *out)
 {
     size_t again = 0;
@@ -239,7 +241,7 @@ void tune_report_print(const tune_records *records, char *const *words, FILE *ou
 
     print_verdict(records, out);
     if (!tune_point_is_today(&winner)) {
-        print_elsewhere(records, out);
+        print_other_figures(records, out);
         tune_keys_yaml(records->keys, &winner, out);
         print_elements(records, &winner, out);
     }

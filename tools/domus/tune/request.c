@@ -1,4 +1,4 @@
-/* The command line of `domus tune`; see the header. */
+/* Reads the command line of `domus tune` (request.h). */
 #include "tools/domus/tune/request.h"
 
 #include "tools/domus/say.h"
@@ -13,10 +13,11 @@
 #define PAIRS_USUAL 9
 #define START_MS    10000L
 #define LOAD_MS     60000L
-#define STOP_MS     15000L /* shutdown.drainTimeout is 10 s */
+/* ms for the end of the service, longer than shutdown.drainTimeout (10 s) */
+#define STOP_MS     15000L
 #define TIME_MIN_MS 10L
 #define TIME_MAX_MS 3600000L
-#define LEAST_MAX   50.0 /* percent */
+#define LEAST_MAX   50.0 /* percent, at most, for the smallest difference that matters */
 #define SEED_MAX    999999999L
 
 enum {
@@ -63,7 +64,8 @@ static const struct option longs[] = {
 
 /* --- single options --------------------------------------------------------------------------- */
 
-/* Read the goal: NAME, or max:NAME or min:NAME. More of a rate is better, and less of all else. */
+/* Read the goal: NAME, max:NAME or min:NAME. By default a larger rate is better, and a smaller
+ * value of any other figure. */
 static bool read_goal(const options *all, const char *text, tune_request *request)
 {
     const char *name = text;
@@ -145,8 +147,8 @@ static bool read_time(const options *all, const char *text, long *ret_ms)
     return options_duration(all, text, TIME_MIN_MS, TIME_MAX_MS, ret_ms);
 }
 
-/* Take an option that is a text or a switch. */
-static void take_text(int option, tune_request *request)
+/* Store an option that is a text or a switch. */
+static void store_text(int option, tune_request *request)
 {
     if (option == OPTION_SERVICE)
         request->setup.service = optarg;
@@ -162,8 +164,8 @@ static void take_text(int option, tune_request *request)
         request->is_dry = true;
 }
 
-/* Returns whether the option is right. */
-static bool take_option(const options *all, int option, tune_request *request)
+/* Read an option. Returns whether it is valid. */
+static bool read_option(const options *all, int option, tune_request *request)
 {
     tune_plan *plan = &request->plan;
 
@@ -190,14 +192,14 @@ static bool take_option(const options *all, int option, tune_request *request)
     case OPTION_STOP:
         return read_time(all, optarg, &request->setup.stop_ms);
     default:
-        take_text(option, request);
+        store_text(option, request);
         return true;
     }
 }
 
 /* --- the whole command line ------------------------------------------------------------------- */
 
-/* A seed that differs from search to search, and that is short enough to be typed. */
+/* Returns a seed that differs from search to search, and is short enough to type. */
 static uint64_t choose_seed(void)
 {
     struct timespec now;
@@ -206,7 +208,7 @@ static uint64_t choose_seed(void)
     return (uint64_t)(now.tv_sec ^ now.tv_nsec) % 1000000;
 }
 
-/* Fill in what was not named. Returns whether the search is possible. */
+/* Fill in what the user has left out. Returns whether the search is possible. */
 static bool complete_request(const options *all, tune_request *request)
 {
     tune_plan *plan = &request->plan;
@@ -255,7 +257,7 @@ bool tune_request_read(const command *self, int argc, char **argv, tune_request 
     };
     *ret_status = STATUS_USAGE;
     while ((option = options_next(&all, argc, argv, ":h", longs)) >= 0) {
-        if (!take_option(&all, option, ret_request))
+        if (!read_option(&all, option, ret_request))
             return false;
     }
     if (option == OPTIONS_STOP) {

@@ -16,13 +16,14 @@ typedef struct tune_request {
     size_t bounds_count;
     tune_bound bounds[TUNE_BOUNDS_MAX];
     const char *bound_texts[TUNE_BOUNDS_MAX];
-    const char *plot, *json; /* names of files; NULL: none is wanted */
+    const char *plot, *json; /* file names; NULL: the file is not wanted */
     bool is_dry, has_seed;
-    int argc; /* the words of the command line, from "tune" on */
+    int argc; /* words of the command line, from "tune" on */
     char **argv;
 } tune_request;
 
-/* Read the command line. Returns whether it is right; otherwise `ret_status` is the exit status. */
+/* Read the command line. Returns whether it is valid; otherwise `ret_status` gets the exit
+ * status. */
 bool tune_request_read(const command *self, int argc, char **argv, tune_request *ret_request,
                        int *ret_status);
 

@@ -1,4 +1,4 @@
-/* The candidates as a picture; see the header. */
+/* Draws the candidates as a picture (scatter.h). */
 #include "tools/domus/tune/scatter.h"
 
 #include "tools/domus/tune/report.h"
@@ -9,7 +9,7 @@
 
 #define COLUMNS 60
 #define LINES   12
-#define WIDTH   640 /* of the SVG */
+#define WIDTH   640 /* pixels of the SVG */
 #define HEIGHT  400
 #define MARGIN  60
 
@@ -56,7 +56,7 @@ bool tune_scale_place(const tune_scale *scale, const tune_spot *spot, double ret
 
 /* --- letters ---------------------------------------------------------------------------------- */
 
-/* Returns the letter of a candidate, and a rank: a higher one covers the others. */
+/* Returns the letter for a candidate, and its rank: letters of higher rank cover others. */
 static char letter_of(const tune_records *records, const tune_spot *spot, int *ret_rank)
 {
     tune_point winner = tune_records_winner(records);

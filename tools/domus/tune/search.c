@@ -1,4 +1,4 @@
-/* The search for the best values; see the header. */
+/* The search for the best values (search.h). */
 #include "tools/domus/tune/search.h"
 
 #include "tools/domus/tune/stage.h"
@@ -15,9 +15,9 @@ bool tune_point_is_today(const tune_point *point)
     return true;
 }
 
-/* --- the plan --------------------------------------------------------------------------------- */
+/* --- counting the runs of a plan -------------------------------------------------------------- */
 
-/* Returns the runs of one round in each stage. */
+/* Returns how many runs one round of each stage takes together. */
 static size_t count_runs_of_round(const tune_plan *plan)
 {
     size_t runs = 0;
@@ -60,7 +60,7 @@ static void end_search(tune_search *search, tune_verdict verdict)
     search->verdict = verdict;
 }
 
-/* Say what the duel has shown. A bound counts by the median, as in the stages. */
+/* End the duel, and decide the verdict. Bounds are judged by the median, as in the stages. */
 static void end_duel(tune_search *search)
 {
     double today = tune_median(search->pair_brokens[0], search->pairs);
@@ -78,7 +78,7 @@ static void end_duel(tune_search *search)
     }
 }
 
-static void take_pair(tune_search *search, const tune_outcome *today, const tune_outcome *best)
+static void record_pair(tune_search *search, const tune_outcome *today, const tune_outcome *best)
 {
     double log_ratio = log(best->goal / today->goal);
 
@@ -90,8 +90,9 @@ static void take_pair(tune_search *search, const tune_outcome *today, const tune
         end_duel(search);
 }
 
-/* A best that fails in the duel is no better than today's configuration. */
-static void take_in_duel(tune_search *search, const tune_outcome *outcome)
+/* Handle a run of the duel. If the best candidate fails in it, it is no better than today's
+ * configuration. */
+static void record_duel_run(tune_search *search, const tune_outcome *outcome)
 {
     bool is_today = search->has_first != search->is_today_first;
 
@@ -106,14 +107,14 @@ static void take_in_duel(tune_search *search, const tune_outcome *outcome)
     }
     search->has_first = false;
     if (is_today)
-        take_pair(search, outcome, &search->first);
+        record_pair(search, outcome, &search->first);
     else
-        take_pair(search, &search->first, outcome);
+        record_pair(search, &search->first, outcome);
 }
 
 /* --- the stages ------------------------------------------------------------------------------- */
 
-/* Go on behind a stage: with the next key, with the duel, or with nothing. */
+/* Continue after a stage: with the next key, with the duel, or with nothing. */
 static void leave_stage(tune_search *search)
 {
     bool is_broken = tune_stage_end(search);
@@ -128,7 +129,7 @@ static void leave_stage(tune_search *search)
         end_search(search, is_broken ? TUNE_BROKEN : TUNE_SAME);
 }
 
-/* Returns whether another round and the duel are within the runs that are allowed. */
+/* Returns whether the allowed runs are enough for another round and the duel. */
 static bool has_runs_for_round(const tune_search *search)
 {
     size_t later = 0;
@@ -139,7 +140,7 @@ static bool has_runs_for_round(const tune_search *search)
            search->plan.runs_max;
 }
 
-static void take_in_stage(tune_search *search, const tune_outcome *outcome)
+static void record_stage_run(tune_search *search, const tune_outcome *outcome)
 {
     search->outcomes[search->order[search->at]] = *outcome;
     if (++search->at < search->order_count)
@@ -149,7 +150,7 @@ static void take_in_stage(tune_search *search, const tune_outcome *outcome)
         leave_stage(search);
 }
 
-/* --- the functions of the header -------------------------------------------------------------- */
+/* --- the functions for callers ---------------------------------------------------------------- */
 
 void tune_search_begin(tune_search *search, const tune_plan *plan)
 {
@@ -177,9 +178,9 @@ void tune_search_take(tune_search *search, const tune_outcome *outcome)
 {
     search->runs++;
     if (search->state == TUNE_STAGE)
-        take_in_stage(search, outcome);
+        record_stage_run(search, outcome);
     else if (search->state == TUNE_DUEL)
-        take_in_duel(search, outcome);
+        record_duel_run(search, outcome);
 }
 
 tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise)

@@ -32,55 +32,58 @@
 #include <stdint.h>
 
 #define TUNE_KEYS_MAX   16
-#define TUNE_VALUES_MAX 16  /* of a key, besides today's */
-#define TUNE_ROUNDS_MAX 5   /* of a stage */
+#define TUNE_VALUES_MAX 16  /* values of a key, besides today's, at most */
+#define TUNE_ROUNDS_MAX 5   /* rounds of a stage, at most */
 #define TUNE_SWEEP      10  /* rounds of the full sweep with which a search is compared */
-#define TUNE_OFFS_MAX   256 /* deviations of which the noise is told: the last ones */
+#define TUNE_OFFS_MAX   256 /* the last deviations, by which the noise is measured */
 #define TUNE_RUNS_MAX   10000
 
-/* A candidate: for each key the number of its value from 1 on; 0: today's. */
+/* A candidate: for each key the number of its value, from 1 on; 0: today's value. */
 typedef struct tune_point {
     uint8_t choice[TUNE_KEYS_MAX];
 } tune_point;
 
 typedef struct tune_plan {
-    size_t keys;                  /* 1..TUNE_KEYS_MAX */
-    size_t values[TUNE_KEYS_MAX]; /* 1..TUNE_VALUES_MAX for each key */
-    bool is_more_better;          /* of the goal */
-    double least;                 /* the logarithm of the least ratio that matters */
-    size_t pairs;                 /* of the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
-    size_t runs_max;              /* at least tune_plan_least_runs() */
+    size_t keys;                  /* number of keys, 1..TUNE_KEYS_MAX */
+    size_t values[TUNE_KEYS_MAX]; /* number of values of each key, 1..TUNE_VALUES_MAX */
+    bool is_more_better;          /* a larger figure of the goal is better */
+    double least;                 /* logarithm of the smallest ratio that matters */
+    size_t pairs;                 /* pairs of the duel: TUNE_PAIRS_MIN..TUNE_PAIRS_MAX */
+    size_t runs_max;              /* runs that are allowed, at least tune_plan_least_runs() */
     uint64_t seed;
 } tune_plan;
 
 /* The outcome of a run. */
 typedef struct tune_outcome {
     bool has_failed;
-    double goal;   /* above 0 */
-    double broken; /* by what the bounds were broken: the largest logarithm; 0: they were kept */
+    double goal;   /* figure of the goal, above 0 */
+    double broken; /* largest logarithm by which a bound was broken; 0: all were kept */
 } tune_outcome;
 
 typedef struct tune_rival {
     uint8_t choice;
     bool has_left;
     size_t rounds;
-    double logs[TUNE_ROUNDS_MAX];    /* of the goal against the base; above 0 is better */
-    double brokens[TUNE_ROUNDS_MAX]; /* see tune_outcome */
-    double log, broken;              /* their medians */
+    /* logarithms of the goal's ratio to the base; above 0 is better */
+    double logs[TUNE_ROUNDS_MAX];
+    double brokens[TUNE_ROUNDS_MAX]; /* `broken` of its runs, as in tune_outcome */
+    double log, broken;              /* medians of both */
 } tune_rival;
 
 typedef enum tune_state { TUNE_STAGE, TUNE_DUEL, TUNE_DONE } tune_state;
 
 typedef enum tune_verdict {
     TUNE_OPEN,
-    TUNE_BETTER,    /* the best is better than today's */
-    TUNE_SAME,      /* no difference is above the noise */
-    TUNE_KEEPS,     /* the best keeps the bounds, which today's values break */
+    TUNE_BETTER,    /* the best candidate is better than today's values */
+    TUNE_SAME,      /* no difference exceeds the noise */
+    TUNE_KEEPS,     /* the best candidate keeps the bounds, which today's values break */
     TUNE_BROKEN,    /* no candidate keeps the bounds */
-    TUNE_BASE_LOST, /* a run with today's value, or with the best ones so far, has failed */
-    TUNE_WORSE,     /* the best of the stages was worse than today's in the duel */
-    TUNE_BREAKS,    /* the best of the stages broke the bounds in the duel, and today's kept them */
-    TUNE_FAILS,     /* the best of the stages has failed in the duel */
+    TUNE_BASE_LOST, /* a run with today's value, or with the best values so far, has failed */
+    TUNE_WORSE,     /* the best candidate of the stages was worse than today's values in the duel */
+    /* the best candidate of the stages broke the bounds in the duel, and today's values kept
+     * them */
+    TUNE_BREAKS,
+    TUNE_FAILS, /* the best candidate of the stages has failed in the duel */
     TUNE_VERDICTS,
 } tune_verdict;
 
@@ -88,48 +91,52 @@ typedef struct tune_search {
     tune_plan plan;
     tune_state state;
     tune_verdict verdict;
-    tune_point best; /* of the stages so far */
-    size_t runs;     /* runs whose results were handed in */
+    tune_point best; /* the best candidate of the stages so far */
+    size_t runs;     /* runs whose outcomes were recorded */
     uint64_t chance;
-    /* The stage. */
+    /* Members of the current stage. */
     size_t key, rounds, rivals_count;
-    tune_rival rivals[TUNE_VALUES_MAX + 1]; /* the base is the first */
-    /* The round: the rivals in the order of their runs, and the outcomes of those before `at`. */
+    tune_rival rivals[TUNE_VALUES_MAX + 1]; /* the rivals; the base is the first */
+    /* Members of the current round: the rivals in the order of their runs, and the outcomes of
+     * those before `at`. */
     size_t order[TUNE_VALUES_MAX + 1], order_count, at;
-    tune_outcome outcomes[TUNE_VALUES_MAX + 1]; /* by rival */
-    /* The noise, over all stages: how far ratios of a rival were off those before. */
+    tune_outcome outcomes[TUNE_VALUES_MAX + 1]; /* outcomes by the index of the rival */
+    /* The noise over all stages: how far ratios of a rival deviated from its earlier ones. */
     double offs[TUNE_OFFS_MAX];
     size_t offs_count;
-    /* the logarithm above which a difference would have been seen, in the worst stage */
+    /* logarithm of the smallest ratio that would have been noticed, in the worst stage */
     double noise;
-    /* The duel. */
-    double pair_logs[TUNE_PAIRS_MAX], pair_brokens[2][TUNE_PAIRS_MAX]; /* of today's; of the best */
+    /* Members of the duel. */
+    /* results of each pair; `pair_brokens` of today's values and of the best candidate */
+    double pair_logs[TUNE_PAIRS_MAX], pair_brokens[2][TUNE_PAIRS_MAX];
     size_t pairs;
-    tune_outcome first; /* of a pair whose second run is under way */
+    tune_outcome first; /* outcome of the first run of a pair whose second run is under way */
     bool has_first, is_today_first;
-    tune_interval interval; /* of the duel */
+    tune_interval interval; /* interval of the ratio that the duel has measured */
 } tune_search;
 
-/* Returns the least runs with which such a plan can be searched: one round and a duel. */
+/* Returns the smallest number of runs for a search by this plan: one round of each stage and a
+ * duel. */
 size_t tune_plan_least_runs(const tune_plan *plan);
 
-/* Returns the runs that are enough for most loads: four rounds of each stage, and the duel. */
+/* Returns the number of runs that suffices for most loads: four rounds of each stage, and the
+ * duel. */
 size_t tune_plan_usual_runs(const tune_plan *plan);
 
-/* Returns the runs of a full sweep: TUNE_SWEEP rounds of all combinations. */
+/* Returns the number of runs of a full sweep: TUNE_SWEEP rounds of all combinations. */
 double tune_plan_sweep_runs(const tune_plan *plan);
 
 void tune_search_begin(tune_search *search, const tune_plan *plan);
 
-/* Get the candidate of the next run. The same one comes until tune_search_take() was called.
+/* Get the candidate of the next run. The same one is returned until tune_search_take() was called.
  * Returns whether there is one; otherwise `state` is TUNE_DONE and there is a verdict. */
 bool tune_search_next(tune_search *search, tune_point *ret_point);
 
-/* Hand in the outcome of that run. */
+/* Record the outcome of that run. */
 void tune_search_take(tune_search *search, const tune_outcome *outcome);
 
-/* Get what is known of the best so far: the middle of its ratio to its base, and the noise of it
- * (INFINITY: not known yet). Returns the candidate. */
+/* Get what is known of the best candidate so far: its median ratio to its base, and the noise of
+ * that ratio (INFINITY: unknown). Returns the candidate. */
 tune_point tune_search_best(const tune_search *search, double *ret_log, double *ret_noise);
 
 /* Returns whether a candidate is today's configuration. */

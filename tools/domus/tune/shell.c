@@ -1,11 +1,11 @@
-/* Words behind a command of the shell; see the header. The text is read in one pass that knows
- * quotes and backslashes, and the signs between commands. */
+/* Finds out whether words behind a shell command would reach its program (shell.h). The text is
+ * read in one pass that knows quotes, backslashes, and the operators between commands. */
 #include "tools/domus/tune/shell.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns the rest behind a quoted part that begins here; NULL: it does not end. */
+/* Returns the text behind a quoted part that begins here; NULL if the quotes are not closed. */
 static const char *skip_quoted(const char *at)
 {
     const char quote = *at++;
@@ -17,7 +17,7 @@ static const char *skip_quoted(const char *at)
     return *at == quote ? at + 1 : NULL;
 }
 
-/* Returns whether a sign ends a command: `&` in `>&` and `&>` does not. */
+/* Returns whether an operator ends a command; `&` in `>&` and `&>` does not. */
 static bool is_end(const char *at, char before)
 {
     return *at == ';' || *at == '\n' ||
@@ -28,7 +28,7 @@ const char *tune_shell_drops_words(const char *command)
 {
     bool has_pipe = false, is_ended = true;
     char before = ' ';
-    int depth = 0; /* of parentheses */
+    int depth = 0; /* depth of parentheses */
 
     for (const char *at = command; *at != '\0';) {
         const char *next = at + 1;
@@ -39,7 +39,7 @@ const char *tune_shell_drops_words(const char *command)
         if (next == NULL)
             return "ends within a quoted part";
         depth += (*at == '(') - (*at == ')');
-        if (depth > 0) { /* another command, whose output may be a word of this one */
+        if (depth > 0) { /* a nested command, whose output may be a word of the outer one */
             is_ended = false;
             before = *at;
             at = next;
@@ -52,7 +52,7 @@ const char *tune_shell_drops_words(const char *command)
         if (is_end(at, before) || (*at == '|' && at[1] == '|'))
             has_pipe = false;
         else
-            has_pipe |= *at == '|' && before != '>'; /* >| is a redirection */
+            has_pipe |= *at == '|' && before != '>'; /* `>|` is a redirection and no pipe */
         is_ended = is_end(at, before) || (is_ended && strchr(" \t", *at) != NULL);
         before = next[-1];
         at = next;

@@ -1,10 +1,10 @@
-/* The shell's command of a service, to which words are added. */
+/* The shell command of a service, to which words are added. */
 #ifndef DOMUS_TOOL_TUNE_SHELL_H
 #define DOMUS_TOOL_TUNE_SHELL_H
 
-/* Returns why words behind a command would not reach the program; NULL: nothing speaks against it.
- * Such is a comment, a pipe in the last command, or an end such as `;` or `&`. Only the text is
- * looked at, so a script may still drop its words. */
+/* Returns why words behind a command would not reach its program, such as a comment, a pipe in the
+ * last command, or an operator like `;` or `&` at the end; NULL if no reason is found. Only the
+ * text is read, so a script may still ignore its words. */
 const char *tune_shell_drops_words(const char *command);
 
 #endif

@@ -1,13 +1,15 @@
-/* One stage of a search; see the header. */
+/* One stage of a search (stage.h). */
 #include "tools/domus/tune/stage.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MANY          8    /* rivals of which the worse half leaves behind the first round */
-#define OFFS_MIN      3    /* from which on the noise is known */
-#define CLEARLY       0.22 /* by which one run has to break a bound to count: a quarter */
-#define CLEARLY_LATER 0.05 /* by which a rival has to break it less to be chosen, if all do */
+/* rivals from which on the worse half leaves after the first round already */
+#define MANY     8
+#define OFFS_MIN 3    /* deviations from which on the noise is known */
+#define CLEARLY  0.22 /* logarithm by which one run must break a bound to count: a quarter */
+/* logarithm by which a rival must break a bound less to be chosen, if all break it */
+#define CLEARLY_LATER 0.05
 
 /* --- rounds ----------------------------------------------------------------------------------- */
 
@@ -40,10 +42,11 @@ void tune_stage_begin(tune_search *search)
     begin_round(search);
 }
 
-/* --- the noise -------------------------------------------------------------------------------- */
+/* --- measuring the noise ---------------------------------------------------------------------- */
 
-/* Returns the standard deviation of a ratio; INFINITY: it is not known. The median of the
- * deviations tells it, so a few wild runs do not count: half of all lie within 0.6745 of it. */
+/* Returns the standard deviation of a ratio; INFINITY if it is unknown. It is computed from the
+ * median of the deviations, so a few outliers do not matter: half of all lie within 0.6745 of
+ * it. */
 static double deviation_of_ratio(const tune_search *search)
 {
     double kept[TUNE_OFFS_MAX];
@@ -55,7 +58,8 @@ static double deviation_of_ratio(const tune_search *search)
     return tune_median(kept, count) / 0.6745;
 }
 
-/* Returns the standard error of a rival's figure behind the rounds so far; INFINITY as above. */
+/* Returns the standard error of a rival's figure after the rounds so far; INFINITY if it is
+ * unknown. */
 static double error_of_ratio(const tune_search *search)
 {
     return search->rounds == 0 ? INFINITY
@@ -67,9 +71,9 @@ double tune_stage_noise(const tune_search *search)
     return error_of_ratio(search) * tune_student(search->offs_count);
 }
 
-/* Keep how far the last ratio of a rival is off the median of those before. With the factor such
- * deviations are all as large as that of a ratio. */
-static void learn_noise(tune_search *search, const tune_rival *rival, double before)
+/* Record how far the last ratio of a rival deviates from the median of its earlier ones. The factor
+ * makes such deviations comparable to that of a single ratio. */
+static void record_deviation(tune_search *search, const tune_rival *rival, double before)
 {
     double rounds = (double)rival->rounds;
     double off = fabs(rival->logs[rival->rounds - 1] - before) * sqrt((rounds - 1) / rounds);
@@ -77,15 +81,16 @@ static void learn_noise(tune_search *search, const tune_rival *rival, double bef
     search->offs[search->offs_count++ % TUNE_OFFS_MAX] = off;
 }
 
-/* --- which rival is better -------------------------------------------------------------------- */
+/* --- comparing rivals ------------------------------------------------------------------------- */
 
-/* Returns whether a rival breaks a bound. One run alone has to do it clearly. */
+/* Returns whether a rival breaks a bound. A single run must break it clearly. */
 static bool is_broken(const tune_rival *rival)
 {
     return rival->broken > (rival->rounds < 2 ? CLEARLY : 0);
 }
 
-/* Rivals that keep the bounds come first, then those that break them less. */
+/* Returns whether one rival is better: rivals that keep the bounds come first, then those that
+ * break them less. */
 static bool is_better(const tune_rival *one, const tune_rival *other)
 {
     if (is_broken(one) != is_broken(other))
@@ -107,8 +112,8 @@ const tune_rival *tune_stage_best(const tune_search *search)
     return best;
 }
 
-/* Returns how many rivals that are left are better than this one. */
-static size_t place_of(const tune_search *search, const tune_rival *rival)
+/* Returns how many remaining rivals are better than this one. */
+static size_t count_better_rivals(const tune_search *search, const tune_rival *rival)
 {
     size_t place = 0;
 
@@ -119,8 +124,8 @@ static size_t place_of(const tune_search *search, const tune_rival *rival)
 
 /* --- the end of a round ----------------------------------------------------------------------- */
 
-static void take_outcome(tune_search *search, tune_rival *rival, const tune_outcome *outcome,
-                         const tune_outcome *base)
+static void record_outcome(tune_search *search, tune_rival *rival, const tune_outcome *outcome,
+                           const tune_outcome *base)
 {
     double kept[TUNE_ROUNDS_MAX];
     double ratio = log(outcome->goal / base->goal);
@@ -136,10 +141,10 @@ static void take_outcome(tune_search *search, tune_rival *rival, const tune_outc
         kept[i] = rival->brokens[i];
     rival->broken = tune_median(kept, rival->rounds);
     if (rival != &search->rivals[0] && round > 0)
-        learn_noise(search, rival, before);
+        record_deviation(search, rival, before);
 }
 
-/* Returns whether a rival is worse than the best by more than the noise of a difference. */
+/* Returns whether a rival is worse than the best one by more than the noise of a difference. */
 static bool is_beaten(const tune_search *search, const tune_rival *rival, const tune_rival *best)
 {
     if (is_broken(rival) != is_broken(best))
@@ -155,9 +160,9 @@ static bool is_beaten(const tune_search *search, const tune_rival *rival, const 
     return true;
 }
 
-/* Let the worse half leave, as far as it is beaten. The base stays: all others are compared with
- * it. A rival that breaks the bounds leaves also from the better half. */
-static void let_leave(tune_search *search)
+/* Remove the worse half of the rivals, as far as each is beaten. The base stays, because all others
+ * are compared with it. A rival that breaks the bounds is removed from the better half, too. */
+static void remove_beaten_rivals(tune_search *search)
 {
     const tune_rival *best = tune_stage_best(search);
     bool leaves[TUNE_VALUES_MAX + 1] = {false};
@@ -166,16 +171,16 @@ static void let_leave(tune_search *search)
         const tune_rival *rival = &search->rivals[i];
         if (rival->has_left || rival == best || !is_beaten(search, rival, best))
             continue;
-        leaves[i] = place_of(search, rival) >= search->order_count / 2 ||
+        leaves[i] = count_better_rivals(search, rival) >= search->order_count / 2 ||
                     (is_broken(rival) && !is_broken(best));
     }
     for (size_t i = 1; i < search->rivals_count; i++)
         search->rivals[i].has_left |= leaves[i];
 }
 
-/* Returns whether a rival that is left was better than the best in some round by more than the
+/* Returns whether a remaining rival was better than the best one in some round by more than the
  * noise: its other rounds may have been disturbed. */
-static bool has_promise(const tune_search *search, double limit)
+static bool may_be_underrated(const tune_search *search, double limit)
 {
     for (size_t i = 0; i < search->rivals_count; i++) {
         const tune_rival *rival = &search->rivals[i];
@@ -187,19 +192,19 @@ static bool has_promise(const tune_search *search, double limit)
     return false;
 }
 
-/* Returns whether more rounds could tell something that matters. */
+/* Returns whether more rounds could show a difference that matters. */
 static bool is_stage_undecided(const tune_search *search)
 {
     const tune_rival *base = &search->rivals[0], *best = tune_stage_best(search);
     double noise = tune_stage_noise(search);
 
     if (search->order_count == 1 || search->rounds == TUNE_ROUNDS_MAX)
-        return false; /* the base alone is left */
+        return false; /* only the base is left */
     if (is_broken(base) && search->rounds >= 2)
         return is_broken(best) && search->rounds < 3;
     if (isinf(noise) || (best != base && best->rounds < 2))
         return true;
-    if (has_promise(search, best->log + noise))
+    if (may_be_underrated(search, best->log + noise))
         return true;
     return best->log <= noise && noise > search->plan.least;
 }
@@ -219,16 +224,16 @@ bool tune_stage_end_round(tune_search *search)
         if (outcome->has_failed)
             rival->has_left = true;
         else
-            take_outcome(search, rival, outcome, base);
+            record_outcome(search, rival, outcome, base);
     }
-    let_leave(search);
+    remove_beaten_rivals(search);
     begin_round(search);
     return is_stage_undecided(search);
 }
 
-/* Returns whether the best is to be chosen rather than the base. One standard error is enough, as
- * the duel looks at the choice once more; and half of the least that matters, as several keys may
- * add up. */
+/* Returns whether the best rival is chosen instead of the base. One standard error is enough,
+ * because the duel checks the choice again; and half of the smallest difference that matters,
+ * because several keys may add up. */
 static bool is_chosen(const tune_search *search, const tune_rival *best)
 {
     const tune_rival *base = &search->rivals[0];

@@ -1,4 +1,4 @@
-/* The statistics of a search; see the header. */
+/* The statistics of a search (stats.h). */
 #include "tools/domus/tune/stats.h"
 
 #include <math.h>
@@ -18,9 +18,9 @@ double tune_median(double *values, size_t count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* How many values are left out at each end, so that at most 2.5 of 100 cases are lost there: each
- * value lies on either side of the middle by the toss of a coin, so `below` is the chance that so
- * few or fewer lie on one side. */
+/* Returns how many values are left out at each end of the interval, so that it misses the median in
+ * at most 2.5 of 100 cases at each end: each value lies on either side of the median like the toss
+ * of a coin, and `below` is the probability that so few or fewer lie on one side. */
 static size_t count_left_out(size_t count)
 {
     double way = pow(0.5, (double)count), below = way;
@@ -41,7 +41,7 @@ tune_interval tune_interval_of(const double *values, size_t count)
     size_t out = count_left_out(count);
 
     memcpy(sorted, values, count * sizeof *values);
-    double middle = tune_median(sorted, count); /* sorts them */
+    double middle = tune_median(sorted, count); /* also sorts the values */
     return (tune_interval){sorted[out], middle, sorted[count - 1 - out]};
 }
 

@@ -1,4 +1,4 @@
-/* One run; see the header. */
+/* One run of a candidate (trial.h). */
 #include "tools/domus/tune/trial.h"
 
 #include "tools/domus/say.h"
@@ -8,15 +8,17 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define STEP_MS   5
-#define QUIET_MS  20   /* without output behind the line `listening`: other listeners have begun */
-#define QUIET_MAX 10   /* moments, for a service that never ceases to print */
+#define STEP_MS 5
+/* ms without output behind the line `listening`, after which other listeners have begun, too */
+#define QUIET_MS 20
+/* such times that are waited at most, for a service that never stops printing */
+#define QUIET_MAX 10
 #define PROBE_MS  2000 /* ms that one call of the readiness command may take */
 
 static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Note why the run is none. Returns false. */
+/* Record why the run has failed. Returns false. */
 static bool fail_trial(tune_trial *trial, tune_result result, const char *format, ...)
 {
     va_list arguments;
@@ -50,7 +52,7 @@ static bool fail_by_end(tune_trial *trial, tune_result result, const char *when)
                       show_status(status, shown, sizeof shown));
 }
 
-/* Returns whether a whole line of the service begins with the word. */
+/* Returns whether a complete line of the service begins with the word. */
 static bool has_line(const tune_stream *stream, const char *word)
 {
     size_t length = strlen(word);
@@ -62,8 +64,8 @@ static bool has_line(const tune_stream *stream, const char *word)
     return false;
 }
 
-/* Returns whether the service says that it listens. If so, this waits until it has said nothing
- * more for a moment, or for some moments. */
+/* Returns whether the service has printed that it listens. If so, this first waits until it prints
+ * nothing more for a moment, or for some such moments. */
 static bool is_listening(tune_trial *trial)
 {
     if (!has_line(&trial->service.out, "listening "))
@@ -77,7 +79,7 @@ static bool is_listening(tune_trial *trial)
     return true;
 }
 
-/* Returns whether the user's command says that the service is ready. */
+/* Returns whether the user's command reports that the service is ready. */
 static bool is_service_ready(const tune_setup *setup, tune_trial *trial)
 {
     tune_process *probe = &trial->load;
@@ -140,7 +142,7 @@ static bool wait_for_load(const tune_setup *setup, tune_trial *trial)
                       show_status(status, shown, sizeof shown));
 }
 
-/* Returns how many requests there were; 0: that is not known. */
+/* Returns how many requests there were; 0 if that is unknown. */
 static double count_of(const tune_figures *figures, double seconds)
 {
     const tune_figure *count = tune_figures_find(figures, "count");

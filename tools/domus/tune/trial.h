@@ -1,4 +1,5 @@
-/* One run: the service begins with a candidate's values, gets its load, and is ended. */
+/* One run of a candidate: the service is started with the candidate's values, gets its load, and is
+ * ended. */
 #ifndef DOMUS_TOOL_TUNE_TRIAL_H
 #define DOMUS_TOOL_TUNE_TRIAL_H
 
@@ -8,10 +9,11 @@
 typedef struct tune_setup {
     const char *service;
     const char *load;
-    const char *ready; /* a command whose status is 0 when the service is ready; NULL: its first
-                          line `listening ...` says so */
-    long start_ms, load_ms, stop_ms; /* the longest times of the service's start, the load and the
-                                        service's end */
+    /* command that exits with 0 when the service is ready; NULL: its line `listening ...` tells
+     * so */
+    const char *ready;
+    /* ms, at most, for the service's start, the load, and the service's end */
+    long start_ms, load_ms, stop_ms;
 } tune_setup;
 
 typedef enum tune_result {
@@ -23,17 +25,18 @@ typedef enum tune_result {
 
 typedef struct tune_trial {
     tune_result result;
-    char why[256]; /* the reason why the trial has not run */
+    char why[256]; /* reason why the trial has failed */
     tune_figures figures;
     double cpu;     /* the service's CPU time during the load, in seconds */
     double seconds; /* seconds that the whole run took */
-    int status;     /* the exit status of a service that has refused; -1: a signal has ended it */
-    tune_process service, load; /* with what they have printed */
+    /* exit status of a service that has refused its values; -1: a signal has ended it */
+    int status;
+    tune_process service, load; /* the processes, with their outputs */
 } tune_trial;
 
-/* Do a run. `words` are put behind the service's command; NULL ends them. Nothing of it runs
+/* Do a run. `words` are added to the service's command; NULL ends them. No process of it is left
  * when this returns. The figure `cpu` is CPU time for each request, if the load tells how many
- * there were (count, or rate), else that of the run. */
+ * there were (count, or rate), otherwise CPU time of the run. */
 void tune_trial_run(const tune_setup *setup, char *const *words, tune_trial *ret_trial);
 
 #endif
