@@ -1,9 +1,9 @@
 /* A counter that can be locked, in sequential style: ./dev run counter
  *
- * The counter is one sequence: a loop of receives. After `lock` it tells its value and waits in
- * a second receive: other messages wait, in order, until `unlock` says how to go on. The
- * visitor is a sequence too. (Figure 1 of Haller, Odersky: Event-Based Programming without
- * Inversion of Control.) */
+ * The counter is one sequence: a loop of receives. After `lock` it tells its value and waits in a
+ * second receive: other messages wait, in order, until `unlock` says how to continue. The visitor
+ * is a sequence, too. (Figure 1 of Haller, Odersky: Event-Based Programming without Inversion of
+ * Control.) */
 #include <domus/main.h>
 
 #include <stdio.h>
@@ -26,7 +26,9 @@ DOMUS_SEQUENCE(count, struct counter)
 {
     DOMUS_BEGIN;
     for (;;) {
-        DOMUS_RECEIVE(&anything); /* when it is stopped: an error without type, and the next ends */
+        /* when the actor is stopped, this brings an error without a type, and the next receive
+         * ends the sequence */
+        DOMUS_RECEIVE(&anything);
         if (answer->type == &incr_type)
             frame->value++;
         if (answer->type == &value_type || answer->type == &lock_type)
@@ -47,7 +49,7 @@ struct visit {
     int error;
 };
 
-/* Print the value that came, and whether it was the right one. */
+/* Print the value that has come, and whether it is the expected one. */
 static void compare_answer(struct visit *visit, const char *what, const domus_answer *answer,
                            int expected)
 {

@@ -15,7 +15,8 @@ static int echo_read(domus_stack *stack, void *self, const void *payload)
 
     (void)stack;
     (void)self;
-    return domus_channel_write(stack, event->channel, event->bytes); /* consumed in every case */
+    /* the write consumes the buffer in every case */
+    return domus_channel_write(stack, event->channel, event->bytes);
 }
 
 static const domus_behaviour echo = {

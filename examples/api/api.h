@@ -1,10 +1,10 @@
-/* A bug tracker: the parts that its files share. README.md says how to try it.
+/* A bug tracker: the parts that its files share. README.md tells how to try it.
  *
- * A request goes this way. The channel of its connection takes it through the chain (site.c): a
- * name for the request, a line of the log, a bound on its rate, who asks. The row of its path calls
- * a handler (issues.c, files.c, people.c, events.c), which asks the database and goes on when the
- * rows are there. Nothing blocks, and nothing is locked: a handler runs on the thread of its
- * connection, and all that connections share is constant, or an actor. */
+ * A request is handled in these steps. The channel of its connection passes it through the chain
+ * (site.c): it gets an id, a line in the log, a limit on its rate, and its user is found. The row
+ * for its path calls a handler (issues.c, files.c, people.c, events.c), which asks the database and
+ * continues when the rows have come. Nothing blocks, and nothing is locked: a handler runs on the
+ * thread of its connection, and everything that connections share is constant, or an actor. */
 #ifndef API_H
 #define API_H
 
@@ -14,23 +14,25 @@
 #include <domus/http_user.h>
 #include <domus/sql.h>
 
-#define API_FRAME_MAX 512u /* bytes that a request keeps while it waits */
+#define API_FRAME_MAX 512u /* bytes that a request keeps while it waits, at most */
 #define API_UPLOADS   1u   /* the number of the route to uploaded files */
 
 /* The section `api` of the configuration. */
 struct api_settings {
-    char database[512];   /* "sqlite:tracker.db" or "postgresql://..." */
-    char keys[256];       /* the file with the keys of sessions; "": drawn for this run */
-    char pages[256];      /* the directory of the page */
-    char uploads[256];    /* the directory of uploaded files */
-    char access_log[256]; /* "": none */
-    uint64_t upload_max;  /* bytes of one file */
-    uint64_t disk;        /* bytes that all files take of it */
-    uint32_t rate;        /* requests of one address a second */
-    /* proxies in front of this service, which tell it the address of the client */
+    char database[512]; /* url of the database: "sqlite:tracker.db" or "postgresql://..." */
+    /* file with the keys of sessions; "": keys are drawn at random for this run */
+    char keys[256];
+    char pages[256];      /* directory with the files of the page */
+    char uploads[256];    /* directory for uploaded files */
+    char access_log[256]; /* file of the access log; "": there is none */
+    uint64_t upload_max;  /* bytes of an uploaded file, at most */
+    uint64_t disk;        /* bytes of the disk for all uploaded files, at most */
+    uint32_t rate;        /* requests a second from one address, at most */
+    /* number of proxies in front of this service, which tell it the client's address */
     uint32_t proxies;
-    uint32_t connections; /* to the database: of each thread, or of the process with SQLite */
-    bool https;           /* cookies are sent over https alone */
+    /* connections to the database: for each thread, or for the process with SQLite */
+    uint32_t connections;
+    bool https; /* cookies are only sent over https */
 };
 
 /* Constant once the program has started. */
@@ -40,12 +42,14 @@ extern domus_sql api_database;
 /* site.c */
 extern const domus_sql_migration api_migrations[];
 extern const domus_behaviour api_site;
-int api_site_begin(domus_system *system); /* returns 0; a negative errno */
-void api_site_end(void);                  /* the system has stopped */
+int api_site_begin(domus_system *system); /* Set up the site. Returns 0; a negative errno. */
+/* Free the site's memory, after the system has stopped. */
+void api_site_end(void);
 
 /* people.c */
 extern const domus_http_user_session api_session;
-int api_people_begin(void); /* prints what is wrong; returns 0; a negative errno */
+/* Read or draw the keys of sessions. Prints an error; returns 0; a negative errno. */
+int api_people_begin(void);
 domus_http_handler api_login, api_logout;
 
 /* issues.c */
@@ -54,7 +58,7 @@ domus_http_handler api_list_issues, api_show_issue, api_create_issue, api_change
 /* files.c */
 extern struct api_files {
     domus_http_files pages, uploads; /* constant once the program has started */
-    domus_budget coming;             /* bytes of uploads that have not ended */
+    domus_budget coming;             /* bytes of all uploads that are under way */
 } api_files;
 int api_files_begin(domus_system *system);
 void api_files_end(void);
@@ -64,6 +68,7 @@ domus_http_handler api_add_file, api_show_file;
 int api_events_begin(domus_system *system);
 void api_events_end(domus_system *system, void *none);
 domus_http_handler api_stream_events;
-void api_tell(domus_stack *stack, int64_t issue); /* all pages: it is new, or has changed */
+/* Tell all open pages that an issue is new or has changed. */
+void api_tell(domus_stack *stack, int64_t issue);
 
 #endif

@@ -1,8 +1,8 @@
-/* Events: each page hears which issue is new or has changed (server-sent events).
+/* Events: each open page is told which issue is new or has changed (server-sent events).
  *
- * The board is an actor that knows the last change. A page asks it for the change behind the one
+ * The board is an actor that knows the last change. A page asks it for the change after the one
  * that it has seen, and the board keeps the ask until there is one, or for BEAT, after which the
- * page gets a sign of life. A slow page hears of the last change alone: nothing piles up. */
+ * page gets a heartbeat. A slow page gets only the last change, so nothing queues up. */
 #include "api.h"
 
 #include <domus/await.h>
@@ -10,11 +10,11 @@
 #include <domus/waiters.h>
 
 #define PAGES_MAX 1000u
-#define SHARE_MAX 100u /* pages of one client */
+#define SHARE_MAX 100u /* pages of one client that may listen at the same time */
 #define BEAT      UINT64_C(15000000000)
 
 struct change {
-    uint64_t serial; /* of changes; 0: none yet */
+    uint64_t serial; /* number of the last change; 0: there was none yet */
     int64_t issue;
 };
 
@@ -26,16 +26,16 @@ struct board {
 
 /* A page that listens. */
 struct listener {
-    uint64_t client; /* domus_http_client_number() */
-    uint64_t seen;   /* the serial of the last change */
+    uint64_t client; /* number of the client, from domus_http_client_number() */
+    uint64_t seen;   /* number of the last change that the page has seen */
 };
 
-static domus_address board; /* constant once the program has started */
+static domus_address board; /* address of the board, constant once the program has started */
 static const domus_type next_type = {.name = "next", .size = sizeof(struct listener)};
 static const domus_type beat_type = {.name = "beat"};
 static const domus_type change_type = {.name = "change", .size = sizeof(struct change)};
 
-static int take_beat(domus_stack *stack, void *self_, const void *payload)
+static int handle_heartbeat(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
@@ -44,15 +44,15 @@ static int take_beat(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int take_change(domus_stack *stack, void *self_, const void *payload)
+static int handle_change(domus_stack *stack, void *self_, const void *payload)
 {
     struct board *self = self_;
 
     self->last = (struct change){self->last.serial + 1, ((const struct change *)payload)->issue};
-    return take_beat(stack, self, NULL);
+    return handle_heartbeat(stack, self, NULL);
 }
 
-static int take_next_request(domus_stack *stack, void *self_, const void *payload)
+static int handle_next_request(domus_stack *stack, void *self_, const void *payload)
 {
     const struct listener *page = payload;
     struct board *self = self_;
@@ -74,9 +74,9 @@ static const domus_behaviour behaviour = {
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
     .on_mount = mount_events,
-    .on = (const domus_on[]){{&change_type, take_change, 0},
-                             {&next_type, take_next_request, 0},
-                             {&beat_type, take_beat, 0},
+    .on = (const domus_on[]){{&change_type, handle_change, 0},
+                             {&next_type, handle_next_request, 0},
+                             {&beat_type, handle_heartbeat, 0},
                              {0}},
 };
 
@@ -85,14 +85,15 @@ int api_events_begin(domus_system *system)
     return domus_outside_spawn(system, &behaviour, NULL, &board);
 }
 
-/* Streams of events have no end of their own, and would hold up a drain. */
+/* Streams of events do not end by themselves, so a drain would wait for them. */
 void api_events_end(domus_system *system, void *none)
 {
     (void)none;
     (void)domus_outside_stop(system, board);
 }
 
-void api_tell(domus_stack *stack, int64_t issue) /* a board that is full tells of a later one */
+/* if the board's mailbox is full, pages learn of this change with a later one */
+void api_tell(domus_stack *stack, int64_t issue)
 {
     (void)domus_notice(stack, board, &change_type, &(struct change){.issue = issue});
 }
@@ -109,7 +110,8 @@ DOMUS_SEQUENCE(listen, struct listener)
     DOMUS_AWAIT(domus_reply_begin(stack, &domus_http_response_type, &head, then));
     while (answer->error == 0) {
         DOMUS_ASK(board, &next_type, frame);
-        if (answer->error != 0) /* too many pages; or the board has ended, as the program does */
+        /* there are too many pages, or the board has ended with the program */
+        if (answer->error != 0)
             return domus_reply_end(stack, NULL, NULL);
         change = answer->payload;
         if (change->serial == frame->seen)

@@ -1,9 +1,10 @@
-/* Files: uploads that belong to an issue, and the page.
+/* Files: uploads that belong to an issue, and the files of the page.
  *
- * An uploaded file has no name on disk while it comes, so nothing is left of one that fails. Then
- * it gets a random name; the name that its sender gave is only shown. Its room is taken before its
- * row is there, and its row before its name: the table `disk` has one row, with the bytes that all
- * files take. (What a crash leaves, room without a row or a row without a file, counts on.) */
+ * An uploaded file has no name on disk while it comes, so nothing is left of an upload that fails.
+ * Then it gets a random name; the name that its sender gave is only shown. Its room on disk is
+ * reserved before its row is written, and its row before its name: the table `disk` has one row,
+ * with the bytes that all files take. (A crash may leave reserved room without a row, or a row
+ * without a file, which stay counted.) */
 #include "api.h"
 
 #include <domus/http_upload.h>
@@ -13,11 +14,11 @@
 #include <sys/stat.h>
 
 #define TITLE_SIZE 129u
-#define BLOCK      4096 /* bytes of the disk that a file takes at a time */
+#define BLOCK      4096 /* bytes by which the disk space of a file is counted */
 
 struct api_files api_files;
 
-/* Open a directory that a key names. */
+/* Open the directory that is the value of a key. */
 static int open_directory(domus_system *system, const char *key, const char *path,
                           domus_file **ret_directory)
 {
@@ -31,7 +32,7 @@ static int open_directory(domus_system *system, const char *key, const char *pat
 
 int api_files_begin(domus_system *system)
 {
-    (void)mkdir(api_settings.uploads, 0700); /* what cannot be made cannot be opened */
+    (void)mkdir(api_settings.uploads, 0700); /* a failure shows when the directory is opened */
     int error = open_directory(system, "api.pages", api_settings.pages, &api_files.pages.root);
     return error != 0 ? error
                       : open_directory(system, "api.uploads", api_settings.uploads,
@@ -45,9 +46,9 @@ void api_files_end(void)
 }
 
 struct file {
-    char name[33]; /* on disk: 32 digits of base 16, and a zero */
+    char name[33]; /* name of the file on disk: 32 hexadecimal digits, and a zero */
     char title[TITLE_SIZE];
-    int64_t size; /* bytes */
+    int64_t size; /* bytes of the file */
 };
 
 static const domus_json_field file_fields[] = {
@@ -66,11 +67,11 @@ struct upload {
     int64_t issue;
     domus_http_upload *upload;
     struct file file;
-    int64_t room; /* bytes of the disk: of the file, and a block for what is kept of it */
+    int64_t room; /* bytes to reserve: those of the file, and a block for its metadata */
     int error;
 };
 
-/* Take from an upload what the row gets. Returns whether it has a file. */
+/* Read from an upload what is stored in its row. Returns whether it has a file. */
 static bool describe_upload(struct upload *frame)
 {
     const domus_http_upload_part *part = domus_http_upload_find(frame->upload, "file", 0);
@@ -133,7 +134,7 @@ DOMUS_SEQUENCE(receive, struct upload)
                             api_files.uploads.root, frame->file.name, DOMUS_FILE_BENEATH, then));
         frame->error = answer->error;
     } else if (frame->error == -EPERM)
-        frame->error = -ENOENT; /* no such issue */
+        frame->error = -ENOENT; /* there is no such issue */
     if (end_upload(frame, frame->error) == 0) {
         api_tell(stack, frame->issue);
         (void)domus_append_text(&place, "Location: /files/%s\r\n", frame->file.name);

@@ -1,19 +1,21 @@
-/* The issues: a list, one by its number, a new one, a change of its state. */
+/* The issues: the handlers that list issues, show one by its number, create one, and change its
+ * state. */
 #include "api.h"
 
 #include <errno.h>
 #include <time.h>
 
-#define TITLE_MAX 200u /* bytes */
+#define TITLE_MAX 200u /* bytes of a title, at most */
 #define BODY_MAX  10000u
-#define PAGE_MAX  100u /* issues of one answer */
+#define PAGE_MAX  100u /* issues of one answer, at most */
 
-/* An issue as JSON, and as a row: the fields are the columns. */
+/* An issue as JSON and as a row of the database: the fields are the columns. */
 static const char *const states[] = {"open", "closed", NULL};
 
 struct issue {
-    int64_t id, created;               /* milliseconds since 1970 */
-    const char *title, *body, *author; /* in the row of the database, or in `memory` */
+    int64_t id, created; /* milliseconds since 1970 */
+    /* texts that lie in the row of the database, or in `memory` */
+    const char *title, *body, *author;
     uint32_t state, priority;
     domus_json_memory memory;
 };
@@ -34,7 +36,7 @@ static const domus_json_table issue_table = DOMUS_JSON_TABLE(struct issue, issue
 struct page {
     struct issue items[PAGE_MAX];
     uint32_t count;
-    int64_t next; /* the place at which the next page begins */
+    int64_t next; /* number at which the next page begins */
     bool has_next;
 };
 
@@ -57,7 +59,7 @@ static const domus_json_field query_fields[] = {
 static const domus_json_table query_table =
     DOMUS_JSON_TABLE_WITH(struct query, query_fields, .preset = &preset);
 
-/* The fields that a new issue is made of, and those that may be changed. */
+/* The fields of a new issue, and the fields that may be changed. */
 static const domus_json_field draft_fields[] = {
     {DOMUS_JSON_STRING("title", struct issue, title, TITLE_MAX), .required = true},
     {DOMUS_JSON_STRING("body", struct issue, body, BODY_MAX), .required = true},
@@ -78,7 +80,8 @@ static const domus_sql_statement insert = {
 static const domus_sql_statement update = {
     .text = "UPDATE issue SET state = $2 WHERE id = $1 RETURNING " COLUMNS};
 
-/* Answer with the issue of the only row. All pages hear of one that is new or has changed. */
+/* Answer with the issue in the only row. All pages are told of an issue that is new or has
+ * changed. */
 static int answer_issue(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);

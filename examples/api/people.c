@@ -1,7 +1,7 @@
-/* People: a session in a signed cookie says who asks.
+/* People: a session in a signed cookie identifies the user.
  *
- * Anybody may take any name here. A real service looks for a password, or lets another one say who
- * somebody is, before it begins a session. */
+ * Anybody may choose any name here. A real service checks a password, or lets another service
+ * identify the user, before it begins a session. */
 #include "api.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The site: what stands around the handlers, and which one a request gets. Both tables are read
- * from top to bottom. */
+/* The site: the chain around the handlers, and the handler for each path. Both tables are read from
+ * top to bottom. */
 #include "api.h"
 
 #include <domus/http2.h>
@@ -9,8 +9,8 @@
 struct api_settings api_settings;
 domus_sql api_database;
 
-/* Each step is done once for a database, in this order, when the program starts. A step that was
- * published never changes; a change is a new step. */
+/* Each step is done once for a database, in this order, when the program starts. A published step
+ * must never change; a change is a new step. */
 const domus_sql_migration api_migrations[] = {
     {.name = "issues",
      .sqlite = "CREATE TABLE issue (id INTEGER PRIMARY KEY AUTOINCREMENT, title TEXT NOT NULL,"
@@ -23,7 +23,7 @@ const domus_sql_migration api_migrations[] = {
      .text =
          "CREATE TABLE file (name TEXT PRIMARY KEY, issue BIGINT NOT NULL REFERENCES issue (id),"
          " title TEXT NOT NULL, size BIGINT NOT NULL)"},
-    {.name = "disk", /* see files.c */
+    {.name = "disk", /* files.c explains this table */
      .text = "CREATE TABLE disk (used BIGINT NOT NULL); INSERT INTO disk"
              " SELECT coalesce(sum((size + 4095) / 4096 * 4096 + 4096), 0) FROM file"},
     {.name = NULL},
@@ -59,7 +59,8 @@ static const domus_http_chain chain = {
     .rows = rows,
 };
 
-/* Bodies of JSON come whole, up to 64 KiB, and 64 MiB of all connections; files in pieces. */
+/* Budget for the bodies of JSON of all connections, which come whole, up to 64 KiB each; files come
+ * in pieces. */
 static domus_budget gathered = {.bytes_max = UINT64_C(64) << 20};
 static domus_http_options http = {
     .streams = true, .whole_max = 65536, .budget = &gathered, .chain = &chain};
@@ -68,7 +69,8 @@ static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&domus_http2_stage, NULL}, {&domus_http_stage, &http}, {NULL, NULL}}};
 
-/* A request that changes something goes on to its end, also if its client is gone. */
+/* Returns the marks of a request: one that changes something is completed even if its client is
+ * gone. */
 static uint32_t marks_of(const void *request)
 {
     return ((const domus_http_request *)request)->method != DOMUS_HTTP_GET ? DOMUS_OUTLIVES : 0;
@@ -89,7 +91,8 @@ const domus_behaviour api_site = {.name = "site", .kind = DOMUS_CHANNELS, .chann
 
 int api_site_begin(domus_system *system)
 {
-    http.body_max = api_settings.upload_max + 65536; /* with the heads of its parts */
+    /* room for the file and for the heads of the form's parts */
+    http.body_max = api_settings.upload_max + 65536;
     api_files.coming.bytes_max = api_settings.disk + api_settings.upload_max;
     limit.count = api_settings.rate;
     limit.proxies = api_settings.proxies;

@@ -1,10 +1,11 @@
-/* A counter: a grain, so whichever node is asked, one actor answers, which lives on one of them.
+/* A counter, which is a grain: whichever node is asked, one actor answers, which lives on one of
+ * the nodes.
  *
- * Its value is in the store, and is written before it is told, so the next life goes on with it:
- * on another node, when this one has left or was killed. A node that was stopped for a while may
- * not know yet that another one has its counters. So each change names the revision that the life
- * has read, and of two lives the store refuses one; and it has the fence of the life, so that one
- * which begins, and reads a greater fence than its own, knows that its time is over. */
+ * The value is in the store, and is written before it is told, so the next life continues with it:
+ * on another node, if this one has left or was killed. A node that was stopped for a while may not
+ * know yet that another node has its counters. So each change names the revision that the life has
+ * read, and of two lives the store refuses one; and it contains the fence of the life, so that a
+ * new life which reads a greater fence than its own knows that it is outdated. */
 #include "node.h"
 
 #include <domus/nats_kv.h>
@@ -27,11 +28,11 @@ const domus_pickle_table counter_count_table = DOMUS_PICKLE_TABLE(struct counter
 struct counter {
     domus_address store;
     uint64_t value;
-    uint64_t revision; /* the revision of the counter's entry; 0: there is no entry */
+    uint64_t revision; /* revision of the counter's entry in the store; 0: there is no entry */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 };
 
-/* --- a life begins ---------------------------------------------------------------------------- */
+/* --- a life begins with the stored value ------------------------------------------------------ */
 
 static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_answer *answer)
 {
@@ -50,7 +51,7 @@ static int begin_with_stored_count(domus_stack *stack, void *self_, const domus_
         self->revision = entry->revision;
     }
     if (fence > domus_grain_fence(stack))
-        return -ESTALE; /* a later node has it */
+        return -ESTALE; /* a later node has the counter already */
     snprintf(text, sizeof text, "goes on from %" PRIu64, self->value);
     domus_log_write(stack, DOMUS_LOG_INFO, "counter %s lives here, and %s", domus_grain_key(stack),
                     self->revision != 0 ? text : "is new");
@@ -63,16 +64,16 @@ static int load_count(domus_stack *stack, void *self_)
     struct counter *self = self_;
 
     if (domus_name_find(stack, STORE_NAME, &self->store) != 0)
-        return -EAGAIN; /* the store has no name yet: this node has hardly begun */
+        return -EAGAIN; /* the store has no name yet, because this node has just begun */
     int error = domus_nats_kv_make_key(name, strlen(name), self->key, sizeof self->key);
     if (error == 0)
-        error = domus_barrier(stack); /* asks wait until the value is there */
+        error = domus_barrier(stack); /* asks wait until the value was read */
     if (error != 0)
         return error;
     return domus_nats_kv_read(stack, self->store, self->key, 2 * SECOND, begin_with_stored_count);
 }
 
-/* --- it is asked ------------------------------------------------------------------------------ */
+/* --- asks to the counter ---------------------------------------------------------------------- */
 
 static int answer_after_store(domus_stack *stack, void *self_, const domus_answer *answer)
 {
@@ -81,13 +82,14 @@ static int answer_after_store(domus_stack *stack, void *self_, const domus_answe
     domus_node_info here;
 
     if (answer->error != 0) {
-        /* It may be stored all the same, or another life has stored: the next one looks. */
+        /* The value may have been stored nevertheless, or another life has stored one: the next
+         * life reads it. */
         (void)domus_stop(stack, domus_self(stack));
         return answer->error;
     }
     self->revision = ((const domus_nats_kv_revision *)answer->payload)->revision;
     count.value = ++self->value;
-    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first one is this node */
+    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first node of the list is this one */
     memcpy(count.node, here.name, sizeof count.node);
     return domus_reply(stack, &counter_count_type, &count);
 }
@@ -96,7 +98,7 @@ static int add_to_counter(domus_stack *stack, void *self_, const void *payload)
 {
     struct counter *self = self_;
     char text[64];
-    int error = domus_barrier(stack); /* as above: one change at a time */
+    int error = domus_barrier(stack); /* a barrier, so that there is one change at a time */
 
     (void)payload;
     if (error != 0)

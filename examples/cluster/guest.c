@@ -1,9 +1,9 @@
-/* A guest: a connection whose lines are requests, each with a line as its answer.
+/* A guest: a connection whose lines are requests, each answered by a line.
  *
- * A room is a group over the cluster, so a line that a guest says is published, and comes to the
- * guests of the room on all nodes. (A group stays for ever, so the rooms are fixed.) A guest who
- * does not read misses what is said while channel.sendHigh bytes wait for him, and is dropped
- * after channel.sendTimeout. */
+ * A room is a group over the cluster, so a line that a guest says is published, and reaches the
+ * guests of the room on all nodes. (Groups stay for ever, so the rooms are fixed.) A guest who does
+ * not read misses lines while channel.sendHigh bytes wait for him, and is disconnected after
+ * channel.sendTimeout. */
 #include "node.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 #define NODES_SHOWN 16u
 
-static const char *const rooms[] = {"lobby", "garden", "kitchen"}; /* guests come to the first */
+/* the rooms; new guests enter the first one */
+static const char *const rooms[] = {"lobby", "garden", "kitchen"};
 #define ROOMS (sizeof rooms / sizeof rooms[0])
 
 const domus_type guest_said_type = {.name = "guest.said", .size = sizeof(struct guest_said)};
@@ -49,7 +50,7 @@ static int enter_room(domus_stack *stack, struct guest *guest, const char *name)
     int error = domus_cluster_group_open(stack, node_cluster, name, &room);
     if (error != 0)
         return error;
-    (void)domus_group_leave(stack, guest->room); /* if there is one */
+    (void)domus_group_leave(stack, guest->room); /* does nothing if the guest is in no room */
     guest->room = room;
     guest->room_name = rooms[i];
     return domus_group_join(stack, room);
@@ -73,13 +74,13 @@ static int say_to_room(domus_stack *stack, struct guest *guest, const char *text
     struct guest_said said = {.text = ""};
     domus_node_info here;
 
-    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first one is this node */
+    (void)domus_cluster_nodes(node_cluster, &here, 1); /* the first node of the list is this one */
     snprintf(said.text, sizeof said.text, "%s, %s: %s", guest->room_name, here.name, text);
     int error = domus_publish(stack, guest->room, &guest_said_type, &said);
     return error != 0 ? error : answer_line(stack, said.text);
 }
 
-static int somebody_said(domus_stack *stack, void *self, const void *payload)
+static int send_said_line(domus_stack *stack, void *self, const void *payload)
 {
     const struct guest_said *said = payload;
     domus_channel *channel = domus_channel_running(stack);
@@ -93,7 +94,7 @@ static int somebody_said(domus_stack *stack, void *self, const void *payload)
         return error;
     error = domus_channel_send(stack, channel, &domus_packet_type, &line);
     domus_slice_free(line.bytes);
-    return error; /* resets the connection */
+    return error; /* the error resets the connection */
 }
 
 /* --- counters and nodes ----------------------------------------------------------------------- */
@@ -105,7 +106,8 @@ static int print_new_count(domus_stack *stack, void *self, const domus_answer *a
 
     (void)self;
     if (answer->error != 0)
-        return answer->error; /* EHOSTDOWN: the node with this counter has died; try again */
+        /* -EHOSTDOWN: the node with this counter has died, and another try will find a new one */
+        return answer->error;
     snprintf(text, sizeof text, "%" PRIu64 " on %s", count->value, count->node);
     return answer_line(stack, text);
 }
@@ -119,7 +121,8 @@ static int add_to_counter(domus_stack *stack, struct guest *guest, const char *n
 
 static int list_nodes(domus_stack *stack, struct guest *guest, const char *rest)
 {
-    static const char *const states[] = {"heard", "up", "down", "ended"}; /* domus_node_state */
+    /* texts in the order of domus_node_state */
+    static const char *const states[] = {"heard", "up", "down", "ended"};
     domus_node_info nodes[NODES_SHOWN];
     uint32_t count = domus_cluster_nodes(node_cluster, nodes, NODES_SHOWN);
     char text[NODES_SHOWN * (sizeof nodes[0].name + 24)];
@@ -140,7 +143,7 @@ static int print_help(domus_stack *stack, struct guest *guest, const char *rest)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static int take_line(domus_stack *stack, void *self, const void *payload)
+static int handle_line(domus_stack *stack, void *self, const void *payload)
 {
     static const struct verb {
         const char *word;
@@ -172,8 +175,8 @@ static const domus_behaviour guest = {
     .kind = DOMUS_CHANNELS,
     .state_size = sizeof(struct guest),
     .on_open = {enter_first_room, 0},
-    .on = (const domus_on[]){{&guest_said_type, somebody_said, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&guest_said_type, send_said_line, 0}, {NULL, NULL, 0}},
     .pipeline = &by_lines,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = take_line}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = handle_line},
+                                       {.type = NULL}}};
 const domus_behaviour guests = {.name = "guests", .kind = DOMUS_CHANNELS, .channel = &guest};

@@ -1,10 +1,10 @@
-/* A node of a cluster: its guests talk to those of other nodes, and count with them.
+/* A node of a cluster: its guests talk with guests of other nodes, and count with them.
  *
- *   ./dev run cluster          starts a nats-server and three nodes, and says what to try
+ *   ./dev run cluster          starts a nats-server and three nodes, and tells what to try
  *
- * guest.c is the port for lines, with rooms that are over all nodes; counter.c has counters, each
- * of which lives on one of the nodes; store.c is what outlasts a node. Without `cluster.servers`
- * the same program is alone, with the same verbs. */
+ * guest.c serves the port for lines, with rooms that extend over all nodes; counter.c has counters,
+ * each of which lives on one of the nodes; store.c keeps the values that survive a node. Without
+ * `cluster.servers` the same program runs alone, with the same commands. */
 #include "node.h"
 
 #include <domus/main.h>
@@ -13,7 +13,7 @@
 domus_cluster *node_cluster;
 domus_grains node_counters;
 
-/* The types that travel between nodes. */
+/* Picklers for the types that travel between nodes. */
 static const domus_pickler picklers[] = {
     {.type = &guest_said_type, .version = 1, .table = &guest_said_table},
     {.type = &counter_add_type, .version = 1},
@@ -28,7 +28,7 @@ static const domus_grain_kind kinds[] = {
 static int start_node(domus_system *system, void *argument)
 {
     const struct store begin = {.servers = domus_system_config(system)->cluster.servers};
-    domus_address address; /* counters find it by its name */
+    domus_address address; /* counters find the store by its name */
     int error = domus_outside_grain_open(system, &kinds[0], &node_counters);
 
     if (error == 0)

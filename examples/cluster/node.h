@@ -1,4 +1,4 @@
-/* The parts of a node. */
+/* The parts of a node that its files share. */
 #ifndef NODE_H
 #define NODE_H
 
@@ -7,7 +7,7 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Both are constant once guests come. */
+/* The cluster and the kinds of grains, constant once guests come. */
 extern domus_cluster *node_cluster;
 extern domus_grains node_counters;
 
@@ -45,11 +45,11 @@ extern const domus_behaviour counter;
 #define STORE_NAME "store"
 
 struct store {
-    const char *servers;  /* urls of the servers at which the nodes meet; "": no cluster */
-    domus_address bucket; /* of JetStream */
+    const char *servers;  /* urls of the servers that connect the nodes; "": no cluster */
+    domus_address bucket; /* address of the JetStream bucket */
 };
 
-/* The store of this node takes the verbs of domus/nats_kv.h, as a bucket does. */
+/* The store of this node: it handles the same asks of domus/nats_kv.h as a bucket does. */
 extern const domus_behaviour store;
 
 #endif

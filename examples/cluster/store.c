@@ -1,9 +1,9 @@
-/* The store of a node: an actor in front of a bucket of JetStream, which all nodes have together.
+/* The store of a node: an actor in front of a JetStream bucket that all nodes share.
  *
- * It hands on what it is asked, so the answers come from the bucket itself. A node that is alone
- * has no servers, and no bucket: then nothing is stored, and a counter that is asked again after
- * its life has ended begins at zero. (The client here logs in nowhere: servers that want a user
- * need him in its options, too.) */
+ * It forwards its asks, so the bucket itself answers. A node that is alone has no servers and no
+ * bucket: then nothing is stored, and a counter that is asked after its life has ended begins at
+ * zero again. (The client here does not log in: for servers that require a user, add one to its
+ * options.) */
 #include "node.h"
 
 #include <domus/nats_kv.h>

@@ -1,10 +1,10 @@
-/* A service of gRPC, with a method of each kind (notes.proto).
+/* A gRPC service, with a method of each kind (notes.proto).
  *
  *   ./dev run grpc --config examples/grpc/grpc.yaml
  *   grpcurl -plaintext -import-path examples/grpc -proto notes.proto \
- *       -d '{"text": "hello"}' 127.0.0.1:7013 notes.Notes/Say
+ *     -d '{"text": "hello"}' 127.0.0.1:7013 notes.Notes/Say
  *
- * notes.c is all of it but main(). */
+ * notes.c has the service; this file starts it. */
 #include "notes.h"
 
 #include <domus/main.h>

@@ -30,7 +30,8 @@ static int make_number(uint64_t number, domus_slice *ret_number)
 
 /* --- methods ---------------------------------------------------------------------------------- */
 
-/* Answer with the note, and with the metadata "x-echo" of the call before and behind it. */
+/* Answer with the note, and send the metadata "x-echo" of the call back in the head and in the
+ * trailers. */
 static int repeat_note(domus_stack *stack)
 {
     const domus_grpc_call *call = domus_asked(stack, &domus_grpc_call_type);
@@ -70,7 +71,7 @@ DOMUS_SEQUENCE(say, char)
         return domus_grpc_fail(stack, DOMUS_GRPC_INVALID_ARGUMENT, "Say something: 100% \xc3\xbc");
     if (delay_ms != 0) {
         DOMUS_SLEEP(delay_ms * MS);
-        if (answer->error != 0) /* the client has gone */
+        if (answer->error != 0) /* the client has gone away */
             return answer->error;
     }
     return repeat_note(stack);

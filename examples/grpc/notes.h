@@ -4,6 +4,6 @@
 
 #include <domus/grpc.h>
 
-extern const domus_behaviour notes_behaviour; /* an actor that owns them */
+extern const domus_behaviour notes_behaviour; /* behaviour of an actor that owns such channels */
 
 #endif

@@ -1,9 +1,9 @@
-/* Packs and unpacks messages of protobuf; see the header. */
+/* Packs and unpacks messages of protobuf (pack.h). */
 #include "pack.h"
 
-enum { NUMBER = 0, TEXT = 2 }; /* how a field is laid out */
+enum { NUMBER = 0, TEXT = 2 }; /* wire types of fields */
 
-/* Read a number of 7 bits a byte. Returns false at the end of the message. */
+/* Read a number with 7 bits in each byte. Returns false at the end of the message. */
 static bool read_number(domus_slice message, uint32_t *at, uint64_t *ret_number)
 {
     const char *bytes = domus_slice_data(message);

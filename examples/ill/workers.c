@@ -9,7 +9,7 @@
 #define MS (1000 * US)
 
 #define REPORT_NS (30 * MS)
-#define LEDGER_NS (1600 * US) /* of the ledger that has all of the work */
+#define LEDGER_NS (1600 * US) /* ns of work for the ledger, which has all of the work */
 
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type report_type = {.name = "report"};
@@ -50,7 +50,8 @@ static int end_report(domus_stack *stack, void *self, const domus_answer *answer
     return answer->error;
 }
 
-/* Write a report, or what else takes its time in a program and is not left to a helper thread. */
+/* Write a report in the handler itself, as programs do with slow work that they do not leave to a
+ * helper thread. */
 static int write_long_report(domus_stack *stack, void *self, const void *payload)
 {
     static uint64_t report_ns = REPORT_NS;
@@ -66,7 +67,7 @@ static const domus_on rows[] = {
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour ledger = {.name = "ledger", .on = rows};
 
-/* --- who gives them work ---------------------------------------------------------------------- */
+/* --- dispatchers ------------------------------------------------------------------------------ */
 
 static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64_t time_ns)
 {
@@ -77,8 +78,8 @@ static int send_work(domus_stack *stack, const struct ill_dispatcher *to, uint64
     return error;
 }
 
-/* Runs each 2 ms. */
-static int count_tick(domus_stack *stack, void *self, const void *payload)
+/* Send work to the workers; called every 2 ms. */
+static int send_work_of_tick(domus_stack *stack, void *self, const void *payload)
 {
     struct ill_dispatcher *to = self;
     bool is_hot = ill_settings.kind == ILL_HOT, is_near = ill_settings.kind == ILL_NEAR;
@@ -90,7 +91,7 @@ static int count_tick(domus_stack *stack, void *self, const void *payload)
     if (to->has_ledger && ill_settings.kind == ILL_STALLS && to->ticks % 200 == 0)
         return domus_notice(stack, to->ledger, &report_type, NULL);
     if (to->has_ledger && domus_notice(stack, to->ledger, &work_type, &ledger_ns) != 0)
-        return 0; /* its mailbox is full */
+        return 0; /* the worker's mailbox is full */
     if (ill_settings.kind == ILL_GREEDY)
         return to->ticks == 1 ? send_work(stack, to, 50 * US) : 0;
     return send_work(stack, to, is_near ? 110 * US : 10 * US + share_ns);
@@ -114,4 +115,4 @@ const domus_behaviour ill_dispatcher = {
     .name = "dispatcher",
     .state_size = sizeof(struct ill_dispatcher),
     .on_mount = spawn_workers,
-    .on = (const domus_on[]){{&tick_type, count_tick, 0}, {NULL, NULL, 0}}};
+    .on = (const domus_on[]){{&tick_type, send_work_of_tick, 0}, {NULL, NULL, 0}}};

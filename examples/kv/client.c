@@ -9,7 +9,7 @@
 
 #define BAD_NAME "ERR Client names cannot contain spaces, newlines or special characters."
 
-/* Returns whether the bytes may be a name; the session has it then. */
+/* Set the name of a session. Returns false if the bytes are no valid name. */
 bool kv_session_name(struct kv_session *session, domus_slice name)
 {
     const char *bytes = domus_slice_data(name);
@@ -70,7 +70,7 @@ static int answer_list(domus_stack *stack, void *self, const domus_answer *answe
     return error;
 }
 
-/* Returns NULL, or the error. */
+/* Read a client id. Returns NULL, or the text of an error. */
 static const char *read_id(domus_slice text, const char *wrong, uint64_t *ret_id)
 {
     int64_t id;
@@ -101,7 +101,7 @@ static bool read_type(domus_slice word, enum kv_client_type *ret_type)
     return false;
 }
 
-/* Refuse a word by a text that repeats it. */
+/* Answer with an error whose text repeats the word. */
 static int refuse_word(domus_stack *stack, const char *what, domus_slice word)
 {
     domus_resp_error error = domus_resp_error_text(
@@ -110,7 +110,7 @@ static int refuse_word(domus_stack *stack, const char *what, domus_slice word)
     return kv_error(stack, error.text);
 }
 
-/* CLIENT LIST, also with TYPE or ID. */
+/* Handle CLIENT LIST, also with TYPE or ID. */
 static int list_clients(domus_stack *stack, const domus_resp_command *command)
 {
     struct kv_scatter *frame = domus_frame(stack);
@@ -136,7 +136,7 @@ static int list_clients(domus_stack *stack, const domus_resp_command *command)
 
 /* --- ending them ------------------------------------------------------------------------------ */
 
-/* The connection itself is ended when it has its answer. */
+/* Answer CLIENT KILL; if it ends its own connection, that happens after the answer. */
 static int answer_killed(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
@@ -156,7 +156,7 @@ static int answer_killed(domus_stack *stack, void *self, const domus_answer *ans
     return error;
 }
 
-/* Copy an endpoint. One that is too long is none. */
+/* Copy an endpoint. A text that is too long matches none, so it is left out. */
 static void copy_endpoint(domus_slice text, char endpoint[64])
 {
     bool fits = text.size != 0 && text.size < 64;
@@ -165,8 +165,8 @@ static void copy_endpoint(domus_slice text, char endpoint[64])
     endpoint[fits ? text.size : 1] = '\0';
 }
 
-/* Read a filter and its value. Returns 0; what the answer with an error has returned, and then
- * `ret_answered` is true. */
+/* Read a filter and its value. Returns 0; if the filter is wrong, the result of the answer, with
+ * `ret_answered` set. */
 static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
                        struct kv_search *search, bool *ret_skips, bool *ret_answered)
 {
@@ -195,7 +195,7 @@ static int read_filter(domus_stack *stack, domus_slice word, domus_slice value,
     return wrong != NULL ? kv_error(stack, wrong) : 0;
 }
 
-/* CLIENT KILL ADDRESS; CLIENT KILL with filters, of which all hold. */
+/* Handle CLIENT KILL ADDRESS, and CLIENT KILL with filters, all of which must match. */
 static int end_clients(domus_stack *stack, struct kv_session *session,
                        const domus_resp_command *command)
 {
@@ -224,14 +224,14 @@ static int end_clients(domus_stack *stack, struct kv_session *session,
 
 /* --- ending their waiting --------------------------------------------------------------------- */
 
-static int take_unblocked(domus_stack *stack, void *self, const domus_answer *answer)
+static int answer_unblock(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
-    return kv_pass_on(stack, answer); /* an integer, or an error of the door */
+    return kv_pass_on(stack, answer); /* the answer is an integer, or an error of the door */
 }
 
-/* The clerks have answered: one of them may know the client that waits, and its shard
- * ends the wait. */
+/* Handle the answers of the clerks: if one of them knows the waiting client, ask the client's shard
+ * to end the wait. */
 static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers)
 {
     const struct kv_scatter *frame = domus_frame(stack);
@@ -245,7 +245,7 @@ static int ask_shard(domus_stack *stack, void *self, const domus_answer *answers
             continue;
         unblock.who = found->who;
         return domus_ask(stack, kv_shards[found->shard], &kv_unblock_type, &unblock,
-                         take_unblocked);
+                         answer_unblock);
     }
     return kv_integer(stack, 0);
 }
@@ -268,7 +268,7 @@ static int unblock_client(domus_stack *stack, const domus_resp_command *command)
     return kv_ask_clerks(stack, &search, ask_shard);
 }
 
-/* CLIENT REPLY: whether this connection is answered. */
+/* Handle CLIENT REPLY, which sets whether this connection gets answers. */
 static int set_answering(domus_stack *stack, const struct kv_session *session, domus_slice word)
 {
     domus_resp_builder builder = {.version = session->version};
@@ -279,7 +279,7 @@ static int set_answering(domus_stack *stack, const struct kv_session *session, d
 
     if (answering == DOMUS_RESP_AS_BEFORE)
         return kv_error(stack, KV_SYNTAX);
-    (void)domus_resp_add_simple(&builder, "OK"); /* replies OFF and SKIP send no answer */
+    (void)domus_resp_add_simple(&builder, "OK"); /* OFF and SKIP get no answer */
     return kv_reply_change(stack, session, &builder, answering);
 }
 
@@ -302,11 +302,11 @@ static const struct kv_subcommand subcommands[] = {
      "    Unblock the specified blocked client."},
     {NULL, 0, 0, NULL, NULL}};
 
-/* The subcommands that ask other actors. */
+/* Handle the subcommands that ask other actors. */
 static int serve_others(domus_stack *stack, struct kv_session *session, const char *name,
                         const domus_resp_command *command)
 {
-    if (kv_is_gathering()) /* a transaction does not wait */
+    if (kv_is_gathering()) /* commands of a transaction must not wait */
         return kv_error(stack, "ERR Command not allowed inside a transaction");
     if (strcmp(name, "list") == 0)
         return list_clients(stack, command);

@@ -1,4 +1,4 @@
-/* The table of commands, and how a command finds its row: by a hash of its name. */
+/* The table of commands, and how the row of a command is found: by a hash of its name. */
 #include "pubsub.h"
 #include "transaction.h"
 #include "wait.h"
@@ -10,7 +10,7 @@
 #define INDEX_SIZE 1024u /* a power of two, many times the number of commands */
 
 static const struct kv_command commands[] = {
-    /* name, arity, flags, where, first, last, step, run, serve */
+    /* columns: name, arity, flags, where, first, last, step, run, serve */
     {"get", 2, 0, KV_ONE, 1, 1, 1, kv_run_get, NULL},
     {"set", -3, KV_GROWS, KV_ONE, 1, 1, 1, kv_run_set, NULL},
     {"del", -2, 0, KV_SUM, 1, -1, 1, kv_run_del, NULL},
@@ -131,8 +131,8 @@ static const struct kv_command commands[] = {
     {"host:", -1, KV_ALWAYS, KV_ONE, 0, 0, 0, NULL, kv_serve_http},
 };
 
-/* A name as two words. It is in small letters: names have nothing but letters (and a colon), and of
- * the bytes that are a letter with the bit CASE only the letter itself and its capital are. */
+/* A name as two words of bytes in small letters: names have only letters (and a colon), and setting
+ * the bit CASE turns only capitals into letters of this range. */
 struct name {
     uint64_t begin, end;
 };
@@ -141,11 +141,11 @@ struct name {
 
 static struct {
     struct name name;
-    uint32_t size; /* 0: the place is free */
+    uint32_t size; /* bytes of the name; 0: the place is free */
     const struct kv_command *row;
 } by_name[INDEX_SIZE];
 
-/* Read 1..KV_NAME_MAX bytes. The two words may overlap. */
+/* Read a name of 1..KV_NAME_MAX bytes. The two words may overlap. */
 static inline struct name read_name(const char *bytes, uint32_t size)
 {
     struct name name = {0, 0};

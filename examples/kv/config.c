@@ -1,6 +1,6 @@
-/* CONFIG: the parameters of Redis that mean something here, and those that programs set as a matter
- * of course. Most of what acts stands in the file of the configuration, and cannot be changed while
- * the program runs; maxmemory can, and the limits below. */
+/* CONFIG: the parameters of Redis that have a meaning here, and those that programs usually set.
+ * Most settings are in the configuration file, and cannot be changed while the program runs;
+ * maxmemory can, and so can the limits below. */
 #include "desk.h"
 #include "glob.h"
 #include "subcommand.h"
@@ -18,7 +18,7 @@
 
 static char timeout_text[TEXT_BYTES], max_clients_text[TEXT_BYTES];
 
-/* Relaxed: each is a number of its own. */
+/* Limits that CONFIG SET changes. Relaxed: each is a number by itself. */
 static _Atomic int64_t limits[KV_LIMITS] = {
     [KV_VALUE] = INT64_MAX, [KV_HASH_ENTRIES] = 512, [KV_HASH_VALUE] = 64, [KV_LIST_SIZE] = -2,
     [KV_SET_ENTRIES] = 512, [KV_ZSET_ENTRIES] = 128, [KV_ZSET_VALUE] = 64};
@@ -34,7 +34,7 @@ const char *kv_clients_max(void)
 }
 
 enum form {
-    FIXED, /* the setting has only the value in `value` */
+    FIXED, /* the parameter can only have the value in `value` */
     COUNT,
     BYTES,
 };
@@ -82,7 +82,7 @@ void kv_config_begin(const domus_config *config)
              (uint64_t)config->channel.connections_max);
 }
 
-/* The value as text: a constant, or one that is written to `text`. */
+/* Returns the value of a parameter as text: a constant, or a text written to `text`. */
 static const char *value_of(const struct parameter *parameter, char text[TEXT_BYTES])
 {
     static const char *const debug_words[] = {"no", "local", "yes"};
@@ -95,7 +95,7 @@ static const char *value_of(const struct parameter *parameter, char text[TEXT_BY
     return text;
 }
 
-/* Write a word in small letters. Returns its bytes; one that is too long is cut. */
+/* Write a word in small letters. Returns its bytes; a word that is too long is cut. */
 static size_t copy_in_lower_case(domus_slice word, char text[NAME_MAX_BYTES])
 {
     size_t size = word.size < NAME_MAX_BYTES - 1 ? word.size : NAME_MAX_BYTES - 1;
@@ -175,7 +175,7 @@ bool kv_read_bytes(domus_slice word, uint64_t *ret_bytes)
     return false;
 }
 
-/* Read the new value of a parameter. Returns false, and then `ret_why` tells why not. */
+/* Read the new value of a parameter. Returns false, with the reason in `ret_why`. */
 static bool read_value(const struct parameter *parameter, domus_slice value, int64_t *ret_value,
                        domus_resp_error *ret_why)
 {
@@ -203,7 +203,8 @@ static bool read_value(const struct parameter *parameter, domus_slice value, int
         *ret_value = bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
     }
     int64_t least = parameter->least, most = parameter->most;
-    if (parameter->limit == KV_VALUE) { /* no argument is longer than that of the configuration */
+    /* the limit of the configuration bounds all arguments, so it cannot be exceeded */
+    if (parameter->limit == KV_VALUE) {
         most = (int64_t)kv_settings.value_max_bytes;
         least = least < most ? least : most;
     }
@@ -241,9 +242,9 @@ static int answer_changed(domus_stack *stack, void *self, const domus_answer *an
     return error != 0 ? error : kv_ok(stack);
 }
 
-/* Tell all shards. A transaction does not wait until they have heard it: what it sends to them
- * later comes behind. */
-static int tell_all_shards(domus_stack *stack, const struct kv_question *question)
+/* Send a question to all shards. A transaction does not wait for their answers: commands that it
+ * sends to them later come behind. */
+static int ask_all_shards(domus_stack *stack, const struct kv_question *question)
 {
     if (!kv_is_gathering())
         return kv_ask_all(stack, question, answer_changed);
@@ -251,7 +252,7 @@ static int tell_all_shards(domus_stack *stack, const struct kv_question *questio
     return error != 0 ? error : kv_ok(stack);
 }
 
-/* Take all pairs, or none of them. */
+/* Set all parameters of a command, or none of them. */
 static int set_settings(domus_stack *stack, const domus_resp_command *command)
 {
     int64_t values[PARAMETERS];
@@ -281,7 +282,7 @@ static int set_settings(domus_stack *stack, const domus_resp_command *command)
     if (!is_memory)
         return kv_ok(stack);
     struct kv_question question = {KV_LIMIT_MEMORY, kv_memory_max_of_shard()};
-    return tell_all_shards(stack, &question);
+    return ask_all_shards(stack, &question);
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -311,6 +312,6 @@ int kv_serve_config(domus_stack *stack, void *self, const void *payload)
     if (strcmp(row->name, "set") == 0)
         return set_settings(stack, command);
     if (strcmp(row->name, "resetstat") == 0)
-        return tell_all_shards(stack, &reset);
+        return ask_all_shards(stack, &reset);
     return kv_error(stack, "ERR The server is running without a config file");
 }

@@ -1,5 +1,5 @@
-/* DEBUG: SLEEP, SET-ACTIVE-EXPIRE, and PROTOCOL, by which tests of clients and of servers look into
- * a server. It is closed, unless kv.debug opens it: a stranger could hold up others by it. */
+/* DEBUG: SLEEP, SET-ACTIVE-EXPIRE, and PROTOCOL, which tests of clients and of servers use. It is
+ * refused unless kv.debug allows it, because a stranger could delay others by it. */
 #include "desk.h"
 #include "subcommand.h"
 
@@ -12,7 +12,7 @@
 #define PACKED_LEAST 1
 #define PACKED_MOST  (UINT64_C(4) << 30)
 
-static _Atomic bool is_lazy; /* relaxed: the shards look at it now and then */
+static _Atomic bool is_lazy; /* relaxed: the shards read it now and then */
 
 bool kv_expires_actively(void)
 {
@@ -58,8 +58,8 @@ static uint64_t read_ns(domus_slice text)
     return (uint64_t)((seconds < SLEEP_MAX_S ? seconds : SLEEP_MAX_S) * NS_OF_S);
 }
 
-/* In Redis the whole server sleeps. Here this connection alone does, whose later commands wait; or,
- * with a key, its shard. */
+/* Handle DEBUG SLEEP: in Redis the whole server sleeps; here only this connection does, so its
+ * later commands wait, or, if a key is given, the shard of the key. */
 static int sleep_for_seconds(domus_stack *stack, const domus_resp_command *command)
 {
     uint64_t ns = read_ns(domus_resp_argument(command, 2));
@@ -69,7 +69,7 @@ static int sleep_for_seconds(domus_stack *stack, const domus_resp_command *comma
     return ns != 0 ? domus_sleep(stack, ns, end_sleep) : kv_ok(stack);
 }
 
-/* The shard sleeps: all its commands wait behind a barrier. */
+/* Let the shard sleep: all its commands wait behind a barrier. */
 int kv_run_debug(struct kv_call *call)
 {
     uint64_t ns = read_ns(domus_resp_argument(call->command, 2));
@@ -89,9 +89,9 @@ int kv_run_debug(struct kv_call *call)
 #define BEHIND(size, what) "$" size "\r\nSome real reply following the " what "\r\n"
 #define BIG                "1234567999999999999999999999999999999"
 
-/* Answers of Redis, to RESP 2 and to RESP 3. */
+/* Answers of Redis to DEBUG PROTOCOL, in RESP 2 and in RESP 3. */
 static const struct {
-    const char *name; /* in capitals */
+    const char *name; /* the word, in capitals */
     const char *bytes[2];
 } samples[] = {
     {"STRING", {"$11\r\nHello World\r\n", "$11\r\nHello World\r\n"}},
@@ -139,7 +139,8 @@ static int set_active(domus_stack *stack, domus_slice text)
     return kv_ok(stack);
 }
 
-/* Elements of lists have one form here, so nothing changes; tests of large elements ask for it. */
+/* Accept a setting of Redis for large elements, which changes nothing, because elements of lists
+ * have only one form here. */
 static int set_packed(domus_stack *stack, domus_slice text)
 {
     uint64_t bytes;

@@ -1,4 +1,4 @@
-/* COMMAND: what the table of commands says. */
+/* COMMAND: describes the rows of the table of commands. */
 #include "subcommand.h"
 
 #include <string.h>
@@ -8,14 +8,14 @@ static void add_row(domus_resp_builder *builder, const struct kv_command *row)
     (void)domus_resp_add_array(builder, 10);
     (void)domus_resp_add_bulk(builder, row->name, strlen(row->name));
     (void)domus_resp_add_integer(builder, row->arity);
-    (void)domus_resp_add_set(builder, 1); /* flags */
+    (void)domus_resp_add_set(builder, 1); /* flags of the command */
     (void)domus_resp_add_simple(builder, (row->flags & KV_GROWS) != 0 ? "denyoom" : "fast");
     (void)domus_resp_add_integer(builder, row->first);
     (void)domus_resp_add_integer(builder, row->last);
     (void)domus_resp_add_integer(builder, row->step);
     (void)domus_resp_add_set(builder, 0);   /* categories of access */
     (void)domus_resp_add_array(builder, 0); /* tips */
-    (void)domus_resp_add_array(builder, 0); /* where its keys are, in words */
+    (void)domus_resp_add_array(builder, 0); /* descriptions of where its keys are */
     (void)domus_resp_add_array(builder, 0); /* subcommands */
 }
 
@@ -41,7 +41,8 @@ static int answer_keys(domus_stack *stack, const domus_resp_command *command)
 {
     domus_resp_builder builder = {.version = command->version};
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 2));
-    uint32_t count = command->count - 2; /* the arguments of the command that is asked about */
+    /* number of arguments of the command that is asked about */
+    uint32_t count = command->count - 2;
     uint32_t first, last;
 
     if (row == NULL)

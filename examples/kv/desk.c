@@ -1,4 +1,4 @@
-/* The desks, and their clerks. */
+/* The desks of threads, and the clerks that answer for them. */
 #include "desk.h"
 
 #include "nodes.h"
@@ -26,7 +26,7 @@ static _Thread_local struct {
     struct kv_figures gone;
 } desk;
 
-/* Numbers of connections: a relaxed count, which orders nothing. */
+/* The last number of a connection. Relaxed: it orders nothing. */
 static _Atomic uint64_t last_id;
 
 void kv_desk_enter(domus_stack *stack, struct kv_session *session)
@@ -56,7 +56,7 @@ void kv_desk_leave(struct kv_session *session)
     struct kv_seat *seat = &session->seat;
 
     if (session->id == 0)
-        return; /* the session never got an id */
+        return; /* the session never got an id, so it is on no desk */
     if (seat->before != NULL)
         seat->before->seat.next = seat->next;
     else
@@ -146,7 +146,7 @@ static int answer_search(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &kv_found_type, &found);
 }
 
-/* The program ends, and is a node of a cluster: nobody here waits for a shard any more. */
+/* End the waits of all clients here, because the program ends and is a node of a cluster. */
 static int end_waiting(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;
@@ -182,8 +182,8 @@ uint64_t kv_memory_max_of_shard(void)
     return bytes != 0 ? bytes / kv_shard_count : UINT64_MAX;
 }
 
-/* Bytes that a shard lacks of all the room there could be, so that one that has not told yet has
- * room. Relaxed: a hint, which is old when it is read. */
+/* Bytes that each shard lacks to the largest room that there could be, so that a shard which has
+ * told nothing yet has room. Relaxed: a hint, which may be old when it is read. */
 static _Atomic uint64_t lacks[KV_SHARDS_MAX];
 
 void kv_room_note(const struct kv_store *store)

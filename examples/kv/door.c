@@ -1,4 +1,4 @@
-/* How a door finds its shard, and passes messages on to it. */
+/* A door finds its shard, and passes messages on to it. */
 #include "door.h"
 
 #include "desk.h"
@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define SEARCH_NS UINT64_C(10000000000) /* longer than any node is waited for */
-#define PAUSE_NS  UINT64_C(200000000)   /* after a search that has failed */
+#define SEARCH_NS UINT64_C(10000000000) /* ns for a search, longer than any node is waited for */
+#define PAUSE_NS  UINT64_C(200000000)   /* ns of pause after a search that has failed */
 
 #define KV_TOO_FAR                                                                                 \
     "ERR the command is larger than 500 KiB, and its keys are on another node of the cluster"
@@ -26,7 +26,7 @@ static void shut_door(domus_stack *stack, struct kv_door *door)
     door->is_open = door->is_remote = false;
 }
 
-/* The shard has told where it is. */
+/* Open the door to the shard, which has told its address. */
 static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address to)
 {
     int error = domus_watch_actor(stack, to, &door->down);
@@ -40,7 +40,7 @@ static int open_door_to(domus_stack *stack, struct kv_door *door, domus_address 
     return 0;
 }
 
-static int note_found_shard(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_search_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_door *door = self;
     int error = answer->error;
@@ -56,8 +56,8 @@ static int note_found_shard(domus_stack *stack, void *self, const domus_answer *
     return error;
 }
 
-/* Only a shard that lives here is evacuated. */
-static int found_to_leave(domus_stack *stack, void *self, const domus_answer *answer)
+/* Pass on an evacuation, which concerns only a shard that lives here. */
+static int evacuate_found_shard(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_door *door = self;
 
@@ -69,7 +69,7 @@ static int found_to_leave(domus_stack *stack, void *self, const domus_answer *an
     return domus_address_is_remote(shard) ? kv_ok(stack) : domus_forward(stack, shard);
 }
 
-/* Look for the shard, and go on with the message that is handled. All others wait. */
+/* Search the shard, and then continue with the current message. All others wait. */
 static int search_shard(domus_stack *stack, struct kv_door *door, domus_resumed *then)
 {
     struct kv_lookup lookup;
@@ -97,7 +97,7 @@ static int pass_command_to_shard(domus_stack *stack, void *self, const void *pay
             return error;
         shut_door(stack, door);
     }
-    return search_shard(stack, door, note_found_shard);
+    return search_shard(stack, door, handle_search_result);
 }
 
 static int evacuate_shard(domus_stack *stack, void *self, const void *payload)
@@ -106,7 +106,7 @@ static int evacuate_shard(domus_stack *stack, void *self, const void *payload)
 
     (void)payload;
     if (!door->is_open)
-        return search_shard(stack, door, found_to_leave);
+        return search_shard(stack, door, evacuate_found_shard);
     return door->is_remote ? kv_ok(stack) : domus_forward(stack, door->to);
 }
 

@@ -1,9 +1,9 @@
 /* Doors: actors that stand for the shards of a cluster on one node.
  *
- * A door knows where its shard lives, and forwards everything. When the shard's actor has ended, or
- * its node is down, the door looks for it anew, and what comes meanwhile waits before the door, in
- * order. If it cannot be found, all that waits fails at once, and the next message after a moment
- * begins a new search.
+ * A door knows where its shard lives, and forwards every message. When the shard's actor has ended,
+ * or its node is down, the door searches for it again, and later messages wait before the door, in
+ * order. If it cannot be found, all waiting messages fail at once, and the first message after a
+ * pause begins a new search.
  *
  * Thread-safety: as any actor. */
 #ifndef KV_DOOR_H
@@ -13,9 +13,9 @@
 
 struct kv_door {
     uint32_t shard;
-    bool is_open;   /* `to` is known */
-    bool is_remote; /* and on another node */
-    int error;      /* of the last search, which ended at `failed_ns`; 0: there was none */
+    bool is_open;   /* the address `to` is known */
+    bool is_remote; /* the shard is on another node */
+    int error;      /* error of the last search, which ended at `failed_ns`; 0: none */
     uint64_t failed_ns;
     domus_address to;
     domus_watch down;

@@ -1,10 +1,10 @@
-/* Messages to clients of other nodes. A node has one exchange, by which all PUBLISH go: it asks its
- * own switchboard, and an envoy on each other node, which forwards to the switchboard there; and it
- * adds up the receivers. So the messages of a client come to each subscriber in their order, and
- * the subscribers of one node get those of all clients in one order.
+/* Messages to clients of other nodes. A node has one exchange, through which all PUBLISH go: it
+ * asks its own switchboard, and an envoy on each other node, which forwards to the switchboard
+ * there; and it adds up the receivers. So the messages of a client reach each subscriber in order,
+ * and the subscribers of one node get those of all clients in one order.
  *
- * An envoy is spawned by the exchange (domus_cluster_spawn()), which greets it then, and it ends
- * when that is gone. */
+ * An envoy is spawned by the exchange (domus_cluster_spawn()), which then greets it, and ends when
+ * the exchange is gone. */
 #include "nodes.h"
 #include "pubsub.h"
 #include "travel.h"
@@ -12,9 +12,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOOK_NS   UINT64_C(200000000)
-#define SPAWN_NS  UINT64_C(5000000000)
-#define OWN       UINT64_C(0) /* the tag of the ask of this node's switchboard; others: the node */
+#define LOOK_NS  UINT64_C(200000000)
+#define SPAWN_NS UINT64_C(5000000000)
+/* tag of the ask to this node's switchboard; other tags are numbers of nodes */
+#define OWN       UINT64_C(0)
 #define PEERS_MAX 64u
 
 domus_address kv_exchange;
@@ -22,7 +23,7 @@ domus_address kv_exchange;
 /* Another node. */
 struct peer {
     domus_node node;
-    domus_address envoy; /* nobody's: there is none yet */
+    domus_address envoy; /* address of the envoy; nobody: there is none yet */
     bool is_up;
 };
 
@@ -47,8 +48,8 @@ static struct peer *find_node(struct exchange *exchange, uint64_t id)
     return NULL;
 }
 
-/* Note which nodes there are, and forget the others. */
-static void note_nodes(struct exchange *exchange)
+/* Update the list of nodes, and remove those that are gone. */
+static void update_nodes(struct exchange *exchange)
 {
     domus_node_info nodes[PEERS_MAX + 1];
     uint32_t count = domus_cluster_nodes(kv_cluster, nodes, PEERS_MAX + 1);
@@ -65,7 +66,7 @@ static void note_nodes(struct exchange *exchange)
     }
 }
 
-static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_spawned_envoy(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct exchange *exchange = self;
     struct peer *peer = find_node(exchange, exchange->spawns_at);
@@ -78,24 +79,24 @@ static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-/* Look for new nodes. An envoy is spawned for one of them at a time. */
+/* Check for new nodes. One envoy is spawned at a time. */
 static int look_for_new_nodes(domus_stack *stack, void *self, const void *payload)
 {
     struct exchange *exchange = self;
 
     (void)payload;
     (void)domus_after(stack, LOOK_NS, &look_type, NULL, NULL);
-    note_nodes(exchange);
+    update_nodes(exchange);
     for (uint32_t i = 0; i < exchange->count && !exchange->spawns; i++) {
         const struct peer *peer = &exchange->peers[i];
         if (!peer->is_up || peer->envoy.house != NULL)
             continue;
         exchange->spawns = true;
         exchange->spawns_at = peer->node.id;
-        int error =
-            domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS, hear_spawned);
+        int error = domus_cluster_spawn(stack, peer->node, KV_ENVOY, NULL, NULL, SPAWN_NS,
+                                        handle_spawned_envoy);
         exchange->spawns = error == DOMUS_PARKED;
-        return exchange->spawns ? error : 0; /* the next look tries again */
+        return exchange->spawns ? error : 0; /* the next check tries again */
     }
     return 0;
 }
@@ -116,7 +117,7 @@ static int ask_node(domus_stack *stack, domus_address to, const domus_resp_comma
     return error;
 }
 
-/* Add up the receivers. Nodes that do not answer have none. */
+/* Add up the receivers. Nodes that do not answer count none. */
 static int add_up_receivers(struct exchange *exchange, const domus_answer *answers,
                             struct kv_published *ret_sum)
 {
@@ -173,12 +174,12 @@ static int publish_to_nodes(domus_stack *stack, struct exchange *exchange,
     return error != 0 ? error : domus_wait_all(stack, then);
 }
 
-static int take_command(domus_stack *stack, void *self, const void *payload)
+static int handle_command(domus_stack *stack, void *self, const void *payload)
 {
     return publish_to_nodes(stack, self, payload, answer_command);
 }
 
-static int take_publish(domus_stack *stack, void *self, const void *payload)
+static int handle_publish(domus_stack *stack, void *self, const void *payload)
 {
     return publish_to_nodes(stack, self, payload, answer_publish);
 }
@@ -192,8 +193,8 @@ static int mount_exchange(domus_stack *stack, void *self)
 const domus_behaviour kv_exchange_behaviour = {
     .name = "exchange",
     .state_size = sizeof(struct exchange),
-    .on = (const domus_on[]){{&domus_resp_command_type, take_command, 0},
-                             {&kv_publish_type, take_publish, 0},
+    .on = (const domus_on[]){{&domus_resp_command_type, handle_command, 0},
+                             {&kv_publish_type, handle_publish, 0},
                              {&look_type, look_for_new_nodes, 0},
                              {NULL, NULL, 0}},
     .on_mount = mount_exchange,
@@ -202,7 +203,7 @@ const domus_behaviour kv_exchange_behaviour = {
 /* --- envoys ----------------------------------------------------------------------------------- */
 
 struct envoy {
-    bool watches; /* the exchange that it works for */
+    bool watches; /* watches the exchange that has spawned it */
 };
 
 static int greet_envoy(domus_stack *stack, void *self, const void *payload)
@@ -215,7 +216,7 @@ static int greet_envoy(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* The greeting may be lost. */
+/* The exchange is watched here, too, because its greeting may be lost. */
 static int pass_publication_on(domus_stack *stack, void *self, const void *payload)
 {
     (void)greet_envoy(stack, self, payload);

@@ -1,4 +1,5 @@
-/* Transactions in the shard: all commands run in one turn, so nobody sees a part of them. */
+/* Runs transactions in the shard: all commands run in one turn, so nobody sees a part of their
+ * effects. */
 #include "observed.h"
 #include "transaction.h"
 #include "wait.h"
@@ -7,7 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Bytes that all transactions together have queued. A transaction ends on any thread. */
+/* Bytes that all transactions together have queued. Atomic, because a transaction may end on any
+ * thread. */
 static _Atomic uint64_t queued_bytes;
 
 bool kv_transaction_charge(struct kv_transaction *transaction, uint64_t bytes)
@@ -75,7 +77,8 @@ int kv_exec(domus_stack *stack, void *self, const void *payload)
         return kv_error(stack, "EXECABORT Transaction discarded because of: " KV_OUT_OF_MEMORY);
     }
     if (!may_run) {
-        kv_wait_serve(stack, store); /* keys may have expired */
+        /* clients that wait are served also because keys may have expired */
+        kv_wait_serve(stack, store);
         return domus_reply(stack, &domus_resp_null_array_type, NULL);
     }
     int error = run_commands(stack, store, transaction, &transaction->array);

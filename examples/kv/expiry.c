@@ -46,12 +46,12 @@ const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, co
     return NULL;
 }
 
-/* Conditions of an EXPIRE. */
+/* Conditions of an EXPIRE command. */
 struct conditions {
     bool if_none, if_any, if_later, if_sooner;
 };
 
-/* Read NX, XX, GT and LT. Returns false when the command was answered with an error. */
+/* Read NX, XX, GT and LT. Returns false if the command was answered with an error. */
 static bool read_conditions(struct kv_call *call, struct conditions *conditions, int *ret_result)
 {
     domus_resp_error error;
@@ -164,7 +164,8 @@ static int expiry_date(struct kv_call *call, int64_t unit_ms)
     if (link == NULL || (*link)->expires_ms == 0)
         return kv_integer(call->stack, link == NULL ? -2 : -1);
     int64_t date_ms = (int64_t)(*link)->expires_ms + call->store->wall_ms;
-    int64_t rest_ms = date_ms % unit_ms; /* the date may be the last one there is */
+    /* rounded without an overflow, because the date may be the largest number */
+    int64_t rest_ms = date_ms % unit_ms;
     return kv_integer(call->stack, date_ms / unit_ms + (2 * rest_ms >= unit_ms));
 }
 

@@ -1,5 +1,5 @@
-/* Strings and fields that are fractions: INCRBYFLOAT and HINCRBYFLOAT. They are printed with up to
- * 17 digits behind the point, as Redis does. */
+/* Numbers with fractions in strings and fields: INCRBYFLOAT and HINCRBYFLOAT. They are printed with
+ * up to 17 digits behind the point, as by Redis. */
 #include "kv.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
-/* The answers of a transaction: while one runs, each answer becomes an element of its array. */
+/* Gathers the answers of a transaction: while one runs, each answer becomes an element of its
+ * array. */
 #include "kv.h"
 
 #include <errno.h>
 
-/* A transaction runs its commands in one turn of one actor, and none of them waits. So the thread
- * that runs it knows where their answers go. NULL: to the actor that has asked. */
+/* The array of the transaction that this thread runs; NULL: answers go to the actor that has asked.
+ * A transaction runs its commands in one turn of one actor, and none of them waits, so one variable
+ * for each thread is enough. */
 static _Thread_local domus_resp_builder *gathered;
 
 void kv_gather(domus_resp_builder *array)
@@ -60,7 +62,7 @@ static int add_answer(const domus_type *type, const void *payload)
 
 static int answer_gathered(const domus_type *type, const void *payload)
 {
-    /* The builder keeps its first error, and the answer as a whole fails with it. */
+    /* The builder keeps its first error, so the whole answer fails with it. */
     (void)add_answer(type, payload);
     return 0;
 }

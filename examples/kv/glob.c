@@ -1,17 +1,18 @@
-/* Patterns of keys, as KEYS and SCAN know them: *, ?, [a-z], [^a] and a backslash before a byte.
+/* Patterns of keys, as used by KEYS and SCAN: *, ?, [a-z], [^a], and a backslash before a literal
+ * byte.
  *
- * A star that did not fit is tried again further on, but only the last one: so the time is bounded
- * by the product of both lengths. */
+ * When a match fails, only the last star is tried again further on: so the time is bounded by the
+ * product of both lengths. */
 #include "glob.h"
 
-/* One byte of a string, and the part of a pattern that it has to fit. */
+/* One byte of a text, and the class in a pattern that it must match. */
 struct class
 {
     const char *at, *end;
     bool fits;
 };
 
-/* Read the class behind its '['; a class that has no end reaches to the end of the pattern. */
+/* Read a class behind its '['; a class without ']' extends to the end of the pattern. */
 static void read_class(struct class *class, char byte)
 {
     const char *at = class->at, *end = class->end;
@@ -38,7 +39,7 @@ static void read_class(struct class *class, char byte)
     class->fits = class->fits != is_not;
 }
 
-/* Returns where the pattern goes on if its next part fits the byte; NULL if it does not. */
+/* Returns where the pattern continues if its next part matches the byte; NULL if it does not. */
 static const char *match_part_of_pattern(const char *at, const char *end, char byte)
 {
     if (*at == '?')
@@ -57,7 +58,7 @@ bool kv_glob(const char *pattern, size_t pattern_size, const char *text, size_t 
 {
     const char *at = pattern, *end = pattern + pattern_size;
     const char *star = NULL; /* the pattern behind the last star */
-    size_t from = 0;         /* the offset of the text that follows the star */
+    size_t from = 0;         /* offset of the text that follows the last star's match */
 
     for (size_t i = 0; i < size;) {
         const char *next = NULL;

@@ -1,11 +1,12 @@
-/* Hashes: items whose value is a table of fields. */
+/* Hashes: items whose value is a table with the fields. */
 #ifndef KV_HASH_H
 #define KV_HASH_H
 
 #include "kv.h"
 
-/* Whether Redis would keep the hash as a table: it was larger once than hash-max-listpack-entries
- * and -value allow. The size of the item, which a hash does not need, holds that. */
+/* Returns whether Redis would keep the hash as a table, because it has once exceeded
+ * hash-max-listpack-entries or -value. This is stored in the size of the item, which a hash does
+ * not need. */
 static inline bool kv_hash_is_large(const struct kv_item *item)
 {
     return item->kind == KV_HASH && item->size != 0;
@@ -15,7 +16,7 @@ static inline bool kv_hash_is_large(const struct kv_item *item)
  * kind of value. */
 int kv_hash_find(struct kv_call *call, struct kv_item ***ret_link);
 
-/* The link of a field; NULL: there is none. */
+/* Returns the link to a field; NULL if the hash has no such field. */
 struct kv_item **kv_hash_field(struct kv_item *item, domus_slice field);
 
 /* Find the field that argument 2 of a call names. Returns 0, with NULL if there is no such key or

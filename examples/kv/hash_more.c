@@ -1,4 +1,4 @@
-/* More commands of hashes: counting in fields, and fields by chance. */
+/* More commands of hashes: counting in fields, and random fields. */
 #include "hash.h"
 #include "job.h"
 
@@ -28,7 +28,7 @@ int kv_run_hstrlen(struct kv_call *call)
     return kv_integer(call->stack, field != NULL ? (int64_t)kv_item_string(*field).size : 0);
 }
 
-/* Give a field these bytes, which are not an argument of the command. */
+/* Set a field to bytes that are no argument of the command. */
 static int set_text(struct kv_call *call, char *text, uint32_t size)
 {
     domus_page page = {text};
@@ -82,7 +82,7 @@ int kv_run_hincrbyfloat(struct kv_call *call)
     return error != 0 ? error : kv_bytes(call->stack, (domus_resp_bytes){text, size});
 }
 
-/* --- fields by chance ------------------------------------------------------------------------- */
+/* --- random fields ---------------------------------------------------------------------------- */
 
 static void add_field(domus_resp_builder *builder, const struct kv_item *item, bool with_value)
 {
@@ -95,17 +95,17 @@ static void add_field(domus_resp_builder *builder, const struct kv_item *item, b
         (void)domus_resp_add_bulk(builder, value.data, value.size);
 }
 
-/* `count` fields, each of them by chance. */
-static void add_any(domus_resp_builder *builder, const struct kv_table *fields, uint32_t count,
-                    bool with_values)
+/* Add `count` random fields, which may be the same. */
+static void add_random_fields(domus_resp_builder *builder, const struct kv_table *fields,
+                              uint32_t count, bool with_values)
 {
     (void)domus_resp_add_array(builder, with_values && builder->version != 3 ? 2 * count : count);
     while (count-- > 0 && builder->bytes.error == 0)
         add_field(builder, kv_table_any(fields), with_values);
 }
 
-/* Choose job->found different fields by chance. Each of the job->left fields that are not looked at
- * yet has the same chance to be among them. */
+/* Choose job->found different random fields. Each of the job->left fields that were not considered
+ * yet has the same chance. */
 static int choose_different(struct kv_call *call, struct kv_job *job)
 {
     const struct kv_table *fields = (*job->link)->fields;
@@ -185,7 +185,7 @@ int kv_run_hrandfield(struct kv_call *call)
     if (there == 0)
         (void)domus_resp_add_array(&builder, 0);
     else if (count < 0)
-        add_any(&builder, (*link)->fields, (uint32_t)-count, with_values);
+        add_random_fields(&builder, (*link)->fields, (uint32_t)-count, with_values);
     else
         return answer_with_different_fields(call, link, (uint64_t)count, &builder, with_values);
     return kv_reply(call->stack, &builder);

@@ -42,7 +42,7 @@ static struct kv_item **add_fields(struct kv_call *call)
     return link;
 }
 
-/* Whether a hash that has just got this field is larger than Redis keeps in a list. */
+/* Returns whether a hash is too large for the list form of Redis, after it got this field. */
 static bool is_too_large(const struct kv_table *fields, domus_slice field, domus_slice value)
 {
     int64_t bytes = kv_limit(KV_HASH_VALUE);
@@ -82,7 +82,7 @@ int kv_hash_set(struct kv_call *call, domus_slice field, domus_slice value)
         return -ENOMEM;
     int result = set_field(call, *link, field, value);
     if ((*link)->fields->count == 0)
-        kv_store_remove(call->store, link); /* a hash without fields is none */
+        kv_store_remove(call->store, link); /* a hash without fields must not exist */
     return result;
 }
 

@@ -1,4 +1,4 @@
-/* INFO: sections of lines, as programs that watch Redis read them. */
+/* INFO: writes sections of lines, in the form that monitors of Redis read. */
 #include "desk.h"
 #include "nodes.h"
 
@@ -122,9 +122,9 @@ static void add_keyspace(domus_appender *text, const struct kv_figures *sum)
 
 static const struct {
     const char *title;
-    const char *name; /* in capitals */
+    const char *name; /* name of the section, in capitals */
     section *add;
-    bool has_figures; /* of shards and desks, which have to be asked */
+    bool has_figures; /* the section needs figures of shards and desks, which must be asked for */
 } sections[] = {
     {"Server", "SERVER", add_server, false},
     {"Clients", "CLIENTS", add_clients, true},
@@ -185,7 +185,8 @@ int kv_serve_info(domus_stack *stack, void *self, const void *payload)
     for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++)
         has_figures = has_figures ||
                       (sections[i].has_figures && is_section_asked_for(payload, sections[i].name));
-    if (!has_figures) /* a node is asked whether it is up before its shards are anywhere */
+    /* answered at once, because a node is asked whether it is up before its shards live anywhere */
+    if (!has_figures)
         return answer_info(stack, self, NULL);
     return kv_ask_all(stack, &question, answer_info);
 }

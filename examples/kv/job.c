@@ -1,5 +1,5 @@
-/* The pieces of a job: after each of them its conversation sleeps for a moment,
- * behind a barrier. */
+/* Runs the pieces of a job: after each piece its conversation sleeps for a moment, behind a
+ * barrier. */
 #include "job.h"
 
 #include "observed.h"
@@ -19,14 +19,15 @@ static int run_piece(struct kv_call *call, struct kv_job *job)
     return job->piece(call, job);
 }
 
-/* A job that was parked is over. */
+/* End a job that was parked. */
 static int end_parked_job(struct kv_call *call, struct kv_job *job, int error)
 {
     struct kv_store *store = call->store;
 
     store->job = NULL;
     int result = job->finish(call, job, error);
-    if (store->observed != NULL) { /* the command began before it has changed anything */
+    /* the command is observed as begun before it has changed anything */
+    if (store->observed != NULL) {
         kv_observed_note(store, call->hash, call->key);
         kv_wait_serve(call->stack, store);
     }
@@ -53,7 +54,7 @@ static int continue_job(domus_stack *stack, void *self, const domus_answer *answ
     return result == DOMUS_PARKED ? result : end_parked_job(&call, job, result);
 }
 
-/* Go on later with a copy of the job. */
+/* Park the conversation with a copy of the job, to continue later. */
 static int park_job(struct kv_call *call, const struct kv_job *begun)
 {
     struct kv_job *job = malloc(sizeof *job);

@@ -1,8 +1,8 @@
 /* Parts that the files of kv share: the table of commands, the shards, and answers.
  *
- * A command goes this way. The channel (session.c) finds its row, checks its arguments, and answers
- * what concerns the connection alone. Every other command is forwarded to the shard that has its
- * key (shard.c), or, if the keys lie on several shards, taken apart (scatter.c). */
+ * A command is handled in these steps. The channel (session.c) finds its row, checks its arguments,
+ * and answers commands that concern only the connection. Every other command is forwarded to the
+ * shard that has its key (shard.c), or, if its keys lie on several shards, is split (scatter.c). */
 #ifndef KV_H
 #define KV_H
 
@@ -12,17 +12,17 @@
 
 #define KV_SHARDS_MAX  256u
 #define KV_THREADS_MAX 1024u
-#define KV_NAME_MAX    16u     /* bytes of the name of a command */
+#define KV_NAME_MAX    16u     /* bytes of the name of a command, at most */
 #define KV_VERSION     "7.0.0" /* the version of Redis that clients are told */
 
-/* Clients that may send DEBUG. */
+/* Which clients may send DEBUG. */
 enum kv_debug { KV_DEBUG_NO, KV_DEBUG_LOCAL, KV_DEBUG_YES };
 
 struct kv_settings {
-    uint64_t memory_max_bytes;  /* the most that all shards may use; 0: no limit */
-    uint64_t answer_max_bytes;  /* the most bytes of one answer that is put together */
-    uint64_t value_max_bytes;   /* the most bytes of one argument */
-    uint64_t command_max_bytes; /* the most bytes of a command */
+    uint64_t memory_max_bytes;  /* bytes that all shards may use together; 0: no limit */
+    uint64_t answer_max_bytes;  /* bytes of one answer that is put together, at most */
+    uint64_t value_max_bytes;   /* bytes of one argument, at most */
+    uint64_t command_max_bytes; /* bytes of a command, at most */
     uint32_t arguments_max;     /* the most arguments of a command */
     /* the most bytes of commands that have come in part, or are not answered */
     uint64_t incomplete_max_bytes;
@@ -233,7 +233,7 @@ bool kv_to_float(domus_resp_bytes bytes, long double *ret_value);
 uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value); /* as kv_print_integer() */
 bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
 
-/* --- in the shard ------------------------------------------------------------- */
+/* --- in the shard ----------------------------------------------------------------------------- */
 
 /* Begin a turn: read the clock. */
 void kv_store_begin(domus_stack *stack, struct kv_store *store);
@@ -241,7 +241,7 @@ void kv_store_begin(domus_stack *stack, struct kv_store *store);
 int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
                const struct kv_command *row);
 
-/* --- keys -------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 /* Make argument `i` the key of the call. */
 void kv_turn_to(struct kv_call *call, uint32_t i);

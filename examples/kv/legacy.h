@@ -48,8 +48,7 @@ void kv_legacy_look(domus_stack *stack);
 /* A shard begins: fetch what its last life has left. Returns as on_mount does. */
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
 
-/* --- nodes that leave --------------------------------------------------------------------------
- */
+/* --- nodes that leave ------------------------------------------------------------------------- */
 
 /* An ask without payload: a shard that lives here, or all of them, is to bring its keys to another
  * node. It is answered when that is done. */

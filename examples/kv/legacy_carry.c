@@ -159,8 +159,7 @@ static int make_commands(struct porter *porter, uint64_t now_ms)
     return error;
 }
 
-/* --- the actor ---------------------------------------------------------------------------------
- */
+/* --- the actor -------------------------------------------------------------------------------- */
 
 static int look_for_legacy(domus_stack *stack, struct porter *porter, const struct kv_fetch *fetch)
 {

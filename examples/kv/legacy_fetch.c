@@ -76,8 +76,7 @@ static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice 
     return error;
 }
 
-/* --- fetching ----------------------------------------------------------------------------------
- */
+/* --- fetching --------------------------------------------------------------------------------- */
 
 /* A keeper has all, or not: then it is still with the porter, which gives it back. */
 static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)

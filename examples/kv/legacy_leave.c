@@ -13,8 +13,7 @@
 
 const domus_type kv_evacuate_type = {.name = "evacuate"};
 
-/* --- the shard ---------------------------------------------------------------------------------
- */
+/* --- the shard -------------------------------------------------------------------------------- */
 
 /* The keys have gone, or could not: they are in the slot of this node then. */
 static int give_up_keys(domus_stack *stack, int error)
@@ -84,8 +83,7 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
     return error == DOMUS_PARKED ? error : give_up_keys(stack, error);
 }
 
-/* --- the node ----------------------------------------------------------------------------------
- */
+/* --- the node --------------------------------------------------------------------------------- */
 
 static int answer_waiting_commands(domus_stack *stack, void *self, const domus_answer *answers)
 {

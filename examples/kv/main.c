@@ -14,8 +14,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* --- the node of a cluster ---------------------------------------------------------------------
- */
+/* --- the node of a cluster -------------------------------------------------------------------- */
 
 static const domus_cluster_options options = {
     .picklers = kv_picklers, .exports = kv_exports, .grains = kv_grains};
@@ -60,8 +59,7 @@ static void close_node(domus_cluster *cluster)
 static const domus_joiner joiner = {check_node, open_node, leave_node, close_node};
 static const domus_cluster_member member = {&joiner, &options, &kv_cluster};
 
-/* --- the program -------------------------------------------------------------------------------
- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static int start_server(domus_system *system, void *argument)
 {

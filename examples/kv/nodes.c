@@ -29,8 +29,7 @@ static domus_grains shards;
 static domus_address returner;
 static _Atomic bool is_ending; /* relaxed: a client that comes at the same time may be either */
 
-/* --- the shards --------------------------------------------------------------------------------
- */
+/* --- the shards ------------------------------------------------------------------------------- */
 
 static int make_shard(void *context, const char *key, void *self)
 {
@@ -84,8 +83,7 @@ const domus_cluster_export kv_exports[] = {
     {.name = NULL},
 };
 
-/* --- the node ----------------------------------------------------------------------------------
- */
+/* --- the node --------------------------------------------------------------------------------- */
 
 int kv_nodes_begin(domus_system *system)
 {

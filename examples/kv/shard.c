@@ -224,8 +224,7 @@ const domus_behaviour kv_shard = {
     .on_stop = stop_shard,
 };
 
-/* --- a shard whose keys have gone to another node ----------------------------------------------
- */
+/* --- a shard whose keys have gone to another node --------------------------------------------- */
 
 static int refuse_message(domus_stack *stack, void *self, const void *payload)
 {

@@ -9,9 +9,8 @@
 
 #define BUCKETS_LEAST 8u
 #define MOVED_AT_ONCE 4u /* buckets that one change moves */
-#define SHRINK_SHARE                                                                               \
-    16u /* a table shrinks when it has fewer items than buckets, by this factor                    \
-         */
+/* a table shrinks when it has fewer items than buckets, by this factor */
+#define SHRINK_SHARE 16u
 
 /* --- memory ----------------------------------------------------------------------------------- */
 

@@ -127,8 +127,7 @@ static int read_reply(domus_pickle_reader *reader, void *payload, uint32_t versi
     return error;
 }
 
-/* --- tables ------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 static const domus_pickle_field integer_fields[] = {
     {DOMUS_PICKLE(1, domus_resp_integer, value, INT(0)), .required = true},
@@ -203,8 +202,7 @@ static const domus_pickle_field here_fields[] = {
 };
 static const domus_pickle_table here_table = DOMUS_PICKLE_TABLE(struct kv_here, here_fields);
 
-/* --- all of them -------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 #define BY_TABLE(of, as, by)                                                                       \
     {                                                                                              \

@@ -137,8 +137,7 @@ int kv_read_publish(domus_pickle_reader *reader, void *payload, uint32_t version
     return error;
 }
 
-/* --- transactions ------------------------------------------------------------------------------
- */
+/* --- transactions ----------------------------------------------------------------------------- */
 
 /* A transaction goes to its shard and comes back, as on one node; on the way back the commands that
  * have run are only their names. */
@@ -255,8 +254,7 @@ int kv_read_executed(domus_pickle_reader *reader, void *payload, uint32_t versio
     return error;
 }
 
-/* --- answers that are arrays -------------------------------------------------------------------
- */
+/* --- answers that are arrays ------------------------------------------------------------------ */
 
 bool kv_is_array(domus_slice bytes, uint32_t count)
 {

@@ -23,8 +23,7 @@ static struct settings {
 static const domus_type draw_type = {.name = "draw", .size = sizeof(struct thumbnail)};
 static domus_address artists; /* a router to actors of the pool */
 
-/* --- actors of the pool ------------------------------------------------------------------------
- */
+/* --- actors of the pool ----------------------------------------------------------------------- */
 
 static int on_draw(domus_stack *stack, void *self, const void *wanted)
 {
