@@ -24,15 +24,15 @@
 
 #define ROUNDS          5
 #define SECONDS_MAX     120
-#define FAN_OUT_TARGETS 10000 /* targets of a round, as in the programs */
+#define FAN_OUT_TARGETS 10000 /* targets of a round, as in the programs of all contenders */
 
 struct row {
     const char *name;
     const char *unit;
     uint64_t size;
-    double per_size; /* how many of `unit` one of `size` is */
+    double per_size; /* how many of `unit` one of `size` makes */
     uint32_t threads;
-    bool cpu; /* print the CPU time of one operation, too */
+    bool cpu; /* the CPU time of one operation is printed, too */
 };
 
 static const struct row rows[] = {
@@ -86,7 +86,7 @@ static void run_one(const struct row *row, enum contender who, struct outcome *o
 }
 
 /* Returns the rate of the better peer in that round; 0 if there is no peer. */
-static double best_peer(const struct outcome *outcomes, int round)
+static double rate_of_better_peer(const struct outcome *outcomes, int round)
 {
     double best = 0;
 
@@ -102,7 +102,7 @@ static void print_row(const struct row *row, struct outcome *outcomes)
     double ratio[ROUNDS];
 
     for (int round = 0; round < ROUNDS; round++) {
-        double best = best_peer(outcomes, round);
+        double best = rate_of_better_peer(outcomes, round);
         ratio[round] = best == 0 ? 0 : outcomes[CONTENDER_DOMUS].rate[round] / best;
     }
     for (int who = 0; who < CONTENDERS; who++) {
@@ -122,7 +122,7 @@ static void print_row(const struct row *row, struct outcome *outcomes)
     fflush(stdout);
 }
 
-/* Returns whether domus could do the row. */
+/* Run all rounds of a row. Returns false if domus failed. */
 static bool run_row(const struct row *row)
 {
     struct outcome outcomes[CONTENDERS] = {0};

@@ -33,17 +33,17 @@
 #define SECONDS_MAX 120
 
 #define OTHERS_MAX   0.1
-#define PATIENCE_MAX 3600u /* seconds */
+#define PATIENCE_MAX 3600u /* seconds of --patience, at most */
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 
-/* The rows that a contender does. */
+/* The rows that a contender can do. */
 #define ASK    1u
 #define NOTICE 2u
 
 struct entry {
     const char *name;
-    const char *file; /* beside this program */
+    const char *file; /* file of the program, in the folder of this program */
     const char *style;
     enum cluster_broker broker;
     unsigned rows;
@@ -68,7 +68,7 @@ static const struct entry entries[] = {
 
 static char paths[ENTRIES][PATH_MAX];
 static struct cluster_contender contenders[ENTRIES];
-static bool is_out[ENTRIES]; /* not wanted, not there, or failed */
+static bool is_out[ENTRIES]; /* the contender is not wanted, not installed, or has failed */
 
 static const struct row {
     const char *name;
@@ -78,9 +78,9 @@ static const struct row {
 static uint64_t counts[LENGTH(rows)] = {200000, 1000000};
 static uint32_t rounds = 7;
 static const char *only_row;
-static uint64_t patience; /* seconds */
+static uint64_t patience; /* seconds that a run may wait for a quiet machine */
 
-/* The figures of a row. Times of the CPU are those of one ask or notice. */
+/* The figures of a row. CPU times are those of one ask or notice. */
 enum figure { RATE, CPU, REQUESTER_CPU, RESPONDER_CPU, BROKER_CPU, OTHERS, FIGURES };
 
 static const struct {
@@ -97,7 +97,7 @@ static const struct {
 
 static double outcomes[ENTRIES][FIGURES][ROUNDS_MAX];
 
-/* Whether the contender's program, and its broker, are there. */
+/* Returns whether a contender's program and its broker are installed. */
 static bool is_contender_available(size_t who)
 {
     const struct entry *entry = &entries[who];
@@ -105,7 +105,7 @@ static bool is_contender_available(size_t who)
     int error = command_beside(entry->file, path);
     bool is_erlang = entry->broker == CLUSTER_EPMD;
 
-    /* a module is no program, and its folder is what erl wants to know */
+    /* Erlang runs a module and no program, and erl wants the folder that contains it */
     bool there = is_erlang ? access(path, R_OK) == 0 : error == 0;
     there = there && cluster_broker_is_there(entry->broker);
     if (!there) {
@@ -138,7 +138,8 @@ static void keep_result(size_t who, uint32_t round, double count,
     outcomes[who][OTHERS][round] = result->others * 100;
 }
 
-/* Run the pair, if it has to be until the others are quiet. Returns as cluster_pair_run(). */
+/* Run the pair, repeatedly until other programs were quiet, if that is wanted. Returns as
+ * cluster_pair_run(). */
 static int run_in_quiet(const struct cluster_contender *contender, const struct cluster_work *work,
                         struct cluster_result *ret_result, const char **ret_who)
 {
@@ -153,7 +154,7 @@ static int run_in_quiet(const struct cluster_contender *contender, const struct 
     return error;
 }
 
-/* Returns false if the contender failed, which then is out. */
+/* Run a contender once. Returns false if it failed, and takes part no more. */
 static bool run_one(const struct row *row, uint64_t count, size_t who, uint32_t round)
 {
     struct cluster_work work = {.row = row->name, .count = count, .seconds_max = SECONDS_MAX};
@@ -181,8 +182,8 @@ static double quantile(size_t who, enum figure figure, double part)
     return cluster_result_quantile(outcomes[who][figure], rounds, part);
 }
 
-/* Print the rate of domus to that of each peer, and the same of its CPU time: medians of the
- * ratios of the rounds. It comes before outcomes are sorted. */
+/* Print the ratios of domus to each peer, for rates and for CPU time: medians over the rounds. This
+ * comes before outcomes are sorted. */
 static void print_ratios(const struct row *row)
 {
     static const enum figure kinds[] = {RATE, CPU};
@@ -231,7 +232,7 @@ static void print_row(const struct row *row)
     fflush(stdout);
 }
 
-/* Returns false if a contender failed. */
+/* Run all rounds of a row. Returns false if a contender failed. */
 static bool run_row(const struct row *row, uint64_t count)
 {
     bool well = true;
@@ -247,7 +248,7 @@ static bool run_row(const struct row *row, uint64_t count)
     return well;
 }
 
-/* Returns false if the text is not a number from 1 to `max`. */
+/* Read a number from 1 to `max`. Returns false for any other text. */
 static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
     char *end;
@@ -259,7 +260,7 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *ret_number)
     return true;
 }
 
-static bool take_options(int argc, char **argv)
+static bool read_options(int argc, char **argv)
 {
     static const struct option options[] = {
         {"rounds", required_argument, NULL, 'r'},   {"asks", required_argument, NULL, 'a'},
@@ -294,7 +295,7 @@ int main(int argc, char **argv)
 {
     int status = 0;
 
-    if (!take_options(argc, argv)) {
+    if (!read_options(argc, argv)) {
         fprintf(stderr, "usage: bench_cluster [--rounds N] [--asks N] [--notices N] "
                         "[--row ask|notice] [--patience SECONDS] [CONTENDER ...]\n");
         return 2;

@@ -1,8 +1,8 @@
-/* This file starts a broker and both sides of a contender, lets them do a row, and ends them
+/* Starts a broker and both sides of a contender, lets them do a row, and ends them
  * (cluster_pair.h).
  *
- * nats-server has a temporary folder for its log and for what JetStream keeps, which is removed
- * with it. */
+ * nats-server gets a temporary folder for its log and its JetStream store, which is removed with
+ * it. */
 #include "bench/cluster_pair.h"
 
 #include "bench/support/dialog.h"
@@ -33,8 +33,8 @@ static const char *const epmd_paths[] = {"/usr/bin/epmd", "/usr/local/bin/epmd"}
 struct pair {
     const struct cluster_contender *contender;
     uint16_t port;
-    char cookie[17]; /* of Erlang's nodes */
-    char folder[64]; /* "" if there is none */
+    char cookie[17]; /* cookie of Erlang's nodes */
+    char folder[64]; /* temporary folder; "": there is none */
     bool has_broker;
     struct server broker;
     struct dialog responder;
@@ -50,7 +50,7 @@ static const char *first_existing_path(const char *const *paths, size_t count)
     return NULL;
 }
 
-/* Returns the path of the broker's program; NULL if it is not installed. */
+/* Returns the path of a broker's program; NULL if it is not installed. */
 static const char *broker_path(enum cluster_broker broker)
 {
     if (broker == CLUSTER_NATS)
@@ -84,7 +84,7 @@ static int start_broker(struct pair *pair)
     snprintf(path, sizeof path, "%s", found);
     snprintf(port, sizeof port, "%u", pair->port);
     char *address = (char[]){"127.0.0.1"};
-    /* epmd complains of the connection by which the bench sees that it listens */
+    /* epmd would complain of the connection by which the bench finds out that it listens */
     char *epmd[] = {(char[]){"/bin/sh"},
                     (char[]){"-c"},
                     (char[]){"exec \"$0\" -port \"$1\" -address \"$2\" 2>/dev/null"},
@@ -108,7 +108,7 @@ static int start_broker(struct pair *pair)
     return error;
 }
 
-/* The words of a side's command line. */
+/* The words of one side's command line. */
 struct words {
     size_t count;
     char *arguments[ARGUMENTS_MAX];
@@ -118,13 +118,13 @@ struct words {
 static void add_word(struct words *words, const char *text)
 {
     if (words->count == ARGUMENTS_MAX - 1)
-        return; /* the argument is left out, and the program will complain */
+        return; /* there is no room, so the word is left out, and the program will complain */
     snprintf(words->texts[words->count], PATH_MAX, "%s", text);
     words->arguments[words->count] = words->texts[words->count];
     words->count++;
 }
 
-/* Add the arguments of erl. One scheduler is one thread that runs processes. */
+/* Add the arguments of erl. With one scheduler, one thread runs all processes. */
 static void add_erl(struct words *words, const struct pair *pair, const char *side)
 {
     char name[64];
@@ -148,7 +148,7 @@ static void add_erl(struct words *words, const struct pair *pair, const char *si
         add_word(words, after[i]);
 }
 
-/* Start a side and wait until it is ready. */
+/* Start one side, and wait until it is ready. */
 static int start_side(const struct pair *pair, const struct cluster_work *work, const char *side,
                       struct dialog *dialog)
 {
@@ -177,7 +177,7 @@ static int start_side(const struct pair *pair, const struct cluster_work *work, 
     return error;
 }
 
-/* Read the clocks of all processes. */
+/* Read the CPU clocks of all processes. */
 static int read_clocks(const struct pair *pair, struct cluster_result *ret_clocks)
 {
     int error = measure_other_cpu_ns(pair->requester.pid, &ret_clocks->requester_cpu_ns);
@@ -228,7 +228,7 @@ static int prepare_pair(struct pair *pair)
     char port[8];
     uint64_t number;
 
-    /* A side that has ended is seen when its line is read. */
+    /* SIGPIPE is ignored, because a side that has ended is noticed when its line is read. */
     if (sigaction(SIGPIPE, &ignore, NULL) != 0)
         return -errno;
     pair->port = versus_free_port();
@@ -247,7 +247,7 @@ static void end_servers(struct pair *pair)
 
     dialog_end(&pair->requester);
     dialog_end(&pair->responder);
-    if (pair->has_broker) /* both brokers end with a status that is not 0: that is no failure */
+    if (pair->has_broker) /* both brokers exit with a status other than 0, which is no failure */
         (void)server_stop(&pair->broker, &unused);
     if (pair->folder[0] != '\0')
         (void)nftw(pair->folder, remove_entry, REMOVE_FDS, FTW_DEPTH | FTW_PHYS);

@@ -1,4 +1,4 @@
-/* This file reads the line of a requester (cluster_result.h). */
+/* Reads the line that a requester prints (cluster_result.h). */
 #include "bench/cluster_result.h"
 
 #include "bench/support/measure.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Skip `text`. Returns false if the line does not go on with it. */
+/* Skip `text`. Returns false if the line does not continue with it. */
 static bool skip_text(const char **line, const char *text)
 {
     size_t length = strlen(text);
@@ -19,7 +19,7 @@ static bool skip_text(const char **line, const char *text)
     return true;
 }
 
-/* Read digits, no sign and no blank. */
+/* Read a number that has only digits. Returns false if there is none. */
 static bool read_number(const char **line, uint64_t *ret_number)
 {
     char *end;
@@ -58,6 +58,6 @@ double cluster_result_quantile(double *values, size_t count, double part)
     size_t below = (size_t)place;
     size_t above = below + 1 < count ? below + 1 : below;
 
-    (void)measure_median(values, count); /* sorts */
+    (void)measure_median(values, count); /* called because it sorts the values */
     return values[below] + (values[above] - values[below]) * (place - (double)below);
 }

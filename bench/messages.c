@@ -60,7 +60,7 @@ static void ended(uint64_t handled)
     sem_post(&run.done);
 }
 
-/* --- ping-pong: two players that return the ball until it is spent -------------------------- */
+/* --- ping-pong: two players that return the ball until it is spent ---------------------------- */
 
 struct player {
     domus_address peer;
@@ -107,7 +107,7 @@ static const domus_behaviour player = {
                              {NULL, NULL, 0}},
 };
 
-/* --- asks: one conversation that asks again and again ---------------------------------------- */
+/* --- asks: one conversation that asks again and again ----------------------------------------- */
 
 static int asker_returned(domus_stack *stack, void *self, const domus_answer *answer)
 {

@@ -134,8 +134,7 @@ static void read_one(const struct subject *subject)
         subject->type->release(payload);
 }
 
-/* --- msgpack-c by itself ------------------------------------------------------------------------
- */
+/* --- msgpack-c by itself ---------------------------------------------------------------------- */
 
 static void msgpack_write_one(const struct subject *subject)
 {
@@ -213,8 +212,7 @@ static void msgpack_read_one(const struct subject *subject)
     msgpack_unpacked_destroy(&unpacked);
 }
 
-/* --- the measurement ----------------------------------------------------------------------------
- */
+/* --- the measurement -------------------------------------------------------------------------- */
 
 static void measure_calls(const char *name, void (*one)(const struct subject *subject),
                           const struct subject *subject, uint64_t messages)

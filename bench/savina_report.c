@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* --- JSON ------------------------------------------------------------------------------------ */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void write_figure(void *file_, const struct savina_outcome *outcome, const char *who,
                          const char *name, double value, const char *unit)
@@ -47,7 +47,7 @@ static int write_json(const char *path, const struct savina_run *run,
     return fclose(file) != 0 || failed ? -EIO : 0;
 }
 
-/* --- the page -------------------------------------------------------------------------------- */
+/* --- the page --------------------------------------------------------------------------------- */
 
 static void write_head(FILE *file, const struct savina_run *run)
 {
@@ -278,7 +278,7 @@ static int write_page(const char *path, const struct savina_run *run,
     return fclose(file) != 0 || failed ? -EIO : 0;
 }
 
-/* --- the plot -------------------------------------------------------------------------------- */
+/* --- the plot --------------------------------------------------------------------------------- */
 
 /* A block for each number of threads, named as bench/savina.gp asks for it. A missing figure is
  * written as "?". */

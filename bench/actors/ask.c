@@ -17,7 +17,7 @@ static const domus_behaviour answerer = {
     .on = (const domus_on[]){{.type = &number_type, .handle = answerer_number}, {.type = NULL}},
 };
 
-/* --- one after the other --------------------------------------------------------------------- */
+/* --- asks one after the other ----------------------------------------------------------------- */
 
 struct asker {
     domus_address peer;
@@ -63,13 +63,13 @@ void row_ask(domus_system *system, uint64_t asks)
     stage_wait();
 }
 
-/* --- at once --------------------------------------------------------------------------------- */
+/* --- asks to 10,000 actors at once ------------------------------------------------------------ */
 
 static domus_address targets[FAN_OUT_TARGETS];
 
 static int fan_answered(domus_stack *stack, void *self, const domus_answer *answer);
 
-static int fan_round(domus_stack *stack)
+static int ask_all_targets(domus_stack *stack)
 {
     for (uint64_t i = 0; i < FAN_OUT_TARGETS; i++)
         stage_must(domus_ask_add(stack, targets[i], &number_type, &i, 0, i), "ask");
@@ -92,7 +92,7 @@ static int fan_answered(domus_stack *stack, void *self, const domus_answer *answ
         sum != UINT64_C(1) * FAN_OUT_TARGETS * (FAN_OUT_TARGETS - 1) / 2)
         stage_wrong("the sum of the answers");
     if (--*rounds != 0)
-        return fan_round(stack);
+        return ask_all_targets(stack);
     stage_end();
     stage_leave();
     return 0;
@@ -102,7 +102,7 @@ static int start_fan(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     stage_begin();
-    return fan_round(stack);
+    return ask_all_targets(stack);
 }
 
 static const domus_behaviour fan = {

@@ -41,24 +41,24 @@ static struct {
     uint64_t made;
     uint64_t wired;
     uint64_t stopped;
-    uint64_t ready; /* nodes that handled their first message */
+    uint64_t ready; /* nodes that have handled their first message */
     uint64_t gone;  /* nodes that stopped */
-    uint64_t each;  /* how many passes each token makes */
-    uint32_t home;  /* tokens that have come to their end */
+    uint64_t each;  /* passes that each token makes */
+    uint32_t home;  /* tokens that have made all their passes */
     bool shuffled;
     bool again;
     bool stopping;
     uint64_t began_ns;
     size_t resident_bytes;
     domus_address maker;
-    domus_address *nodes; /* in the order of the spawns */
-    /* the nodes along the ring, against the direction of the tokens; NULL unless
-     * shuffled, as `next` */
+    domus_address *nodes; /* addresses of the nodes, in the order of the spawns */
+    /* `order`: the nodes along the ring, against the direction of the tokens; NULL unless shuffled,
+     * as `next` */
     uint32_t *order;
-    uint32_t *next; /* the next of each node, in the order of the spawns */
+    uint32_t *next; /* the successor of each node, in the order of the spawns */
 } ring;
 
-/* --- nodes ----------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static int pass_to_next_node(domus_stack *stack, void *self, const void *next)
 {
@@ -68,7 +68,7 @@ static int pass_to_next_node(domus_stack *stack, void *self, const void *next)
     return 0;
 }
 
-/* A token is the number of passes that are left to it. */
+/* Pass a token on; it is the number of passes that it has left. */
 static int node_token(domus_stack *stack, void *self, const void *token)
 {
     uint64_t left = *(const uint64_t *)token;
@@ -82,7 +82,8 @@ static int node_token(domus_stack *stack, void *self, const void *token)
 static void node_stop(domus_stack *stack, void *self)
 {
     (void)self;
-    /* otherwise the system ends, and the maker is gone */
+    /* with the last node gone, the maker begins the next step; while the system ends, there is no
+     * maker any more */
     if (++ring.gone == ring.size && ring.stopping)
         stage_must(domus_notice(stack, ring.maker, &gone_type, NULL), "notice");
 }
@@ -96,7 +97,7 @@ static const domus_behaviour node = {
     .on_stop = node_stop,
 };
 
-/* --- memory ---------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static size_t resident_bytes(void)
 {
@@ -126,9 +127,9 @@ static double measure_page_writes(size_t bytes, bool huge)
     return taken_s;
 }
 
-/* --- the maker ------------------------------------------------------------------------------- */
+/* --- the maker -------------------------------------------------------------------------------- */
 
-/* Returns the node at place `place` along the ring. */
+/* Returns the node at a place along the ring. */
 static domus_address node_at_place(uint64_t place)
 {
     return ring.nodes[ring.shuffled ? ring.order[place] : place];
@@ -144,7 +145,7 @@ static uint64_t batch_end(uint64_t from)
     return ring.size - from < RING_BATCH ? ring.size : from + RING_BATCH;
 }
 
-static void make_some(domus_stack *stack)
+static void make_batch(domus_stack *stack)
 {
     for (uint64_t end = batch_end(ring.made); ring.made < end; ring.made++) {
         domus_address *made = &ring.nodes[ring.made];
@@ -156,19 +157,19 @@ static void make_some(domus_stack *stack)
         connect_nodes(stack, ring.nodes[0], ring.nodes[ring.size - 1]);
 }
 
-static void wire_some(domus_stack *stack)
+static void wire_batch(domus_stack *stack)
 {
     for (uint64_t end = batch_end(ring.wired); ring.wired < end; ring.wired++)
         connect_nodes(stack, ring.nodes[ring.wired], ring.nodes[ring.next[ring.wired]]);
 }
 
-static void stop_some(domus_stack *stack)
+static void stop_batch(domus_stack *stack)
 {
     for (uint64_t end = batch_end(ring.stopped); ring.stopped < end; ring.stopped++)
         stage_must(domus_stop(stack, ring.nodes[ring.stopped]), "stop");
 }
 
-static bool some_are_left(void)
+static bool are_nodes_left(void)
 {
     if (ring.stopping)
         return ring.stopped < ring.size;
@@ -179,12 +180,12 @@ static int start_maker(domus_stack *stack, void *self, const void *nothing)
 {
     (void)self, (void)nothing;
     if (ring.stopping)
-        stop_some(stack);
+        stop_batch(stack);
     else if (ring.made < ring.size)
-        make_some(stack);
+        make_batch(stack);
     else
-        wire_some(stack);
-    return some_are_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
+        wire_batch(stack);
+    return are_nodes_left() ? domus_notice(stack, ring.maker, &go_type, NULL) : 0;
 }
 
 static int make_all_nodes(domus_stack *stack)
@@ -220,8 +221,8 @@ static int maker_ready(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* Did the token that `sender` brought home end where it should? That place follows from where it
- * began and its number of passes, so this checks the size of the ring. */
+/* Returns whether the token that `sender` brought ended where it should. That place follows from
+ * where it began and its number of passes, so this checks the size of the ring. */
 static bool ends_where_it_should(domus_address sender)
 {
     for (uint64_t i = 0; i < RING_TOKENS; i++) {
@@ -274,7 +275,7 @@ static const domus_behaviour maker = {
     .on_mount = maker_mount,
 };
 
-/* --- the rows -------------------------------------------------------------------------------- */
+/* --- the rows --------------------------------------------------------------------------------- */
 
 static void draw_order(size_t size)
 {

@@ -7,8 +7,8 @@
 
 #define RING_TOKENS     10u
 #define RING_PASSES_MIN UINT64_C(1000000)
-/* The same for threads without actors, for which a pass takes a hundred times as long. Each of
- * 32,000 processes still has some tokens. */
+/* The numbers for threads without actors, for which a pass takes a hundred times as long. Each of
+ * 32,000 processes still gets some tokens. */
 #define RING_PASSES_THREADS UINT64_C(100000)
 /* Bytes of the stack of a thread without actors. A thread touches two pages of it. */
 #define RING_STACK_BYTES 65536u

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* The programs in bench/peers/ have the same numbers. */
+/* Numbers of the rows, which the programs in bench/peers/ must share. */
 #define FAN_OUT_TARGETS 10000u
 #define SPAWN_BATCH     1000u
 #define TIMER_SPREAD_MS 100u
@@ -33,8 +33,7 @@ void row_ring_shuffled(domus_system *system, uint64_t nodes);
 void stage_begin(void);
 void stage_end(void);
 
-/* Called in a handler, when nothing more will be done. The main thread then returns
- * from stage_wait(). */
+/* Called in a handler when all work is done: the main thread then returns from stage_wait(). */
 void stage_leave(void);
 
 /* Wait for stage_leave(), then print `seconds` and `cpu_seconds`. */

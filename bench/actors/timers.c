@@ -14,7 +14,7 @@ struct armer {
     uint64_t timers;
     uint64_t handled;
     uint64_t sum;
-    domus_timer *armed; /* only in the row that cancels */
+    domus_timer *armed; /* the timers that were armed; only in the row that cancels */
 };
 
 static int armer_due(domus_stack *stack, void *self, const void *number)

@@ -1,11 +1,11 @@
-/* A request that costs nothing but its way: a program that receives 100 bytes, sends them to a back
- * end, receives what that sends back, and sends it to the client, one request at a time. It waits
- * by epoll on CPU 0; client and back end are on CPU 1, as load and database of the bench are. All
- * contenders of the bench have these sleeps and wakes at such a pace, too.
+/* The cost of a request's way alone: a program receives 100 bytes, sends them to a back end,
+ * receives what that returns, and sends it to the client, one request at a time. It waits by epoll
+ * on CPU 0; client and back end are on CPU 1, as load and database of the bench are. All contenders
+ * of the bench also have these sleeps and wakes at such a rate.
  *
- *     api_bare RATE SECONDS
+ *   api_bare RATE SECONDS
  *
- * stdout: CPU time of a request of that program, in us, user and system. */
+ * stdout: CPU time of a request in that program, in us, user and system. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
@@ -73,17 +73,17 @@ static void pass_bytes(int from, int to)
 
     if (recv(from, bytes, sizeof bytes, MSG_WAITALL) != SIZE ||
         send(to, bytes, sizeof bytes, 0) != SIZE)
-        exit(1); /* the other side has ended */
+        exit(1); /* the other side has ended, so this process ends, too */
 }
 
-/* Be the back end: send back all that comes. */
+/* Serve as the back end: return all bytes that come. */
 static void serve_back_end(int fd)
 {
     for (;;)
         pass_bytes(fd, fd);
 }
 
-/* Be the client: ask at this rate, one request at a time. */
+/* Act as the client: send requests at this rate, one at a time. */
 static void ask_at_rate(int fd, double rate)
 {
     double next_s = now_s();
@@ -100,7 +100,7 @@ static void ask_at_rate(int fd, double rate)
     }
 }
 
-/* Begin a process on CPU 1, which ends with this one. */
+/* Start a process on CPU 1, which ends together with this one. */
 static pid_t begin_process(int fd, double rate)
 {
     pid_t child = fork();

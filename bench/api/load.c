@@ -18,15 +18,17 @@
 #include <strings.h>
 
 #define CONNECTIONS 64
-#define FIRST       1100 /* each id has four digits, so that all requests are of one size */
-#define LAST        9999
-#define COOKIE_MAX  512 /* bytes */
-#define ITEMS       20
-#define TAIL        16 /* bytes of a body that are kept until its end is there */
-#define HEAD_DONE   (UINT64_C(1) << 32)
-#define BEGUN       (UINT64_C(1) << 33)
+/* first id; each id has four digits, so that all requests have the same size */
+#define FIRST      1100
+#define LAST       9999
+#define COOKIE_MAX 512 /* bytes of the cookie, at most */
+#define ITEMS      20
+#define TAIL       16 /* bytes of a body that are kept until its end has come */
+#define HEAD_DONE  (UINT64_C(1) << 32)
+#define BEGUN      (UINT64_C(1) << 33)
 
-/* The issue ID as bench/api.py has made it: its id (three times), and the time of its creation. */
+/* The issue with an id, as bench/api.py has made it: the id occurs three times, and the time of its
+ * creation follows from it. */
 static const char issue[] =
     "{\"id\":%u,\"title\":\"Issue %u\",\"body\":\"The page of an order shows the sum of another "
     "one after the list was sorted by customer. Seen with order %u, in each browser that was "
@@ -42,8 +44,8 @@ static const char *const kind_names[] = {"get", "list", "insert"};
 
 struct asked {
     enum kind kind;
-    unsigned next; /* the id that is asked for next */
-    size_t digits; /* where it stands in a request */
+    unsigned next; /* id in the next request */
+    size_t digits; /* offset of the id's digits in a request */
     char rest[1024];
 };
 
@@ -57,7 +59,8 @@ static void vary_request(void *context, char *request)
     asked->next = asked->next < LAST ? asked->next + 1 : FIRST;
 }
 
-/* Returns the value of a field in a head that ends with an empty line; NULL if it is not there. */
+/* Returns the value of a field in a head that ends with an empty line; NULL if there is no such
+ * field. */
 static const char *find_field(const char *head, size_t size, const char *name)
 {
     size_t length = strlen(name);
@@ -88,7 +91,8 @@ static int check_head(const struct asked *asked, uint64_t *place, const char *by
     return (int)head;
 }
 
-/* Returns the number behind `key`, with which the text begins; 0: it does not. */
+/* Returns the number behind `key` at the begin of the text; 0 if the text does not begin with
+ * `key`. */
 static unsigned number_behind_key(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -101,9 +105,9 @@ static unsigned number_behind_key(const char *text, const char *key)
     return number;
 }
 
-/* Whether a body of `size` bytes begins as it should; 2 * TAIL of them are there, or all of an
- * issue. */
-static bool begins_well(enum kind kind, const char *bytes, size_t size)
+/* Returns whether a body of `size` bytes begins correctly, of which 2 * TAIL bytes are there, or a
+ * whole issue. */
+static bool has_correct_begin(enum kind kind, const char *bytes, size_t size)
 {
     char text[REQUEST_LOAD_KEPT_MAX];
     unsigned id = number_behind_key(bytes, kind == LIST ? "{\"items\":[{\"id\":" : "{\"id\":");
@@ -120,7 +124,7 @@ static bool begins_well(enum kind kind, const char *bytes, size_t size)
                         : size == (size_t)length && memcmp(bytes, text, size) == 0;
 }
 
-static bool ends_well(enum kind kind, const char *end)
+static bool has_correct_end(enum kind kind, const char *end)
 {
     static const char next[] = "}],\"next\":1234}";
 
@@ -128,8 +132,9 @@ static bool ends_well(enum kind kind, const char *end)
                         : end[-1] == '}';
 }
 
-/* `place` has HEAD_DONE, BEGUN if the beginning of the body was right, and the bytes to come. Kept
- * bytes are few, so an issue is looked at as a whole, and a list piece by piece. */
+/* Check the next bytes of an answer. `place` has HEAD_DONE, BEGUN if the begin of the body was
+ * correct, and the bytes that are missing. Few bytes are kept, so an issue is checked as a whole,
+ * and a list piece by piece. */
 static int check_answer(const void *context, uint64_t *place, const char *bytes, size_t size,
                         bool *ret_ends)
 {
@@ -142,11 +147,11 @@ static int check_answer(const void *context, uint64_t *place, const char *bytes,
         return -EBADMSG;
     if (size < (asked->kind == LIST ? TAIL * 2 : left))
         return 0;
-    if ((*place & BEGUN) == 0 && (left < TAIL * 2 || !begins_well(asked->kind, bytes, left)))
+    if ((*place & BEGUN) == 0 && (left < TAIL * 2 || !has_correct_begin(asked->kind, bytes, left)))
         return -EBADMSG;
     *ret_ends = size >= left;
     if (*ret_ends)
-        return ends_well(asked->kind, bytes + left) ? (int)left : -EBADMSG;
+        return has_correct_end(asked->kind, bytes + left) ? (int)left : -EBADMSG;
     size_t part = left - size >= TAIL * 2 ? size : left - TAIL * 2;
     *place = HEAD_DONE | BEGUN | (left - part);
     return (int)part;

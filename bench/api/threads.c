@@ -21,7 +21,7 @@
 #include <time.h>
 
 #define THREADS   4
-#define BODY_MAX  65536u /* bytes of a request's body */
+#define BODY_MAX  65536u /* bytes of a request's body, at most */
 #define NAME_MAX_ 32u
 #define SESSION_S (24 * 3600)
 #define COLUMNS   "id, title, body, state, priority, author, created"
@@ -32,7 +32,7 @@ struct request {
     char url[256];
     char id[24];
     unsigned status;
-    size_t sent; /* bytes of the answer's body */
+    size_t sent; /* bytes of the body that was sent */
     size_t size;
     char *body;
 };
@@ -40,7 +40,8 @@ struct request {
 static const char *database, *key;
 static FILE *access_log;
 static atomic_uint requests;
-static _Thread_local PGconn *connection; /* of a thread of the pool; NULL until its first query */
+/* connection of this thread of the pool; NULL until its first query */
+static _Thread_local PGconn *connection;
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ static enum MHD_Result send_json(struct MHD_Connection *to, struct request *requ
     return result;
 }
 
-/* `path` is that of the field that is wrong, or NULL. */
+/* Send a problem; `path` names the field that is wrong, or is NULL. */
 static enum MHD_Result send_problem(struct MHD_Connection *to, struct request *request,
                                     unsigned status, const char *path)
 {
@@ -194,7 +195,7 @@ static enum MHD_Result log_user_in(struct MHD_Connection *to, struct request *re
 
 /* --- issues ----------------------------------------------------------------------------------- */
 
-/* Whether the text is a number of `least` to `most`. */
+/* Returns whether the text is a number from `least` to `most`. */
 static bool is_number(const char *text, long long least, long long most)
 {
     char *end;
@@ -239,7 +240,7 @@ static enum MHD_Result list_issues(struct MHD_Connection *to, struct request *re
     return send_json(to, request, 200, json_pack("{s:o, s:o}", "items", items, "next", next), NULL);
 }
 
-/* Whether `text` has `least` to `most` characters. */
+/* Returns whether `text` has `least` to `most` characters. */
 static bool has_characters(const char *text, size_t least, size_t most)
 {
     size_t count = 0;
@@ -298,7 +299,7 @@ static struct request *begin_request(const char *url, const char *method)
     return request;
 }
 
-static enum MHD_Result take_body(struct request *request, const char *bytes, size_t *size)
+static enum MHD_Result receive_body(struct request *request, const char *bytes, size_t *size)
 {
     char *grown =
         request->size + *size <= BODY_MAX ? realloc(request->body, request->size + *size) : NULL;
@@ -324,7 +325,7 @@ static enum MHD_Result handle_request(void *unused, struct MHD_Connection *from,
         return *state != NULL ? MHD_YES : MHD_NO;
     }
     if (*size != 0)
-        return take_body(request, bytes, size);
+        return receive_body(request, bytes, size);
     bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
     if (is_get && strncmp(url, "/issues/", 8) == 0)
         return get_issue(from, request, url + 8);
@@ -334,7 +335,7 @@ static enum MHD_Result handle_request(void *unused, struct MHD_Connection *from,
                                                  : send_problem(from, request, 404, NULL);
 }
 
-/* Write a line in the combined format, and forget the request. */
+/* Log a line in the combined format, and free the request. */
 static void end_request(void *unused, struct MHD_Connection *from, void **state,
                         enum MHD_RequestTerminationCode how)
 {

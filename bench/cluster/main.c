@@ -21,7 +21,7 @@
 #define NODES_MAX   8u
 #define PATIENCE_NS UINT64_C(20000000000)
 #define LOOK_S      0.01
-#define TRY_NS      UINT64_C(50000000) /* between two marks before the row */
+#define TRY_NS      UINT64_C(50000000) /* ns between two marks before the row */
 
 struct notice {
     uint64_t number;
@@ -35,11 +35,11 @@ static const domus_type notice_type = {.name = "notice", .size = sizeof(struct n
 static const domus_type go_type = {.name = "go"};
 
 static struct cluster_side side;
-static domus_node node;    /* of the responder */
-static domus_address peer; /* the actor there */
+static domus_node node;    /* the node of the responder */
+static domus_address peer; /* the responder's actor */
 static struct cluster_asks asks;
-static const char *wrong; /* what was wrong; NULL: nothing */
-static sem_t told;        /* the thread of the system has done what main() waits for */
+static const char *wrong; /* text that tells what was wrong; NULL: nothing was */
+static sem_t told;        /* posted when the system's thread has done what main() waits for */
 
 static _Noreturn void exit_with_error(const char *what, int error)
 {
@@ -47,7 +47,7 @@ static _Noreturn void exit_with_error(const char *what, int error)
     _Exit(1);
 }
 
-/* ---- What travels -------------------------------------------------------------------------- */
+/* ---- Pickling the payloads --------------------------------------------------------------- */
 
 static int take_bytes(domus_pickle_reader *reader, void *payload, uint32_t size)
 {
@@ -93,7 +93,7 @@ static const domus_pickler picklers[] = {
     {.type = NULL},
 };
 
-/* ---- The responder ------------------------------------------------------------------------- */
+/* ---- The responder ----------------------------------------------------------------------- */
 
 static int responder_asked(domus_stack *stack, void *self, const void *words)
 {
@@ -103,7 +103,8 @@ static int responder_asked(domus_stack *stack, void *self, const void *words)
     return domus_reply(stack, &words_type, &answer);
 }
 
-/* An ask would overtake the notices before it, so a mark is a notice, and so is what answers it. */
+/* Answer a mark. Asks would overtake the notices before them, so a mark and its answer are
+ * notices. */
 static int answer_with_mark(domus_stack *stack, void *self, const void *nothing)
 {
     (void)nothing;
@@ -131,7 +132,7 @@ static const domus_behaviour responder = {
 static const domus_cluster_export exports[] = {{.name = "responder", .behaviour = &responder},
                                                {.name = NULL}};
 
-/* ---- The requester ------------------------------------------------------------------------- */
+/* ---- The requester ----------------------------------------------------------------------- */
 
 static int end_row(const char *what)
 {
@@ -172,7 +173,7 @@ static const domus_behaviour asker = {
 
 struct notifier {
     uint64_t sent;
-    uint64_t marked; /* notices before the last mark that was answered */
+    uint64_t marked; /* notices that were sent before the last answered mark */
 };
 
 static int notifier_answered(domus_stack *stack, void *self, const void *counts)
@@ -188,7 +189,7 @@ static int notifier_answered(domus_stack *stack, void *self, const void *counts)
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
 }
 
-/* Send the notices of a mark, and the mark. */
+/* Send the notices for one mark, and then the mark. */
 static int start_notifier(domus_stack *stack, void *self, const void *nothing)
 {
     struct notifier *notifier = self;
@@ -215,9 +216,9 @@ static const domus_behaviour notifier = {
                              {.type = NULL}},
 };
 
-/* The one that spawns the responder's actor, asks it once, and sends it marks until one is
- * answered: a node may answer asks of another one before it sends notices there, which it does from
- * the moment when it knows that it is heard. */
+/* Handle the answer to a mark of the finder, which spawns the responder's actor, asks it once, and
+ * sends it marks until one is answered: a node may answer asks of another one before it sends
+ * notices there, which it does only once it knows that it is heard. */
 static int finder_told(domus_stack *stack, void *self, const void *counts)
 {
     bool *has_told = self;
@@ -268,9 +269,9 @@ static const domus_behaviour finder = {
                              {.type = NULL}},
 };
 
-/* ---- Both ---------------------------------------------------------------------------------- */
+/* ---- Starting either side ---------------------------------------------------------------- */
 
-/* Wait until a node is up, the other one or this. */
+/* Wait until a node is up: the other one, or with `is_here` this one. */
 static domus_node await_node(domus_cluster *cluster, bool is_here)
 {
     domus_node_info infos[NODES_MAX];

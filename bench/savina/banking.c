@@ -22,7 +22,7 @@ static const domus_type balance_type = {.name = "balance"};
 static const domus_type amount_type = {.name = "amount", .size = sizeof(int64_t)};
 static const domus_type done_type = {.name = "done"};
 
-/* --- accounts: their state is their balance -------------------------------------------------- */
+/* --- accounts: their state is their balance --------------------------------------------------- */
 
 static int account_credited(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -63,7 +63,7 @@ static const domus_behaviour account = {
                              {.type = NULL}},
 };
 
-/* --- the teller ------------------------------------------------------------------------------ */
+/* --- the teller ------------------------------------------------------------------------------- */
 
 struct teller {
     domus_address accounts[ACCOUNTS];

@@ -27,7 +27,7 @@ static double process_item(double item)
     return item;
 }
 
-/* --- producers and consumers ----------------------------------------------------------------- */
+/* --- producers and consumers ------------------------------------------------------------------ */
 
 struct worker {
     domus_address manager;
@@ -85,7 +85,7 @@ static const domus_behaviour consumer = {
     .on_mount = consumer_mount,
 };
 
-/* --- the manager ----------------------------------------------------------------------------- */
+/* --- the manager ------------------------------------------------------------------------------ */
 
 /* The actors that wait, in the order in which they came. */
 struct line {

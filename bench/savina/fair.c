@@ -115,8 +115,7 @@ static const domus_behaviour visitor = {
     .on_mount = visitor_mount,
 };
 
-/* --- the host: all but the visitor live on its thread, or all in the pool ----------------------
- */
+/* --- the host: all but the visitor live on its thread, or all in the pool --------------------- */
 
 static int start_host(domus_stack *stack, void *self, const void *visits)
 {

@@ -11,7 +11,7 @@
 #define ANGLE       37.2
 #define PRODUCT_MAX 1e-9 /* the most by which a product may be wrong */
 
-/* --- throughput ------------------------------------------------------------------------------ */
+/* --- throughput ------------------------------------------------------------------------------- */
 
 static const domus_type job_type = {.name = "job"};
 static const domus_type window_done_type = {.name = "window done"};
@@ -107,7 +107,7 @@ static const domus_behaviour producer = {
 
 const struct stage_row row_fjthrput = {.name = "fjthrput", .root = &producer};
 
-/* --- create ---------------------------------------------------------------------------------- */
+/* --- create ----------------------------------------------------------------------------------- */
 
 static const domus_type angle_type = {.name = "angle", .size = sizeof(double)};
 static const domus_type product_type = {.name = "product", .size = sizeof(double)};

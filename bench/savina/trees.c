@@ -21,7 +21,7 @@ static int root_sum(domus_stack *stack, void *self, const void *sum)
     return stage_result(stack, *(const uint64_t *)sum);
 }
 
-/* --- fib ------------------------------------------------------------------------------------- */
+/* --- fib -------------------------------------------------------------------------------------- */
 
 struct call {
     domus_address parent;
@@ -84,7 +84,7 @@ static const domus_behaviour fib = {
 
 const struct stage_row row_fib = {.name = "fib", .root = &fib};
 
-/* --- skynet ---------------------------------------------------------------------------------- */
+/* --- skynet ----------------------------------------------------------------------------------- */
 
 struct branch {
     domus_address parent;

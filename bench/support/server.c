@@ -20,9 +20,8 @@
 
 #define START_NS_MAX UINT64_C(10000000000)
 #define STOP_NS_MAX  UINT64_C(10000000000)
-#define TRY_MS                                                                                     \
-    10 /* between two tries to connect to a server that does not say when it is ready              \
-        */
+/* between two tries to connect to a server that does not say when it is ready */
+#define TRY_MS 10
 
 static int fail_server(struct server *server, int error, const char *text)
 {
