@@ -98,7 +98,7 @@ int domi_link_flush(domi_link *link, uint64_t now_ns, bool probes, domus_slice *
 int domi_link_resend(domi_link *link, uint64_t now_ns, bool all, uint64_t *cursor,
                      domus_slice *ret_batch);
 
-/* What a batch that has come means for the link. */
+/* The meaning of a received batch for the link. */
 typedef struct domi_link_news {
     bool takes;   /* its envelopes are to be handled */
     bool renewed; /* the other side has begun a new session, so everything of its old one is over */

@@ -9,7 +9,8 @@
 #define AROUND_TARGET 40u
 
 /* Returns whether the name may be that of a field which domi_http_read_field() handles; most fields
- * are for the user alone. Those fields all differ in the size of their names. */
+ * are for the user alone. The names of the fields that it handles all differ in
+ * their size. */
 static bool may_concern_library(const char *name, size_t size)
 {
     static const char firsts[] = {

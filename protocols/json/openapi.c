@@ -236,8 +236,8 @@ static const domus_openapi_note *find_note(const domus_openapi_note *notes,
     return notes->handle != NULL ? notes : NULL;
 }
 
-/* Write the operations of a path. Of two rows with the same method the first counts, as it does for
- * a router. */
+/* Write the operations of a path. If two rows have the same method, the first counts, as it does
+ * for a router. */
 static int put_operations(domus_json_writer *writer, const char *path, const domus_http_row *rows,
                           const domus_openapi_note *notes)
 {

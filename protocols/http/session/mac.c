@@ -1,4 +1,4 @@
-/* Makes MACs by nettle (mac.h). What is left of a key on the stack is wiped. */
+/* Makes MACs by nettle (mac.h). Bytes of a key that are left on the stack are wiped. */
 #include "protocols/http/session/mac.h"
 
 #include <assert.h>

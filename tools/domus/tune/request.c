@@ -64,8 +64,8 @@ static const struct option longs[] = {
 
 /* --- single options --------------------------------------------------------------------------- */
 
-/* Read the goal: NAME, max:NAME or min:NAME. By default a larger rate is better, and a smaller
- * value of any other figure. */
+/* Read the goal: NAME, max:NAME or min:NAME. A goal without max or min is to be large if it is a
+ * rate, and small otherwise. */
 static bool read_goal(const options *all, const char *text, tune_request *request)
 {
     const char *name = text;
