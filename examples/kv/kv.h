@@ -12,7 +12,7 @@
 
 #define KV_SHARDS_MAX  256u
 #define KV_THREADS_MAX 1024u
-#define KV_NAME_MAX    16u     /* bytes of the name of a command, at most */
+#define KV_NAME_MAX    16u     /* the most bytes of the name of a command */
 #define KV_VERSION     "7.0.0" /* the version of Redis that clients are told */
 
 /* Which clients may send DEBUG. */
@@ -20,28 +20,31 @@ enum kv_debug { KV_DEBUG_NO, KV_DEBUG_LOCAL, KV_DEBUG_YES };
 
 struct kv_settings {
     uint64_t memory_max_bytes;  /* bytes that all shards may use together; 0: no limit */
-    uint64_t answer_max_bytes;  /* bytes of one answer that is put together, at most */
-    uint64_t value_max_bytes;   /* bytes of one argument, at most */
-    uint64_t command_max_bytes; /* bytes of a command, at most */
+    uint64_t answer_max_bytes;  /* the most bytes of an answer that is put together from pieces */
+    uint64_t value_max_bytes;   /* the most bytes of one argument */
+    uint64_t command_max_bytes; /* the most bytes of one command */
     uint32_t arguments_max;     /* the most arguments of a command */
-    /* the most bytes of commands that have come in part, or are not answered */
+    /* the most bytes of commands that have come only in part, or that are not answered yet */
     uint64_t incomplete_max_bytes;
-    uint32_t scan_max;             /* elements that one SCAN returns, about */
-    uint32_t shards;               /* 0: one for each thread; in a cluster 32 */
+    uint32_t scan_max; /* number of elements that one SCAN returns, roughly */
+    /* number of shards; 0: one for each thread, or 32 in a cluster */
+    uint32_t shards;
     uint32_t transaction_commands; /* the most commands that one transaction may queue */
-    uint64_t transaction_bytes;    /* the most bytes of these commands */
+    uint64_t transaction_bytes;    /* the most bytes of the commands that one transaction queues */
     uint64_t transaction_memory;   /* the most bytes of the queued commands of all connections */
     uint32_t subscriptions_max;    /* the most subscriptions of one connection */
     uint64_t subscription_bytes;   /* the most bytes of all subscriptions */
     /* the most bytes of the keys that clients watch and wait for, in all shards */
     uint64_t observed_bytes;
-    uint32_t debug;     /* enum kv_debug */
-    bool cluster;       /* the shards are spread over the nodes of a cluster (nodes.h) */
-    char hash_key[128]; /* what decides where keys are, in a cluster */
-    char password[128]; /* "": none is asked for */
+    uint32_t debug; /* one of enum kv_debug */
+    bool cluster;   /* the shards are spread over the nodes of a cluster (nodes.h) */
+    /* key of the hash that decides which shard has a key; all nodes of a cluster have the same
+     * one */
+    char hash_key[128];
+    char password[128]; /* password that a client must give; "": none is asked for */
 };
 
-/* Constant once the program has started. */
+/* The settings of the program. Constant once the program has started. */
 extern struct kv_settings kv_settings;
 extern domus_address kv_shards[KV_SHARDS_MAX];
 extern uint32_t kv_shard_count;
@@ -65,22 +68,24 @@ struct kv_seat {
     domus_address self;
     uint64_t begun_ns;
     uint64_t commands;            /* commands that the client has sent */
-    bool is_ending;               /* CLIENT KILL has ended it */
-    const struct kv_command *row; /* its last command; NULL: none */
-    const char *word;             /* and the subcommand, of some commands */
-    const domus_channel *channel; /* NULL when it is closed */
-    char peer[64], local[64];     /* the endpoints */
+    bool is_ending;               /* CLIENT KILL is ending the connection */
+    const struct kv_command *row; /* the client's last command; NULL: none */
+    const char *word;             /* subcommand of that command, if it has one */
+    const domus_channel *channel; /* the connection's channel; NULL: it is closed */
+    char peer[64], local[64];     /* endpoints of the client and of this server */
 };
 
 /* The state of a connection. */
 struct kv_session {
-    bool plain;    /* every command runs at once: it is admitted, and in no state of its own */
-    bool admitted; /* the client has given the password, or needs none */
-    bool is_gone;  /* the peer has finished while a command waited */
+    /* every command runs at once: the client is admitted, and the session is in no special state */
+    bool plain;
+    bool admitted;          /* the client has given the password, or needs none */
+    bool is_gone;           /* the client has finished sending while a command waited */
     uint32_t watched_shard; /* the shard whose keys the client watches; KV_NO_SHARD: none */
-    struct kv_transaction *transaction; /* since MULTI; NULL: none */
-    uint8_t version;                    /* the version of RESP */
-    struct kv_subscriber *subscriber;   /* its subscriptions (pubsub.h); NULL: none */
+    /* what the client has queued since MULTI; NULL: no transaction */
+    struct kv_transaction *transaction;
+    uint8_t version;                  /* version of RESP that the client speaks */
+    struct kv_subscriber *subscriber; /* the connection's subscriptions (pubsub.h); NULL: none */
     /* the conversation of the command that waits (serve_wait.c) */
     domus_conversation waiting;
     uint32_t waiting_shard; /* the shard at which the client waits; KV_NO_SHARD: none */
@@ -91,52 +96,59 @@ struct kv_session {
 
 /* Where a command runs, and, if it has keys on several shards, how the answers become one. */
 enum kv_where {
-    KV_ONE,        /* the shard of its keys, which must be one */
-    KV_GATHER,     /* an array with an element for each key */
-    KV_SUM,        /* the sum of integers */
-    KV_EVERYWHERE, /* no key: all shards run it; the answer is a sum, or OK */
-    KV_JOIN,       /* the same, and an array of all elements */
-    KV_ANY,        /* the same, and one of the answers that are not null */
+    KV_ONE,        /* on the shard of its keys, all of which must be on the same one */
+    KV_GATHER,     /* on several shards; the answer is an array with an element for each key */
+    KV_SUM,        /* on several shards; the answer is the sum of their integers */
+    KV_EVERYWHERE, /* it has no key: all shards run it; the answer is a sum, or OK */
+    /* it has no key: all shards run it; the answer is an array of all their elements */
+    KV_JOIN,
+    /* it has no key: all shards run it; the answer is one of their answers that are not null */
+    KV_ANY,
 };
 
 /* Flags of a command. */
 enum {
-    KV_GROWS = 1,    /* the command is refused when the memory is full */
-    KV_QUEUES = 2,   /* of those that the channel answers: it answers at once, so a transaction may
-                      * have it */
-    KV_ALWAYS = 4,   /* a transaction does not queue the command but serves it */
-    KV_ALONE = 8,    /* earlier commands are answered first (DOMUS_ALONE) */
+    KV_GROWS = 1, /* the command is refused when the memory is full */
+    /* for a command that the channel answers: it answers at once, so a transaction may queue it */
+    KV_QUEUES = 2,
+    KV_ALWAYS = 4, /* a transaction does not queue the command but serves it */
+    /* earlier commands of the connection are answered before it runs (DOMUS_ALONE) */
+    KV_ALONE = 8,
     KV_LISTENS = 16, /* a client of RESP 2 may send it while it has subscriptions */
-    KV_BLOCKS = 32,  /* KV_ALONE, and it hears at once when its client ends (DOMUS_HEARS_END) */
-    KV_COUNTED_1 = 64,  /* its keys stand behind their number, which is argument 1 */
-    KV_COUNTED_2 = 128, /* the same, argument 2 */
+    /* KV_ALONE, and the command is told at once when its client ends (DOMUS_HEARS_END) */
+    KV_BLOCKS = 32,
+    KV_COUNTED_1 = 64,  /* its keys follow their number, which is argument 1 */
+    KV_COUNTED_2 = 128, /* its keys follow their number, which is argument 2 */
     KV_COUNTED = KV_COUNTED_1 | KV_COUNTED_2,
 };
 
 struct kv_command {
-    const char *name; /* in small letters */
-    int32_t arity;    /* arguments with the name; negative: so many or more */
+    const char *name; /* name of the command in small letters */
+    int32_t arity;    /* number of arguments, the name included; negative: at least so many */
     uint32_t flags;
     enum kv_where where;
-    int32_t first, last, step; /* the keys among the arguments; a last of -1 is the last one */
-    kv_run *run;               /* in a shard; NULL: not there */
-    domus_handler *serve; /* on the channel, whose payload is the command; NULL: it is forwarded
-                           * to the shard. With both, `serve` asks the shard. */
+    /* index of the first key and of the last one (-1: the last argument), and distance of two
+     * keys */
+    int32_t first, last, step;
+    kv_run *run; /* runs the command in a shard; NULL: no shard runs it */
+    /* handles the command on the channel, and gets the command as payload; NULL: the command is
+     * forwarded to the shard. With both, `serve` asks the shard. */
+    domus_handler *serve;
 };
 
-/* Make the index of the commands, once. */
+/* Make the index of the commands. The program calls it once. */
 void kv_commands_begin(void);
 /* Returns the row of a command; NULL: there is none. */
 const struct kv_command *kv_command_find(domus_slice name);
 uint32_t kv_command_count(void);
 const struct kv_command *kv_command_at(uint32_t i);
 bool kv_arity_holds(const struct kv_command *row, uint32_t count);
-/* Say that a command has too few or too many arguments. */
+/* Answer that a command has too few or too many arguments. */
 int kv_refuse_count(domus_stack *stack, const struct kv_command *row);
 
-/* Find the keys of a command whose name is argument `begin`, and whose arguments are counted from
- * there: they are every `step` from the first to the last one; a `*ret_first` of 0: there are none,
- * or their number is wrong. */
+/* Find the keys of a command whose name is argument `begin`. They are every `step`-th argument from
+ * `*ret_first` to the last key, counted from `begin`. A `*ret_first` of 0: there are no keys, or
+ * their number is wrong. */
 void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struct kv_command *row,
                   uint32_t *ret_first, uint32_t *ret_last);
 
@@ -144,45 +156,47 @@ void kv_find_keys(const domus_resp_command *command, uint32_t begin, const struc
 bool kv_find_shard(const domus_resp_command *command, const struct kv_command *row,
                    uint32_t *ret_shard);
 
-/* Make a command that owns what the other one shows. Returns 0; -ENOMEM. */
+/* Copy a command, so that the copy owns its bytes. Returns 0; -ENOMEM. */
 int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_command);
 
-/* The shard of a key: that of the part in {} if there is one. */
+/* Returns the shard of a key. Only the part of the key in {} counts, if there is one. */
 uint32_t kv_shard_of(domus_slice key);
 
-/* A state of the connection has changed. */
+/* Update what is derived from the state of a connection, after that state has changed. */
 void kv_session_settle(struct kv_session *session);
 
-/* A session while a command of it waits: it hears of the end of its peer. */
+/* Behaviour of a session while one of its commands waits: it is told when its client ends. */
 extern const domus_behaviour kv_waiting_session;
 domus_handler kv_end_waiting;
 
 /* Give a connection a name. Returns false if the bytes cannot be one. */
 bool kv_session_name(struct kv_session *session, domus_slice name);
 
-/* Note the configuration of domus, and the time. Once, before the first connection. */
+/* Note the configuration of domus and the time at which the program began. Called once, before the
+ * first connection. */
 void kv_config_begin(const domus_config *config);
 void kv_info_begin(void);
-int64_t kv_begun_s(void); /* the wall clock then */
+int64_t kv_begun_s(void); /* Returns the wall clock, in seconds, at which the program began. */
 
 extern const domus_behaviour kv_shard;
-extern const domus_type kv_expire_type; /* an event that the store gets (kv_store_begin()) */
+/* event on which a store removes expired keys (kv_store_begin() begins its timer) */
+extern const domus_type kv_expire_type;
 extern const domus_behaviour kv_sessions;
-/* Take what sessions need from the settings, once. */
+/* Copy what sessions need from the settings. The program calls it once. */
 void kv_sessions_begin(void);
 
-#define KV_FRAME 16u /* bytes of the frame of a command */
+#define KV_FRAME 16u /* bytes of the frame of a command on a conversation */
 
-/* The frame of a command that was taken apart. */
+/* The frame of a command that was split into one for each shard. */
 struct kv_scatter {
     const struct kv_command *row;
     const domus_resp_command *command;
 };
 
-/* Answer a command whose keys lie on several shards, or that concerns all. */
+/* Answer a command whose keys lie on several shards, or that all shards run. */
 int kv_scatter(domus_stack *stack, const domus_resp_command *command, const struct kv_command *row);
 
-/* Reply with an answer of a shard as it is, which may come from another node. */
+/* Reply with the answer of a shard without a change. The shard may live on another node. */
 int kv_pass_on(domus_stack *stack, const domus_answer *answer);
 
 /* --- answers ----------------------------------------------------------------------------------
@@ -192,26 +206,27 @@ int kv_pass_on(domus_stack *stack, const domus_answer *answer);
 
 void kv_gather(domus_resp_builder *array);
 bool kv_is_gathering(void);
-/* A command of the transaction has failed with a negative errno, without an answer. */
+/* Note that a command of the transaction has failed with a negative errno and without an answer. */
 void kv_gather_failure(int error);
 
 int kv_error(domus_stack *stack, const char *text);
 int kv_integer(domus_stack *stack, int64_t value);
 int kv_ok(domus_stack *stack);
 int kv_null(domus_stack *stack);
-/* The string of an item, a long one by reference. */
+/* Reply with the string of an item. A long string is not copied: the reply refers to it. */
 int kv_string(domus_stack *stack, const struct kv_item *item);
 int kv_bytes(domus_stack *stack, domus_resp_bytes bytes);
 int kv_answer(domus_stack *stack, const domus_type *type, const void *payload);
-/* The reply that was built. */
+/* Reply with what was built in `builder`. */
 int kv_reply(domus_stack *stack, domus_resp_builder *builder);
-/* The reply that was built, from which on the connection is as its session says now. */
+/* Reply with what was built in `builder`, and give the connection the state that its session has
+ * now. */
 int kv_reply_change(domus_stack *stack, const struct kv_session *session,
                     domus_resp_builder *builder, domus_resp_answering answering);
-/* This reply, which is consumed in every case. */
+/* Reply with `reply`, which is consumed in every case. */
 int kv_reply_with(domus_stack *stack, domus_resp_reply reply);
 
-/* Bytes of one answer at most. */
+/* Returns the most bytes that one answer may have. */
 uint32_t kv_answer_max(void);
 
 #define KV_TOO_LONG      "ERR the answer is longer than kv.answerMax"
@@ -226,18 +241,21 @@ uint32_t kv_answer_max(void);
 
 /* Read an integer as Redis does: no spaces, no plus, no leading zeros. */
 bool kv_to_integer(const char *bytes, size_t size, int64_t *ret_value);
-uint32_t kv_print_integer(char text[21], int64_t value); /* returns the bytes; no zero follows */
-#define KV_FIELDS_MOST 65536 /* fields that HRANDFIELD may choose, when one may be there twice */
-#define KV_FLOAT_MAX   5120  /* bytes of a fraction as text */
+/* Print an integer. Returns the number of bytes; no zero follows them. */
+uint32_t kv_print_integer(char text[21], int64_t value);
+/* the most fields that HRANDFIELD may choose when a field may be chosen twice */
+#define KV_FIELDS_MOST 65536
+#define KV_FLOAT_MAX   5120 /* the most bytes of a fraction as text */
 bool kv_to_float(domus_resp_bytes bytes, long double *ret_value);
-uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value); /* as kv_print_integer() */
+/* Print a fraction. Returns the number of bytes; no zero follows them. */
+uint32_t kv_print_float(char text[KV_FLOAT_MAX], long double value);
 bool kv_argument_integer(const struct kv_call *call, uint32_t i, int64_t *ret_value);
 
 /* --- in the shard ----------------------------------------------------------------------------- */
 
-/* Begin a turn: read the clock. */
+/* Begin a turn of the store: read the clock. */
 void kv_store_begin(domus_stack *stack, struct kv_store *store);
-/* Run a command whose arguments are checked. Returns as its row does. */
+/* Run a command whose arguments are checked. Returns what its function returns. */
 int kv_run_row(domus_stack *stack, struct kv_store *store, const domus_resp_command *command,
                const struct kv_command *row);
 
@@ -248,49 +266,52 @@ void kv_turn_to(struct kv_call *call, uint32_t i);
 
 /* Find the item of the key of a call; NULL: there is none. */
 struct kv_item **kv_find(struct kv_call *call);
-/* Find it, or make one without value. NULL: no memory. */
+/* Find the item of the key of a call, or add one without a value. NULL: no memory. */
 struct kv_item **kv_find_or_add(struct kv_call *call, uint32_t room);
 bool kv_is_string(const struct kv_item *item);
-/* The type of a value, in capitals. */
+/* Returns the name of the type of a value, in capitals. */
 const char *kv_type_word(const struct kv_item *item);
-/* Returns whether the store may take `size` bytes more; if not, some trash is freed first. */
+/* Returns whether the store may take `size` more bytes; if it may not, some trash is freed
+ * first. */
 bool kv_has_room(struct kv_store *store, uint64_t size);
 /* Tell other threads how much room the store has; and whether a shard, or (KV_NO_SHARD) any of
  * them, had room for so many bytes when it was last told, which is a moment ago. */
 void kv_room_note(const struct kv_store *store);
-void kv_room_forget(const struct kv_store *store); /* the shard is here no more */
+/* Note that the shard of the store is no longer on this node. */
+void kv_room_forget(const struct kv_store *store);
 bool kv_had_room(uint32_t shard, uint64_t bytes);
 /* Find the list of the key of a call. Returns 1; 0 if there is no such key; -EINVAL for another
  * kind of value. */
 int kv_find_list(struct kv_call *call, struct kv_item ***ret_link);
 
-/* Make the key of a call, which is not there, an empty list. NULL: no memory. */
+/* Add the key of a call, which must not be there, with an empty list. NULL: no memory. */
 struct kv_item **kv_add_list(struct kv_call *call);
 
-/* Give the key of the call this string. Returns 0; -ENOMEM, and the key is as it was. */
+/* Set the key of a call to a string. Returns 0; -ENOMEM, and the key is unchanged. */
 int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry);
 
 enum kv_time { KV_NO_TIME, KV_SECONDS, KV_MS, KV_SECONDS_AT, KV_MS_AT };
 
-/* The kind of time that an option (EX, PX, EXAT, PXAT) announces. */
+/* Returns which kind of time an option (EX, PX, EXAT, PXAT) announces. */
 enum kv_time kv_time_named(domus_slice word);
 
-/* Read argument `i` as a time at which a key expires. Returns NULL; the text of an error, which is
- * `invalid` for a time out of range. */
+/* Read argument `i` as a time at which a key expires. Returns NULL, or the text of an error; that
+ * text is `invalid` for a time out of range. */
 const char *kv_read_time(struct kv_call *call, uint32_t i, enum kv_time time, const char *invalid,
                          uint64_t *ret_ms);
 
-/* The wall clock, in ms. */
+/* Returns the wall clock, in ms. */
 int64_t kv_wall_ms(void);
 
-/* Numbers that CONFIG SET changes. Thread-safety: any thread. */
+/* Limits that CONFIG SET changes. Thread-safety: any thread. */
 enum kv_limit {
-    KV_MEMORY, /* bytes of all keys; 0: no limit */
-    KV_VALUE,  /* bytes of a string that grows */
-    /* fields of a hash, and bytes of a field or value, up to which OBJECT ENCODING says listpack */
+    KV_MEMORY, /* the most bytes of all keys; 0: no limit */
+    KV_VALUE,  /* the most bytes of a string that grows */
+    /* the most fields of a hash, and the most bytes of a field or value, for which OBJECT ENCODING
+     * says listpack */
     KV_HASH_ENTRIES,
     KV_HASH_VALUE,
-    /* these are kept for those who ask, and mean nothing here */
+    /* the limits from here on are stored for clients that ask, and have no effect */
     KV_LIST_SIZE,
     KV_LIST_DEPTH,
     KV_SET_ENTRIES,
@@ -300,8 +321,8 @@ enum kv_limit {
 };
 int64_t kv_limit(enum kv_limit which);
 
-/* Whether keys are removed when they expire; if not, only when a command looks at them (DEBUG
- * SET-ACTIVE-EXPIRE). */
+/* Returns whether keys are removed as soon as they expire. If not (DEBUG SET-ACTIVE-EXPIRE), they
+ * are removed when a command looks at them. */
 bool kv_expires_actively(void);
 
 kv_run kv_run_get, kv_run_set, kv_run_del, kv_run_mget, kv_run_mset, kv_run_exists, kv_run_dbsize,

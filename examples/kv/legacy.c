@@ -1,5 +1,5 @@
-/* The slots of legacies. A slot is one pointer, which is exchanged: who has taken it out owns it.
- */
+/* The slots of legacies, one for each shard. A slot is a pointer that is exchanged atomically: the
+ * thread that has taken the legacy out owns it. */
 #include "legacy.h"
 
 #include "desk.h"
@@ -8,17 +8,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define KEPT_NS UINT64_C(30000000000) /* a legacy that nobody fetches is kept for so long */
-#define WAKE_NS UINT64_C(1000000000)  /* between two messages that make the next life begin */
+/* time after which a legacy that nobody has fetched is freed */
+#define KEPT_NS UINT64_C(30000000000)
+/* time between two messages that make the next life of a shard begin */
+#define WAKE_NS UINT64_C(1000000000)
 
 static _Atomic(struct kv_legacy *) slots[KV_SHARDS_MAX];
-static _Atomic uint32_t carried[KV_SHARDS_MAX]; /* legacies of the shard that porters have */
-/* When the one in the slot was left, and when the next life was last asked for. Relaxed: a hint. */
+/* for each shard: number of its legacies that porters have */
+static _Atomic uint32_t carried[KV_SHARDS_MAX];
+/* For each shard: when the legacy in its slot was left, and when its next life was last asked to
+ * begin. Relaxed: the times are hints. */
 static _Atomic uint64_t left_ns[KV_SHARDS_MAX], woken_ns[KV_SHARDS_MAX];
 
 struct kv_legacy *kv_legacy_take(uint32_t shard)
 {
-    /* It pairs with the exchange that has put it there. */
+    /* The acquire pairs with the release of the exchange that has put the legacy there. */
     return atomic_exchange_explicit(&slots[shard], NULL, memory_order_seq_cst);
 }
 
@@ -26,8 +30,8 @@ struct kv_legacy *kv_legacy_carry(uint32_t shard)
 {
     struct kv_legacy *legacy;
 
-    /* Both in one order for all threads: who finds the slot empty because of this one sees its
-     * count. */
+    /* The count and the slot are accessed in one order for all threads: a thread that finds the
+     * slot empty because of this exchange sees the count. */
     atomic_fetch_add_explicit(&carried[shard], 1, memory_order_seq_cst);
     legacy = kv_legacy_take(shard);
     if (legacy == NULL)
@@ -55,7 +59,7 @@ void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy)
             kv_legacy_free(other);
             return;
         }
-        legacy = other; /* of a later life: it goes in again */
+        legacy = other; /* the slot had the legacy of a later life, which goes in again */
     }
 }
 
@@ -64,7 +68,8 @@ void kv_legacy_free(struct kv_legacy *legacy)
     if (legacy == NULL)
         return;
     kv_table_clear(&legacy->table, &legacy->memory);
-    while (kv_trash_step(&legacy->memory)) /* its large values */
+    /* the trash is the large values, which are freed in steps */
+    while (kv_trash_step(&legacy->memory))
         ;
     free(legacy);
 }
@@ -90,20 +95,21 @@ bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns)
     return true;
 }
 
-/* An empty one is left, too: it says that what earlier lives have left is out of date. */
+/* An empty legacy is left, too: it says that what earlier lives have left is out of date. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store)
 {
     return store->fence != 0 && !store->is_partial &&
            kv_legacy_put(store, store->fence, domus_now_ns(stack));
 }
 
-/* The clock of the thread that has left it may have been read later than this one's. */
+/* Returns whether a legacy is too old. The clock of the thread that has left it may be ahead of
+ * this thread's. */
 static bool is_old(uint64_t since_ns, uint64_t now_ns)
 {
     return now_ns > since_ns && now_ns - since_ns > KEPT_NS;
 }
 
-/* Free the legacy in the slot, unless it is another one by now. */
+/* Free an old legacy in the slot of a shard, unless another one is there by now. */
 static void free_old(uint32_t shard, uint64_t now_ns)
 {
     struct kv_legacy *legacy = kv_legacy_carry(shard);
@@ -133,7 +139,7 @@ void kv_legacy_look(domus_stack *stack)
     uint64_t now_ns = domus_now_ns(stack);
 
     for (uint32_t i = 0; i < kv_shard_count; i++) {
-        /* acquire: pairs with the exchange in kv_legacy_give_back(). */
+        /* acquire: pairs with the exchange in kv_legacy_give_back() */
         if (atomic_load_explicit(&slots[i], memory_order_acquire) == NULL)
             continue;
         if (is_old(atomic_load_explicit(&left_ns[i], memory_order_relaxed), now_ns))

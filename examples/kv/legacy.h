@@ -21,45 +21,49 @@ struct kv_legacy {
     struct kv_memory memory;
     uint64_t expiring;
     uint64_t fence;
-    uint64_t left_ns; /* when it was left, on the clock of domus_now_ns() */
+    uint64_t left_ns; /* time at which the legacy was left, on the clock of domus_now_ns() */
 };
 
-/* The shard stops: leave its keys. Returns false if there is no cluster, if they were not all
- * fetched, or without memory; then they are still the store's. */
+/* Leave the keys of a shard that stops as a legacy. Returns false, and the keys stay in the store,
+ * if there is no cluster, if the shard has not fetched all of them, or without memory. */
 bool kv_legacy_leave(const domus_stack *stack, struct kv_store *store);
 
-/* Put what the store has into the slot of its shard. Returns false without memory. */
+/* Move the keys of a store into the slot of its shard. Returns false without memory. */
 bool kv_legacy_put(struct kv_store *store, uint64_t fence, uint64_t now_ns);
 
-/* Take the legacy out of its slot; NULL: there is none. Put it back, unless there is one of a later
- * life. Thread-safety: any thread. */
+/* kv_legacy_take() takes the legacy out of the slot of a shard; NULL: there is none.
+ * kv_legacy_give_back() puts it back, unless a later life's legacy is there. Thread-safety: any
+ * thread. */
 struct kv_legacy *kv_legacy_take(uint32_t shard);
-/* Take it for a porter, and (when it has given it back, or freed it) say that it has none; whether
- * one has any. */
+/* kv_legacy_carry() takes the legacy out for a porter. kv_legacy_set_down() notes that the porter
+ * has given it back or freed it. kv_legacy_is_carried() returns whether a porter has a legacy of
+ * the shard. */
 struct kv_legacy *kv_legacy_carry(uint32_t shard);
 void kv_legacy_set_down(uint32_t shard);
 bool kv_legacy_is_carried(uint32_t shard);
 void kv_legacy_give_back(uint32_t shard, struct kv_legacy *legacy);
-void kv_legacy_free(struct kv_legacy *legacy); /* NULL is allowed */
+void kv_legacy_free(struct kv_legacy *legacy); /* Free a legacy; NULL is allowed. */
 
-/* Look after legacies that wait: an actor calls it now and then. */
+/* Look after the legacies in the slots: free the old ones, and wake the shards of the others. An
+ * actor calls it regularly. */
 void kv_legacy_look(domus_stack *stack);
 
-/* A shard begins: fetch what its last life has left. Returns as on_mount does. */
+/* Fetch what the last life of a shard has left, when the shard begins. Returns as on_mount does. */
 int kv_legacy_fetch(domus_stack *stack, struct kv_store *store);
 
 /* --- nodes that leave ------------------------------------------------------------------------- */
 
-/* An ask without payload: a shard that lives here, or all of them, is to bring its keys to another
- * node. It is answered when that is done. */
+/* An ask without payload: a shard that lives here, or all shards of this node, must bring their
+ * keys to another node. It is answered when that is done. */
 extern const domus_type kv_evacuate_type;
 domus_handler kv_evacuate, kv_evacuate_all;
-/* A shard whose keys have gone. */
+/* Behaviour of a shard whose keys were brought to another node. */
 extern const domus_behaviour kv_shard_without_keys;
 
 #define KV_KEEPER "kv.keeper"
 
-/* An ask of a keeper: fetch the keys from the porter, and put them into the slot here. */
+/* An ask of a keeper: fetch the keys of a shard from its porter, and put them into the slot of the
+ * keeper's node. */
 struct kv_keep {
     uint32_t shard;
     uint64_t fence;
@@ -72,25 +76,27 @@ extern const domus_behaviour kv_keeper;
 
 #define KV_PORTER "kv.porter"
 
-/* An ask of a porter. The first one has to be `looks`; the answer is a piece without bytes. */
+/* An ask of a porter for its next piece. In the first ask, `looks` must be set; its answer has no
+ * bytes. */
 struct kv_fetch {
     uint32_t shard;
     bool looks;
 };
 
-/* A piece of the commands. They are run when a piece ends them. */
+/* A piece of the commands that make the keys anew. The commands are run when a piece has come that
+ * ends the last of them. */
 struct kv_piece_of_legacy {
-    uint64_t fence; /* 0: there is no legacy */
+    uint64_t fence; /* fence of the life that has left the legacy; 0: there is no legacy */
     domus_slice bytes;
-    bool ends_commands; /* no command goes on in the next piece */
+    bool ends_commands; /* no command continues in the next piece */
     bool ends_all;
 };
 
 extern const domus_type kv_fetch_type, kv_legacy_piece_type;
-/* A notice of a porter: its legacy is of no use any more. It ends. */
+/* A notice of a porter: its legacy is not needed any more. The porter ends. */
 extern const domus_type kv_drop_type;
 extern const domus_behaviour kv_porter;
 
-#define KV_LEGACY_PIECE (256u * 1024) /* bytes of a piece at most */
+#define KV_LEGACY_PIECE (256u * 1024) /* the most bytes of a piece */
 
 #endif

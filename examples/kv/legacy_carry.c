@@ -1,4 +1,5 @@
-/* The porter: it makes commands of a legacy, and brings them piece by piece. */
+/* The porter: it turns the keys of a legacy into commands that make them anew, and sends these
+ * piece by piece. */
 #include "legacy.h"
 
 #include "list.h"
@@ -8,17 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the porter is in its legacy. */
+/* The state of a porter: how far it is in its legacy. */
 struct porter {
     uint32_t shard;
-    struct kv_legacy *legacy;   /* NULL: none */
-    uint64_t at;                /* a bucket */
-    const struct kv_item *item; /* in it; NULL: the next bucket follows */
-    bool is_within;             /* the item is a list or a hash, of which some is done */
-    uint64_t left;              /* elements of the list */
-    struct kv_place place;      /* in the list */
-    uint64_t field_at;          /* a bucket of the hash */
-    domus_slice commands;       /* whose bytes from `sent` on follow */
+    struct kv_legacy *legacy; /* the legacy that the porter brings; NULL: none */
+    uint64_t at;              /* index of a bucket of the table */
+    /* item of that bucket that is sent next; NULL: the next bucket follows */
+    const struct kv_item *item;
+    bool is_within;        /* the item is a list or a hash of which some elements are sent */
+    uint64_t left;         /* number of elements of the list still to be sent */
+    struct kv_place place; /* place of the next element of the list */
+    uint64_t field_at;     /* index of the next bucket of the hash */
+    /* commands that were made; the bytes from `sent` on are still to be sent */
+    domus_slice commands;
     uint32_t sent;
 };
 
@@ -81,7 +84,8 @@ static bool add_elements(struct porter *porter, domus_resp_builder *builder)
     return porter->left != 0;
 }
 
-/* Add fields of a hash to the piece, by whole buckets. */
+/* Add fields of a hash, a whole bucket at a time, until the piece is full. Returns whether there
+ * are more. */
 static bool add_fields(struct porter *porter, domus_resp_builder *builder)
 {
     const struct kv_table *fields = porter->item->fields;
@@ -100,7 +104,8 @@ static bool add_fields(struct porter *porter, domus_resp_builder *builder)
     return porter->field_at < kv_table_buckets(fields);
 }
 
-/* Add elements or fields until the piece is full, or the string. Returns whether there is more. */
+/* Add the value of the item: its elements or fields until the piece is full, or its string. Returns
+ * whether there is more. */
 static bool add_value(struct porter *porter, domus_resp_builder *builder)
 {
     if (porter->item->kind == KV_LIST)
@@ -111,7 +116,8 @@ static bool add_value(struct porter *porter, domus_resp_builder *builder)
     return false;
 }
 
-/* A key that has expired meanwhile has no time left, and is removed by that. */
+/* Add the command that makes the item expire. If it has expired meanwhile, the command has a time
+ * of 0, and so removes it. */
 static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, uint64_t now_ms)
 {
     char text[24];
@@ -124,7 +130,7 @@ static void add_expiry(domus_resp_builder *builder, const struct kv_item *item, 
     add_text(builder, text);
 }
 
-/* Go to the next item, if there is one. */
+/* Go to the next item. Returns false if there is none. */
 static bool find_item(struct porter *porter)
 {
     const struct kv_table *table = &porter->legacy->table;
@@ -134,7 +140,7 @@ static bool find_item(struct porter *porter)
     return porter->item != NULL;
 }
 
-/* Make the next commands. */
+/* Make the commands of the next piece. */
 static int make_commands(struct porter *porter, uint64_t now_ms)
 {
     domus_resp_builder builder = {.version = 0};
@@ -173,7 +179,8 @@ static int look_for_legacy(domus_stack *stack, struct porter *porter, const stru
     porter->shard = fetch->shard;
     porter->legacy = kv_legacy_carry(fetch->shard);
     if (porter->legacy == NULL && kv_legacy_is_carried(fetch->shard))
-        return -EAGAIN; /* a porter of a life that has ended brings it back in a moment */
+        /* a porter that has the legacy for a life that has ended gives it back in a moment */
+        return -EAGAIN;
     piece.fence = porter->legacy != NULL ? porter->legacy->fence : 0;
     return domus_reply(stack, &kv_legacy_piece_type, &piece);
 }
@@ -226,7 +233,7 @@ static int drop_legacy(domus_stack *stack, void *self, const void *payload)
     return domus_stop(stack, domus_self(stack));
 }
 
-/* The shard that has fetched is gone before it had all: another life may fetch it. */
+/* The shard that fetched has ended before it had everything: another life may fetch the legacy. */
 static int handle_ended_shard(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;

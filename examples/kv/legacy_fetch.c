@@ -14,14 +14,14 @@
 #define TRIES_MAX 100u
 
 struct kv_fetching {
-    domus_node nodes[NODES_MAX]; /* the others that are up */
+    domus_node nodes[NODES_MAX]; /* the other nodes that are up */
     uint32_t count, at;
-    uint32_t tries;        /* of what has to be asked again in a moment */
-    struct kv_legacy *own; /* what was left on this node; NULL: nothing */
-    domus_address porter;  /* at node `at` */
-    domus_address best;    /* the porter with the latest legacy; nobody: none has one */
+    uint32_t tries;        /* number of tries of the ask that must be repeated */
+    struct kv_legacy *own; /* the legacy that was left on this node; NULL: none */
+    domus_address porter;  /* porter on node `at` */
+    domus_address best;    /* the porter that has the latest legacy; nobody: none has one */
     uint64_t best_fence;
-    bool keeps; /* the actor is a keeper, not a shard */
+    bool keeps; /* the actor is a keeper, and not a shard */
     domus_appender commands;
 };
 
@@ -30,7 +30,7 @@ static int look_into_slot_again(domus_stack *stack, void *self, const domus_answ
 
 /* --- commands --------------------------------------------------------------------------------- */
 
-/* Run one command, whose answer is thrown away. */
+/* Run one command, and drop its answer. */
 static int run_command(domus_stack *stack, struct kv_store *store,
                        const domus_resp_bytes *arguments, uint32_t count)
 {
@@ -53,7 +53,7 @@ static int run_command(domus_stack *stack, struct kv_store *store,
     return error;
 }
 
-/* Run all commands in the bytes. */
+/* Run all commands in `bytes`. */
 static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice bytes)
 {
     domus_resp_reader reader = {bytes, 0};
@@ -78,7 +78,8 @@ static int run_commands(domus_stack *stack, struct kv_store *store, domus_slice 
 
 /* --- fetching --------------------------------------------------------------------------------- */
 
-/* A keeper has all, or not: then it is still with the porter, which gives it back. */
+/* End a keeper, which has all keys or has failed. If it has failed, the legacy is still with the
+ * porter, which gives it back. */
 static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fence, int error)
 {
     if (error == 0 && !kv_legacy_put(store, fence, domus_now_ns(stack)))
@@ -87,7 +88,8 @@ static int end_keeping(domus_stack *stack, struct kv_store *store, uint64_t fenc
     return error != 0 ? error : kv_ok(stack);
 }
 
-/* The shard begins with what it has; or (-ECANCELED) it stops, and the next life fetches again. */
+/* End the fetch: the shard begins with the keys that it has. With -ECANCELED it stops, and the next
+ * life fetches again. */
 static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
 {
     struct kv_fetching *fetching = store->fetching;
@@ -109,7 +111,7 @@ static int end_fetch(domus_stack *stack, struct kv_store *store, int error)
     return 0;
 }
 
-/* Run what was fetched so far. */
+/* Run the commands that were fetched so far. */
 static int run_fetched(domus_stack *stack, struct kv_store *store)
 {
     domus_slice commands;
@@ -123,10 +125,10 @@ static int run_fetched(domus_stack *stack, struct kv_store *store)
     return error;
 }
 
-static int take_piece(domus_stack *stack, void *self, const domus_answer *answer);
+static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Wait a moment: a porter of a life that has ended brings something back, or there is no room on
- * the way. */
+/* Wait a moment, and then resume: a porter of a life that has ended will give a legacy back, or the
+ * way to the node is full. */
 static int pause_fetch(domus_stack *stack, struct kv_store *store, domus_resumed *then)
 {
     int error = domus_sleep(stack, PAUSE_NS, then);
@@ -141,12 +143,12 @@ static bool may_fetch_again(struct kv_fetching *fetching, int error)
 
 static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* A node that is down is told at once, or by the answer. */
+/* Ask the porter for a piece. That a node is down is reported at once, or by the answer. */
 static int ask_for_piece(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch next = {.shard = store->index};
     int error =
-        domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, take_piece);
+        domus_ask_within(stack, store->fetching->best, &kv_fetch_type, &next, ASK_NS, handle_piece);
 
     if (may_fetch_again(store->fetching, error))
         return pause_fetch(stack, store, ask_for_piece_again);
@@ -158,7 +160,7 @@ static int ask_for_piece_again(domus_stack *stack, void *self, const domus_answe
     return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_for_piece(stack, self);
 }
 
-static int take_piece(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
@@ -179,7 +181,7 @@ static int take_piece(domus_stack *stack, void *self, const domus_answer *answer
                                           : end_fetch(stack, store, error);
 }
 
-/* All nodes have been asked. */
+/* All nodes have been asked: fetch the legacy of the best porter. */
 static int fetch_best(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
@@ -201,14 +203,14 @@ static int fetch_best(domus_stack *stack, struct kv_store *store)
     return fetching->best_fence == 0 ? end_fetch(stack, store, 0) : ask_for_piece(stack, store);
 }
 
-static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer);
+static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer);
 static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int ask_porter(domus_stack *stack, struct kv_store *store)
 {
     const struct kv_fetch look = {.shard = store->index, .looks = true};
     int error = domus_ask_within(stack, store->fetching->porter, &kv_fetch_type, &look, ASK_NS,
-                                 hear_what_is_there);
+                                 handle_looked_answer);
 
     if (error == DOMUS_PARKED)
         return error;
@@ -224,7 +226,7 @@ static int ask_porter_again(domus_stack *stack, void *self, const domus_answer *
     return answer->error != 0 ? end_fetch(stack, self, answer->error) : ask_porter(stack, self);
 }
 
-static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_looked_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
@@ -250,7 +252,7 @@ static int hear_what_is_there(domus_stack *stack, void *self, const domus_answer
     return ask_next_node(stack, store);
 }
 
-static int hear_spawned(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_spawned_porter(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;
     struct kv_fetching *fetching = store->fetching;
@@ -269,7 +271,7 @@ static int ask_next_node(domus_stack *stack, struct kv_store *store)
 
     while (fetching->at < fetching->count) {
         int error = domus_cluster_spawn(stack, fetching->nodes[fetching->at++], KV_PORTER, NULL,
-                                        NULL, ASK_NS, hear_spawned);
+                                        NULL, ASK_NS, handle_spawned_porter);
         if (error == DOMUS_PARKED)
             return error;
         if (error == -ECANCELED)
@@ -278,8 +280,8 @@ static int ask_next_node(domus_stack *stack, struct kv_store *store)
     return fetch_best(stack, store);
 }
 
-/* Look into the slot of this node. A porter that has its legacy for a life that has ended brings it
- * back in a moment. */
+/* Look into the slot of this node. If a porter has its legacy for a life that has ended, look again
+ * in a moment. */
 static int look_into_slot(domus_stack *stack, struct kv_store *store)
 {
     struct kv_fetching *fetching = store->fetching;
@@ -306,7 +308,8 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
     store->fence = domus_grain_fence(stack);
     if (store->fence == 0)
         return 0;
-    int error = domus_barrier(stack); /* what comes meanwhile waits until the keys are there */
+    /* messages that come meanwhile wait until the keys are there */
+    int error = domus_barrier(stack);
     if (error != 0)
         return error;
     struct kv_fetching *fetching = calloc(1, sizeof *fetching);
@@ -326,7 +329,7 @@ int kv_legacy_fetch(domus_stack *stack, struct kv_store *store)
 
 const domus_type kv_keep_type = {.name = "keep", .size = sizeof(struct kv_keep)};
 
-/* The porter has looked into its slot. */
+/* Begin to fetch as a keeper: the porter has looked into its slot. */
 static int begin_keeping(domus_stack *stack, void *self, const domus_answer *answer)
 {
     struct kv_store *store = self;

@@ -15,7 +15,8 @@ const domus_type kv_evacuate_type = {.name = "evacuate"};
 
 /* --- the shard -------------------------------------------------------------------------------- */
 
-/* The keys have gone, or could not: they are in the slot of this node then. */
+/* End the shard's part: its keys are on another node, or, with an error, in the slot of this
+ * node. */
 static int give_up_keys(domus_stack *stack, int error)
 {
     int failed = domus_become(stack, &kv_shard_without_keys);
@@ -23,23 +24,23 @@ static int give_up_keys(domus_stack *stack, int error)
     return failed != 0 ? failed : error != 0 ? error : kv_ok(stack);
 }
 
-static int hear_kept(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_kept_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)self;
     return give_up_keys(stack, answer->error);
 }
 
-static int hear_keeper(domus_stack *stack, void *self, const domus_answer *answer)
+static int handle_spawned_keeper(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const struct kv_store *store = self;
     struct kv_keep keep = {.shard = store->index, .fence = store->fence};
 
     if (answer->error != 0)
-        return hear_kept(stack, self, answer);
+        return handle_kept_answer(stack, self, answer);
     domus_address keeper = ((const domus_cluster_spawned *)answer->payload)->address;
     int error = domus_spawn(stack, &kv_porter, NULL, &keep.porter);
     if (error == 0) {
-        error = domus_ask_within(stack, keeper, &kv_keep_type, &keep, ASK_NS, hear_kept);
+        error = domus_ask_within(stack, keeper, &kv_keep_type, &keep, ASK_NS, handle_kept_answer);
         if (error == DOMUS_PARKED)
             return error;
         (void)domus_stop(stack, keep.porter);
@@ -78,8 +79,9 @@ int kv_evacuate(domus_stack *stack, void *self, const void *payload)
         return error;
     if (!kv_legacy_leave(stack, store))
         return -ENOMEM;
-    store->is_partial = true; /* what it has now is nothing to be left */
-    error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, hear_keeper);
+    /* the changes that the store has from now on are not left to the next life */
+    store->is_partial = true;
+    error = domus_cluster_spawn(stack, node, KV_KEEPER, NULL, NULL, ASK_NS, handle_spawned_keeper);
     return error == DOMUS_PARKED ? error : give_up_keys(stack, error);
 }
 
@@ -91,7 +93,8 @@ static int answer_waiting_commands(domus_stack *stack, void *self, const domus_a
     return kv_ok(stack);
 }
 
-/* Ask all shards that live here. If there is no other node, their keys are lost. */
+/* Ask all shards that live here to bring their keys to another node. If there is no other node,
+ * their keys are lost. */
 int kv_evacuate_all(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;

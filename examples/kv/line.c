@@ -1,5 +1,5 @@
-/* The line of CLIENT LIST of a connection, with all fields of Redis 7.0: what is not
- * known here, is 0. */
+/* The line that CLIENT LIST prints of a connection, with all fields of Redis 7.0. Fields whose
+ * value is not known here are 0. */
 #include "desk.h"
 #include "pubsub.h"
 #include "transaction.h"
@@ -9,7 +9,7 @@
 
 #define NS_OF_S UINT64_C(1000000000)
 
-/* The name of the last command, with its subcommand. */
+/* Print the name of the last command of a session, with its subcommand. */
 static void print_command(const struct kv_session *session, char text[2 * KV_NAME_MAX + 2])
 {
     const struct kv_command *row = session->seat.row;

@@ -1,4 +1,4 @@
-/* Lists of packed nodes. */
+/* Lists of packed nodes (list.h). */
 #include "list.h"
 
 #include <errno.h>
@@ -125,7 +125,7 @@ struct kv_place kv_list_seek(const struct kv_list *list, uint64_t index)
 {
     struct kv_node *node = list->ends[KV_HEAD];
 
-    if (index >= list->count / 2) { /* nearer from behind */
+    if (index >= list->count / 2) { /* the element is nearer to the tail */
         uint64_t behind = list->count;
         for (node = list->ends[KV_TAIL]; behind - node->count > index; node = node->next[KV_HEAD])
             behind -= node->count;

@@ -6,24 +6,25 @@
 
 #include "store.h"
 
-/* A node, for the files of lists alone. */
+/* A node of a list. Only the files of lists use it. */
 #define KV_NODE_BYTES 4000u
-#define KV_AROUND     ((uint32_t)(2 * sizeof(uint32_t))) /* bytes around an element */
+/* bytes of the two sizes around an element */
+#define KV_AROUND ((uint32_t)(2 * sizeof(uint32_t)))
 
 struct kv_node {
-    struct kv_node *next[2]; /* the one before, the one behind; NULL: none */
+    struct kv_node *next[2]; /* the node before and the node behind; NULL: none */
     uint32_t room;
     uint32_t begin, end; /* the elements are bytes [begin, end) of `bytes` */
     uint32_t count;
     char bytes[];
 };
 
-/* The size of an element that stands at its begin and at its end. */
+/* Returns the size of an element. `from` is the place of one of the two sizes at its ends. */
 uint32_t kv_list_read_size(const char *from);
 
 struct kv_list {
     struct kv_node *ends[2]; /* the first node and the last one */
-    uint64_t count;          /* elements */
+    uint64_t count;          /* number of elements */
 };
 
 enum kv_end { KV_HEAD, KV_TAIL };

@@ -1,4 +1,5 @@
-/* Changes within lists. A node that has no room for one more element is split at its place. */
+/* Changes in the middle of lists. A node that has no room for one more element is split at the
+ * place of the change. */
 #include "list.h"
 
 #include <errno.h>
@@ -42,7 +43,7 @@ static void unlink_node(struct kv_memory *memory, struct kv_list *list, struct k
     kv_free(memory, node);
 }
 
-/* Make an empty node behind another one. */
+/* Add an empty node behind another one. */
 static struct kv_node *add_node_behind(struct kv_memory *memory, struct kv_list *list,
                                        struct kv_node *node, uint32_t least)
 {
@@ -61,7 +62,7 @@ static struct kv_node *add_node_behind(struct kv_memory *memory, struct kv_list 
     return fresh;
 }
 
-/* Move the elements from `at` on to a node of their own. */
+/* Move the elements of a node from `at` on to a new node behind it. */
 static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list,
                                   struct kv_node *node, uint32_t at)
 {
@@ -81,7 +82,7 @@ static struct kv_node *split_node(struct kv_memory *memory, struct kv_list *list
 
 /* --- elements --------------------------------------------------------------------------------- */
 
-/* Write an element into the gap of its size at `at`. */
+/* Write an element into a gap of the right size at `at`. */
 static struct kv_place write_element(struct kv_node *node, uint32_t at, const char *bytes,
                                      uint32_t size)
 {
@@ -94,7 +95,7 @@ static struct kv_place write_element(struct kv_node *node, uint32_t at, const ch
     return (struct kv_place){node, at};
 }
 
-/* Make a gap before `at` in a node. Returns false if it has no room. */
+/* Make a gap before `at` in a node. Returns false if the node has no room for it. */
 static bool make_gap(struct kv_node *node, uint32_t *at, uint32_t whole)
 {
     if (node->room - node->end >= whole) {

@@ -1,4 +1,4 @@
-/* Commands that list all of something: KEYS, HGETALL and its like, LRANGE; and a key by chance. */
+/* Commands that list all of something: KEYS, HGETALL, HKEYS, HVALS and LRANGE; and RANDOMKEY. */
 #include "glob.h"
 #include "hash.h"
 #include "walk.h"

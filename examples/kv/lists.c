@@ -47,7 +47,7 @@ static int push_elements(struct kv_call *call, enum kv_end end, bool makes)
     }
     uint64_t count = list->count;
     if (count == 0)
-        kv_store_remove(call->store, link); /* a list without elements is none */
+        kv_store_remove(call->store, link); /* a key whose list has no elements is removed */
     return error != 0 ? error : kv_integer(call->stack, (int64_t)count);
 }
 
@@ -71,8 +71,8 @@ int kv_run_rpushx(struct kv_call *call)
     return push_elements(call, KV_TAIL, false);
 }
 
-/* Remove up to `count` elements, and answer with an array of them. They are removed when the answer
- * holds all of them: one that is too long is an error, and removes nothing. */
+/* Remove up to `count` elements, and answer with an array of them. They are removed only when the
+ * answer holds all of them: if it would be too long, the command fails and removes nothing. */
 static int pop_many(struct kv_call *call, enum kv_end end, struct kv_item **link, uint64_t count)
 {
     domus_resp_builder builder = {.version = call->command->version,

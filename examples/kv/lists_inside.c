@@ -1,11 +1,11 @@
-/* Commands that look for elements within lists, or change them there. */
+/* Commands that look for elements in lists, or change elements in the middle. */
 #include "job.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Returns the place of an element by its index, which is counted from behind if it is negative;
- * `node` is NULL if there is none. */
+/* Returns the place of an element by its index; a negative index counts from the tail. `node` is
+ * NULL if there is none. */
 static struct kv_place place_of(const struct kv_list *list, int64_t index)
 {
     if (index < 0)
@@ -83,7 +83,7 @@ static int look_for_pivot(struct kv_call *call, struct kv_job *job)
     return 0;
 }
 
-/* Insert at the pivot that was found. */
+/* Insert the element beside the pivot, if the pivot was found. */
 static int insert_at_pivot(struct kv_call *call, struct kv_job *job, int error)
 {
     domus_slice value = domus_resp_argument(call->command, 4);
@@ -119,7 +119,8 @@ int kv_run_linsert(struct kv_call *call)
     return kv_job_run(call, &job);
 }
 
-/* Remove equal elements, at most job->left of them, from the head or from the tail on. */
+/* Remove elements that are equal to the argument, at most job->left of them, from the head or from
+ * the tail on. */
 static int remove_equal(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 3);
@@ -191,13 +192,14 @@ int kv_run_ltrim(struct kv_call *call)
 /* --- LPOS ------------------------------------------------------------------------------------- */
 
 struct search {
-    int64_t rank; /* of the first element that counts among the equal ones; negative: from behind */
-    int64_t count;   /* elements that are wanted; 0: all */
-    int64_t compare; /* elements that are looked at; 0: all */
-    bool many;       /* the answer is an array */
+    /* which of the equal elements is the first that counts; negative: counted from the tail */
+    int64_t rank;
+    int64_t count;   /* number of elements that are wanted; 0: all */
+    int64_t compare; /* number of elements that are compared; 0: all */
+    bool many;       /* the answer is an array and not one index */
 };
 
-/* Read the option at `i`. Returns NULL, or the error. */
+/* Read the option at `i`. Returns NULL, or the text of the error. */
 static const char *read_search(const struct kv_call *call, uint32_t i, struct search *search)
 {
     domus_slice word = domus_resp_argument(call->command, i);
@@ -224,7 +226,7 @@ static const char *read_search(const struct kv_call *call, uint32_t i, struct se
     return is_number && value >= 0 ? NULL : "ERR MAXLEN can't be negative";
 }
 
-/* Add the indexes that are wanted to the builder. */
+/* Add the indexes of the wanted elements to the builder. */
 static int look_for_equal(struct kv_call *call, struct kv_job *job)
 {
     domus_slice bytes = domus_resp_argument(call->command, 2);
@@ -271,7 +273,7 @@ static int end_search(struct kv_call *call, struct kv_job *job, int error)
     return job->found != 0 ? kv_integer(call->stack, job->first) : kv_null(call->stack);
 }
 
-/* Let a job look through a list. */
+/* Set a job up to search a list. */
 static void begin_search(struct kv_job *job, const struct kv_list *list,
                          const struct search *search)
 {

@@ -6,7 +6,8 @@
 
 #define WRONG_PASSWORD "WRONGPASS invalid username-password pair or user is disabled."
 
-/* Whether the bytes are the password. The time does not tell how many of them are right. */
+/* Returns whether the bytes are the password. It takes the same time whatever number of bytes is
+ * right. */
 static bool is_password(domus_slice bytes)
 {
     size_t size = strlen(kv_settings.password);
@@ -17,7 +18,8 @@ static bool is_password(domus_slice bytes)
     return wrong == 0;
 }
 
-/* Whether this user may enter with this password: without one, with any. */
+/* Returns whether this user may enter with this password. If no password is configured, every one
+ * is right. */
 static bool may_enter(domus_slice user, domus_slice password)
 {
     return domus_slice_equals(user, "default", 7) &&
@@ -41,7 +43,7 @@ int kv_serve_auth(domus_stack *stack, void *self, const void *payload)
         return kv_error(stack, WRONG_PASSWORD);
     session->admitted = true;
     kv_session_settle(session);
-    if (kv_is_gathering()) /* a stranger is in no transaction */
+    if (kv_is_gathering()) /* a client that has not given the password has no transaction */
         return kv_ok(stack);
     (void)domus_resp_add_simple(&builder, "OK");
     return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
@@ -71,7 +73,8 @@ static int answer_hello(domus_stack *stack, const struct kv_session *session)
     return kv_reply_change(stack, session, &builder, DOMUS_RESP_AS_BEFORE);
 }
 
-/* An error in a HELLO that may have given the password before. */
+/* Refuse a HELLO that is wrong. If it has given the right password before the error, the client
+ * stays admitted. */
 static int refuse_hello(domus_stack *stack, const struct kv_session *session, const char *format,
                         domus_slice word)
 {

@@ -24,7 +24,7 @@ static int check_node(const domus_cluster_setup *setup, char *error, size_t erro
     return domus_cluster_front.check(setup, error, error_size);
 }
 
-/* Without kv.cluster there is no cluster, not even one of this machine alone. */
+/* Open the node. Without kv.cluster there is none, not even a cluster of this machine alone. */
 static int open_node(domus_system *system, const domus_cluster_setup *setup, char *error,
                      size_t error_size, domus_cluster **ret_cluster)
 {

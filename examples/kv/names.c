@@ -1,17 +1,17 @@
-/* Commands that move and copy values from key to key. */
+/* Commands that move and copy values from one key to another. */
 #include "hash.h"
 #include "job.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A value on its way from one key to another. */
+/* A value that is moved or copied from one key to another. */
 struct value {
     uint8_t kind;
-    bool is_large; /* a hash that is large (hash.h) */
+    bool is_large; /* a hash that is stored as a table (hash.h) */
     uint64_t expires_ms;
     union {
-        domus_slice slice; /* of both kinds of strings */
+        domus_slice slice; /* the string, for both kinds of strings */
         struct kv_list *list;
         struct kv_table *fields;
     };
@@ -27,8 +27,8 @@ static void drop_value(struct kv_memory *memory, struct value *value)
         kv_item_clear(memory, &item);
 }
 
-/* Give argument `i` this value, instead of what the key has. Returns 0; -ENOMEM, and the value is
- * still the caller's. */
+/* Set the key that is argument `i` to this value. Returns 0; -ENOMEM, and the value still belongs
+ * to the caller. */
 static int put_value(struct kv_call *call, uint32_t i, const struct value *value)
 {
     struct kv_memory *memory = &call->store->memory;
@@ -43,7 +43,8 @@ static int put_value(struct kv_call *call, uint32_t i, const struct value *value
         if (error != 0)
             return error;
     } else {
-        (*link)->slice = value->slice; /* the largest of the union, whatever the value is */
+        /* the slice is the largest member of the union, so this copies any value */
+        (*link)->slice = value->slice;
         (*link)->kind = value->kind;
         (*link)->size = value->is_large;
     }
@@ -61,8 +62,8 @@ static bool are_same(const struct kv_call *call, uint32_t i, uint32_t j)
 
 /* --- moving ----------------------------------------------------------------------------------- */
 
-/* Give the value of the first key to the second one. Only strings are copied on the way, of which
- * long ones are slices, so nothing is lost without memory. */
+/* Move the value of the first key to the second one. Only short strings are copied on the way, and
+ * long ones are slices, so nothing is lost if there is no memory. */
 static int move_value(struct kv_call *call)
 {
     struct kv_item *item = *kv_find(call);
@@ -83,7 +84,7 @@ static int move_value(struct kv_call *call)
     kv_turn_to(call, 1);
     struct kv_item **link = kv_find(call);
     if (!is_string)
-        (*link)->kind = KV_SHORT, (*link)->size = 0; /* the old item owns the value no more */
+        (*link)->kind = KV_SHORT, (*link)->size = 0; /* the old item no longer owns the value */
     kv_store_remove(call->store, link);
     return 0;
 }
@@ -116,7 +117,7 @@ int kv_run_renamenx(struct kv_call *call)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-/* Copy elements. Returns 1 if there are more; 0; -ENOMEM. */
+/* Copy elements of a list. Returns 1 if there are more; 0; -ENOMEM. */
 static int copy_elements(struct kv_memory *memory, struct kv_job *job)
 {
     int error = 0;
@@ -183,7 +184,8 @@ static int put_copy(struct kv_call *call, struct kv_job *job, int error)
         value.fields = job->copy;
     else if (error == 0)
         error = kv_item_slice(item, &value.slice);
-    call->store->noted = memory->changes; /* a copy is no change of what is copied */
+    /* the copy changes memory->changes, but not the key that is copied */
+    call->store->noted = memory->changes;
     if (error == 0)
         error = put_value(call, 2, &value);
     if (error == 0)
@@ -193,7 +195,7 @@ static int put_copy(struct kv_call *call, struct kv_job *job, int error)
     return error == -EMSGSIZE ? kv_error(call->stack, KV_TOO_LARGE) : error;
 }
 
-/* Copy the value behind `link` to the second key. */
+/* Copy the value of the item at `link` to the second key. */
 static int copy_value(struct kv_call *call, struct kv_item **link)
 {
     struct kv_job job = {.piece = copy_part, .finish = put_copy, .link = link};
@@ -211,7 +213,7 @@ static int copy_value(struct kv_call *call, struct kv_item **link)
     return kv_job_run(call, &job);
 }
 
-/* Read DB and REPLACE. Returns NULL, or the error. */
+/* Read the options DB and REPLACE. Returns NULL, or the text of the error. */
 static const char *read_copy(const struct kv_call *call, bool *ret_replaces)
 {
     int64_t database;

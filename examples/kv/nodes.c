@@ -1,4 +1,4 @@
-/* A node of the store: its cluster, its doors, and what INFO says of them. */
+/* A node of the store: its cluster, its doors, and what INFO prints of them. */
 #include "nodes.h"
 
 #include "desk.h"
@@ -16,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODES_TOLD 64u /* that INFO counts */
+#define NODES_TOLD 64u /* the most nodes that INFO counts */
 
-#define EVACUATE_NS UINT64_C(10000000000) /* for the keys of this node to go to others */
+/* time that the keys of this node have to go to other nodes when it stops */
+#define EVACUATE_NS UINT64_C(10000000000)
 
 domus_cluster *kv_cluster;
 
@@ -27,7 +28,8 @@ const domus_type kv_here_type = {.name = "here", .size = sizeof(struct kv_here)}
 
 static domus_grains shards;
 static domus_address returner;
-static _Atomic bool is_ending; /* relaxed: a client that comes at the same time may be either */
+/* relaxed: a client that comes at the same time may be admitted or not */
+static _Atomic bool is_ending;
 
 /* --- the shards ------------------------------------------------------------------------------- */
 
@@ -39,13 +41,13 @@ static int make_shard(void *context, const char *key, void *self)
 
     (void)context;
     if (*end != '\0' || index >= kv_shard_count)
-        return -EINVAL; /* a node with more shards asks for it */
+        return -EINVAL; /* another node is configured with more shards than this one */
     store->index = (uint32_t)index;
     store->memory.bytes_max = kv_memory_max_of_shard();
     return 0;
 }
 
-/* A shard never passivates: its keys would be gone. */
+/* A shard is never passivated: its keys would be lost. */
 const domus_grain_kind kv_grains[] = {
     {
         .name = "kv_shard",

@@ -13,30 +13,31 @@
 #include <domus/cluster.h>
 #include <domus/grain.h>
 
-#define KV_SHARDS_OF_CLUSTER 32u /* unless kv.shards says another number */
+#define KV_SHARDS_OF_CLUSTER 32u /* number of shards in a cluster, unless kv.shards is set */
 
 /* The cluster; NULL without kv.cluster. The program sets it before kv_start(), and it is constant
- * then. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
+ * from then on. Its options have kv_picklers (travel.h), kv_exports and kv_grains. */
 extern domus_cluster *kv_cluster;
 
-/* An actor that other nodes spawn here, for their exchanges (exchange.c). */
+/* Name of an actor that other nodes spawn on this one, for their exchanges (exchange.c). */
 #define KV_ENVOY "kv.envoy"
 extern const domus_behaviour kv_envoy;
-/* A notice to it: it works for the sender, and ends when that is gone. */
+/* A notice to that actor: it works for the sender, and ends when the sender ends. */
 extern const domus_type kv_greeting_type;
 
-/* The kinds of grains: the shards. */
+/* The kinds of grains of the program: the shards. */
 extern const domus_grain_kind kv_grains[];
 
-/* The first ask of a door. Nodes that are configured differently would look for the same
- * key in different shards, so a shard refuses a door whose values are others than its own. */
+/* The first ask of a door. Nodes that are configured differently would look for the same key in
+ * different shards, so a shard refuses a door whose values differ from its own. */
 struct kv_lookup {
     uint32_t shards;
-    uint64_t check; /* a hash, which tells whether kv.hashKey is the same */
+    /* a hash of kv.hashKey, by which the shard sees whether the other node has the same one */
+    uint64_t check;
 };
 extern const domus_type kv_lookup_type;
 
-/* The answer: the shard as an actor. */
+/* The answer to a kv_lookup: the address of the shard. */
 struct kv_here {
     domus_address shard;
 };
@@ -44,31 +45,33 @@ extern const domus_type kv_here_type;
 
 void kv_lookup_fill(struct kv_lookup *lookup);
 
-/* A row of the shard. */
+/* Handler of a shard for a kv_lookup. */
 domus_handler kv_answer_lookup;
 
 /* The behaviours that other nodes spawn here. */
 extern const domus_cluster_export kv_exports[];
 
-/* Make the doors, and what else a node needs. Returns 0; a negative errno. */
+/* Make the doors and the other actors of a node. Returns 0; a negative errno. */
 int kv_nodes_begin(domus_system *system);
 
-/* The program ends: clients of this node wait no longer. The shards go to other nodes. */
+/* End the node when the program ends: its clients stop waiting, and its shards go to other
+ * nodes. */
 void kv_nodes_stop(domus_system *system);
 
-/* True from then on: no client of this node may begin to wait. */
+/* Returns whether kv_nodes_stop() has begun, from when on no client of this node may begin to
+ * wait. */
 bool kv_nodes_are_ending(void);
 
-/* Write the lines of INFO's section about the cluster. */
+/* Write the lines of the cluster section of INFO. */
 void kv_nodes_describe(domus_appender *text);
 
 /* --- elements that come back ------------------------------------------------------------------ */
 
-/* An actor that sends elements back to shards on other nodes, when their clients on this node were
- * gone (gift.h). */
+/* An actor that sends elements back to their shards on other nodes, if the clients on this node
+ * that should get them have ended (gift.h). */
 extern const domus_behaviour kv_returner;
 
-/* A row of the shard: put such elements back where they were. */
+/* Handler of a shard: put elements that come back where they were. */
 domus_handler kv_take_back;
 
 #endif

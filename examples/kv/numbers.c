@@ -1,4 +1,4 @@
-/* Strings that are numbers: INCR and its like. */
+/* Commands of strings that are numbers: INCR, DECR, INCRBY, DECRBY; and STRLEN and GETDEL. */
 #include "kv.h"
 
 #include <errno.h>

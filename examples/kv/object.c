@@ -1,4 +1,4 @@
-/* OBJECT and MEMORY: how a value is kept, and what it takes. */
+/* OBJECT and MEMORY: how a value is stored, and how much memory it takes. */
 #include "hash.h"
 #include "list.h"
 #include "subcommand.h"
@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EMBEDDED_MAX  44u   /* bytes of a string that Redis keeps beside its key */
-#define SAMPLES_GIVEN 5     /* nodes or fields that MEMORY USAGE looks at */
-#define SAMPLES_MOST  65536 /* and at most */
+#define EMBEDDED_MAX 44u /* the most bytes of a string that Redis stores together with its key */
+/* number of nodes or fields that MEMORY USAGE looks at, unless SAMPLES says another */
+#define SAMPLES_GIVEN 5
+#define SAMPLES_MOST  65536 /* the most nodes or fields that MEMORY USAGE looks at */
 
 /* --- OBJECT ----------------------------------------------------------------------------------- */
 
@@ -27,7 +28,7 @@ static const char *encoding_of(const struct kv_item *item)
     return bytes.size <= EMBEDDED_MAX ? "embstr" : "raw";
 }
 
-/* Whether Redis would keep a string as one of its shared integers, 0 to 9999. */
+/* Returns whether Redis would store a string as one of its shared integers, 0 to 9999. */
 static bool is_shared(const struct kv_item *item)
 {
     int64_t number;
@@ -79,7 +80,7 @@ static uint64_t weigh_item(const struct kv_item *item)
            (item->kind == KV_LONG ? item->slice.size : 0);
 }
 
-/* Bytes of all `count` things, of which `seen` ones take `bytes`. */
+/* Returns the bytes of all `count` things, estimated from `seen` of them, which take `bytes`. */
 static uint64_t scale_to_all(uint64_t bytes, uint64_t seen, uint64_t count)
 {
     return seen != 0 ? (uint64_t)((double)bytes / (double)seen * (double)count) : 0;
@@ -132,7 +133,7 @@ int kv_run_memory(struct kv_call *call)
         if (samples < 0)
             return kv_error(call->stack, KV_SYNTAX);
     }
-    if (samples == 0 || samples > SAMPLES_MOST) /* 0 asks for all */
+    if (samples == 0 || samples > SAMPLES_MOST) /* SAMPLES 0 asks for all */
         samples = SAMPLES_MOST;
     struct kv_item **link = kv_find(call);
     if (link == NULL)

@@ -1,5 +1,5 @@
-/* Chains of marks by key, and clients by the address of their connection. Both lie in tables like
- * that of the keys, whose short strings hold a pointer. */
+/* Chains of marks, found by key, and clients, found by the address of their connection. Both are in
+ * tables like that of the keys; the short strings of these tables hold pointers. */
 #include "observed.h"
 
 #include "kv.h"
@@ -19,7 +19,7 @@ static void *pointer_of(const struct kv_item *item)
     return pointer;
 }
 
-/* Put a pointer under a name that is not in the table. Returns 0; -ENOMEM. */
+/* Add a pointer under a name that is not in the table. Returns 0; -ENOMEM. */
 static int put_pointer(struct kv_observed *observed, struct kv_table *table, uint64_t hash,
                        domus_slice name, void *pointer)
 {
@@ -58,7 +58,7 @@ static struct kv_observed *begin_observing(struct kv_store *store)
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-/* An address as bytes without padding. */
+/* An address as bytes without padding, for use as a name in a table. */
 struct name {
     char bytes[ADDRESS_BYTES];
     domus_page page;
@@ -250,7 +250,7 @@ struct kv_chain *kv_chain_take_ready(struct kv_store *store)
     if (chain != NULL) {
         store->observed->ready = chain->next_ready;
         chain->next_ready = NULL;
-        chain->is_ready = false; /* a client that is served may make it ready again */
+        chain->is_ready = false; /* when a client is served, the chain may become ready again */
     }
     return chain;
 }

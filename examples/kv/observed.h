@@ -22,7 +22,7 @@ struct kv_waiter;
 
 /* A key that a client watches, or waits for. */
 struct kv_mark {
-    struct kv_mark *next, *before; /* neighbours in the chain */
+    struct kv_mark *next, *before; /* neighbours in the chain of the key */
     struct kv_mark *next_of_client;
     struct kv_chain *chain;
     struct kv_client *client;
@@ -33,7 +33,7 @@ struct kv_chain {
     struct kv_mark *first, *last;
     struct kv_chain *next_ready;
     bool is_ready;  /* its key may have elements for clients that wait */
-    bool is_served; /* clients are being served, and so it stays without a mark, too */
+    bool is_served; /* clients are being served, so the chain stays even if it has no mark */
     uint64_t hash;
     domus_page page; /* the bytes of the key */
     uint32_t key_size;
@@ -46,27 +46,27 @@ enum kv_observing { KV_WATCHES, KV_WAITS };
 struct kv_client {
     domus_address address; /* the address of the connection's actor */
     domus_watch down;
-    struct kv_mark *marks[2]; /* by enum kv_observing */
-    bool is_dirty;            /* a key that it watches was changed */
-    struct kv_waiter *waiter; /* the command that waits (wait.c); NULL: none */
+    struct kv_mark *marks[2]; /* the client's marks, by enum kv_observing */
+    bool is_dirty;            /* a key that the client watches has changed */
+    struct kv_waiter *waiter; /* the client's command that waits (wait.c); NULL: none */
 };
 
 struct kv_observed {
-    struct kv_table chains[2]; /* by enum kv_observing: the chain of a key */
-    struct kv_table clients;   /* by address */
-    struct kv_memory memory;   /* the memory that all this takes */
+    struct kv_table chains[2]; /* the chain of each key, by enum kv_observing */
+    struct kv_table clients;   /* the clients, by address */
+    struct kv_memory memory;   /* the memory that the clients, marks and chains take */
     struct kv_chain *ready, *ready_last;
 };
 
-/* Find the client of a connection; NULL: this shard does not know it. */
+/* Find the client of a connection; NULL: no client of this shard has that address. */
 struct kv_client *kv_client_find(struct kv_store *store, domus_address address);
-/* Find it, or make it. Returns 0; -ENOMEM. */
+/* Find the client of a connection, or add it. Returns 0; -ENOMEM. */
 int kv_client_find_or_add(domus_stack *stack, struct kv_store *store, domus_address address,
                           struct kv_client **ret_client);
 /* Forget a client if it neither watches nor waits. */
 void kv_client_settle(domus_stack *stack, struct kv_store *store, struct kv_client *client);
 
-/* Mark a key for a client. Returns 0; -ENOMEM, also beyond kv.observedMemory. */
+/* Add a mark of a client for a key. Returns 0; -ENOMEM, also if kv.observedMemory is used up. */
 int kv_mark_add(struct kv_store *store, struct kv_client *client, enum kv_observing what,
                 uint64_t hash, domus_slice key);
 /* Remove all marks of a client. */
@@ -77,11 +77,12 @@ static inline domus_slice kv_chain_key(const struct kv_chain *chain)
     return (domus_slice){&chain->page, 0, chain->key_size};
 }
 
-/* A key was changed. */
+/* Mark the clients that watch a key as dirty, and its chain as ready, because the key has
+ * changed. */
 void kv_observed_change(struct kv_store *store, uint64_t hash, domus_slice key);
 /* Note that a key was changed, if the store has changed since the last call of this function. */
 void kv_observed_note(struct kv_store *store, uint64_t hash, domus_slice key);
-/* All keys are about to be removed. */
+/* Do as kv_observed_change() for all keys, which are about to be removed. */
 void kv_observed_flush(struct kv_store *store);
 
 /* Take the next key that may have elements for clients that wait; NULL: none. A chain that has no
@@ -94,10 +95,11 @@ void kv_clients_visit(struct kv_store *store, domus_stack *stack,
                       void (*visit)(domus_stack *stack, struct kv_store *store,
                                     struct kv_client *client));
 
-/* Go back to none if there is no client. No function of this file may be at work. */
+/* Free the store's part for observed keys if it has no client. No other function of this file may
+ * be running. */
 void kv_observed_settle(struct kv_store *store);
 
-/* The end of the shard. */
+/* Free all clients, marks and chains when the shard ends. */
 void kv_observed_free(struct kv_store *store);
 
 #endif

@@ -22,7 +22,7 @@ enum kv_named { KV_CHANNEL, KV_PATTERN };
 struct kv_subscriber {
     struct kv_table names[2]; /* indexed by enum kv_named */
     struct kv_memory memory;
-    uint64_t seen; /* the last publication that the connection got */
+    uint64_t seen; /* number of the last publication that the connection got */
 };
 
 static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
@@ -33,9 +33,10 @@ static inline uint64_t kv_subscriptions(const struct kv_subscriber *subscriber)
 /* A message to the group: the push for all that have subscribed to `name`. */
 struct kv_publication {
     domus_resp_reply push; /* the message as a push of RESP 3; it owns the bytes */
-    domus_slice name;      /* a part of these bytes */
+    domus_slice name;      /* name of the channel, a part of the bytes of `push` */
     uint64_t hash;
-    uint64_t number; /* publications are numbered in the order in which they were made */
+    /* number of the publication; they are numbered in the order in which they were made */
+    uint64_t number;
     enum kv_named kind;
 };
 extern const domus_type kv_publication_type;
@@ -49,7 +50,7 @@ extern const domus_behaviour kv_switchboard_behaviour;
 extern domus_address kv_exchange;
 extern const domus_behaviour kv_exchange_behaviour;
 
-/* The actor that is asked to publish. */
+/* Returns the actor that must be asked to publish. */
 static inline domus_address kv_publisher(void)
 {
     return kv_exchange.house != NULL ? kv_exchange : kv_switchboard;
@@ -57,26 +58,28 @@ static inline domus_address kv_publisher(void)
 
 /* Types of asks to the switchboard, beside the commands that clients are forwarded with. The
  * payload of each is a command. */
-extern const domus_type kv_subscribe_type;   /* remember the names, or refuse them */
-extern const domus_type kv_unsubscribe_type; /* forget these names, or all of the kind */
-extern const domus_type kv_publish_type;     /* publish a message; the answer is a kv_published */
+extern const domus_type kv_subscribe_type; /* remember the names, or refuse them */
+/* forget these names, or, without names, all of the kind */
+extern const domus_type kv_unsubscribe_type;
+extern const domus_type kv_publish_type; /* publish a message; the answer is a kv_published */
 
 struct kv_published {
     int64_t receivers;
-    uint64_t number; /* the number of the last publication; 0: there was none */
+    uint64_t number; /* number of the last publication; 0: there was none */
 };
 extern const domus_type kv_published_type;
 
-/* On the channel. */
+/* Handlers of the commands on the channel. */
 domus_handler kv_serve_subscribe, kv_serve_unsubscribe, kv_serve_publish, kv_serve_pubsub,
     kv_serve_reset;
-/* A publication comes: a row of the session. */
+/* Handler of a session for a publication. */
 domus_handler kv_take_publication;
-/* PING of a client of RESP 2 that has subscribed. */
+/* Answer the PING of a client of RESP 2 that has subscriptions. */
 int kv_pong(domus_stack *stack, const domus_resp_command *command);
 void kv_subscriber_free(struct kv_session *session);
 
-/* SUBSCRIBE and UNSUBSCRIBE are about channels, PSUBSCRIBE and PUNSUBSCRIBE about patterns. */
+/* Returns what a command subscribes to: channels for SUBSCRIBE and UNSUBSCRIBE, patterns for
+ * PSUBSCRIBE and PUNSUBSCRIBE. */
 static inline enum kv_named kv_kind_of(const domus_resp_command *command)
 {
     char first = domus_slice_data(domus_resp_argument(command, 0))[0];

@@ -1,16 +1,16 @@
-/* Parts of strings: GETRANGE, SETRANGE and APPEND, and bits of them: GETBIT and SETBIT. A string
- * that changes is put together in memory of its own, because its slice may be on its way to a slow
- * reader; a large one in pieces. */
+/* Parts of strings: GETRANGE, SETRANGE and APPEND, and their bits: GETBIT and SETBIT. A string that
+ * changes is built in new memory, because its old slice may still be on its way to a slow reader. A
+ * large string is built in pieces. */
 #include "job.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define SLICE_LEAST 4096u /* bytes from which on a part is sent by reference */
+#define SLICE_LEAST 4096u /* the least bytes of a part that is sent by reference */
 
 static const char too_long[] = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
-/* Answer with a part of a string that is there. */
+/* Answer with a part of the string of an item that exists. */
 static int answer_part(struct kv_call *call, const struct kv_item *item, size_t from, size_t size)
 {
     domus_resp_bytes bytes = kv_item_string(item);
@@ -48,8 +48,8 @@ int kv_run_getrange(struct kv_call *call)
     return answer_part(call, *link, (size_t)from, (size_t)(to - from + 1));
 }
 
-/* Bytes `from` to `to` of the new string of a job, which has the argument from the byte job->at on;
- * between the end of the old string and that are zeros. */
+/* Write bytes `from` to `to` of the new string of a job. The new string has the argument from byte
+ * job->at on; if the old string ends before that byte, there are zeros between. */
 static void write_part(const struct kv_job *job, domus_resp_bytes old, domus_slice more,
                        uint64_t from, uint64_t to)
 {
@@ -83,7 +83,7 @@ static int copy_part(struct kv_call *call, struct kv_job *job)
     return to < job->end;
 }
 
-/* Give the item its new string. Returns 0; an error. */
+/* Set the item to its new string. Returns 0; a negative errno. */
 static int replace_string(struct kv_call *call, struct kv_job *job)
 {
     domus_slice slice;
@@ -107,7 +107,7 @@ static int end_overwrite(struct kv_call *call, struct kv_job *job, int error)
     return kv_integer(call->stack, job->argument != 0 ? (int64_t)job->end : job->found);
 }
 
-/* Let the string of an item have an argument, or the byte of a job, from job->at on. */
+/* Write an argument, or the byte of a job, into the string of an item from job->at on. */
 static int put_bytes(struct kv_call *call, struct kv_job *job, uint32_t size)
 {
     uint64_t end = job->at + size;
@@ -128,7 +128,7 @@ static int overwrite_range(struct kv_call *call, struct kv_item **link, size_t a
     return put_bytes(call, &job, domus_resp_argument(call->command, argument).size);
 }
 
-/* Find the string of a call, or make an empty one. */
+/* Find the string of the key of a call, or add an empty one. */
 static int find_string(struct kv_call *call, struct kv_item ***ret_link)
 {
     *ret_link = kv_find_or_add(call, 0);
@@ -172,7 +172,7 @@ int kv_run_append(struct kv_call *call)
 
 /* --- bits ------------------------------------------------------------------------------------- */
 
-/* Read argument 2 as the place of a bit; the first one of a byte is its highest. */
+/* Read argument 2 as the place of a bit. Bit 0 of a byte is its highest. */
 static bool read_place(const struct kv_call *call, int64_t *ret_byte, unsigned *ret_shift)
 {
     int64_t place;
@@ -186,7 +186,7 @@ static bool read_place(const struct kv_call *call, int64_t *ret_byte, unsigned *
 
 static const char bad_place[] = "ERR bit offset is not an integer or out of range";
 
-/* The byte `at` of the string of an item; 0 behind its end, and of no item. */
+/* Returns byte `at` of the string of an item; 0 behind its end, or if there is no item. */
 static unsigned byte_of_string_at(struct kv_item *const *link, int64_t at)
 {
     if (link == NULL)

@@ -1,6 +1,6 @@
-/* Elements of lists whose client on this node was gone, and whose shard lives on another node. They
- * come back as all gifts do (gift.h), by whichever thread throws the answer away, so this actor
- * looks for them now and then. */
+/* Sends elements of lists back to shards on other nodes, because the clients on this node that
+ * should get them have ended. Whichever thread drops the answer leaves the elements as a gift
+ * (gift.h), so this actor looks for gifts at intervals. */
 #include "gift.h"
 #include "legacy.h"
 #include "observed.h"

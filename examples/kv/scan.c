@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SHARD_BITS  8
-#define SMALL_HASH  128u /* fields of a hash that is returned as a whole */
+#define SMALL_HASH  128u /* a hash with at most so many fields is returned as a whole */
 #define COUNT_GIVEN 10
 
 _Static_assert(KV_SHARDS_MAX == 1u << SHARD_BITS, "a cursor has room for the shard");
@@ -21,14 +21,14 @@ struct scan {
     struct kv_store *store;
     domus_resp_builder found;
     uint64_t cursor;
-    domus_slice pattern; /* empty: all */
-    domus_slice type;    /* empty: all */
+    domus_slice pattern; /* pattern that names must match; empty: all match */
+    domus_slice type;    /* type that values must have; empty: any type */
     bool has_pattern, of_keys;
     int64_t count;
     int64_t elements;
 };
 
-/* Returns NULL, or the error. */
+/* Read a cursor. Returns NULL, or the text of the error. */
 static const char *read_cursor(domus_slice text, uint64_t *ret_cursor)
 {
     uint64_t cursor = 0;
@@ -106,7 +106,8 @@ static uint64_t next_of(uint64_t cursor, uint64_t mask)
     return reverse_bits(reverse_bits(cursor | ~mask) + 1);
 }
 
-/* Visit the bucket of the cursor, and those of the other table that have the same items. */
+/* Visit the bucket of the cursor, and, while the table grows or shrinks, the buckets of the other
+ * table that have the same items. */
 static void visit_next_bucket(struct scan *scan, const struct kv_table *table)
 {
     if (table->old == NULL) {
@@ -146,7 +147,7 @@ static int answer_scan(struct kv_call *call, struct scan *scan)
     return kv_reply(call->stack, &builder);
 }
 
-/* Visit buckets until there are enough elements, or until enough of them were empty. */
+/* Visit buckets until there are enough elements, or until many buckets were empty. */
 static void scan_table(struct scan *scan, const struct kv_table *table)
 {
     uint64_t mask =
@@ -189,7 +190,7 @@ int kv_serve_scan(domus_stack *stack, void *self, const void *payload)
     (void)self;
     if (wrong != NULL)
         return kv_error(stack, wrong);
-    /* a cursor that nobody gave names any shard */
+    /* a cursor that this server has not given may name any shard, so its number is made valid */
     return domus_forward(stack, kv_shards[cursor % KV_SHARDS_MAX % kv_shard_count]);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARGUMENTS_MAX 4u /* the most arguments of a command for all shards */
+#define ARGUMENTS_MAX 4u /* the most arguments of a command that all shards run */
 
 /* --- the answers ------------------------------------------------------------------------------ */
 
@@ -32,8 +32,8 @@ int kv_pass_on(domus_stack *stack, const domus_answer *answer)
     return error;
 }
 
-/* Read the first value of an answer. Returns false if it has none, or an error: one that could not
- * travel has become an error (travel.c). */
+/* Read the first value of an answer. Returns false if the answer has none, or is an error. An
+ * answer that could not be pickled for the way has become an error (travel.c). */
 static bool read_first_value(const domus_answer *answer, domus_resp_reader *ret_reader,
                              domus_resp_value *ret_value)
 {
@@ -52,7 +52,8 @@ static int reply_with_gathered(domus_stack *stack, const domus_resp_command *com
 
     for (; answer != NULL; answer = answer->next) {
         if (answer->type != &domus_resp_reply_type ||
-            !read_first_value(answer, &readers[answer->tag], &value)) /* the head of the array */
+            /* the value is the head of the array */
+            !read_first_value(answer, &readers[answer->tag], &value))
             return kv_pass_on(stack, answer);
     }
     (void)domus_resp_add_array(&builder, command->count - 1);
@@ -80,7 +81,7 @@ static int reply_with_joined(domus_stack *stack, const domus_resp_command *comma
             each->type == &domus_resp_reply_type && read_first_value(each, &reader, &value);
         if (is_list)
             count += ((const domus_resp_reply *)each->payload)->values;
-        else if (each->type != &domus_resp_null_type) /* an error */
+        else if (each->type != &domus_resp_null_type) /* the answer is an error */
             return kv_pass_on(stack, each);
     }
     (void)domus_resp_add_array(&builder, count);
@@ -91,7 +92,7 @@ static int reply_with_joined(domus_stack *stack, const domus_resp_command *comma
     return kv_reply(stack, &builder);
 }
 
-/* One of the answers that are not null. */
+/* Reply with one of the answers that are not null. */
 static int choose_answer(domus_stack *stack, const domus_answer *answers)
 {
     const domus_answer *chosen = answers;
@@ -127,7 +128,7 @@ static int take_answers(domus_stack *stack, void *self, const domus_answer *answ
         return kv_integer(stack, sum);
     while (answer->type == &domus_resp_integer_type)
         answer = answer->next;
-    return kv_pass_on(stack, answer); /* OK, or an error */
+    return kv_pass_on(stack, answer); /* the answer is OK, or an error */
 }
 
 /* --- the questions ---------------------------------------------------------------------------- */
@@ -151,10 +152,11 @@ static domus_resp_bytes bytes_of(domus_slice slice)
     return (domus_resp_bytes){domus_slice_data(slice), slice.size};
 }
 
-/* Ask each shard that has keys, with the keys in the order of the command. */
+/* Ask each shard that has keys of the command, with its keys in the order of the command. */
 static int ask_for_keys(domus_stack *stack, const domus_resp_command *command)
 {
-    uint32_t begins[KV_SHARDS_MAX + 1] = {0}; /* where the keys of each shard begin in `sorted` */
+    /* index in `sorted` at which the keys of each shard begin */
+    uint32_t begins[KV_SHARDS_MAX + 1] = {0};
     uint32_t ends[KV_SHARDS_MAX];
     uint32_t keys = command->count - 1;
     int error = 0;

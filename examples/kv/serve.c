@@ -1,4 +1,4 @@
-/* Commands that the channel answers: they concern the connection, or nobody. */
+/* Commands that the channel answers, because they need no key. */
 #include "kv.h"
 
 int kv_serve_ping(domus_stack *stack, void *self, const void *payload)
@@ -41,8 +41,9 @@ int kv_serve_select(domus_stack *stack, void *self, const void *payload)
     return index == 0 ? kv_ok(stack) : kv_error(stack, "ERR DB index is out of range");
 }
 
-/* HTTP: a page of a stranger can make a browser of this machine send any bytes behind such a head,
- * and they would be commands. */
+/* The first line of an HTTP request. A foreign web page can make a browser on this machine send
+ * such a request with any bytes in its body, and they would run as commands; so the connection
+ * ends. */
 int kv_serve_http(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;

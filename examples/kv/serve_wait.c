@@ -1,4 +1,4 @@
-/* The channel's part of commands that ask their shard: those that wait, and WATCH. */
+/* The part of the channel in commands that it asks its shard for: commands that wait, and WATCH. */
 #include "gift.h"
 #include "nodes.h"
 #include "wait.h"
@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-/* Ask a shard with the command at hand. */
+/* Ask a shard to run the command of the turn. */
 static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_command *command,
                      domus_resumed *then)
 {
@@ -23,8 +23,8 @@ static int ask_shard(domus_stack *stack, uint32_t shard, const domus_resp_comman
 
 /* --- commands that wait ----------------------------------------------------------------------- */
 
-/* Answer with the key and the elements. Without an answer the elements stay with the message, whose
- * end gives them back. */
+/* Answer with the key and the elements of a gift. If that fails, the elements stay in the message,
+ * and go back to their list when it is released. */
 static int pass_on_gift(domus_stack *stack, const struct kv_session *session, struct kv_gift *gift)
 {
     domus_resp_builder builder = {.version = session->version, .bytes.size_max = kv_answer_max()};
@@ -44,9 +44,9 @@ static int pass_on_gift(domus_stack *stack, const struct kv_session *session, st
     return error;
 }
 
-/* Returns whether an answer comes too late: the client is gone, and has waited for elements in
- * vain. Elements that were there when the client came still belong to the client, as do answers to
- * its later commands. */
+/* Returns whether an answer is too late: the client has ended, and had to wait for elements.
+ * Elements that were there when the command came still go to the client, as do answers to its later
+ * commands. */
 static bool is_late(const struct kv_session *session, const domus_answer *answer)
 {
     if (!session->is_gone)
@@ -65,7 +65,8 @@ static int take_element(domus_stack *stack, void *self, const domus_answer *answ
         return -ENOTCONN;
     (void)domus_become(stack, NULL);
     session->waiting_shard = KV_NO_SHARD;
-    if (is_late(session, answer)) { /* as redis-server, which forgets what is behind, too */
+    /* the commands behind it are dropped, too, as redis-server does */
+    if (is_late(session, answer)) {
         int error = domus_reply(stack, &domus_resp_null_array_type, NULL);
         (void)domus_channel_close(stack, channel);
         return error;
@@ -97,14 +98,14 @@ int kv_serve_wait(domus_stack *stack, void *self, const void *payload)
     error = ask_shard(stack, shard, command, take_element);
     if (error != DOMUS_PARKED) {
         session->waiting_shard = KV_NO_SHARD;
-        (void)domus_become(stack, NULL); /* nothing waits */
+        (void)domus_become(stack, NULL); /* no command waits any more */
     }
     return error;
 }
 
-/* The peer has finished sending while its command is with the shard: it is gone, as far as one can
- * know, and an element that it has to wait for would be lost with it. Whether it has to wait, the
- * shard knows. */
+/* Handle the end of what the client sends, while its command waits in the shard. The client has
+ * probably ended, and an element that it gets later would be lost with it. Only the shard knows
+ * whether the command has to wait, so it is told. */
 int kv_end_waiting(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_session *session = self;
@@ -145,8 +146,8 @@ void kv_watch_leave(domus_stack *stack, struct kv_session *session)
 {
     if (session->watched_shard == KV_NO_SHARD)
         return;
-    /* An ask keeps its place among the others, as a notice would not. Nobody waits for its answer.
-     * If it fails, the next transaction does, too. */
+    /* An ask keeps its order among other asks; a notice would not. The answer is ignored. If the
+     * ask fails, the next transaction fails, too. */
     (void)domus_ask_add(stack, kv_shards[session->watched_shard], &kv_unwatch_type, NULL, 0, 0);
     session->watched_shard = KV_NO_SHARD;
 }

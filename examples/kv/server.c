@@ -1,4 +1,4 @@
-/* Commands about the server: its time, and what it does not do. */
+/* Commands about the server: its time, and saving, which it does not do. */
 #include "kv.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ int kv_serve_time(domus_stack *stack, void *self, const void *payload)
     return kv_reply(stack, &builder);
 }
 
-/* Nothing is saved: the keys were last as they are on no disk when the program began. */
+/* Nothing is ever saved: the keys were last the same as on disk when the program began. */
 int kv_serve_lastsave(domus_stack *stack, void *self, const void *payload)
 {
     (void)self, (void)payload;

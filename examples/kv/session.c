@@ -1,4 +1,4 @@
-/* A connection: takes commands, checks them, and forwards them to the shards. */
+/* A connection: it receives commands, checks them, and forwards them to the shards. */
 #include "desk.h"
 #include "pubsub.h"
 #include "transaction.h"
@@ -8,14 +8,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* First letters of commands that are KV_ALONE, as bits: of those with four letters, and others. */
+/* First letters of the commands that are KV_ALONE, as bits: one set for names of four letters, and
+ * one for others. */
 #define LETTER(c) (UINT32_C(1) << ((unsigned char)(c) % 32))
 #define FOUR      (LETTER('a') | LETTER('q'))
 #define SOME      (LETTER('b') | LETTER('c') | LETTER('d') | LETTER('h') | LETTER('p'))
 #define MORE      (SOME | LETTER('r') | LETTER('s') | LETTER('u'))
 
-/* Commands that change what comes behind them, or that wait, get DOMUS_ALONE. The look at the first
- * letter spares most other commands a second search of their row. */
+/* Returns the marks of a command. A command that waits, or that changes how later ones are handled,
+ * gets DOMUS_ALONE. The test of the first letter spares most other commands a second search of
+ * their row. */
 static uint32_t marks_of(const void *payload)
 {
     domus_slice name = domus_resp_argument(payload, 0);
@@ -28,7 +30,7 @@ static uint32_t marks_of(const void *payload)
     return (row->flags & KV_BLOCKS) != 0 ? DOMUS_ALONE | DOMUS_HEARS_END : DOMUS_ALONE;
 }
 
-/* Append an argument to `text` without its unprintable bytes, at most `most` bytes. */
+/* Append an argument to `text` without its unprintable bytes. At most `most` bytes are appended. */
 static size_t put_argument(char *text, domus_slice argument, size_t most)
 {
     size_t size = argument.size < most ? argument.size : most;
@@ -125,7 +127,7 @@ int kv_command_keep(const domus_resp_command *command, domus_resp_command *ret_c
     return 0;
 }
 
-/* A command is refused before it is looked at further. */
+/* Refuse a command before its arguments are checked. */
 static int refuse_command(domus_stack *stack, struct kv_session *session,
                           const domus_resp_command *command, const struct kv_command *row)
 {
@@ -141,9 +143,10 @@ static int refuse_command(domus_stack *stack, struct kv_session *session,
     return row != NULL ? kv_refuse_count(stack, row) : refuse_unknown(stack, command);
 }
 
-/* Take a command of a client of RESP 2 that has subscriptions. */
-static bool take_listening(domus_stack *stack, const domus_resp_command *command,
-                           const struct kv_command *row, int *ret_result)
+/* Handle a command of a client of RESP 2 that has subscriptions. Returns whether it was handled
+ * here. */
+static bool handle_subscribed_client(domus_stack *stack, const domus_resp_command *command,
+                                     const struct kv_command *row, int *ret_result)
 {
     domus_resp_builder builder = {.version = 2};
 
@@ -162,10 +165,10 @@ static bool take_listening(domus_stack *stack, const domus_resp_command *command
     return true;
 }
 
-/* Take a command in a session that is not plain. Returns whether it was taken. */
-static bool take_special(domus_stack *stack, struct kv_session *session,
-                         const domus_resp_command *command, const struct kv_command *row,
-                         int *ret_result)
+/* Handle a command in a session that is not plain. Returns whether it was handled here. */
+static bool handle_if_special(domus_stack *stack, struct kv_session *session,
+                              const domus_resp_command *command, const struct kv_command *row,
+                              int *ret_result)
 {
     if (!session->admitted && row->serve != kv_serve_auth && row->serve != kv_serve_hello &&
         row->serve != kv_serve_quit && row->serve != kv_serve_http) {
@@ -173,14 +176,14 @@ static bool take_special(domus_stack *stack, struct kv_session *session,
         return true;
     }
     if (session->subscriber != NULL && session->version == 2)
-        return take_listening(stack, command, row, ret_result);
+        return handle_subscribed_client(stack, command, row, ret_result);
     if (session->transaction == NULL || (row->flags & KV_ALWAYS) != 0)
         return false;
     *ret_result = kv_transaction_take(stack, session, command, row);
     return true;
 }
 
-static int take_command(domus_stack *stack, void *self, const void *payload)
+static int handle_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
     const struct kv_command *row = kv_command_find(domus_resp_argument(command, 0));
@@ -194,7 +197,7 @@ static int take_command(domus_stack *stack, void *self, const void *payload)
         (row->step == 2 && command->count % 2 == 0))
         return refuse_command(stack, session, command, row);
     if (__builtin_expect(!session->plain, false) &&
-        take_special(stack, session, command, row, &result))
+        handle_if_special(stack, session, command, row, &result))
         return result;
     if (row->serve != NULL)
         return row->serve(stack, self, payload);
@@ -244,7 +247,7 @@ static void stop_session(domus_stack *stack, void *self)
 }
 
 static domus_budget incomplete;
-static domus_resp_options resp; /* the limits of the protocol */
+static domus_resp_options resp; /* the limits that sessions give the protocol */
 static const domus_pipeline commands = {
     .stages = (const domus_pipeline_stage[]){{&domus_resp_stage, &resp}, {NULL, NULL}}};
 
@@ -263,7 +266,7 @@ void kv_sessions_begin(void)
 }
 
 static const domus_on_peer rows[] = {{.type = &domus_resp_command_type,
-                                      .handle = take_command,
+                                      .handle = handle_command,
                                       .peer_frame_size = KV_FRAME,
                                       .marks_of = marks_of},
                                      {.type = NULL}};

@@ -1,4 +1,5 @@
-/* A shard: the actor that owns the keys of its part, and runs one command after the other. */
+/* A shard: the actor that owns a part of the keys, and runs the commands for them one after the
+ * other. */
 #include "desk.h"
 #include "gift.h"
 #include "legacy.h"
@@ -87,7 +88,7 @@ static inline int run_if_room(struct kv_call *call, const struct kv_command *row
     const struct kv_memory *memory = &call->store->memory;
     uint32_t size = call->command->bytes.size;
 
-    /* The channel has checked the rest. */
+    /* The channel has checked everything else. */
     if ((row->flags & KV_GROWS) != 0 && memory->used_bytes + size > memory->bytes_max &&
         !kv_has_room(call->store, size))
         return kv_error(call->stack, KV_OUT_OF_MEMORY);
@@ -96,8 +97,8 @@ static inline int run_if_room(struct kv_call *call, const struct kv_command *row
     return row->run(call);
 }
 
-/* Run a command while clients watch keys or wait for some. An answer frees the command, and its key
- * is needed behind it, so the command is kept. */
+/* Run a command while clients watch keys or wait for keys. The answer frees the command, whose key
+ * is needed afterwards, so the command is copied. */
 static int run_observed(struct kv_call *call, const struct kv_command *row)
 {
     struct kv_store *store = call->store;
@@ -138,7 +139,8 @@ static int run_command(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-/* Expiry, elements that came back, and trash are looked after between commands. */
+/* Do what is done between commands: remove expired items, put elements back that came back, and
+ * free trash. */
 static void maintain_store(domus_stack *stack, struct kv_store *store)
 {
     store->now_ms = domus_now_ns(stack) / MS_NS;
@@ -150,12 +152,13 @@ static void maintain_store(domus_stack *stack, struct kv_store *store)
         store->frees = domus_after(stack, TRASH_NS, &trash_type, NULL, NULL) == 0;
 }
 
-/* A store that nobody uses, and in which nothing can expire or come back, does not tick: its next
- * command lets it begin again. */
+/* The timer of a store. If no client uses the store, and nothing in it can expire or come back, the
+ * timer is not armed again; the next command arms it. */
 static int tick_store(domus_stack *stack, void *self, const void *payload)
 {
     struct kv_store *store = self;
-    bool is_held = store->walk != NULL || store->job != NULL; /* nothing changes meanwhile */
+    /* a command that is done in pieces needs the store unchanged between them */
+    bool is_held = store->walk != NULL || store->job != NULL;
 
     (void)payload;
     if (!is_held)

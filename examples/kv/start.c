@@ -62,7 +62,7 @@ int kv_start(domus_system *system)
     return error;
 }
 
-/* Clients that wait for elements would hold up the drain. */
+/* Clients that wait for elements end first, because they would delay the drain. */
 void kv_stop(domus_system *system)
 {
     if (kv_settings.cluster)

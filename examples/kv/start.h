@@ -9,14 +9,14 @@
 
 #include <domus/section.h>
 
-/* The keys of kv_settings. The last row has no path. */
+/* The rows of the configuration that set kv_settings. The last row has no path. */
 extern const domus_config_key kv_keys[];
 
-/* Make the shards and all other actors, with kv_settings; kv_sessions then serves a port. Returns
- * 0; a negative errno. */
+/* Start the store: make the shards and all other actors, by kv_settings. kv_sessions then serves a
+ * port. Returns 0; a negative errno. */
 int kv_start(domus_system *system);
 
-/* The program ends: what clients wait for ends, too. */
+/* Stop the store when the program ends: clients stop waiting. */
 void kv_stop(domus_system *system);
 
 #endif

@@ -1,11 +1,12 @@
-/* Strings in items, and items that expire. */
+/* Strings of items, and expiry of items. */
 #include "observed.h"
 #include "trash.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define EXPIRE_BUCKETS 512u /* that kv_store_expire() looks at before it asks whether it pays */
+/* number of buckets that kv_store_expire() looks at before it checks whether more are worth it */
+#define EXPIRE_BUCKETS 512u
 #define EXPIRE_ROUNDS  16u
 
 domus_resp_bytes kv_item_string(const struct kv_item *item)
@@ -21,7 +22,7 @@ int kv_item_slice(const struct kv_item *item, domus_slice *ret_slice)
                                   : domus_slice_keep(item->slice, ret_slice);
 }
 
-/* Give the item behind `link` room for `room` bytes of a short string. */
+/* Give the item at `link` room for a short string of `room` bytes. */
 static int make_room(struct kv_memory *memory, struct kv_item **link, uint32_t room)
 {
     struct kv_item *item = *link;
@@ -66,7 +67,8 @@ int kv_item_set(struct kv_memory *memory, struct kv_item **link, const char *byt
 
     memory->changes++;
     if (size > DOMUS_RESP_SHORT_MAX) {
-        int error = domus_slice_copy(bytes, size, &slice); /* a slice of exactly these bytes */
+        /* a slice that owns exactly these bytes */
+        int error = domus_slice_copy(bytes, size, &slice);
         if (error == 0)
             set_long(memory, *link, slice);
         return error;
@@ -141,7 +143,8 @@ static uint32_t expire_bucket(struct kv_store *store, uint64_t at)
         domus_slice key = {&(domus_page){item->bytes}, 0, item->key_size};
         kv_store_remove(store, kv_table_find(&store->table, item->hash, key));
         expired++;
-        break; /* the removal may have moved items; what is left expires in the next walk */
+        /* the removal may have moved items; the rest of the bucket expires in the next walk */
+        break;
     }
     return expired;
 }

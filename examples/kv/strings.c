@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define LARGE 65536u /* bytes of a string that is kept as it came */
+#define LARGE 65536u /* the least bytes of a string that may be kept without a copy */
 
 int kv_run_get(struct kv_call *call)
 {
@@ -18,8 +18,8 @@ int kv_run_get(struct kv_call *call)
                                : kv_error(call->stack, KV_WRONG_TYPE);
 }
 
-/* Give an item a large string without a copy, if hardly anything but it would be kept alive.
- * Returns 1; 0: it has to be copied; -ENOMEM. */
+/* Set an item to a large string without a copy, if that keeps hardly any other memory alive.
+ * Returns 1; 0: the string must be copied; -ENOMEM. */
 static int set_large(struct kv_call *call, struct kv_item **link, domus_slice value)
 {
     domus_slice kept;
@@ -47,7 +47,7 @@ int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
     else if (error == 1)
         error = 0;
     if (error != 0 && store->table.count > count)
-        kv_store_remove(store, link); /* a key without its value is none */
+        kv_store_remove(store, link); /* a key that got no value is removed */
     else if (error == 0 && !keeps_expiry)
         kv_store_set_expiry(store, *link, 0);
     return error;
@@ -56,7 +56,7 @@ int kv_set(struct kv_call *call, domus_slice value, bool keeps_expiry)
 /* Options of a SET, which follow the value. */
 struct options {
     bool if_new, if_there, keeps_expiry, gets;
-    uint64_t expires_ms; /* 0: never */
+    uint64_t expires_ms; /* time at which the key expires; 0: never */
 };
 
 static const char *read_expiry(struct kv_call *call, uint32_t i, enum kv_time time,
@@ -70,7 +70,8 @@ static const char *read_expiry(struct kv_call *call, uint32_t i, enum kv_time ti
     return kv_read_time(call, i, time, invalid, &options->expires_ms);
 }
 
-/* Read the option at `*i`, and pass over its value. Returns NULL, or the error. */
+/* Read the option at `*i`, and advance `*i` past its value. Returns NULL, or the text of the
+ * error. */
 static const char *read_option(struct kv_call *call, uint32_t *i, struct options *options)
 {
     domus_slice word = domus_resp_argument(call->command, *i);
@@ -91,8 +92,8 @@ static const char *read_option(struct kv_call *call, uint32_t *i, struct options
     return NULL;
 }
 
-/* Set the key of a call, whose item is behind `link` if there is one. Returns -EEXIST and -ENOENT
- * when the options do not let it. */
+/* Set the key of a call. `link` is the link to its item, or NULL. Returns -EEXIST or -ENOENT if the
+ * options forbid it. */
 static int set_by_options(struct kv_call *call, struct kv_item *const *link,
                           const struct options *options)
 {
@@ -106,8 +107,8 @@ static int set_by_options(struct kv_call *call, struct kv_item *const *link,
     return error;
 }
 
-/* Set the key, and answer with the string that it had. An answer frees the command, so it is the
- * last thing, and the old string is kept until then. */
+/* Set the key, and answer with its old string. The answer frees the command, so it comes last, and
+ * the old string is kept until then. */
 static int exchange_string(struct kv_call *call, const struct options *options)
 {
     struct kv_item **link = kv_find(call);
@@ -159,7 +160,7 @@ int kv_run_setnx(struct kv_call *call)
     return error != 0 && error != -EEXIST ? error : kv_integer(call->stack, error == 0);
 }
 
-/* SETEX and PSETEX. */
+/* Run SETEX or PSETEX. */
 static int set_with_expiry(struct kv_call *call, enum kv_time time, const char *invalid)
 {
     struct options options = {0};

@@ -1,10 +1,10 @@
-/* The look for a subcommand, and HELP. */
+/* Searches subcommands, and answers HELP. */
 #include "subcommand.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define WORD_MOST 64u /* bytes of a wrong word that an error repeats */
+#define WORD_MOST 64u /* the most bytes of a wrong word that an error repeats */
 
 static bool is_word(domus_slice bytes, const char *word)
 {
@@ -17,7 +17,7 @@ static bool is_word(domus_slice bytes, const char *word)
     return i == bytes.size && word[i] == '\0';
 }
 
-/* The name of a command that was found, in capitals. */
+/* Copy the name of a command in capitals. */
 static void in_capitals(const char *name, char capitals[KV_NAME_MAX + 1])
 {
     size_t size = 0;

@@ -7,22 +7,22 @@
 #include "kv.h"
 
 struct kv_subcommand {
-    const char *name;     /* in small letters; NULL ends a table */
-    uint32_t least, most; /* arguments, with the names of the command and the subcommand */
-    const char *usage;    /* what HELP says; NULL: nothing */
+    const char *name;     /* name of the subcommand in small letters; NULL ends a table */
+    uint32_t least, most; /* number of arguments, the names of command and subcommand included */
+    const char *usage;    /* text that HELP prints; NULL: none */
     const char *about;
 };
 
-/* How many arguments a subcommand may have, when there is no bound. */
+/* The value of `most` for a subcommand without a bound. */
 #define KV_ANY_NUMBER UINT32_MAX
 
-/* Find the subcommand of a command, and check its arguments. HELP is answered here.
- *
- * Returns its row; NULL if the command was answered, with `*ret_result` from that. */
+/* Find the subcommand of a command, and check its arguments. HELP is answered here. Returns the row
+ * of the subcommand; or NULL if the command was answered, and then `*ret_result` is what the
+ * handler returns. */
 const struct kv_subcommand *kv_subcommand(domus_stack *stack, const domus_resp_command *command,
                                           const struct kv_subcommand *table, int *ret_result);
 
-/* Refuse the form of a subcommand. */
+/* Answer that the form of a subcommand is wrong. */
 int kv_refuse_form(domus_stack *stack, const domus_resp_command *command);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_NS UINT64_C(1000000000) /* for a publication of its own to come back */
+#define OWN_NS UINT64_C(1000000000) /* time that a connection waits for its own publication */
 
 static uint64_t hash_of(domus_slice name)
 {
@@ -33,13 +33,13 @@ static int ask_switchboard(domus_stack *stack, domus_address to, const domus_typ
 
 /* --- confirmations ---------------------------------------------------------------------------- */
 
-/* Send the confirmations of a command, of which the last one is its answer. */
+/* State of the confirmations of a command. The last confirmation is the answer of the command. */
 struct confirming {
     domus_stack *stack;
     const struct kv_session *session;
     const char *word;
-    uint64_t count; /* the number of all subscriptions */
-    bool has_one;   /* `push` is built, and is sent when another one follows */
+    uint64_t count; /* number of all subscriptions of the connection */
+    bool has_one;   /* `push` is built; it is sent when another one follows */
     domus_resp_reply push;
 };
 
@@ -53,7 +53,7 @@ static int send_confirmations(struct confirming *confirming)
     return domus_channel_write_slice(confirming->stack, channel, confirming->push.bytes);
 }
 
-/* Confirm one name; NULL: there was none. */
+/* Confirm one name; NULL: the command had no name to confirm. */
 static int confirm_name(struct confirming *confirming, const domus_slice *name)
 {
     domus_resp_builder builder = {.version = confirming->session->version};
@@ -99,7 +99,7 @@ void kv_subscriber_free(struct kv_session *session)
     session->subscriber = NULL;
 }
 
-/* Without a name the connection is not a subscriber any more. */
+/* End the subscriber of a connection that has no subscription left. */
 static void end_subscriber(domus_stack *stack, struct kv_session *session)
 {
     if (session->subscriber != NULL && kv_subscriptions(session->subscriber) == 0) {
@@ -120,7 +120,7 @@ static int take_subscribed(domus_stack *stack, void *self, const domus_answer *a
 
     if (domus_channel_running(stack) == NULL)
         return -ENOTCONN;
-    if (error != 0) { /* what it has subscribed to is in doubt */
+    if (error != 0) { /* it is not known what the connection has subscribed to */
         (void)domus_channel_reset(stack, domus_channel_running(stack), error);
         return error;
     }
@@ -158,8 +158,8 @@ int kv_serve_subscribe(domus_stack *stack, void *self, const void *payload)
         end_subscriber(stack, session);
         return kv_error(stack, "ERR too many subscriptions");
     }
-    /* The switchboard hears of the connection when this is a member: so no later
-     * message is missed. */
+    /* The connection joins the group before the switchboard learns of it, so that no later message
+     * is missed. */
     int error = domus_group_join(stack, kv_subscribers);
     if (error != 0) {
         end_subscriber(stack, session);
@@ -189,7 +189,7 @@ static int confirm_removal(struct confirming *confirming, struct kv_subscriber *
     return error;
 }
 
-/* Remove all names of a kind, each with its confirmation. */
+/* Remove all names of a kind, and confirm each. */
 static int confirm_removal_of_names(struct confirming *confirming, struct kv_subscriber *subscriber,
                                     enum kv_named kind)
 {
@@ -200,7 +200,7 @@ static int confirm_removal_of_names(struct confirming *confirming, struct kv_sub
         confirming->count = subscriber != NULL ? kv_subscriptions(subscriber) : 0;
         return confirm_name(confirming, NULL);
     }
-    while (table->count != 0 && error == 0) { /* a removal may move all others */
+    while (table->count != 0 && error == 0) { /* a removal may move all other names */
         struct kv_item *item = NULL;
         for (uint64_t at = 0; item == NULL; at++)
             item = kv_table_bucket(table, at);
@@ -247,14 +247,15 @@ int kv_serve_unsubscribe(domus_stack *stack, void *self, const void *payload)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Send a push. One that cannot be sent as a whole ends the connection. */
+/* Send a push. If it cannot be sent as a whole, the connection ends. */
 static void send_push(domus_stack *stack, const struct kv_session *session, domus_channel *channel,
                       domus_slice push)
 {
     domus_slice bytes;
     int error = domus_slice_keep(push, &bytes);
 
-    if (error == 0 && session->version == 2) { /* an array, whose first byte differs */
+    /* in RESP 2 a push is an array, whose first byte is another one */
+    if (error == 0 && session->version == 2) {
         error = domus_channel_append(stack, channel, "*", 1);
         bytes.offset++;
         bytes.size--;
@@ -285,8 +286,8 @@ int kv_take_publication(domus_stack *stack, void *self, const void *payload)
 
 /* --- PUBLISH ---------------------------------------------------------------------------------- */
 
-/* A publisher that gets messages itself waits for this publication, which comes
- * before its answer. */
+/* A client that publishes and also gets that message waits until the message has come, because it
+ * comes before the answer. */
 struct own {
     uint64_t number;
     int64_t receivers;
@@ -304,7 +305,8 @@ static int answer_own(domus_stack *stack, void *self, const domus_answer *answer
     memcpy(&own, domus_frame(stack), sizeof own);
     if (answer->error == 0 && answer->type == &kv_publication_type)
         (void)kv_take_publication(stack, self, answer->payload);
-    /* A publication that did not come within the time was passed over, because much waits. */
+    /* If the publication has not come in time, the group has passed the connection over, because
+     * too much waits for it. */
     if (answer->error == 0 && session->subscriber != NULL && session->subscriber->seen < own.number)
         return domus_receive_within(stack, &publications, OWN_NS, answer_own);
     return kv_integer(stack, own.receivers);
@@ -350,7 +352,7 @@ int kv_pong(domus_stack *stack, const domus_resp_command *command)
 
 /* --- RESET ------------------------------------------------------------------------------------ */
 
-/* Let the switchboard forget all names of a kind. Nobody waits for its answer. */
+/* Make the switchboard forget all names of a kind. The answer is ignored. */
 static void forget_names(domus_stack *stack, const char *word)
 {
     const domus_resp_bytes name = {word, strlen(word)};
