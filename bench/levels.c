@@ -158,7 +158,7 @@ typedef struct row {
 static double run_round(const row *which, domus_profile_level level)
 {
     require_success(domus_system_set_profile_level(bench_system, level), "level");
-    (void)which->run(); /* the threads follow the level meanwhile */
+    (void)which->run(); /* not measured: meanwhile the threads take over the new level */
     uint64_t before_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();
     uint64_t messages = which->run();
     uint64_t after_ns = measure_process_cpu_ns() - measure_thread_cpu_ns();

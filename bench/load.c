@@ -136,6 +136,7 @@ static void load_free(struct load *load)
     free(load);
 }
 
+/* Make a load whose connections are not open yet. Returns 0; a negative errno. */
 static int load_new(const struct load_options *options, struct load **ret_load)
 {
     struct load *load = calloc(1, sizeof *load);

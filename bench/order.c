@@ -105,9 +105,10 @@ static double measure_drain(uint64_t waiting, uint64_t messages)
     return (double)(measure_thread_cpu_ns() - began_ns) / (double)(rounds * waiting);
 }
 
-/* Put and handle messages while `waiting` wait. Returns the nanoseconds of one; `ret_longest_ns`
- * gets those of the longest round. */
-static double measure_hold(uint64_t waiting, uint64_t messages, uint64_t *ret_longest_ns)
+/* Put and handle messages while always `waiting` others wait. Returns the mean time of a message in
+ * ns. `*ret_longest_ns` becomes the time of the longest round. */
+static double measure_at_constant_depth(uint64_t waiting, uint64_t messages,
+                                        uint64_t *ret_longest_ns)
 {
     uint64_t longest_ns = 0;
     uint64_t sum_ns = 0;
@@ -141,7 +142,7 @@ static void measure_behaviour(const domus_behaviour *behaviour, uint64_t waiting
     (void)domi_manager_mount_actors(manager);
     handled = 0;
     double drain_ns = measure_drain(waiting, messages);
-    double hold_ns = measure_hold(waiting, messages, &longest_ns);
+    double hold_ns = measure_at_constant_depth(waiting, messages, &longest_ns);
     if (handled < 2 * messages)
         exit_with_error("messages were lost");
     printf("order.%s_%llu %.1f ns\n", behaviour->name, (unsigned long long)waiting, hold_ns);

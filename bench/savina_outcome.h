@@ -81,8 +81,9 @@ double savina_pool_to_near(const struct savina_outcome *outcome);
 double savina_pool_to_peer(const struct savina_outcome *outcome);
 double savina_pool_to_threads(const struct savina_outcome *outcome);
 
-/* The goals of pools with two runners: for rows that are bound by their messages, for those that
- * have `goal_pool`, and for those that threads do, too. */
+/* Goals of pools with two runners: how many times the better peer, in a row that is bound by its
+ * messages and has no `goal_pool`; and how many times threads without actors, in a row that such
+ * threads do, too. */
 #define SAVINA_POOL_TO_PEER    3.0
 #define SAVINA_POOL_TO_THREADS 0.95
 

@@ -52,7 +52,7 @@ static int start_web(uint32_t which, struct server *server)
     return web_servers_start(servers[which], VERSUS_SERVER_CPU, server);
 }
 
-static char *config;  /* of domus, for the echoes */
+static char *config;  /* path of the configuration with which domus serves the echoes */
 static bool is_large; /* a record of the row that runs needs a buffer of more than 4 KiB */
 
 static int start_echo(uint32_t which, struct server *server)

@@ -60,7 +60,8 @@ DOMUS_SEQUENCE(echo, struct echo)
         return answer->error;
     }
     while (!frame->is_last) {
-        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then)); /* takes the piece */
+        /* the call owns the piece from here on */
+        DOMUS_AWAIT(domus_reply_write(stack, frame->piece, then));
         if (answer->error != 0)
             return answer->error;
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));

@@ -154,7 +154,7 @@ static void handle_inner_end(domi_h2_lane *lane)
     if (domus_inner_look(lane->inner, &error) != DOMUS_INNER_CLOSED ||
         lane->phase == DOMI_H2_DONE || (lane->phase == DOMI_H2_REST && error == 0))
         return;
-    /* for a tunnel it means a lost TCP connection */
+    /* CANCEL tells the client of an open tunnel that its TCP connection is lost */
     bool is_reset = error == -ETIMEDOUT || lane->is_open;
     domi_h2_cut(lane, is_reset ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR);
 }

@@ -30,8 +30,8 @@ typedef struct tune_records {
     tune_record *each; /* the runs; there is room for TUNE_TRIES of each, and for the check */
 } tune_records;
 
-/* A candidate with its figures: the medians of today's runs, times the medians of its ratios to its
- * base in the same rounds. */
+/* A candidate with its figures. A figure is that of its base, times the median of the ratios of the
+ * two in the same rounds; without a base, it is the median of the runs of today. */
 typedef struct tune_spot {
     tune_point point;
     size_t runs;
