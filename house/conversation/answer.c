@@ -15,7 +15,8 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) { /* the ask is still here */
+    /* the ask is a request of the channel's peer that has not left this house (peer.h) */
+    if (DOMI_UNLIKELY(domi_envelope_return(ask)->promise == NULL)) {
         manager->io_hooks.fail_request(manager, asker.house, ask, error);
         return;
     }
@@ -24,7 +25,7 @@ void domi_ask_fail(domi_manager *manager, domi_envelope *ask, int error)
     ask->type = NULL;
     ask->sender = NULL;
     if (domi_mailbox_put(manager, asker, &ask->node, DOMI_EXCEPTION) != 0) {
-        domi_letters_tell_dead(manager, asker, ask, -ESTALE);
+        domi_letters_report_dead(manager, asker, ask, -ESTALE);
         domi_pool_free(manager, &ask->node);
     }
 }
@@ -48,23 +49,25 @@ static domi_envelope *reply_envelope(domi_manager *manager, domi_envelope *ask, 
     return envelope;
 }
 
-/* The reply is written over a payload that owns something, and may itself be made from that
- * payload. So the payload is copied, then the reply is moved into place, and what the ask owns is
- * released by the copy. */
+/* Write a reply over the payload of its ask, which owns something. The reply may be made from that
+ * payload: so copy the payload first, move the reply into place, then release by the copy what the
+ * ask owned. */
 static void move_over_owned(domi_envelope *ask, const domus_type *type, const void *payload)
 {
     const domus_type *asked = ask->type;
     alignas(16) unsigned char copy[DOMI_POOLED_MAX - DOMI_ASK_HEAD];
 
-    DOMI_CHECK(asked->size <= sizeof copy); /* only pooled envelopes are used again for the reply */
+    /* an ask from no pool gets a new envelope for its reply */
+    DOMI_CHECK(asked->size <= sizeof copy);
     memcpy(copy, domi_envelope_payload(ask), asked->size);
     if (type->size != 0)
         memmove((char *)ask + DOMI_ASK_HEAD, payload, type->size);
     asked->release(copy);
 }
 
-/* Move the reply if it needs an envelope of its own, or if the ask owns something. Returns the
- * reply's envelope, or NULL without memory: the ask has failed then. */
+/* Write the reply into its envelope where a plain copy does not do: if the reply needs a larger
+ * envelope, or if the ask owns something. Returns the envelope of the reply; NULL without memory,
+ * and then the ask has failed. */
 __attribute__((noinline)) static domi_envelope *
 move_slow(domi_manager *manager, domi_envelope *ask, const domus_type *type, const void *payload)
 {
@@ -107,7 +110,7 @@ void domi_ask_answer(domi_manager *manager, domi_house *house, domi_envelope *as
     }
     domi_envelope_sign(reply, type, house);
     if (domi_mailbox_put(manager, asker, &reply->node, DOMI_REPLY) != 0) {
-        domi_letters_tell_dead(manager, asker, reply, -ESTALE);
+        domi_letters_report_dead(manager, asker, reply, -ESTALE);
         domi_answer_release(manager, reply);
     }
 }

@@ -1,12 +1,12 @@
-/* How an ask ends: it is answered, it fails, or its time is over. These are operations on
- * envelopes, which know no conversation; the verbs of domus/conversation.h are built on them. */
+/* The three ends of an ask: it is answered, it fails, or its deadline passes. These functions work
+ * on envelopes and know no conversation; the verbs of domus/conversation.h are built on them. */
 #ifndef DOMI_HOUSE_CONVERSATION_ANSWER_H
 #define DOMI_HOUSE_CONVERSATION_ANSWER_H
 
 #include "house/message/manager.h"
 
-/* True if the deadline of an ask has passed. Such an ask is dropped before it is handled; its asker
- * needs no answer, because it knows the deadline by its own clock. */
+/* True if the deadline of an ask has passed. The actor drops such an ask before it is handled; the
+ * asker needs no answer, because it watches the deadline by its own clock. */
 static inline bool domi_ask_is_expired(const domi_manager *manager, domi_envelope *ask)
 {
     uint64_t deadline_ns = domi_envelope_deadline_ns(ask);

@@ -25,23 +25,23 @@ DOMI_INLINE int put_ask(domi_manager *manager, domus_address to, domi_node *node
     return domi_mailbox_put(manager, to, node, DOMI_ASK);
 }
 
-DOMI_INLINE int put_owed(domi_manager *manager, domus_address to, domi_node *node, void *unused)
+DOMI_INLINE int put_owed_ask(domi_manager *manager, domus_address to, domi_node *node, void *unused)
 {
     (void)unused;
     return domi_mailbox_put_owed(manager, to, node, DOMI_ASK);
 }
 
-/* Make an ask and put it; one that is `owed` is put whatever waits at the actor. Inlined into the
- * verbs, as domi_ask_make() is. */
+/* Make an ask and put it. With `owed` a full mailbox does not refuse the ask. This function is
+ * inlined into the verbs, as domi_ask_make() is. */
 DOMI_INLINE int begin_ask(domus_stack *stack, domus_address to, const domus_type *type,
                           const void *payload, uint64_t timeout_ns, uint64_t tag, bool owed,
                           domi_promise **ret_promise)
 {
-    return domi_ask_make(stack, to, type, payload, timeout_ns, tag, owed ? put_owed : put_ask, NULL,
-                         ret_promise);
+    return domi_ask_make(stack, to, type, payload, timeout_ns, tag, owed ? put_owed_ask : put_ask,
+                         NULL, ret_promise);
 }
 
-/* Make an ask and wait for its answer. Inlined for the same reason. */
+/* Make an ask and wait for its answer. This function is inlined into the verbs, too. */
 DOMI_INLINE int ask_and_wait(domus_stack *stack, domus_address to, const domus_type *type,
                              const void *payload, uint64_t timeout_ns, bool owed,
                              domus_resumed *then)
@@ -75,16 +75,16 @@ int domus_ask_add(domus_stack *stack, domus_address to, const domus_type *type, 
     return begin_ask(stack, to, type, payload, timeout_ns, tag, false, &promise);
 }
 
-int domi_ask_owed_add(domus_stack *stack, domus_address to, const domus_type *type,
-                      const void *payload, uint64_t tag)
+int domi_ask_add_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
+                                  const void *payload, uint64_t tag)
 {
     domi_promise *promise;
 
     return begin_ask(stack, to, type, payload, 0, tag, true, &promise);
 }
 
-int domi_ask_owed(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-                  domus_resumed *then)
+int domi_ask_for_earlier_work(domus_stack *stack, domus_address to, const domus_type *type,
+                              const void *payload, domus_resumed *then)
 {
     return ask_and_wait(stack, to, type, payload, 0, true, then);
 }
@@ -119,7 +119,7 @@ static int park_stack(domus_stack *stack, domi_wait wait, domus_resumed *then)
 
     if (error != 0)
         return error;
-    domus_stack *pooled = domi_stack_pool(stack);
+    domus_stack *pooled = domi_stack_make_pooled(stack);
     if (pooled == NULL)
         return -ENOMEM;
     domi_stack_set_wait(pooled, wait, NULL, then);
@@ -189,59 +189,60 @@ const void *domus_asked(const domus_stack *stack, const domus_type *type)
 
 /* --- answer --------------------------------------------------------------------------------- */
 
-/* Returns the ask that a verb concerns: one that was just received, else the one that the
- * conversation began with; NULL: there is none. */
-static domi_envelope *ask_at_hand(const domus_stack *stack)
+/* Returns the ask that a verb answers or keeps: the one that was received last, else the one that
+ * began the conversation; NULL: there is none. */
+static domi_envelope *find_current_ask(const domus_stack *stack)
 {
     if (DOMI_UNLIKELY(stack->received != NULL) && stack->received->node.kind == DOMI_ASK)
         return stack->received;
     return stack->ask;
 }
 
-/* Returns why there is no ask to answer: -EALREADY; -EINVAL. */
-static int none_at_hand(const domus_stack *stack)
+/* Returns the error of a verb that finds no ask: -EALREADY if the ask was answered before, else
+ * -EINVAL. */
+static int get_error_of_missing_ask(const domus_stack *stack)
 {
     return stack->answered ? -EALREADY : -EINVAL;
 }
 
-/* Let the ask, with its envelope, leave this conversation. */
-static void let_ask_go(domus_stack *stack, const domi_envelope *ask)
+/* Forget the ask in this conversation: the ask leaves it, with its envelope. */
+static void forget_ask(domus_stack *stack, const domi_envelope *ask)
 {
     if (stack->received != ask) {
-        domi_stack_let_ask_go(stack, ask);
+        domi_stack_release_ask(stack, ask);
         return;
     }
     stack->received = NULL;
     stack->answered = true;
-    domi_stack_let_message_go(stack, ask);
+    domi_stack_release_message(stack, ask);
 }
 
 int domi_reply_slow(domus_stack *stack, const domus_type *type, const void *payload)
 {
-    domi_envelope *ask = ask_at_hand(stack);
+    domi_envelope *ask = find_current_ask(stack);
 
     if (DOMI_UNLIKELY(ask == NULL))
-        return none_at_hand(stack);
+        return get_error_of_missing_ask(stack);
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    let_ask_go(stack, ask);
+    forget_ask(stack, ask);
     domi_ask_answer(stack->manager, domi_stack_house(stack), ask, type, payload);
     return 0;
 }
 
 int domus_fail(domus_stack *stack, int error)
 {
-    domi_envelope *ask = ask_at_hand(stack);
+    domi_envelope *ask = find_current_ask(stack);
 
     if (ask == NULL)
-        return none_at_hand(stack);
-    let_ask_go(stack, ask);
+        return get_error_of_missing_ask(stack);
+    forget_ask(stack, ask);
     domi_ask_fail(stack->manager, ask, error < 0 ? error : -EINVAL);
     return 0;
 }
 
-/* Prepare a message that is about to leave the actor: a message of the peer of a channel borrows
- * bytes, which have to be copied first. Returns 0; -ENOMEM. */
+/* Prepare a message to leave the actor: a message of a channel's peer borrows bytes, so they are
+ * copied first. Returns 0; -ENOMEM. */
 static int prepare_message_to_leave(domi_manager *manager, domi_house *house,
                                     domi_envelope *message)
 {
@@ -254,18 +255,18 @@ int domus_forward(domus_stack *stack, domus_address to)
 {
     domi_envelope *shown = stack->received != NULL ? stack->received : stack->message;
     bool is_notice = shown != NULL && shown->node.kind == DOMI_NOTICE;
-    domi_envelope *message = is_notice ? shown : ask_at_hand(stack);
+    domi_envelope *message = is_notice ? shown : find_current_ask(stack);
     bool is_ask = !is_notice;
 
     if (message == NULL)
-        return none_at_hand(stack);
+        return get_error_of_missing_ask(stack);
     if (domi_envelope_is_taken(message))
         return -EALREADY;
     int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), message);
     if (error != 0)
         return error;
     if (is_ask)
-        domi_ask_pass_on(stack, message);
+        domi_ask_mark_passed_on(stack, message);
     const domi_envelope head = *message;
     error = domi_mailbox_put_passed(stack->manager, to, &message->node,
                                     is_ask ? DOMI_ASK : DOMI_NOTICE);
@@ -274,7 +275,7 @@ int domus_forward(domus_stack *stack, domus_address to)
         return error;
     }
     if (is_ask)
-        domi_ask_follow(stack, &head, to);
+        domi_ask_record_new_holder(stack, &head, to);
     if (is_ask && stack->received != message)
         domi_stack_leave_ask(stack);
     stack->received = NULL;
@@ -286,21 +287,22 @@ int domus_forward(domus_stack *stack, domus_address to)
     return 0;
 }
 
-int domi_stack_look_of_peer(const domus_stack *stack, domus_address *ret_channel,
+int domi_stack_find_request(const domus_stack *stack, domus_address *ret_channel,
                             uint32_t *ret_number)
 {
-    domi_envelope *ask = ask_at_hand(stack);
+    domi_envelope *ask = find_current_ask(stack);
 
-    return ask != NULL ? domi_ask_look_of_peer(ask, ret_channel, ret_number) : none_at_hand(stack);
+    return ask != NULL ? domi_ask_find_request(ask, ret_channel, ret_number)
+                       : get_error_of_missing_ask(stack);
 }
 
 /* --- keep ----------------------------------------------------------------------------------- */
 
-/* Nobody waits for the answer of a kept ask behind its deadline. So the ask fails then
- * (domi_stack_complete()): otherwise an actor that never comes back to such asks would hold them
- * for ever, and be deaf at scheduler.conversationsMax. The promise is the first one of the stack,
- * so it needs no memory. */
-static void fail_at_deadline(domus_stack *kept)
+/* Arm the deadline of a kept ask. Behind its deadline nobody waits for the answer, so the ask fails
+ * then (domi_stack_complete()): otherwise an actor that forgets its kept asks would hold them for
+ * ever, and handle no more at scheduler.conversationsMax. The promise is the first one of the
+ * stack, so it needs no memory. */
+static void arm_deadline_of_kept_ask(domus_stack *kept)
 {
     uint64_t deadline_ns = domi_stack_deadline_ns(kept);
 
@@ -313,23 +315,24 @@ static void fail_at_deadline(domus_stack *kept)
 
 int domus_keep(domus_stack *stack, domus_kept *ret_kept)
 {
-    domi_envelope *ask = ask_at_hand(stack);
+    domi_envelope *ask = find_current_ask(stack);
 
     if (ask == NULL)
-        return none_at_hand(stack);
-    /* A stop or restart has already cancelled the kept asks and would not see this one. */
+        return get_error_of_missing_ask(stack);
+    /* A stop or restart has already cancelled the asks that were kept before, and would not see
+     * this new one. */
     if ((domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) != 0)
         return -ECANCELED;
     domus_stack *kept = domi_stack_new(stack->manager, domi_stack_house(stack), 0);
     if (kept == NULL)
         return -ENOMEM;
-    let_ask_go(stack, ask);
+    forget_ask(stack, ask);
     kept->ask = ask;
     kept->begun_by = ask->type;
     kept->outlives = stack->pooled != NULL && stack->pooled->outlives;
     domi_stack_set_wait(kept, DOMI_WAIT_KEPT, NULL, NULL);
     domi_ask_hold(stack->manager, domi_stack_house(stack), ask);
-    fail_at_deadline(kept);
+    arm_deadline_of_kept_ask(kept);
     domi_stack_park_or_end(kept, DOMUS_PARKED);
     *ret_kept = (domus_kept){kept, domi_stack_serial(kept)};
     return 0;
@@ -344,7 +347,7 @@ int domus_keep_working(domus_stack *stack, domus_kept *ret_kept)
     return error;
 }
 
-/* The asker of a kept ask waits no more, and no cancel has come here yet. */
+/* Cancel a kept ask whose asker waits no more; no cancel of the asker has come here yet. */
 static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
 {
     domi_envelope *ask = kept->ask;
@@ -354,7 +357,7 @@ static void cancel_kept_ask(domi_manager *manager, domus_stack *kept)
     domi_ask_fail(manager, ask, -ECANCELED);
 }
 
-/* Returns whether this actor keeps an ask. */
+/* True if this actor keeps the ask. */
 static bool is_kept_here(const domus_stack *stack, domus_kept kept)
 {
     return kept.stack != NULL && domi_stack_serial(kept.stack) == kept.serial &&
@@ -362,14 +365,14 @@ static bool is_kept_here(const domus_stack *stack, domus_kept kept)
            kept.stack->wait == DOMI_WAIT_KEPT;
 }
 
-/* Returns whether nobody waits for the answer of an ask that is kept. */
+/* True if nobody waits for the answer of a kept ask any more. */
 static bool has_asker_given_up(domus_kept kept)
 {
     return !kept.stack->outlives && domi_ask_is_given_up(kept.stack->ask);
 }
 
-/* Returns the stack that holds a kept ask; NULL if this actor does not have the ask, or does not
- * keep it any more, or nobody waits for its answer. */
+/* Returns the stack that holds a kept ask; NULL if this actor never kept the ask or keeps it no
+ * more, or if nobody waits for its answer. */
 static domus_stack *find_stack_of_kept_ask(const domus_stack *stack, domus_kept kept)
 {
     if (!is_kept_here(stack, kept))
@@ -401,12 +404,12 @@ int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_type *type
     return 0;
 }
 
-int domi_kept_look_of_peer(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
+int domi_kept_find_request(const domus_stack *stack, domus_kept kept, domus_address *ret_channel,
                            uint32_t *ret_number)
 {
     const domus_stack *held = find_stack_of_kept_ask(stack, kept);
 
-    return held != NULL ? domi_ask_look_of_peer(held->ask, ret_channel, ret_number) : -ENOENT;
+    return held != NULL ? domi_ask_find_request(held->ask, ret_channel, ret_number) : -ENOENT;
 }
 
 int domus_kept_fail(domus_stack *stack, domus_kept kept, int error)
@@ -432,14 +435,14 @@ int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to)
     int error = prepare_message_to_leave(stack->manager, domi_stack_house(stack), held->ask);
     if (error != 0)
         return error;
-    domi_ask_pass_on(held, held->ask);
+    domi_ask_mark_passed_on(held, held->ask);
     const domi_envelope head = *held->ask;
     error = domi_mailbox_put_passed(stack->manager, to, &held->ask->node, DOMI_ASK);
     if (error != 0) {
         held->ask->node = head.node;
         return error;
     }
-    domi_ask_follow(held, &head, to);
+    domi_ask_record_new_holder(held, &head, to);
     domi_stack_end_kept(stack->manager, held);
     return 0;
 }
@@ -453,14 +456,15 @@ int domus_barrier(domus_stack *stack)
     if ((house->marks & DOMI_MARK_BARRIER) != 0)
         return stack->barrier ? -EALREADY : -EBUSY;
     stack->barrier = stack->barrier_fresh = true;
-    stack->end_acts = true; /* the end of the turn lowers it, or keeps it for a parked one */
+    /* the end of the turn lowers the barrier, or keeps it if the conversation has parked */
+    stack->end_acts = true;
     house->marks |= DOMI_MARK_BARRIER;
     return 0;
 }
 
 int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation)
 {
-    domus_stack *pooled = domi_stack_pool(stack);
+    domus_stack *pooled = domi_stack_make_pooled(stack);
 
     if (pooled == NULL)
         return -ENOMEM;

@@ -1,8 +1,6 @@
-/* Asks are made here: an envelope and a promise. The maker chooses the function by which they are
- * put.
- *
- * This is inlined, so that an ask without a time-out or a tag pays for neither, and the promise
- * comes back in a register. Whoever runs the house of the stack. */
+/* Makes asks: an envelope and a promise for each. The caller chooses the function that puts the
+ * ask. All is inlined, so that an ask without a time-out or a tag does not pay for these, and the
+ * promise comes back in a register. The thread that runs the house of the stack calls it. */
 #ifndef DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
 #define DOMI_HOUSE_CONVERSATION_ASK_MAKE_H
 
@@ -13,8 +11,8 @@
 
 #include <errno.h>
 
-/* Returns the deadline of an ask that is made now: its own time-out or the deadline of the ask that
- * it is made for, whichever comes first. 0: it has no deadline. */
+/* Returns the deadline of an ask that is made now: its own time-out, or the deadline of the ask
+ * that this conversation handles, whichever comes first; 0: no deadline. */
 static inline uint64_t domi_ask_deadline_for(const domus_stack *stack, uint64_t timeout_ns)
 {
     uint64_t inherited_ns = domi_stack_deadline_ns(stack);
@@ -29,12 +27,14 @@ static inline uint64_t domi_ask_deadline_for(const domus_stack *stack, uint64_t 
     return own_ns;
 }
 
-/* Put the ask of `node`, by whatever way the maker has chosen. `context` is the maker's. Returns 0;
- * a negative errno, and then the node is still the caller's. Inlined with its call. */
+/* The function that puts an ask, as its maker has chosen; `node` is the ask, `context` comes from
+ * the maker. Returns 0; a negative errno, and then the node still belongs to the caller. The
+ * compiler inlines it with its call. */
 typedef int domi_ask_put(domi_manager *manager, domus_address to, domi_node *node, void *context);
 
-/* Make an ask for `to`, which may be nobody if `put` knows better, and put it. Returns 0, also if
- * it was refused: then its promise fails; a negative errno as domus_ask() does. */
+/* Make an ask for `to` and put it by `put`; `to` may be nobody if `put` finds the actor itself.
+ * Returns 0, also if the put was refused, because the promise then fails; else a negative errno as
+ * domus_ask() does. */
 DOMI_INLINE int domi_ask_make(domus_stack *stack, domus_address to, const domus_type *type,
                               const void *payload, uint64_t timeout_ns, uint64_t tag,
                               domi_ask_put *put, void *context, domi_promise **ret_promise)

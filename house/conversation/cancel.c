@@ -1,5 +1,5 @@
-/* The ends of conversations that wait: a cancel follows a chain of asks, from the asker to the
- * asked actors, and a wake ends a sleep. */
+/* Ends conversations that wait. A cancel follows a chain of asks from the asker to the asked
+ * actors; a wake ends a sleep. */
 #include "house/conversation/cancel.h"
 
 #include "house/conversation/answer.h"
@@ -23,8 +23,8 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
     domi_counter_add(&manager->counters.cancels, 1);
     if (stack->wait == DOMI_WAIT_KEPT) {
         if (DOMI_UNLIKELY(domi_stack_house(stack) == manager->gateway))
-            domi_ask_tell_cancelled(manager, domi_house_address(domi_stack_house(stack)),
-                                    (domus_kept){stack, domi_stack_serial(stack)});
+            domi_ask_report_cancelled(manager, domi_house_address(domi_stack_house(stack)),
+                                      (domus_kept){stack, domi_stack_serial(stack)});
         domi_ask_fail(manager, stack->ask, error);
         domi_stack_end_kept(manager, stack);
         return;
@@ -35,7 +35,9 @@ void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error)
             domi_ask_cancel(manager, promise);
         if (promise->kind == DOMI_PROMISE_BLOCKING && manager->hooks.withdraw != NULL &&
             !manager->hooks.withdraw(manager, promise))
-            continue; /* the work runs and uses memory of the actor, so its end is waited for */
+            /* the work has begun and uses memory of the actor, so the conversation waits for its
+             * end */
+            continue;
         if (promise->state == DOMI_PROMISE_WAITING)
             domi_promise_fail(manager, promise, -ECANCELED);
     }
@@ -68,13 +70,14 @@ void domi_stack_cancel_all(domi_manager *manager, domi_house *house)
 
 /* --- at the side that was asked -------------------------------------------------------------- */
 
-/* Cancels come in crowds, because an asker that stops gives up all asks that it has made, and each
- * cancel may mean any of thousands of conversations. So cancels that follow one another are looked
- * for together, in one walk over the conversations. */
+/* Cancels come in crowds, because an asker that stops gives up all its asks, and each cancel may
+ * concern any of thousands of conversations. So the cancels that lie directly behind one another in
+ * the mailbox are collected in a batch, and one walk over the conversations serves them all. */
 #define BATCH_MAX  512u
-#define BATCH_FREE 0xffff /* marks a free entry of `at` */
-#define ROOM_FEW   128u   /* entries of `at` that are used if no more than FEW events wait */
-#define ROOM_CROWD 2048u  /* and if more do; a power of two, as the other one */
+#define BATCH_FREE 0xffff /* value of a free entry of `at` */
+#define ROOM_FEW   128u   /* used entries of `at` if at most FEW events wait */
+/* used entries of `at` if more events wait; both numbers are powers of two */
+#define ROOM_CROWD 2048u
 #define FEW        32u
 
 typedef struct batch {
@@ -82,9 +85,9 @@ typedef struct batch {
     domi_return what[BATCH_MAX];
     uint16_t at[ROOM_CROWD]; /* hash table by promise; each entry is an index in `what`, or
                                 BATCH_FREE */
-    uint32_t room;           /* entries of `at` in use; few are faster to clear */
+    uint32_t room;           /* entries of `at` in use; a small table is cleared faster */
     uint32_t count;          /* entries of `what` in use */
-    uint32_t left;           /* entries of `what` that were not found yet */
+    uint32_t left;           /* asks of `what` that were not found yet */
 } batch;
 
 /* Returns the place in `at` at which the search for a promise begins. */
@@ -95,14 +98,14 @@ static uint32_t find_search_start(const batch *now, const domi_promise *promise)
            now->room;
 }
 
-/* True if the cancel is for an ask that is kept, and for no other. */
+/* True if the cancel concerns its ask only where an actor keeps it. */
 static bool is_cancel_of_kept_ask(const domi_return *what)
 {
     return what->note == DOMI_CANCEL_KEPT;
 }
 
-/* Add what a message means. A cancel for kept asks alone adds nothing to another one for the same
- * ask. */
+/* Add the ask that a cancel names to the batch. If the ask is there already, the cancel that
+ * reaches further counts: the one that is not for kept asks alone. */
 static void add_to_batch(batch *now, const domi_envelope *message)
 {
     domi_return *what = &now->what[now->count];
@@ -122,7 +125,8 @@ static void add_to_batch(batch *now, const domi_envelope *message)
     now->left++;
 }
 
-/* Returns what the batch holds about this ask, which counts as found; NULL: nothing. */
+/* Returns the entry of the batch for this ask, and counts it as found; NULL: the ask is not
+ * cancelled. */
 static const domi_return *find_cancel_of_ask(batch *now, const domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return((domi_envelope *)(uintptr_t)ask);
@@ -152,10 +156,10 @@ static void cancel_conversations(domi_manager *manager, domi_house *house, batch
     }
 }
 
-/* Drop the asks in the list `tail` that are meant. Returns how many were dropped. `mixed`, which is
- * a constant in each call, says that there are notices in the list, too. */
-DOMI_INLINE uint32_t drop_from(domi_manager *manager, domi_house *house, domi_node **tail,
-                               batch *now, bool mixed)
+/* Drop all asks of the batch from the list `tail`. Returns the number of dropped asks. `mixed`, a
+ * constant in each call, says that notices are in the list, too. */
+DOMI_INLINE uint32_t drop_batch_from_list(domi_manager *manager, domi_house *house,
+                                          domi_node **tail, batch *now, bool mixed)
 {
     domi_node *before = *tail;
     domi_node *last = before;
@@ -187,17 +191,18 @@ DOMI_INLINE uint32_t drop_from(domi_manager *manager, domi_house *house, domi_no
 static uint32_t drop_cancelled_asks(domi_manager *manager, domi_house *house, domi_node **tail,
                                     batch *now)
 {
-    return drop_from(manager, house, tail, now, false);
+    return drop_batch_from_list(manager, house, tail, now, false);
 }
 
-/* Drop the asks that are meant out of the mail of an actor with an order. Returns how many. */
+/* Drop all asks of the batch from the mail of an actor with an order. Returns the number of dropped
+ * asks. */
 static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *house, batch *now)
 {
     domi_strand *strand;
     uint32_t dropped = 0;
 
     for (uint32_t i = 0; now->left != 0 && (strand = domi_order_strand(house, i)) != NULL; i++) {
-        uint32_t count = drop_from(manager, house, &strand->tail, now, true);
+        uint32_t count = drop_batch_from_list(manager, house, &strand->tail, now, true);
         strand->count -= count;
         dropped += count;
     }
@@ -206,8 +211,8 @@ static uint32_t drop_cancelled_sorted_asks(domi_manager *manager, domi_house *ho
     return dropped;
 }
 
-/* Drop the asks that wait until they can be sent to a peer. One that was sent stays: it takes the
- * answer of the peer when that comes. */
+/* Drop the asks of the batch that a channel has not sent to its peer yet. An ask that was sent
+ * stays in its list, because the next answer of the peer belongs to it. */
 static void drop_cancelled_unsent_asks(domi_manager *manager, domi_house *house, batch *now)
 {
     domi_node **list;
@@ -244,7 +249,7 @@ void domi_ask_handle_cancel(domi_manager *manager, domi_house *house, const domi
         dropped += drop_cancelled_sorted_asks(manager, house, &now);
     house->mail -= dropped;
     if (dropped != 0)
-        domi_mailbox_show_again(house);
+        domi_mailbox_restart_receives(house);
     if (house->family != NULL)
         house->family->stashed -=
             drop_cancelled_asks(manager, house, &house->family->stash[0], &now);
@@ -257,7 +262,7 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
     domi_node *events = house->tails[DOMI_EVENT];
     bool any = false;
 
-    /* The event mailbox is empty during each call of domi_ask_handle_cancel(), so each call handles
+    /* The event mailbox is empty during each call of domi_ask_handle_cancel(): so each call handles
      * one cancel, and no cancel is handled twice. */
     house->tails[DOMI_EVENT] = NULL;
     while (events != NULL) {
@@ -272,7 +277,8 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
         domi_node *others = house->tails[DOMI_EVENT];
         house->tails[DOMI_EVENT] = NULL;
         domi_ask_handle_cancel(manager, house, message);
-        /* A cancelled conversation may have asked this actor itself, and cancels that, too. */
+        /* A cancelled conversation may have asked this actor itself; its end then puts another
+         * cancel here. */
         while (house->tails[DOMI_EVENT] != NULL)
             domi_list_push(&events, domi_list_take(&house->tails[DOMI_EVENT]));
         house->tails[DOMI_EVENT] = others;
@@ -283,8 +289,8 @@ bool domi_ask_handle_waiting_cancels(domi_manager *manager, domi_house *house)
 
 /* --- verbs ------------------------------------------------------------------------------------ */
 
-/* Returns 0 if this conversation of the actor waits, and was not cancelled; -ENOENT; -EALREADY. */
-static int find_waiting(const domus_stack *stack, domus_conversation conversation)
+/* Returns 0 if this conversation of the actor waits and was not cancelled; -ENOENT; -EALREADY. */
+static int find_waiting_conversation(const domus_stack *stack, domus_conversation conversation)
 {
     const domus_stack *other = conversation.stack;
 
@@ -297,7 +303,7 @@ static int find_waiting(const domus_stack *stack, domus_conversation conversatio
 
 int domus_cancel(domus_stack *stack, domus_conversation conversation)
 {
-    int error = find_waiting(stack, conversation);
+    int error = find_waiting_conversation(stack, conversation);
 
     if (error == 0)
         domi_stack_cancel(stack->manager, conversation.stack, -ECANCELED);
@@ -306,7 +312,7 @@ int domus_cancel(domus_stack *stack, domus_conversation conversation)
 
 int domus_wake(domus_stack *stack, domus_conversation conversation)
 {
-    int error = find_waiting(stack, conversation);
+    int error = find_waiting_conversation(stack, conversation);
 
     for (domi_promise *one = error == 0 ? conversation.stack->waiting : NULL; one != NULL;
          one = one->next)

@@ -1,5 +1,5 @@
-/* The question whether an ask would wait for itself follows a chain of asks, from the asked actor
- * to the askers. */
+/* Finds circles of asks: a walk follows a chain of asks from the asked actor back to the askers,
+ * and sees whether an ask would wait for itself. */
 #include "house/conversation/circle.h"
 
 #include "house/conversation/answer.h"
@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#define CHAIN_MAX 1024 /* a walk over a chain looks at this many asks at most */
+#define CHAIN_MAX 1024 /* most asks that one walk over a chain looks at */
 
 /* A walk over a chain of asks reads what other threads write at the same time: the stack of each
  * promise, and that stack's parent and parent serial. The walk believes what it read only if the
@@ -25,7 +25,7 @@
  * A chain that has not changed is read as it is: every conversation in it is parked on the next
  * one. The serial itself is read relaxed, because nothing is read through it. models/walk.pml is a
  * model of this. */
-static domus_stack *stack_of(const domi_promise *promise)
+static domus_stack *get_stack_of_promise(const domi_promise *promise)
 {
     /* acquire: pairs with domi_promise_new(). */
     return atomic_load_explicit((_Atomic(domus_stack *) *)(uintptr_t)&promise->stack,
@@ -38,7 +38,7 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
     uint32_t serial = back->serial;
 
     for (int i = 0; i < CHAIN_MAX && promise != NULL; i++) {
-        const domus_stack *stack = stack_of(promise);
+        const domus_stack *stack = get_stack_of_promise(promise);
         if (stack == NULL || domi_promise_serial(promise) != serial)
             return false;
         if (stack == holder)
@@ -58,9 +58,9 @@ bool domi_stack_is_in_chain(const domi_return *back, const domus_stack *holder)
 
 /* --- behind a barrier ---------------------------------------------------------------------- */
 
-/* Let the ask behind `before`, in the list `tail`, fail with -EDEADLK. It was made for the
- * conversation that it would have to wait for. The asker itself caused this, so the ask is not a
- * dead letter. */
+/* Let the ask behind `before`, in the list `tail`, fail with -EDEADLK, because it would wait for
+ * the conversation that it was made for. The asker itself caused this, so the ask is no dead
+ * letter. */
 static void fail_circle(domi_manager *manager, domi_house *house, domi_node **tail,
                         domi_node *before)
 {
@@ -68,17 +68,17 @@ static void fail_circle(domi_manager *manager, domi_house *house, domi_node **ta
 
     domi_list_take_behind(tail, before);
     house->mail--;
-    domi_mailbox_show_again(house);
+    domi_mailbox_restart_receives(house);
     domi_counter_add(&manager->counters.circles, 1);
     domi_ask_fail(manager, ask, -EDEADLK);
 }
 
-bool domi_circle_hold_ask(domi_manager *manager, domi_house *house, domi_node *ask)
+bool domi_circle_check_ask(domi_manager *manager, domi_house *house, domi_node *ask)
 {
     const domus_stack *holder = house->stacks;
 
-    /* The holder of the barrier is the first parked conversation. If it has not parked yet, it is
-     * not in the list, and domi_circle_fail_waiting() looks at the asks when it parks. */
+    /* The holder of the barrier is the first parked conversation. Before it parks it is not in the
+     * list; domi_circle_fail_waiting() then checks the asks when it parks. */
     if (holder == NULL || !holder->barrier ||
         !domi_stack_is_in_chain(domi_envelope_return((domi_envelope *)(void *)ask), holder))
         return true;
@@ -89,10 +89,11 @@ bool domi_circle_hold_ask(domi_manager *manager, domi_house *house, domi_node *a
     return false;
 }
 
-/* Let the asks in the list `tail` fail that were made for the conversation `holder`. Returns how
- * many. `mixed`, which is a constant in each call, says that there are notices in the list, too. */
-DOMI_INLINE uint32_t fail_circles_in(domi_manager *manager, domi_house *house, domi_node **tail,
-                                     const domus_stack *holder, bool mixed)
+/* Let all asks in the list `tail` fail that were made for the conversation `holder`. Returns the
+ * number of failed asks. `mixed`, a constant in each call, says that notices are in the list,
+ * too. */
+DOMI_INLINE uint32_t fail_circles_in_list(domi_manager *manager, domi_house *house,
+                                          domi_node **tail, const domus_stack *holder, bool mixed)
 {
     domi_node *before = *tail;
     const domi_node *last = before;
@@ -119,11 +120,11 @@ void domi_circle_fail_waiting(domi_manager *manager, domi_house *house, const do
     domi_strand *strand;
     uint32_t failed = 0;
 
-    (void)fail_circles_in(manager, house, &house->tails[DOMI_ASK], holder, false);
+    (void)fail_circles_in_list(manager, house, &house->tails[DOMI_ASK], holder, false);
     if (!domi_house_is_ordered(house))
         return;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        uint32_t count = fail_circles_in(manager, house, &strand->tail, holder, true);
+        uint32_t count = fail_circles_in_list(manager, house, &strand->tail, holder, true);
         strand->count -= count;
         failed += count;
     }

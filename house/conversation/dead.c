@@ -1,4 +1,4 @@
-/* The end of a message is here, and the end of an embedded node in the table of kinds. */
+/* Ends messages that nobody will handle, and embedded nodes by the table of their kinds. */
 #include "house/conversation/dead.h"
 
 #include "house/conversation/answer.h"
@@ -30,39 +30,40 @@ void domi_mailbox_drop(domi_manager *manager, domi_house *house, domi_node *node
     }
     if (envelope->type == &domi_held_type)
         domi_ask_cancel_at_holder(manager, envelope);
-    domi_letters_tell_dead(manager, (domus_address){house, node->lease}, envelope, error);
+    domi_letters_report_dead(manager, (domus_address){house, node->lease}, envelope, error);
     if (node->kind == DOMI_ASK)
         domi_ask_fail(manager, envelope, error);
     else
         domi_answer_release(manager, envelope);
 }
 
-/* Inlined, because each end of an actor looks at seven lists, and most of them are empty. */
-DOMI_INLINE void empty_list(domi_manager *manager, domi_house *house, domi_node **tail)
+/* Drop all messages of one list. Inlined, because each end of an actor looks at seven lists, and
+ * most of them are empty. */
+DOMI_INLINE void drop_mail_of_list(domi_manager *manager, domi_house *house, domi_node **tail)
 {
     while (*tail != NULL)
         domi_mailbox_drop(manager, house, domi_list_take(tail), -ESTALE);
 }
 
-/* Drop the mail that has been put aside, or sorted; it came before the mail that waits. A life of a
- * grain gives all of it to the next one. It is a function of its own, because few actors have a
- * family, and it would cost the others registers. */
-__attribute__((noinline)) static void empty_family(domi_manager *manager, domi_house *house,
-                                                   domi_family *family)
+/* Drop the mail that was stashed or sorted by an order; it came before the mail that waits in the
+ * mailboxes. The life of a grain gives this mail to its next life instead. This is a function of
+ * its own, because few actors have a family, and inlined it would cost the others registers. */
+__attribute__((noinline)) static void drop_mail_of_family(domi_manager *manager, domi_house *house,
+                                                          domi_family *family)
 {
     domi_strand *strand;
 
     if (family->grain != NULL)
         domi_doors.return_mail(manager, house);
     if (family->stashed != 0) {
-        empty_list(manager, house, &family->stash[0]);
-        empty_list(manager, house, &family->stash[1]);
+        drop_mail_of_list(manager, house, &family->stash[0]);
+        drop_mail_of_list(manager, house, &family->stash[1]);
         family->stashed = 0;
     }
     if (family->order == NULL)
         return;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        empty_list(manager, house, &strand->tail);
+        drop_mail_of_list(manager, house, &strand->tail);
         strand->count = 0;
     }
     domi_order_forget_empty(house);
@@ -72,17 +73,17 @@ __attribute__((noinline)) static void empty_family(domi_manager *manager, domi_h
 void domi_mailbox_empty(domi_manager *manager, domi_house *house, bool all)
 {
     if (DOMI_UNLIKELY(house->family != NULL))
-        empty_family(manager, house, house->family);
+        drop_mail_of_family(manager, house, house->family);
     if (all) {
-        empty_list(manager, house, &house->tails[DOMI_REPLY]);
-        empty_list(manager, house, &house->tails[DOMI_EXCEPTION]);
+        drop_mail_of_list(manager, house, &house->tails[DOMI_REPLY]);
+        drop_mail_of_list(manager, house, &house->tails[DOMI_EXCEPTION]);
     }
-    empty_list(manager, house, &house->tails[DOMI_ASK]);
-    empty_list(manager, house, &house->tails[DOMI_NOTICE]);
+    drop_mail_of_list(manager, house, &house->tails[DOMI_ASK]);
+    drop_mail_of_list(manager, house, &house->tails[DOMI_NOTICE]);
     if (all)
-        empty_list(manager, house, &house->tails[DOMI_EVENT]);
+        drop_mail_of_list(manager, house, &house->tails[DOMI_EVENT]);
     house->mail = 0;
     if (all)
         house->replies = house->events = 0;
-    domi_mailbox_show_again(house);
+    domi_mailbox_restart_receives(house);
 }

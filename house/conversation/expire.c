@@ -1,16 +1,17 @@
-/* Time-outs of promises, on home's wheel `deadlines`. Home lets promises fail whose time is over,
- * and carries out what thieves noted for the wheel (notes.h). Only home runs these functions, while
- * no thief has the house. */
+/* Time-outs of promises, on home's wheel `deadlines`. Home lets promises fail when their time is
+ * over, and carries out the notes that thieves made for this wheel (notes.h). Only home runs these
+ * functions, while no thief has the house. */
 #include "house/conversation/notes.h"
 #include "house/conversation/stack.h"
 
 #include <errno.h>
 
-/* Free a promise that was given up while its house was lent. */
-static void free_abandoned(domi_manager *home, domi_promise *promise)
+/* Free a promise that its stack gave up while the house was lent. */
+static void free_abandoned_promise(domi_manager *home, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
-    /* A pooled promise that is not on home's wheel does not keep its stack, which may be gone. */
+    /* A promise from the slab that is not on home's wheel does not keep its stack alive, so the
+     * stack may be freed already. */
     bool held = promise->node.slab == DOMI_SLAB_STACK_PROMISE || promise->timed;
 
     domi_promise_release(home, promise);
@@ -23,19 +24,19 @@ void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise)
     promise->noted = false;
     if (promise->state == DOMI_PROMISE_WAITING)
         domi_promise_put_on_wheel(home, promise, promise->wheel.expires_ns);
-    else if (promise->state == DOMI_PROMISE_DEAD) /* a DONE one keeps its answer until that is shown
-                                                   */
-        free_abandoned(home, promise);
+    /* a DONE promise keeps its answer until a handler is shown it */
+    else if (promise->state == DOMI_PROMISE_DEAD)
+        free_abandoned_promise(home, promise);
 }
 
-static domi_promise *promise_of(domi_wheel_node *node)
+static domi_promise *get_promise_of_node(domi_wheel_node *node)
 {
     return (domi_promise *)(void *)((char *)node - offsetof(domi_promise, wheel));
 }
 
 domi_house *domi_promise_house(domi_wheel_node *node)
 {
-    return domi_stack_house(domi_promise_stack(promise_of(node)));
+    return domi_stack_house(domi_promise_stack(get_promise_of_node(node)));
 }
 
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node)
@@ -50,20 +51,21 @@ bool domi_promise_is_late(const domi_promise *promise)
 
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_promise *promise = promise_of(node);
+    domi_promise *promise = get_promise_of_node(node);
 
     if (domi_is_away(domi_promise_house(node))) {
         domi_promise_postpone(manager, node);
         return;
     }
     promise->timed = false;
-    if (promise->state == DOMI_PROMISE_FAILED) /* the promise's failure is queued already */
+    /* the failure of the promise is in the mailbox already */
+    if (promise->state == DOMI_PROMISE_FAILED)
         return;
     if (promise->state == DOMI_PROMISE_WAITING) {
         domi_promise_fail(manager, promise, promise->kind == DOMI_PROMISE_SLEEP ? 0 : -ETIMEDOUT);
         return;
     }
-    /* a thief finished or abandoned the promise */
+    /* A thief has finished or abandoned the promise, and the wheel alone still held it. */
     domus_stack *stack = domi_promise_stack(promise);
     stack->away--;
     domi_stack_free_if_done(manager, stack);

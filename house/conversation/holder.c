@@ -1,4 +1,4 @@
-/* Events about asks; see the header. */
+/* Puts the events about asks that holder.h declares. */
 #include "house/conversation/holder.h"
 
 #include "house/message/mailbox.h"
@@ -14,7 +14,8 @@ const domus_type domus_remote_cancel_type = {.name = "remote cancel",
 
 static_assert(sizeof(domus_remote_cancelled_ask) <= sizeof(domi_return), "put_event() copies it");
 
-/* Put an event about an ask to `to`. Returns 0; -ESTALE; 0 without memory for the event. */
+/* Put an event about an ask to the actor `to`. Returns 0, also without memory for the event;
+ * -ESTALE if the actor has ended. */
 static int put_event(domi_manager *manager, domus_address to, const domus_type *type,
                      const domi_return *back, domus_address sender)
 {
@@ -37,7 +38,7 @@ void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_ret
     (void)put_event(manager, to, &domi_cancel_type, back, (domus_address){NULL, 0});
 }
 
-void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
+void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask)
 {
     domi_return *back = domi_envelope_return(ask);
     domus_address self = domi_house_address(house);
@@ -51,7 +52,7 @@ void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_e
         domi_ask_put_cancel(manager, self, &held);
 }
 
-void domi_ask_tell_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept)
+void domi_ask_report_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept)
 {
     const domus_remote_cancelled_ask cancelled = {kept};
     domi_return what = {.note = 0};

@@ -1,5 +1,5 @@
-/* The actor that holds an ask which was passed on tells the asker (passed.h). Whoever has the ask
- * calls all this. */
+/* Events to the asker of an ask that was passed on: the actor that holds the ask sends them
+ * (passed.h). The thread that has the ask calls all this. */
 #ifndef DOMI_HOUSE_CONVERSATION_HOLDER_H
 #define DOMI_HOUSE_CONVERSATION_HOLDER_H
 
@@ -8,22 +8,24 @@
 
 #include <domus/conversation.h>
 
-/* Tell the actor of `to` that the answer of the ask named by `back` is not awaited any more. */
+/* Put an event to the actor `to`: nobody waits any more for the answer of the ask named by
+ * `back`. */
 void domi_ask_put_cancel(domi_manager *manager, domus_address to, const domi_return *back);
 
-/* The slow half of domi_ask_hold(): tell the asker. Without memory for that a cancel does not find
- * the ask. */
-void domi_ask_tell_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask);
+/* The slow half of domi_ask_hold(): put an event that tells the asker who holds the ask. Without
+ * memory for the event a later cancel does not find the ask. */
+void domi_ask_report_holder(domi_manager *manager, const domi_house *house, domi_envelope *ask);
 
-/* `ask` stays with `house` beyond this turn. */
+/* Record that `ask` stays with `house` beyond this turn; if the ask was passed on, its asker is
+ * told. */
 DOMI_INLINE void domi_ask_hold(domi_manager *manager, const domi_house *house, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY((domi_envelope_return(ask)->until & DOMI_PASSED_ON) != 0))
-        domi_ask_tell_holder(manager, house, ask);
+        domi_ask_report_holder(manager, house, ask);
 }
 
-/* The asker of an ask that `gateway` keeps has cancelled it: tell the gateway (domus/remote.h).
- * Without memory for that it is not told. */
-void domi_ask_tell_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept);
+/* Put an event to the gateway that keeps an ask: the asker has cancelled it (domus/remote.h).
+ * Without memory for the event the gateway is not told. */
+void domi_ask_report_cancelled(domi_manager *manager, domus_address gateway, domus_kept kept);
 
 #endif

@@ -1,7 +1,6 @@
-/* The short ways of domus_ask() and domus_reply(): a small message by the home lane, of a
- * conversation for which nothing is out of the ordinary. They need no call, so everything
- * that may need one is asked before anything is done. The steps themselves are those of ask.c
- * and answer.c. */
+/* The short forms of domus_ask() and domus_reply(): for a small message by the home lane, in a
+ * conversation without anything unusual. They need no function call, so all conditions that may
+ * need one are checked before anything is changed. ask.c and answer.c explain the single steps. */
 #include "house/conversation/ask.h"
 
 #include "base/check.h"
@@ -10,20 +9,21 @@
 #include "house/message/pool.h"
 #include "house/message/sign.h"
 
-/* True if the conversation waits in a pooled stack already, may wait for one more thing, holds no
- * ask, and its first promise is free. */
-DOMI_INLINE bool may_ask(const domus_stack *stack)
+/* True if the conversation waits in a pooled stack already, may wait for one more promise, has no
+ * ask to answer, and its first promise is free. */
+DOMI_INLINE bool may_ask_shortly(const domus_stack *stack)
 {
     return stack->pooled == stack && stack->ask == NULL &&
            stack->first.state == DOMI_PROMISE_FREE && !stack->cancelled &&
            (domi_stack_house(stack)->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0;
 }
 
-/* True if a payload of `size` bytes lies in an envelope of 128 bytes, and is copied
- * without a call. */
+/* True if a payload of `size` bytes fits into an envelope of 128 bytes and is copied without a
+ * function call. */
 DOMI_INLINE bool is_small(uint32_t size)
 {
-    return size - 1 < DOMI_PAYLOAD_FEW; /* a payload of 0 bytes has an envelope of 64 */
+    /* false for 0 bytes, too: such a payload has an envelope of 64 */
+    return size - 1 < DOMI_PAYLOAD_FEW;
 }
 
 int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
@@ -31,7 +31,7 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 {
     domi_manager *manager = stack->manager;
 
-    if (DOMI_UNLIKELY(!may_ask(stack) || !is_small(type->size) ||
+    if (DOMI_UNLIKELY(!may_ask_shortly(stack) || !is_small(type->size) ||
                       !domi_mailbox_is_open(manager, to, DOMI_ASK) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_envelope(manager, DOMI_SLAB_128)))
@@ -55,8 +55,8 @@ int domus_ask(domus_stack *stack, domus_address to, const domus_type *type, cons
 }
 
 /* True if the ask came from another actor, owns nothing, and a reply of `type` fits into it. */
-DOMI_INLINE bool may_reply(const domus_stack *stack, const domi_envelope *ask,
-                           const domus_type *type)
+DOMI_INLINE bool may_reply_shortly(const domus_stack *stack, const domi_envelope *ask,
+                                   const domus_type *type)
 {
     return ask->node.slab == DOMI_SLAB_128 && type->size <= DOMI_PAYLOAD_FEW &&
            ask->type->release == NULL && ask->sender != domi_stack_house(stack);
@@ -67,13 +67,14 @@ int domus_reply(domus_stack *stack, const domus_type *type, const void *payload)
     domi_manager *manager = stack->manager;
     domi_envelope *ask = stack->ask;
 
-    if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL || !may_reply(stack, ask, type)))
+    if (DOMI_UNLIKELY(ask == NULL || stack->received != NULL ||
+                      !may_reply_shortly(stack, ask, type)))
         return domi_reply_slow(stack, type, payload);
     domus_address asker = {ask->sender, ask->sender_lease};
     if (DOMI_UNLIKELY(!domi_mailbox_is_open(manager, asker, DOMI_REPLY)))
         return domi_reply_slow(stack, type, payload);
 
-    domi_stack_let_ask_go(stack, ask);
+    domi_stack_release_ask(stack, ask);
     ask->node.lease = asker.lease;
     ask->node.kind = DOMI_REPLY;
     /* The reply may be made from the ask's own payload, so the two may overlap. */

@@ -1,5 +1,5 @@
-/* The notes that a thief makes are one circular list of embedded nodes in its manager. Home carries
- * them out in the order in which they were made. */
+/* Keeps the notes of a thief: one circular list of embedded nodes in the thief's manager. Home
+ * carries the notes out in the order in which they were made. */
 #include "house/conversation/notes.h"
 
 #include "base/check.h"

@@ -1,4 +1,4 @@
-/* Notes: what the home of a lent house has to do for it, on home's wheels and in home's ring.
+/* Notes: work that the home of a lent house has to do for it, on home's wheels and in home's ring.
  *
  * Wheels and ring belong to home. A thief that runs a lent house notes in its own manager what the
  * house arms or gives up, and home carries the notes out when the house is back. Each note is the
@@ -10,32 +10,35 @@
 
 #include "house/message/manager.h"
 
-/* True if `house` is run by the thread of `manager` and is not its own: it is lent. */
+/* True if `house` is lent: the thread of `manager` runs it and is not its home. */
 static inline bool domi_is_lent(const domi_manager *manager, const domi_house *house)
 {
     return DOMI_UNLIKELY(house->home != manager);
 }
 
-/* True if a thief has the house, or may take it at any moment. Asked by home. */
+/* True if a thief has the house, or may take it at any moment. Only home asks this. */
 static inline bool domi_is_away(const domi_house *house)
 {
     return DOMI_UNLIKELY(domi_house_is_exposed(house));
 }
 
-/* Note a timer, a promise, or a watch on a descriptor, whose `node` is in no other list. */
+/* Add a note for a timer, a promise or a watch on a descriptor; `node` is its embedded node and is
+ * in no other list. */
 void domi_note_add(domi_manager *manager, domi_node *node);
 
-/* Take out the note of `node`, because the node is needed for a mailbox. */
+/* Remove the note of `node`, because a mailbox needs the node. */
 void domi_note_remove(domi_manager *manager, const domi_node *node);
 
-/* The notes that a thief collected during one run. */
+/* The notes that a thief has collected during one run of one house. */
 typedef struct domi_notes {
     domi_node *tail; /* circular list; NULL: empty */
-    /* timers made minus timers freed, which may wrap; home adds this to its count */
+    /* number of timers made minus number of timers freed, which may wrap; home adds it to its own
+     * count */
     uint32_t timers;
 } domi_notes;
 
-/* The number of home's timers. Relaxed: a thief reads it only to compare it with the limit. */
+/* Returns the number of home's timers. Relaxed: a thief reads it only to compare it with the
+ * limit. */
 static inline uint32_t domi_timers_count(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->timing.timers,
@@ -50,7 +53,7 @@ static inline void domi_timers_add(domi_manager *home, uint32_t by)
 
 domi_notes domi_notes_take(domi_manager *manager);
 
-/* Carry out the notes of a house's run, once the house is back. Home only. */
+/* Carry out all notes of a run when its house is back. Home only. */
 void domi_notes_carry_out(domi_manager *home, domi_notes notes);
 
 #endif

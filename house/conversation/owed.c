@@ -1,4 +1,4 @@
-/* The end of asks that leave in parts; see the header. Their start is an ask, and in ask.c. */
+/* Ends asks that leave in parts (owed.h). The start of such an ask is a plain ask (ask.c). */
 #include "house/conversation/owed.h"
 
 #include "house/message/mailbox.h"
@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-int domi_ask_check(const domus_stack *stack, domi_asking asking)
+int domi_ask_check_under_way(const domus_stack *stack, domi_asking asking)
 {
     const domus_stack *pooled = stack->pooled;
     int error = domi_stack_check_may_wait(stack);
@@ -18,7 +18,7 @@ int domi_ask_check(const domus_stack *stack, domi_asking asking)
         if (at == asking.promise && domi_promise_serial(at) == asking.serial)
             return 0;
     }
-    /* the end of the wait has changed the serial */
+    /* the serial changes when a wait ends, so a promise with this serial still waits */
     for (const domi_promise *at = pooled->answers; at != NULL; at = domi_promise_next_answer(at)) {
         if (at == asking.promise && domi_promise_serial(at) == asking.serial + 1)
             return 0;
@@ -35,7 +35,8 @@ int domi_ask_end(domus_stack *stack, domi_asking asking, domus_address to, const
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    /* this serial is over, so a failure on the way is late, and the ask itself says how it ended */
+    /* The serial is over, so a failure on the way counts as a late answer; the ask's own promise
+     * says how the ask ended. */
     *domi_envelope_return(envelope) =
         (domi_return){.promise = asking.promise, .serial = asking.serial - 1};
     domi_payload_copy((char *)envelope + DOMI_ASK_HEAD, payload, type->size);

@@ -1,8 +1,8 @@
-/* This file parks conversations, and ends them.
+/* Parks conversations, and ends them.
  *
- * A parked stack is in its house's list and waits for promises; turn.c lets it go on. A
- * stack that ends takes back everything that it holds, and is freed as soon as no mailbox, no note
- * and no wheel holds a node of it. */
+ * A parked stack is in the list of its house and waits for promises; turn.c resumes it. A stack
+ * that ends gives up everything that it holds, and is freed as soon as no mailbox, no note and no
+ * wheel holds a node of it. */
 #include "base/check.h"
 #include "house/conversation/answer.h"
 #include "house/conversation/circle.h"
@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *stack)
+static void unlink_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     if (!stack->parked)
         return;
@@ -31,9 +31,9 @@ static void stack_unlink(domi_manager *manager, domi_house *house, domus_stack *
         house->marks &= (uint16_t)~DOMI_MARK_SATURATED;
 }
 
-static void stack_free(domi_manager *manager, domus_stack *stack)
+static void free_stack(domi_manager *manager, domus_stack *stack)
 {
-    /* Relaxed: a walker only compares these values. */
+    /* Relaxed: a walker compares these two values and reads nothing through them. */
     atomic_store_explicit(&stack->house, NULL, memory_order_relaxed);
     atomic_store_explicit(&stack->parent, NULL, memory_order_relaxed);
     domi_pool_free(manager, &stack->node);
@@ -44,17 +44,17 @@ void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack)
     if (!stack->ended || stack->queued || stack->first.queued || stack->first.noted)
         return;
     if (DOMI_LIKELY(stack->away == 0)) {
-        stack_free(manager, stack);
+        free_stack(manager, stack);
     } else if (stack->away == DOMI_STACK_COUNTED) {
         domi_house *house = domi_stack_house(stack);
-        stack_free(manager, stack);
+        free_stack(manager, stack);
         manager->io_hooks.conversation_ended(manager, house);
     }
 }
 
 /* Throw away answers that were never shown to a handler: their messages were not handled, so they
  * are dead letters. */
-static void answers_discard(domi_manager *manager, domus_stack *stack)
+static void discard_answers(domi_manager *manager, domus_stack *stack)
 {
     for (domi_promise *promise = stack->answers; promise != NULL;) {
         domi_promise *next = domi_promise_next_answer(promise);
@@ -68,14 +68,14 @@ static void answers_discard(domi_manager *manager, domus_stack *stack)
     stack->answers = stack->answers_last = NULL;
 }
 
-/* Take back everything that a pooled stack holds, and free the stack as soon as no node of
- * it is queued. */
+/* Give up everything that a pooled stack holds, and free the stack as soon as none of its nodes is
+ * queued. */
 static void end_pooled_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     while (stack->waiting != NULL)
         domi_promise_abandon(manager, stack->waiting);
-    answers_discard(manager, stack);
-    stack_unlink(manager, house, stack);
+    discard_answers(manager, stack);
+    unlink_stack(manager, house, stack);
     atomic_store_explicit(&stack->serial, domi_stack_serial(stack) + 1, memory_order_relaxed);
     stack->wait = DOMI_WAIT_NONE;
     stack->ended = true;
@@ -89,8 +89,8 @@ static void lower_barrier(domi_house *house)
     house->marks &= (uint16_t)~DOMI_MARK_BARRIER;
 }
 
-/* The actor has come to its most conversations. */
-static void note_most_conversations(domi_manager *manager, domi_house *house)
+/* Mark the actor as saturated: it has `conversations_max` parked conversations. */
+static void mark_saturated(domi_manager *manager, domi_house *house)
 {
     if ((house->marks & DOMI_MARK_SATURATED) != 0)
         return;
@@ -99,9 +99,9 @@ static void note_most_conversations(domi_manager *manager, domi_house *house)
     domi_manager_log(manager, house, DOMI_IS_FULL, 0);
 }
 
-/* The stack that raised the barrier is the first in the list, so that an ask that meets the barrier
- * finds it at once. */
-static void link_parked(domi_manager *manager, domi_house *house, domus_stack *stack)
+/* Link a parked stack at its house. The stack that holds the barrier comes first in the list, so
+ * that an ask that waits for the barrier finds it at once. */
+static void link_parked_stack(domi_manager *manager, domi_house *house, domus_stack *stack)
 {
     domus_stack *head = house->stacks;
 
@@ -120,10 +120,11 @@ static void link_parked(domi_manager *manager, domi_house *house, domus_stack *s
     house->parked += DOMI_PARKED_STEP;
     if (domi_house_count_parked(house) >= manager->limits.conversations_max &&
         house != manager->gateway)
-        note_most_conversations(manager, house);
+        mark_saturated(manager, house);
 }
 
-/* Copy the fields of the run's own stack to the pooled one, and link that at the house. */
+/* Copy the fields of the stack in the run's C frame to its pooled stack, and link the pooled stack
+ * at the house. */
 static void park_stack(domus_stack *stack)
 {
     domi_manager *manager = stack->manager;
@@ -142,9 +143,9 @@ static void park_stack(domus_stack *stack)
         return;
     if (pooled->barrier_fresh && pooled->parked)
         /* the stack is linked again below, at the head of the list */
-        stack_unlink(manager, house, pooled);
+        unlink_stack(manager, house, pooled);
     if (!pooled->parked)
-        link_parked(manager, house, pooled);
+        link_parked_stack(manager, house, pooled);
     if (pooled->barrier_fresh) {
         pooled->barrier_fresh = false;
         domi_circle_fail_waiting(manager, house, pooled);
@@ -156,18 +157,18 @@ static void park_stack(domus_stack *stack)
     }
 }
 
-/* True if `ask` is a request of the peer of the channel that `house` is: io tells of these, which
- * knows whether the channel is being closed. */
+/* True if `ask` is a request of the peer of the channel `house`. io reports mistakes with such asks
+ * itself, because only io knows whether the channel is being closed. */
 static bool is_own_request(const domi_house *house, const domi_envelope *ask)
 {
     return ask->sender == house && house->behaviour->pipeline != NULL;
 }
 
-/* The conversation ends with `result`, which is not negative. Tell what its last function did
- * wrong, because nobody else would: it let the conversation wait, its result has no meaning, or the
- * ask has no answer, for which its asker would be blamed. */
-static void look_for_mistakes(domi_manager *manager, domi_house *house, const domus_stack *stack,
-                              int result)
+/* Log a mistake of the last function of a conversation that ends with a `result` that is not
+ * negative, because nobody else would: the function let the conversation wait for nothing, its
+ * result has no meaning, or the ask got no answer, for which its asker would be blamed. */
+static void log_mistakes(domi_manager *manager, domi_house *house, const domus_stack *stack,
+                         int result)
 {
     const domus_stack *pooled = stack->pooled;
     const domus_type *handled = domi_manager_handling(manager);
@@ -188,8 +189,8 @@ static void look_for_mistakes(domi_manager *manager, domi_house *house, const do
         domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, stack->ask->type, result);
 }
 
-/* End the conversation with `result`. If it still has to answer an ask, the asker hears of the end;
- * otherwise a failure goes to the parent. */
+/* End the conversation with `result`. If it has not answered its ask, the asker gets the result;
+ * otherwise a failure goes to the parent of the actor. */
 static void end_stack(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
@@ -197,9 +198,9 @@ static void end_stack(domus_stack *stack, int result)
     domus_stack *pooled = stack->pooled;
 
     if (result >= 0)
-        look_for_mistakes(manager, house, stack, result);
+        log_mistakes(manager, house, stack, result);
     if (stack->ask != NULL) {
-        /* A conversation that was cancelled by a stop fails with -ESTALE, because its asker has
+        /* A conversation that a stop has cancelled fails with -ESTALE, because its asker has
          * cancelled nothing. */
         if (result == -ECANCELED && (house->marks & DOMI_MARK_STOPPING) != 0)
             result = -ESTALE;
@@ -219,8 +220,8 @@ void domi_stack_end_received(domus_stack *stack, int error)
     domi_envelope *message = stack->received;
 
     stack->received = NULL;
-    /* The function that was resumed with this message may still run, after a further receive; it
-     * can no longer use the message. */
+    /* The function that was resumed with this message may still run, because it receives again;
+     * from here on it cannot use the message. */
     if (message != NULL && stack->message == message) {
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
@@ -256,7 +257,7 @@ void domi_stack_end_kept(domi_manager *manager, domus_stack *kept)
     end_pooled_stack(manager, domi_stack_house(kept), kept);
 }
 
-void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder)
+void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder)
 {
     if (holder == NULL)
         return;
@@ -279,7 +280,7 @@ void domi_stack_drop_all(domi_manager *manager, domi_house *house)
     lower_barrier(house);
 }
 
-/* True if the answer of the promise is already in a mailbox of the house. */
+/* True if the answer of the promise waits in a mailbox of the house already. */
 static bool is_answered(const domi_house *house, const domi_promise *promise)
 {
     for (uint32_t kind = DOMI_REPLY; kind <= DOMI_EXCEPTION; kind++) {

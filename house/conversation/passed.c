@@ -1,4 +1,4 @@
-/* Follows asks that were passed on; see the header. */
+/* Finds asks that were passed on, and cancels them where they are (passed.h). */
 #include "house/conversation/passed.h"
 
 #include "base/memory.h"
@@ -6,25 +6,26 @@
 
 /* --- the asks that were cancelled last --------------------------------------------------------
  *
- * A cancel misses an ask that is between two actors, and the actor that holds it then tells the
- * asker. The promise may serve another ask by then, and does not say how the first one ended. An
- * ask whose asker only went on without the answer is to be left alone, so the asks that were
- * cancelled last are remembered. A promise has its place in that table by its address. Whoever had
- * the place before gets another one by a hash, because the memory of promises is in several pieces.
- * The table is one for all threads, because a house that is lent cancels on another thread than the
- * one on which it hears of the holder. */
+ * A cancel misses an ask that is between two actors; the actor that gets the ask then tells the
+ * asker. The promise may serve another ask by then, and does not say how the first one ended. But
+ * an ask whose asker only went on without the answer is left alone, so the asks that were cancelled
+ * last are remembered in a table. The address of a promise chooses its place there. The ask that
+ * had this place before moves to another place, which a hash chooses, because the memory of
+ * promises is in several pieces. All threads share one table, because a house that is lent cancels
+ * on one thread and may hear of the holder on another. */
 
-#define PLACES     (UINT32_C(1) << 17) /* places of each kind; used pages alone take memory */
-#define PLACE_SIZE 64u                 /* promises are at least so many bytes apart */
+/* places of each kind; only pages that were used take memory */
+#define PLACES     (UINT32_C(1) << 17)
+#define PLACE_SIZE 64u /* least distance of two promises, in bytes */
 
-/* Returns the table; NULL: there is none. Any thread. */
+/* Returns the table of cancelled asks; NULL: nothing was cancelled yet. Any thread. */
 static _Atomic uint64_t *get_passed_table(const domi_manager *manager)
 {
-    /* acquire: pairs with make_table(), so the places are seen empty. */
+    /* acquire: pairs with make_passed_table(), so the places are seen empty. */
     return atomic_load_explicit(&manager->managers[0]->cancelled, memory_order_acquire);
 }
 
-static _Atomic uint64_t *make_table(const domi_manager *manager)
+static _Atomic uint64_t *make_passed_table(const domi_manager *manager)
 {
     _Atomic uint64_t *made = domi_memory_new(2 * PLACES * sizeof *made);
     _Atomic uint64_t *there = NULL;
@@ -37,37 +38,38 @@ static _Atomic uint64_t *make_table(const domi_manager *manager)
     return there;
 }
 
-static uint32_t hash_to_place(const domi_promise *promise)
+static uint32_t hash_to_first_place(const domi_promise *promise)
 {
     return (uint32_t)((uintptr_t)promise / PLACE_SIZE % PLACES);
 }
 
-/* An ask in one word: 32 bits of the address of its promise, which tell those apart that share a
- * place, and the serial. */
+/* Returns the word that names an ask in the table: 32 bits of the address of its promise, which
+ * differ for promises with the same place, and the serial. */
 static uint64_t make_ask_word(const domi_promise *promise, uint32_t serial)
 {
     return (uint64_t)((uintptr_t)promise / 16) << 32 | serial;
 }
 
-/* The place of a name that had to leave the first one. */
+/* Returns the second place of an ask that a newer one has pushed out of its first place. */
 static uint32_t hash_to_second_place(uint64_t name)
 {
     return PLACES + (uint32_t)(name * UINT64_C(0x9e3779b97f4a7c15) >> 32) % PLACES;
 }
 
-static void remember_cancel(const domi_manager *manager, const domi_promise *promise)
+static void record_cancel(const domi_manager *manager, const domi_promise *promise)
 {
     _Atomic uint64_t *places = get_passed_table(manager);
 
-    if (places == NULL && (places = make_table(manager)) == NULL)
+    if (places == NULL && (places = make_passed_table(manager)) == NULL)
         return;
     const uint64_t name = make_ask_word(promise, domi_promise_serial(promise));
-    _Atomic uint64_t *place = &places[hash_to_place(promise)];
-    /* Relaxed: it is not read through, and the exchange finds whether it is the newest. */
+    _Atomic uint64_t *place = &places[hash_to_first_place(promise)];
+    /* Relaxed: nothing is read through the value, and the exchange notices if it is not the
+     * newest. */
     uint64_t before = atomic_load_explicit(place, memory_order_relaxed);
 
-    /* release: whoever finds the new name in the place finds the old one in its second place. The
-     * holder tells by messages, which began behind this. */
+    /* release: a thread that finds the new word in this place also finds the old one in its second
+     * place. The message of the holder was sent after this. */
     do {
         if (before != 0)
             atomic_store_explicit(&places[hash_to_second_place(before)], before,
@@ -81,8 +83,8 @@ static bool was_cancelled(const domi_manager *manager, const domi_return *back)
     const uint64_t name = make_ask_word(back->promise, back->serial);
     _Atomic uint64_t *places = get_passed_table(manager);
 
-    /* acquire, then relaxed: pairs with the exchange of remember_cancel(). */
-    return places != NULL && (atomic_load_explicit(&places[hash_to_place(back->promise)],
+    /* acquire, then relaxed: pairs with the exchange of record_cancel(). */
+    return places != NULL && (atomic_load_explicit(&places[hash_to_first_place(back->promise)],
                                                    memory_order_acquire) == name ||
                               atomic_load_explicit(&places[hash_to_second_place(name)],
                                                    memory_order_relaxed) == name);
@@ -97,7 +99,7 @@ void domi_ask_cancel(domi_manager *manager, const domi_promise *promise)
 
     if (promise->target.house == NULL)
         return;
-    remember_cancel(manager, promise);
+    record_cancel(manager, promise);
     domi_ask_put_cancel(manager, promise->target, &back);
 }
 
@@ -117,12 +119,12 @@ bool domi_ask_is_given_up(const domi_envelope *ask)
 {
     const domi_return *back = (const domi_return *)(const void *)ask->payload;
 
-    /* Relaxed: the walks over chains of asks read the same (circle.c). */
+    /* Relaxed: circle.c reads the same fields of a chain and says why. */
     return back->promise != NULL && (back->until & DOMI_UNFOLLOWED) == 0 &&
            domi_promise_serial(back->promise) != back->serial;
 }
 
-void domi_ask_pass_on(const domus_stack *stack, domi_envelope *ask)
+void domi_ask_mark_passed_on(const domus_stack *stack, domi_envelope *ask)
 {
     domi_return *back = domi_envelope_return(ask);
 
@@ -132,7 +134,8 @@ void domi_ask_pass_on(const domus_stack *stack, domi_envelope *ask)
         back->until |= DOMI_UNFOLLOWED;
 }
 
-void domi_ask_follow(const domus_stack *stack, const domi_envelope *ask, domus_address to)
+void domi_ask_record_new_holder(const domus_stack *stack, const domi_envelope *ask,
+                                domus_address to)
 {
     const domi_return *back = (const domi_return *)(const void *)ask->payload;
 
@@ -143,7 +146,7 @@ void domi_ask_follow(const domus_stack *stack, const domi_envelope *ask, domus_a
         back->promise->target = to;
 }
 
-void domi_ask_note_holder(domi_manager *manager, domi_envelope *message)
+void domi_ask_record_holder(domi_manager *manager, domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
     domi_promise *promise = back->promise;

@@ -1,21 +1,21 @@
-/* The promises of requests of a channel's peer, and what happens to its conversations
- * when it is gone. */
+/* Makes promises for requests of a channel's peer, and ends the conversations of a channel when its
+ * peer is gone. */
 #include "house/conversation/peer.h"
 
 #include "house/message/sign.h"
 
 #include <errno.h>
 
-void domi_ask_begin_of_peer(domi_envelope *ask, const domus_type *type, const domi_house *house,
-                            uint32_t number, uint64_t deadline_ns)
+void domi_ask_make_request_of_peer(domi_envelope *ask, const domus_type *type,
+                                   const domi_house *house, uint32_t number, uint64_t deadline_ns)
 {
     domi_envelope_sign(ask, type, house);
     *domi_envelope_return(ask) =
         (domi_return){.serial = number, .until = domi_deadline_of(deadline_ns)};
 }
 
-int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                             domus_stack **holder)
+int domi_ask_give_request_promise(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                                  domus_stack **holder)
 {
     domi_return *back = domi_envelope_return(ask);
 
@@ -44,7 +44,7 @@ int domi_ask_promise_of_peer(domi_manager *manager, domi_house *house, domi_enve
     return 0;
 }
 
-int domi_ask_look_of_peer(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number)
+int domi_ask_find_request(domi_envelope *ask, domus_address *ret_channel, uint32_t *ret_number)
 {
     const domi_return *back = domi_envelope_return(ask);
 
@@ -70,18 +70,18 @@ bool domi_stack_cancel_of_peer(domi_manager *manager, domi_house *house)
 }
 
 /* True if the conversation was begun by what the peer has sent. */
-static bool is_of_peer(const domi_house *house, const domus_stack *stack)
+static bool is_conversation_of_peer(const domi_house *house, const domus_stack *stack)
 {
     return (stack->away & DOMI_STACK_COUNTED) != 0 ||
            (stack->ask != NULL && domi_ask_is_of_peer(stack->ask, house));
 }
 
-/* Returns a request of the peer that `house` itself keeps; NULL: none. */
+/* Returns the conversation of a request of the peer that `house` itself keeps; NULL: none. */
 static domus_stack *find_kept_of_peer(const domi_house *house)
 {
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         if (stack->wait == DOMI_WAIT_KEPT && !stack->outlives && !stack->works &&
-            is_of_peer(house, stack))
+            is_conversation_of_peer(house, stack))
             return stack;
     }
     return NULL;
@@ -94,7 +94,8 @@ void domi_stack_cancel_kept_of_peer(domi_manager *manager, domi_house *house, do
     if (holder != NULL)
         domi_stack_cancel_kept(manager, holder);
     for (domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
-        if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives && is_of_peer(house, stack))
+        if (stack->wait != DOMI_WAIT_KEPT && !stack->outlives &&
+            is_conversation_of_peer(house, stack))
             domi_stack_cancel_kept(manager, stack);
     }
     /* The answer to one kept request may end the channel, and so end other kept requests. */

@@ -89,14 +89,14 @@ domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_p
     return promise;
 }
 
-static domi_house *house_of(const domi_promise *promise)
+static domi_house *get_house_of_promise(const domi_promise *promise)
 {
     return domi_stack_house(domi_promise_stack(promise));
 }
 
 void domi_promise_stop_counting(domi_promise *promise)
 {
-    house_of(promise)->asks--;
+    get_house_of_promise(promise)->asks--;
     promise->uncounted = true;
 }
 
@@ -106,16 +106,16 @@ void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64
     promise->timed = true;
 }
 
-static void take_off_wheel(domi_manager *home, domi_promise *promise)
+static void remove_from_wheel(domi_manager *home, domi_promise *promise)
 {
     domi_wheel_cancel(&home->timing.deadlines, &promise->wheel);
     promise->timed = false;
 }
 
 /* Take a promise off the wheel of its pool; the runner of its actor calls this. */
-static void take_off_pools_wheel(domi_promise *promise)
+static void remove_from_wheel_of_pool(domi_promise *promise)
 {
-    domi_manager *home = house_of(promise)->home;
+    domi_manager *home = get_house_of_promise(promise)->home;
 
     domi_pooled_disarm(home->pooled, &home->timing.deadlines, &promise->wheel);
     promise->timed = false;
@@ -123,11 +123,11 @@ static void take_off_pools_wheel(domi_promise *promise)
 
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns)
 {
-    if (!domi_is_lent(manager, house_of(promise))) {
+    if (!domi_is_lent(manager, get_house_of_promise(promise))) {
         domi_promise_put_on_wheel(manager, promise, deadline_ns);
         return;
     }
-    domi_manager *home = house_of(promise)->home;
+    domi_manager *home = get_house_of_promise(promise)->home;
     if (home->pooled != NULL) {
         promise->timed = true;
         domi_pooled_arm(home->pooled, &home->timing.deadlines, &promise->wheel, deadline_ns);
@@ -138,15 +138,15 @@ void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t dea
     domi_note_add(manager, &promise->node);
 }
 
-static void leave_notes(domi_manager *manager, domi_promise *promise)
+static void remove_note(domi_manager *manager, domi_promise *promise)
 {
     domi_note_remove(manager, &promise->node);
     promise->noted = false;
 }
 
-void domi_promise_leave_receives(domi_promise *promise)
+void domi_promise_remove_from_receives(domi_promise *promise)
 {
-    domi_house *house = house_of(promise);
+    domi_house *house = get_house_of_promise(promise);
     domi_family *family = house->family;
     domi_promise **link = &family->receives;
 
@@ -157,60 +157,63 @@ void domi_promise_leave_receives(domi_promise *promise)
         house->marks &= (uint16_t) ~(DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
-/* Take a promise that will not be completed out of the list for its kind. */
-static void leave_list_of_kind(domi_manager *manager, domi_promise *promise)
+/* Take a promise that will not be completed out of the list of receives or flushes, if it is one of
+ * these. */
+static void remove_from_list_of_kind(domi_manager *manager, domi_promise *promise)
 {
     if (promise->kind == DOMI_PROMISE_RECEIVE)
-        domi_promise_leave_receives(promise);
+        domi_promise_remove_from_receives(promise);
     else if (promise->kind == DOMI_PROMISE_FLUSH)
         manager->io_hooks.flush_left(manager, promise);
 }
 
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error)
 {
-    domi_house *house = house_of(promise);
+    domi_house *house = get_house_of_promise(promise);
 
     domi_promise_move(promise, DOMI_PROMISE_FAILED);
     if (promise->noted)
-        leave_notes(manager, promise);
-    leave_list_of_kind(manager, promise);
+        remove_note(manager, promise);
+    remove_from_list_of_kind(manager, promise);
     domi_promise_set_error(promise, error);
     promise->queued = true;
     promise->node.kind = DOMI_EXCEPTION;
     domi_mailbox_append(manager, house, &promise->node, DOMI_EXCEPTION);
 }
 
-/* Make a promise that is on the wheel or is not an ask ready for domi_promise_unlink_plain(). */
-static void leave_wheel_and_count(domi_manager *manager, domi_promise *promise)
+/* Take a promise off its wheel, and correct the count of asks, so that domi_promise_unlink_plain()
+ * can follow; for a promise that is on a wheel or is not an ask. */
+static void remove_from_wheel_and_count(domi_manager *manager, domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (promise->timed && domi_is_lent(manager, domi_stack_house(stack))) {
         if (domi_house_is_pooled(domi_stack_house(stack)))
-            take_off_pools_wheel(promise);
+            remove_from_wheel_of_pool(promise);
         else
-            stack->away++; /* home's wheel will look at this stack when the time-out fires */
+            /* home's wheel still has the promise and looks at this stack when the time-out fires */
+            stack->away++;
     } else if (promise->timed)
-        take_off_wheel(manager, promise);
-    if (promise->uncounted) /* domi_promise_unlink_plain() subtracts every promise */
+        remove_from_wheel(manager, promise);
+    if (promise->uncounted) /* domi_promise_unlink_plain() subtracts 1 for every promise */
         domi_stack_house(stack)->asks++;
     promise->uncounted = false;
 }
 
-/* The stack waits no longer for this promise. */
+/* Unlink a promise for which the stack waits no longer. */
 DOMI_INLINE void unlink_promise(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK_SLOW(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
     if (DOMI_UNLIKELY(promise->timed || promise->uncounted))
-        leave_wheel_and_count(manager, promise);
+        remove_from_wheel_and_count(manager, promise);
     domi_promise_unlink_plain(promise);
 }
 
-/* The promise is over. If the function that goes on was named for it, and another one had been
- * named in the same turn, that one is never called. Only a promise from the slab can be the second
- * of its turn, and such a one takes the slow half of domi_promise_close(). */
-static void look_for_replaced_wait(domi_manager *manager, const domi_promise *promise)
+/* Log a wait that was replaced: the function that goes on was named for this promise, and another
+ * function, named earlier in the same turn, is never called. Only a promise from the slab can be
+ * the second of its turn, and such a promise takes the slow half of domi_promise_close(). */
+static void log_replaced_wait(domi_manager *manager, const domi_promise *promise)
 {
     const domus_stack *stack = domi_promise_stack(promise);
 
@@ -222,7 +225,7 @@ static void look_for_replaced_wait(domi_manager *manager, const domi_promise *pr
 
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message)
 {
-    look_for_replaced_wait(manager, promise);
+    log_replaced_wait(manager, promise);
     domi_promise_move(promise, DOMI_PROMISE_DONE);
     unlink_promise(manager, promise);
     promise->message = message;
@@ -230,7 +233,7 @@ void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_enve
 
 void domi_promise_close_slow(domi_manager *manager, domi_promise *promise)
 {
-    look_for_replaced_wait(manager, promise);
+    log_replaced_wait(manager, promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }
@@ -239,7 +242,7 @@ void domi_promise_abandon(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(domi_promise_is_open(promise));
     if (promise->state == DOMI_PROMISE_WAITING)
-        leave_list_of_kind(manager, promise);
+        remove_from_list_of_kind(manager, promise);
     unlink_promise(manager, promise);
     domi_promise_release(manager, promise);
 }
@@ -250,15 +253,16 @@ void domi_promise_release(domi_manager *manager, domi_promise *promise)
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         return;
     }
-    /* home has to take the promise off its wheel */
-    if (promise->timed && domi_is_lent(manager, house_of(promise))) {
+    /* only home may take the promise off its wheel */
+    if (promise->timed && domi_is_lent(manager, get_house_of_promise(promise))) {
         domi_promise_move(promise, DOMI_PROMISE_DEAD);
         promise->noted = true;
         domi_note_add(manager, &promise->node);
         return;
     }
-    if (promise->timed) { /* a thief finished the promise, and the house is at home again */
-        take_off_wheel(manager, promise);
+    /* a thief has finished the promise before, and the house is at home again */
+    if (promise->timed) {
+        remove_from_wheel(manager, promise);
         domi_promise_stack(promise)->away--;
     }
     domi_promise_move(promise, DOMI_PROMISE_FREE);

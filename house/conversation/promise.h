@@ -1,10 +1,11 @@
-/* Promises: a promise is one thing that a conversation waits for. That is an ask's answer, the end
- * of a sleep, a message that a receive takes, blocking work, or that bytes have left a channel.
+/* Promises: a promise is one thing that a conversation waits for. It stands for the answer of an
+ * ask, the end of a sleep, a message that a receive takes, the end of blocking work, or bytes that
+ * leave a channel.
  *
  * Each promise belongs to one stack and completes exactly once. Another thread that completes a
  * promise names it by its address and its serial. The serial changes when the promise completes, so
- * an answer that finds another serial is late. The memory of a promise stays a promise for ever, so
- * a late answer, or a walk over a chain of asks on another thread, may always read it. A failure on
+ * an answer with another serial is late. The memory of a promise stays a promise for ever, so a
+ * late answer, or a walk over a chain of asks on another thread, may always read it. A failure on
  * the asker's side (an ask that never left, a time-out, a cancel) completes the promise by its own
  * node in the exception mailbox. The conversation is then resumed in a turn of its own, as an
  * answer would resume it. Only the thread that runs the house touches a promise, except for
@@ -42,56 +43,64 @@ typedef enum domi_promise_state {
 } domi_promise_state;
 
 struct domi_promise {
-    domi_node node;          /* puts the promise into the exception mailbox, or makes it a note */
+    /* the node by which the promise is in the exception mailbox, or is a note */
+    domi_node node;
     _Atomic uint32_t serial; /* grows when the promise ends, so that late answers are known */
     uint8_t state;           /* a domi_promise_state; only domi_promise_move() changes it */
     uint8_t kind;            /* a domi_promise_kind */
-    bool queued;             /* the promise's node is in the exception mailbox */
-    bool impatient : 1;      /* a receive that only searches mail that waits already */
+    bool queued;             /* true while the promise's node is in the exception mailbox */
+    bool impatient : 1;      /* a receive that searches only the mail that waits already */
     bool noted : 1;          /* the promise's node is a note for home (notes.h) */
-    bool timed : 1;          /* the time-out is on home's wheel, which a thief must not touch */
-    bool uncounted : 1;      /* not an ask, so the house's count `asks` leaves it out */
-    bool second : 1;         /* when it was made, the turn had named a function that is to go on */
+    bool timed : 1;          /* the time-out is on home's wheel, which a thief must not change */
+    /* the promise is not an ask, so the count `asks` of its house leaves it out */
+    bool uncounted : 1;
+    /* the turn had named a function to go on with before this promise was made */
+    bool second : 1;
     _Atomic(domus_stack *) stack;
     union {
-        domus_answer answer; /* the tag is valid from the start, the error once the promise has
-                                failed on this side */
-        struct {             /* for dumps, valid while it waits; the answer overwrites it */
-            int error;       /* keeps the place of the error of `answer` */
+        /* its tag is valid from the start, its error once the promise has failed on this side */
+        domus_answer answer;
+        /* fields for dumps, valid while the promise waits; the answer overwrites them */
+        struct {
+            int error; /* unused; covers `error` of `answer` */
             union {
-                const domus_type *asked;      /* the type of the ask */
-                domi_promise *previous_flush; /* for a flush: the wait before it in its list */
+                const domus_type *asked; /* the type of the ask that waits */
+                /* the wait before this one in its list, if the promise is a flush */
+                domi_promise *previous_flush;
             };
 #if DOMI_POINTER_BITS == 64
-            uint64_t since_ns; /* when the wait began */
-            uint64_t kept;     /* keeps the place of the tag of `answer` */
+            uint64_t since_ns; /* time at which the wait began */
+            uint64_t kept;     /* unused; covers `tag` of `answer` */
 #else
-            const void *kept_payload; /* keeps the place of the payload of `answer` */
-            uint64_t kept;            /* keeps the place of the tag of `answer` */
-            uint64_t since_ns;        /* when the wait began */
+            const void *kept_payload; /* unused; covers `payload` of `answer` */
+            uint64_t kept;            /* unused; covers `tag` of `answer` */
+            uint64_t since_ns;        /* time at which the wait began */
 #endif
-            uint64_t sent_bytes; /* for a flush: the sum of sent bytes at which the wait ends */
+            /* the sum of sent bytes at which the wait ends, if the promise is a flush */
+            uint64_t sent_bytes;
         } wait;
     };
     domi_promise *next;     /* links in the stack's list `waiting` */
     domi_promise *previous; /* links the same list backwards */
-    domi_wheel_node wheel;  /* the time-out, on home's wheel `deadlines` */
+    domi_wheel_node wheel;  /* node of the time-out on home's wheel `deadlines` */
     union {
         domus_address target; /* the actor that was asked, while the ask is under way */
-        struct {              /* only if it is a receive */
+        struct {              /* used by a receive alone */
             /* the messages that the receive accepts; a constant of the user */
             const domus_pattern *pattern;
-            domi_promise *next_receive; /* next receive of the same house, in the order in which
-                                           they began */
+            /* the next receive of the same house, in the order in which they began */
+            domi_promise *next_receive;
         };
-        void *work;                   /* blocking work; the object belongs to runtime */
-        domi_promise *whole;          /* only of a start: the promise of the ask itself */
-        struct {                      /* only if it waits for bytes to leave; both belong to io */
+        void *work; /* the blocking work, an object of runtime */
+        /* the promise of the whole ask, if this one is only for its start */
+        domi_promise *whole;
+        /* used only by a wait for bytes to leave; both belong to io */
+        struct {
             void *sender;             /* the channel that sends them */
             domi_promise *next_flush; /* the next wait for the same channel */
         };
-        domi_envelope *message; /* once done: the envelope that holds the answer's payload; NULL:
-                                   none */
+        /* the envelope of the answer's payload, once the promise is DONE; NULL: none */
+        domi_envelope *message;
     };
 };
 
@@ -136,10 +145,11 @@ static inline bool domi_node_is_promise(const domi_node *node)
 /* Fail a check: the table does not allow the move from the state of `promise` to `to`. */
 _Noreturn void domi_promise_fail_move(const domi_promise *promise, domi_promise_state to);
 
-/* Change the state, in the one place where it changes, checked against the table. */
+/* Change the state of a promise, checked against the table. No other code changes the state. */
 static inline void domi_promise_move(domi_promise *promise, domi_promise_state to)
 {
-    uint32_t sources = DOMI_PROMISE_MOVES >> (to * 8) & 0xff; /* a constant where `to` is one */
+    /* The compiler computes this where `to` is a constant. */
+    uint32_t sources = DOMI_PROMISE_MOVES >> (to * 8) & 0xff;
 
     if (DOMI_UNLIKELY((sources >> promise->state & 1) == 0))
         domi_promise_fail_move(promise, to);
@@ -152,55 +162,57 @@ static inline bool domi_promise_is_open(const domi_promise *promise)
     return promise->state == DOMI_PROMISE_WAITING || promise->state == DOMI_PROMISE_FAILED;
 }
 
-/* Make a promise of `stack`, a pooled one, which then waits for one more thing. Returns NULL if
+/* Make a promise of the pooled stack `stack`, which then waits for one more thing. Returns NULL if
  * there is no memory. */
 domi_promise *domi_promise_new(domi_manager *manager, domus_stack *stack, domi_promise_kind kind);
 
-/* Take `promise`, which was just made and is not an ask, out of the `asks` of its house. Asks are
- * the frequent kind, so they are counted without a look at the kind. */
+/* Take `promise`, which was just made and is not an ask, out of the count `asks` of its house. Asks
+ * are the frequent kind, so domi_promise_new() counts every promise without a test of its kind. */
 void domi_promise_stop_counting(domi_promise *promise);
 
-/* Arm a timer: at `deadline_ns` the promise fails with -ETIMEDOUT, or, if it is a sleep, completes
- * with 0. */
+/* Arm the time-out of a promise: at `deadline_ns` it fails with -ETIMEDOUT; a sleep completes with
+ * 0. */
 void domi_promise_arm(domi_manager *manager, domi_promise *promise, uint64_t deadline_ns);
 
 /* Let the promise fail with `error` (a sleep ends with 0). Its node is queued, and the conversation
- * is resumed in a turn of its own. The promise is WAITING: its failure is not queued yet. */
+ * is resumed in a turn of its own. The promise must be WAITING, so its failure is not queued
+ * yet. */
 void domi_promise_fail(domi_manager *manager, domi_promise *promise, int error);
 
 /* Put a promise on home's wheel. Home only. */
 void domi_promise_put_on_wheel(domi_manager *home, domi_promise *promise, uint64_t deadline_ns);
 
-/* Take a receive out of the list of those of its house that wait. */
-void domi_promise_leave_receives(domi_promise *promise);
+/* Take a receive out of its house's list of waiting receives. */
+void domi_promise_remove_from_receives(domi_promise *promise);
 
-/* The time of a promise is over. Called by the wheel `deadlines`. Home only. */
+/* Let the promise of a wheel's node fail, because its time is over. The wheel `deadlines` calls
+ * this. Home only. */
 void domi_promise_expire(domi_manager *manager, domi_wheel_node *node);
 
-/* Do the same as domi_timer_postpone() and domi_timer_house(), for a promise. */
+/* Do the same as domi_timer_postpone() and domi_timer_house(), for the time-out of a promise. */
 void domi_promise_postpone(domi_manager *manager, domi_wheel_node *node);
 domi_house *domi_promise_house(domi_wheel_node *node);
 
-/* True if the promise of a pooled actor was put off. Its time says so, because its other fields are
- * written by the runner of the house, without the lock: that of a pool's promise is an even number
- * of nanoseconds unless it was put off. Under the lock of the pool. */
+/* True if the time-out of a pooled actor's promise was postponed. The time itself says so, because
+ * the runner of the house writes the other fields without the lock: a time on a pool's wheel is an
+ * even number of nanoseconds unless it was postponed. Under the lock of the pool. */
 bool domi_promise_is_late(const domi_promise *promise);
 
 /* Carry out what a thief noted for this promise while the house was lent (notes.h). Home only. */
 void domi_promise_carry_out_note(domi_manager *home, domi_promise *promise);
 
-/* The promise is done, and its stack no longer waits for it. `message` (or NULL) is the
- * envelope that holds the answer's payload. domi_promise_release() has to follow when the
- * answer was shown. */
+/* Finish a promise, whose stack then no longer waits for it. `message` (or NULL) is the envelope
+ * that holds the answer's payload. domi_promise_release() has to follow when the answer was
+ * shown. */
 void domi_promise_finish(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
 /* The slow half of domi_promise_close() (stack.h). */
 void domi_promise_close_slow(domi_manager *manager, domi_promise *promise);
 
-/* Nobody wants the answer of this promise any more: take the promise back without an answer. */
+/* Take a promise back without an answer, because nobody wants its answer any more. */
 void domi_promise_abandon(domi_manager *manager, domi_promise *promise);
 
-/* The answer was shown, or the promise was abandoned: free it. If its node is still in a mailbox,
+/* Free a promise whose answer was shown, or that was abandoned. If its node is still in a mailbox,
  * or on its way home as a note (notes.h), the promise becomes DEAD, and is freed with that node. */
 void domi_promise_release(domi_manager *manager, domi_promise *promise);
 

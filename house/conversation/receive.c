@@ -1,6 +1,6 @@
-/* How receives look at the mail. Each mailbox remembers up to where all receives that wait have
- * seen it. So a message that no receive takes is looked at once, and not again with every message
- * that comes after it. */
+/* Searches waiting mail for receives. Each mailbox remembers up to which message all waiting
+ * receives have looked. So a message that no receive takes is looked at once, and not again with
+ * every message that comes after it. */
 #include "house/conversation/receive.h"
 
 #include "base/check.h"
@@ -16,13 +16,12 @@
 
 #include <errno.h>
 
-/* One run looks at this many messages at most. The rest of a long mailbox waits for
- * the next run. */
+/* most messages that one run looks at; the rest of a long mailbox waits for the next run */
 #define LOOKS_MAX 4096u
 
-/* Returns when a receive ends without a message: at its own time-out or at the deadline of the ask
- * that it serves, whichever comes first. 0: never. */
-static uint64_t receive_until(const domus_stack *stack, uint64_t within_ns)
+/* Returns the time at which a receive ends without a message: its own time-out or the deadline of
+ * the ask that the conversation handles, whichever comes first; 0: never. */
+static uint64_t get_end_of_receive(const domus_stack *stack, uint64_t within_ns)
 {
     uint64_t deadline_ns = domi_stack_deadline_ns(stack);
     uint64_t until_ns = stack->manager->now_ns + within_ns;
@@ -59,11 +58,12 @@ static int begin_receive(domus_stack *stack, const domus_pattern *pattern, uint6
     promise->impatient = within_ns == 0;
     family->seen[0] = family->seen[1] = NULL;
     house->marks |= DOMI_MARK_RECEIVING | DOMI_MARK_FRESH;
-    uint64_t until_ns = within_ns != 0 ? receive_until(stack, within_ns) : 0;
+    uint64_t until_ns = within_ns != 0 ? get_end_of_receive(stack, within_ns) : 0;
     if (until_ns != 0)
         domi_promise_arm(manager, promise, until_ns);
     if (promise->impatient && (house->marks & (DOMI_MARK_BARRIER | DOMI_MARK_SUSPENDED)) != 0)
-        domi_promise_fail(manager, promise, -ETIMEDOUT); /* no mail that waits now may be taken */
+        /* a barrier or a suspension forbids to take waiting mail now */
+        domi_promise_fail(manager, promise, -ETIMEDOUT);
     *ret_promise = promise;
     return 0;
 }
@@ -109,9 +109,8 @@ static bool does_pattern_accept(const domi_house *house, const domus_pattern *pa
            pattern->matches(house->self, frame, message->type, domi_envelope_payload(message));
 }
 
-/* Returns the receive that takes this message, which is the oldest one whose pattern matches; NULL:
- * none does. */
-static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
+/* Returns the oldest receive whose pattern accepts this message; NULL: none does. */
+static domi_promise *find_receive_for_message(const domi_house *house, domi_envelope *message)
 {
     domi_promise *promise = house->family->receives;
 
@@ -122,7 +121,8 @@ static domi_promise *find_taker(const domi_house *house, domi_envelope *message)
     return promise;
 }
 
-/* Take out the notice that ends the actor. Returns NULL if it is not the next message. */
+/* Take out the notice that ends the actor (domus_stop_after_mail()). Returns NULL if another
+ * message comes before it, or none waits. */
 static domi_node *take_last_notice(domi_house *house)
 {
     domi_node **notices = &house->tails[DOMI_NOTICE];
@@ -133,15 +133,17 @@ static domi_node *take_last_notice(domi_house *house)
     return domi_list_take(notices);
 }
 
-/* `ordered` is a constant in some calls, so that actors without an order pay for no test of it. */
-DOMI_INLINE bool stop_if_last(domi_manager *manager, domi_house *house, bool ordered)
+/* Stop the actor if the message of domus_stop_after_mail() is next. `ordered` is a constant in some
+ * calls, so that actors without an order pay for no test of it. */
+DOMI_INLINE bool stop_actor_at_last_notice(domi_manager *manager, domi_house *house, bool ordered)
 {
     domi_node *last = ordered ? domi_order_take_last(house) : take_last_notice(house);
 
     if (last == NULL)
         return false;
     if (house->family != NULL)
-        house->family->seen[1] = NULL; /* `seen` may point at the message that is freed here */
+        /* `seen` may point at the message that the next line frees */
+        house->family->seen[1] = NULL;
     domi_pool_free(manager, last);
     house->mail--;
     (void)domi_house_stop(manager, domi_house_address(house));
@@ -150,10 +152,10 @@ DOMI_INLINE bool stop_if_last(domi_manager *manager, domi_house *house, bool ord
 
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house)
 {
-    return stop_if_last(manager, house, domi_house_is_ordered(house));
+    return stop_actor_at_last_notice(manager, house, domi_house_is_ordered(house));
 }
 
-/* Take out the next message of `kind` that some receive takes. Returns NULL if there is none, or if
+/* Take out the next message of `kind` that a receive accepts. Returns NULL if there is none, or if
  * `looks` messages were looked at. */
 static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint32_t kind,
                                   uint32_t *looks, domi_promise **ret_promise)
@@ -166,7 +168,7 @@ static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint
     while (*tail != NULL && *seen != *tail && *looks != 0) {
         domi_envelope *message = (domi_envelope *)(void *)before->next;
         bool expired = kind == DOMI_ASK && domi_ask_is_expired(manager, message);
-        domi_promise *promise = expired ? NULL : find_taker(house, message);
+        domi_promise *promise = expired ? NULL : find_receive_for_message(house, message);
 
         --*looks;
         if (promise == NULL && !expired) {
@@ -185,7 +187,7 @@ static domi_envelope *search_mail(domi_manager *manager, domi_house *house, uint
     return NULL;
 }
 
-/* Begin a look at the mail of an actor with an order. `seen` is as in search_mail(), but says only
+/* Begin to search the mail of an actor with an order. `seen` is as in search_mail(), but says only
  * whether any mail counts as looked at; then it points at the house's own node. */
 static void begin_look_in_order(domi_house *house, domi_node **seen)
 {
@@ -194,9 +196,9 @@ static void begin_look_in_order(domi_house *house, domi_node **seen)
     *seen = &house->node;
 }
 
-/* Do what search_mail() does, for both mailboxes of an actor with an order. */
-static domi_envelope *search_in_order(domi_manager *manager, domi_house *house, uint32_t *looks,
-                                      domi_promise **ret_promise)
+/* Do the same as search_mail(), for both mailboxes of an actor with an order. */
+static domi_envelope *search_ordered_mail(domi_manager *manager, domi_house *house, uint32_t *looks,
+                                          domi_promise **ret_promise)
 {
     begin_look_in_order(house, &house->family->seen[0]);
     while (*looks != 0) {
@@ -210,7 +212,7 @@ static domi_envelope *search_in_order(domi_manager *manager, domi_house *house, 
             domi_ask_expire(manager, message);
             continue;
         }
-        *ret_promise = find_taker(house, message);
+        *ret_promise = find_receive_for_message(house, message);
         if (*ret_promise == NULL) {
             domi_order_put_seen(house, node);
             continue;
@@ -221,20 +223,21 @@ static domi_envelope *search_in_order(domi_manager *manager, domi_house *house, 
     return NULL;
 }
 
-/* Take out the next ask or notice that some receive takes. Returns NULL if there is none, or if
+/* Take out the next ask or notice that a receive accepts. Returns NULL if there is none, or if
  * `looks` messages were looked at. */
-DOMI_INLINE domi_envelope *search(domi_manager *manager, domi_house *house, uint32_t *looks,
-                                  domi_promise **ret_promise, bool ordered)
+DOMI_INLINE domi_envelope *search_mailboxes(domi_manager *manager, domi_house *house,
+                                            uint32_t *looks, domi_promise **ret_promise,
+                                            bool ordered)
 {
     if (ordered)
-        return search_in_order(manager, house, looks, ret_promise);
+        return search_ordered_mail(manager, house, looks, ret_promise);
     domi_envelope *message = search_mail(manager, house, DOMI_ASK, looks, ret_promise);
     if (message == NULL && *looks != 0)
         message = search_mail(manager, house, DOMI_NOTICE, looks, ret_promise);
     return message;
 }
 
-/* Returns the oldest receive that only looks at mail that waits already; NULL: none. */
+/* Returns the oldest receive that searches only the mail that waits already; NULL: none. */
 static domi_promise *find_impatient_receive(const domi_family *family)
 {
     domi_promise *promise = family->receives;
@@ -244,45 +247,45 @@ static domi_promise *find_impatient_receive(const domi_family *family)
     return promise;
 }
 
-/* All mail was seen, so the receives that only look at waiting mail end. */
+/* End the receives that search only waiting mail, because all mail was looked at. */
 static void end_impatient_receives(domi_manager *manager, domi_house *house)
 {
     domi_promise *promise;
 
     house->marks &= (uint16_t)~DOMI_MARK_FRESH;
     while ((promise = find_impatient_receive(house->family)) != NULL)
-        /* A receive that fails leaves the list. */
+        /* domi_promise_fail() takes the receive out of the list, so the loop ends. */
         domi_promise_fail(manager, promise, -ETIMEDOUT);
 }
 
-/* True if a receive has mail to look at, and the actor is still one with an order, or one without:
- * a conversation that has received may have changed that. */
+/* True if a receive has mail to look at, and the actor has an order if and only if `ordered` says
+ * so: a conversation that was resumed may have changed that. */
 DOMI_INLINE bool has_receive_to_look(const domi_house *house, bool ordered)
 {
     return domi_house_has_receive_to_look(house) &&
            (house->marks & DOMI_MARK_ORDERED) == (ordered ? DOMI_MARK_ORDERED : 0);
 }
 
-DOMI_INLINE uint32_t receive(domi_manager *manager, domi_house *house, uint32_t budget,
-                             bool ordered)
+DOMI_INLINE uint32_t run_receives(domi_manager *manager, domi_house *house, uint32_t budget,
+                                  bool ordered)
 {
     uint32_t looks = LOOKS_MAX;
     uint32_t handled = 0;
 
-    /* The conversation that received the last message may have stopped the actor. */
+    /* A conversation that was resumed with the last message may have stopped the actor. */
     while (handled < budget && has_receive_to_look(house, ordered) &&
            !domi_house_is_asked_to_stop(house)) {
         domi_promise *promise = NULL;
-        if (stop_if_last(manager, house, ordered))
+        if (stop_actor_at_last_notice(manager, house, ordered))
             return handled + 1;
-        domi_envelope *message = search(manager, house, &looks, &promise, ordered);
+        domi_envelope *message = search_mailboxes(manager, house, &looks, &promise, ordered);
         if (message == NULL) {
             if (looks != 0)
                 end_impatient_receives(manager, house);
             break;
         }
         handled++;
-        domi_promise_leave_receives(promise);
+        domi_promise_remove_from_receives(promise);
         promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
@@ -293,12 +296,12 @@ DOMI_INLINE uint32_t receive(domi_manager *manager, domi_house *house, uint32_t 
 
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    return receive(manager, house, budget, false);
+    return run_receives(manager, house, budget, false);
 }
 
 uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    return receive(manager, house, budget, true);
+    return run_receives(manager, house, budget, true);
 }
 
 static domi_envelope *find_matching_message(domi_manager *manager, domi_house *house, uint32_t kind,
@@ -318,7 +321,8 @@ static domi_envelope *find_matching_message(domi_manager *manager, domi_house *h
         }
         domi_list_take_behind(tail, before);
         house->mail--;
-        if (house->family != NULL) /* another receive may have looked up to this message */
+        /* a receive of a conversation may have looked up to this message */
+        if (house->family != NULL)
             house->family->seen[kind == DOMI_NOTICE] = NULL;
         if (!expired)
             return message;
@@ -327,9 +331,9 @@ static domi_envelope *find_matching_message(domi_manager *manager, domi_house *h
     return NULL;
 }
 
-static domi_envelope *find_in_order(domi_manager *manager, domi_house *house,
-                                    const domus_pattern *pattern, const void *frame,
-                                    domi_node **seen)
+static domi_envelope *find_matching_message_in_order(domi_manager *manager, domi_house *house,
+                                                     const domus_pattern *pattern,
+                                                     const void *frame, domi_node **seen)
 {
     domi_envelope *found = NULL;
 
@@ -349,10 +353,11 @@ static domi_envelope *find_in_order(domi_manager *manager, domi_house *house,
             domi_order_put_seen(house, node);
         }
     }
-    /* The receives of conversations have not looked at what this one has seen. */
+    /* The receives of conversations have not looked at the messages that this search has looked
+     * at. */
     if ((house->marks & DOMI_MARK_RECEIVING) != 0)
         *seen = NULL;
-    domi_mailbox_show_again(house);
+    domi_mailbox_restart_receives(house);
     return found;
 }
 
@@ -361,7 +366,7 @@ domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  domi_node *seen[2])
 {
     if (domi_house_is_ordered(house))
-        return find_in_order(manager, house, pattern, frame, &seen[0]);
+        return find_matching_message_in_order(manager, house, pattern, frame, &seen[0]);
     domi_envelope *message =
         find_matching_message(manager, house, DOMI_ASK, pattern, frame, &seen[0]);
 
@@ -386,7 +391,8 @@ int domus_stash(domus_stack *stack)
         return -EALREADY;
     if (message->sender == house && (!is_ask || domi_ask_is_of_peer(message, house)) &&
         domi_house_is_channel(house))
-        return -EOPNOTSUPP; /* a message of the peer is no mail, and would come back as mail */
+        /* a message of the peer never was in a mailbox, and could not go back into one */
+        return -EOPNOTSUPP;
     domi_family *family = domi_family_of(house);
     if (family == NULL)
         return -ENOMEM;
@@ -401,8 +407,9 @@ int domus_stash(domus_stack *stack)
     else if (is_ask)
         domi_stack_leave_ask(stack);
     stack->answered = is_ask || stack->answered;
-    if (stack->message == message) { /* a receive that returns to its caller (detached.h) leaves
-                                        `message` as it was */
+    /* only a plain handler is shown this message; a receive that returns to its caller
+     * (detached.h) leaves `stack->message` as it was */
+    if (stack->message == message) {
         stack->message = NULL;
         stack->sender = (domus_address){message->sender, message->sender_lease};
     }
@@ -425,7 +432,7 @@ void domi_house_unstash(domi_house *house)
     family->stash[0] = family->stash[1] = NULL;
     house->mail += family->stashed;
     family->stashed = 0;
-    domi_mailbox_show_again(house);
+    domi_mailbox_restart_receives(house);
 }
 
 void domus_unstash(domus_stack *stack)

@@ -1,31 +1,31 @@
-/* Selective receive and stash: a receive takes one message of a conversation's choice out of
- * the waiting mail, and a stash puts a message aside. Only the thread that runs the house
- * calls these. */
+/* Selective receive and stash. A receive takes one message that a conversation chooses out of the
+ * waiting mail; a stash puts a message aside. Only the thread that runs the house calls these. */
 #ifndef DOMI_HOUSE_CONVERSATION_RECEIVE_H
 #define DOMI_HOUSE_CONVERSATION_RECEIVE_H
 
 #include "house/conversation/stack.h"
 
-/* Let the receives look at mail that they have not seen, and resume the conversations that find a
- * message. Returns how many messages were handled, at most `budget`. */
+/* Search mail that the receives have not looked at yet, and resume each conversation whose receive
+ * finds a message. Returns the number of handled messages, at most `budget`. */
 uint32_t domi_receive_run(domi_manager *manager, domi_house *house, uint32_t budget);
 
 /* Do the same as domi_receive_run(), for an actor with an order. */
 uint32_t domi_receive_run_in_order(domi_manager *manager, domi_house *house, uint32_t budget);
 
-/* Take out the first message that `pattern` takes, for a receive that returns to its caller
+/* Take out the first message that `pattern` accepts, for a receive that returns to its caller
  * (detached.h); NULL: none. `seen` remembers the last ask and the last notice that were looked at;
  * both are NULL at first. */
 domi_envelope *domi_receive_find(domi_manager *manager, domi_house *house,
                                  const domus_pattern *pattern, const void *frame,
                                  domi_node *seen[2]);
 
-/* Put the messages of domus_stash() back in front of the mail. Home of a channels actor may do so,
- * too. */
+/* Put the messages of domus_stash() back before all waiting mail. Home of a channels actor may do
+ * so, too. */
 void domi_house_unstash(domi_house *house);
 
 /* If the message of domus_stop_after_mail() is the first in the mailbox, take it out and stop the
- * actor. Mail that no receive takes would keep its place before it. True if the actor stops. */
+ * actor; mail that no receive accepts would otherwise stay before it for ever. True if the actor
+ * stops. */
 bool domi_receive_stop_if_last(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,4 +1,4 @@
-/* The refusal of what needs a ring. */
+/* Refuses verbs that need a ring, on threads without one. */
 #include "house/conversation/ringless.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* The refusal of what an actor of a pool cannot do, because no runner has a ring. */
+/* The refusal of verbs that need a ring. An actor of a pool cannot use these, because no runner has
+ * a ring. */
 #ifndef DOMI_HOUSE_CONVERSATION_RINGLESS_H
 #define DOMI_HOUSE_CONVERSATION_RINGLESS_H
 

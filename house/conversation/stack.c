@@ -1,4 +1,4 @@
-/* This file makes stacks. park.c parks and ends them, and turn.c lets a parked stack go on. */
+/* Makes stacks. park.c parks and ends them, and turn.c resumes a parked stack. */
 #include "house/conversation/stack.h"
 
 #include "house/conversation/holder.h"
@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Set up a stack that has a frame of its own, all but its serial, which grows over all lives of a
- * pooled stack. */
+/* Set up a stack that has a frame of its own. Its serial is not set here, because it grows over all
+ * lives of a pooled stack. */
 static inline void init_framed(domus_stack *stack, domi_manager *manager, domi_house *house,
                                uint32_t frame_size)
 {
@@ -57,24 +57,24 @@ domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_hous
 
     init_framed(stack, manager, house, frame_size);
     atomic_init(&stack->serial, 0);
-    stack->cancelled = true;        /* domi_stack_check_may_wait() refuses */
-    stack->away = DOMI_STACK_LOCAL; /* the end of the stack does not give it to the pool */
+    stack->cancelled = true;        /* makes domi_stack_check_may_wait() refuse every wait */
+    stack->away = DOMI_STACK_LOCAL; /* makes the end of the stack free nothing */
     return stack;
 }
 
-/* Record which promise of the asker waits for this ask, for walks over the chain of
- * asks (circle.c). */
+/* Record the promise of the asker that waits for this ask, for walks over the chain of asks
+ * (circle.c). */
 static void set_parent(domus_stack *pooled, domi_envelope *ask)
 {
     const domi_return *back = domi_envelope_return(ask);
 
-    /* release: a walker that reads one of these two values also sees that the wait before this one
+    /* release: a walker that reads one of these two values also sees that the stack's earlier wait
      * is over (circle.c). */
     atomic_store_explicit(&pooled->parent_serial, back->serial, memory_order_release);
     atomic_store_explicit(&pooled->parent, back->promise, memory_order_release);
 }
 
-domus_stack *domi_stack_pool(domus_stack *stack)
+domus_stack *domi_stack_make_pooled(domus_stack *stack)
 {
     if (stack->pooled == NULL)
         stack->pooled = domi_stack_new(stack->manager, domi_stack_house(stack), 0);

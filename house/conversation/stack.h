@@ -1,4 +1,4 @@
-/* Stacks: each one holds a conversation that an actor is having.
+/* Stacks: each stack holds one conversation of an actor.
  *
  * A stack begins in the C frame of the run (dispatch.c) and moves to a pooled one when it parks for
  * the first time. A stack whose row names a frame is pooled from the start. A stack waits for
@@ -19,12 +19,14 @@ typedef enum domi_wait {
     DOMI_WAIT_ONE, /* the stack waits for `awaited` */
     DOMI_WAIT_ALL,
     DOMI_WAIT_FIRST,
-    DOMI_WAIT_KEPT, /* the stack only holds an ask that is answered later, until its deadline */
-    DOMI_WAIT_PEER, /* no conversation: it holds the promises of a channel's requests (peer.h) */
+    DOMI_WAIT_KEPT, /* the stack only holds a kept ask, until its deadline */
+    /* the stack is no conversation: it holds the promises of a channel's requests (peer.h) */
+    DOMI_WAIT_PEER,
 } domi_wait;
 
 struct domus_stack {
-    /* queued in the exception mailbox when everything that the stack waits for is there */
+    /* the node by which the stack is in the exception mailbox when all its answers were there
+     * before it parked */
     domi_node node;
     _Atomic(domi_house *) house;
     domi_manager *manager;  /* the manager of the thread that runs the house now */
@@ -32,58 +34,62 @@ struct domus_stack {
                                was answered */
     domi_envelope *message; /* the message being handled; NULL: none, or the handler has passed it
                                on */
-    /* the stack itself, or the pooled stack to which it moves; NULL: none yet */
+    /* the pooled stack of this conversation, which may be this stack itself; NULL: none yet */
     domus_stack *pooled;
     domus_resumed *then; /* the function that is called when the wait is over */
 
-    domus_address sender; /* sender of the message, once the envelope has left this stack */
-    uint32_t frame_size;  /* bytes of `frame` */
-    bool answered;        /* the ask that it handles was answered, kept, stashed or forwarded */
+    domus_address sender; /* sender of the message, valid when the envelope has left this stack */
+    uint32_t frame_size;  /* size of `frame` in bytes */
+    bool answered;        /* the ask of the conversation was answered, kept, stashed or forwarded */
     bool barrier;         /* this conversation raised the barrier */
-    bool barrier_fresh;   /* the conversation has not parked since it raised the barrier */
-    bool end_acts;        /* a verb wants something to be done at the end of the turn (turn.h) */
+    bool barrier_fresh;   /* the conversation raised the barrier and has not parked since */
+    bool end_acts;        /* a verb has asked for work at the end of the turn (turn.h) */
     uint8_t wait;         /* a domi_wait */
     bool parked;          /* the stack is in the house's list of parked stacks */
     bool queued;          /* the stack's node is in the exception mailbox */
     bool cancelled;       /* the conversation was cancelled, and may not wait any more */
     /* the conversation is over; the stack is freed when no mailbox holds a node of it */
     bool ended;
-    bool outlives; /* the conversation goes on when its channel's connection is gone */
-    bool works;    /* its ask is kept by an actor that works for it (domus_keep_working()) */
+    bool outlives; /* the conversation does not end with its channel's connection */
+    bool works;    /* the actor that keeps its ask works for it (domus_keep_working()) */
     /* grows when the conversation ends, so that old references are known */
     _Atomic uint32_t serial;
     uint32_t pending;      /* number of promises in `waiting` */
     domi_promise *waiting; /* promises that have not completed, the newest first */
-    domi_promise *answers; /* promises that completed and were not shown to a handler, the oldest
-                              first; linked by answer.next */
+    /* promises that have completed and were not shown to a handler, the oldest first; linked by
+     * answer.next */
+    domi_promise *answers;
 
-    domi_promise *answers_last;     /* the newest promise in `answers` */
-    domi_promise *awaited;          /* the promise that a DOMI_WAIT_ONE waits for */
-    domus_stack *next;              /* links in the house's list of parked stacks */
-    domus_stack *previous;          /* links that list backwards */
-    _Atomic(domi_promise *) parent; /* promise of the asker, for the ask that this stack answers;
-                                       NULL: it answers no ask */
-    _Atomic uint32_t parent_serial; /* serial of `parent` when it asked */
-    uint32_t away; /* number of promises that ended on a thief's thread while home's wheel still
-                      held them; also the bit DOMI_STACK_COUNTED */
-    const domus_type *begun_by; /* type of its first message; NULL: it began otherwise */
-    domi_envelope *received;    /* the message that a receive took, while it is handled: an ask, or,
-                                   for a receive that returns to its caller (detached.h), also a
-                                   notice */
+    domi_promise *answers_last; /* the newest promise in `answers` */
+    domi_promise *awaited;      /* the promise that is waited for if `wait` is DOMI_WAIT_ONE */
+    domus_stack *next;          /* links in the house's list of parked stacks */
+    domus_stack *previous;      /* links that list backwards */
+    /* the promise of the asker for the ask that this stack answers; NULL: it answers no ask */
+    _Atomic(domi_promise *) parent;
+    _Atomic uint32_t parent_serial; /* serial that `parent` had when its ask was made */
+    /* number of promises that ended on a thief's thread while home's wheel still held them; also
+     * the bit DOMI_STACK_COUNTED */
+    uint32_t away;
+    /* type of the message that began the conversation; NULL: no message did */
+    const domus_type *begun_by;
+    /* the message that a receive took, while it is handled: an ask; also a notice, for a receive
+     * that returns to its caller (detached.h) */
+    domi_envelope *received;
 
     domi_promise first; /* the first promise of the conversation, which needs no allocation */
     alignas(16) unsigned char frame[];
 };
 
-/* Bit in `away`: the channel of the house counts this conversation and is told of its end. The bit
- * is there because `away` is read anyway when a stack ends. Channels actors are never lent, so the
- * count in the other bits stays 0 beside it. */
+/* Bit in `away`: the channel of the house counts this conversation, and is told of its end. The bit
+ * is in this field because the end of a stack reads the field anyway. Channels actors are never
+ * lent, so the count in the other bits stays 0 beside it. */
 #define DOMI_STACK_COUNTED UINT32_C(0x80000000)
 
-#define DOMI_STACK_HEAD offsetof(domus_stack, frame) /* bytes of a stack before its frame */
+/* bytes of a stack that lie before its frame */
+#define DOMI_STACK_HEAD offsetof(domus_stack, frame)
 
-/* Value of `away` in a stack that lies in a C frame, because there is no memory for a pooled
- * one (domi_stack_init_local). */
+/* Value of `away` in a stack that lies in a C frame because there is no memory for a pooled one
+ * (domi_stack_init_local()). */
 #define DOMI_STACK_LOCAL UINT32_C(0x7fffffff)
 
 static_assert(DOMI_TAKES(DOMI_STACK_HEAD, 320), "what pool.c's sizes leave for the frame");
@@ -93,30 +99,31 @@ static_assert(DOMUS_FRAME_MAX + DOMI_STACK_HEAD <= 1088, "the largest frame fits
  * is larger than DOMUS_FRAME_MAX. */
 domus_stack *domi_stack_new(domi_manager *manager, domi_house *house, uint32_t frame_size);
 
-/* Set up a stack with a zeroed frame in `place`, which the caller has in a C frame and which has
+/* Set up a stack with a zeroed frame in `place`. The caller has `place` in a C frame, with
  * DOMI_STACK_HEAD + `frame_size` bytes, aligned to 16. The conversation ends with this turn: a verb
- * that would let it wait fails with -ENOMEM. For functions that have to be called even if there is
- * no memory for a pooled stack. */
+ * that would let it wait fails with -ENOMEM. This serves functions that have to be called even
+ * without memory for a pooled stack. */
 domus_stack *domi_stack_init_local(void *place, domi_manager *manager, domi_house *house,
                                    uint32_t frame_size);
 
-/* Returns the pooled stack of `stack`, and makes it if there is none yet; NULL if there
+/* Returns the pooled stack of this conversation, and makes it if there is none yet; NULL if there
  * is no memory. */
-domus_stack *domi_stack_pool(domus_stack *stack);
+domus_stack *domi_stack_make_pooled(domus_stack *stack);
 
-/* Forget the ask that this conversation began with, because it was answered or passed on. Asks that
- * the conversation makes from now on are made for no other actor. */
+/* Forget the ask that began this conversation, because it was answered or passed on. Asks that the
+ * conversation makes from now on are made for no other actor. */
 static inline void domi_stack_leave_ask(domus_stack *stack)
 {
     stack->ask = NULL;
-    /* Relaxed: a walker that has read the parent already finds that the parent's wait is over, or
-     * it soon will be. */
+    /* Relaxed: a walker that has read the old parent finds that the parent's wait is over, or will
+     * be soon. */
     if (stack->pooled != NULL)
         atomic_store_explicit(&stack->pooled->parent, NULL, memory_order_relaxed);
 }
 
-/* `message` leaves this conversation. If it is the one that is shown, its sender is remembered. */
-DOMI_INLINE void domi_stack_let_message_go(domus_stack *stack, const domi_envelope *message)
+/* Let `message` leave this conversation. If it is the message that the handler was shown, remember
+ * its sender. */
+DOMI_INLINE void domi_stack_release_message(domus_stack *stack, const domi_envelope *message)
 {
     if (stack->message != message)
         return;
@@ -124,39 +131,39 @@ DOMI_INLINE void domi_stack_let_message_go(domus_stack *stack, const domi_envelo
     stack->sender = (domus_address){message->sender, message->sender_lease};
 }
 
-/* The ask that this conversation began with leaves it, with its envelope. */
-DOMI_INLINE void domi_stack_let_ask_go(domus_stack *stack, const domi_envelope *ask)
+/* Let the ask that began this conversation leave it, with its envelope. */
+DOMI_INLINE void domi_stack_release_ask(domus_stack *stack, const domi_envelope *ask)
 {
     domi_stack_leave_ask(stack);
     stack->answered = true;
-    domi_stack_let_message_go(stack, ask);
+    domi_stack_release_message(stack, ask);
 }
 
-/* The function that was entered returned `result`: park the conversation, or end it. The part of
- * domi_turn_end() (turn.h) that is not an inline function. */
+/* Park the conversation, or end it, as `result` of the function that was entered says. This is the
+ * part of domi_turn_end() (turn.h) that is not inlined. */
 void domi_stack_park_or_end(domus_stack *stack, int result);
 
-/* The function that was resumed with a received message has returned, or receives again: release
- * that message. An ask that was neither answered nor kept fails with `error`. */
+/* Release the message that a receive took, because the function that was resumed with it has
+ * returned or receives again. An ask that was neither answered nor kept fails with `error`. */
 void domi_stack_end_received(domus_stack *stack, int error);
 
-/* An answer (a reply or an exception) has come to `house`, which runs: resume the stack that waits
- * for it, keep the answer, or drop it if it is late. Takes the envelope. */
-void domi_stack_take_answer(domi_manager *manager, domi_house *house, domi_envelope *answer);
+/* Handle an answer (a reply or an exception) that has come to `house`, which runs: resume the stack
+ * that waits for it, keep the answer, or drop it if it is late. Consumes the envelope. */
+void domi_stack_handle_answer(domi_manager *manager, domi_house *house, domi_envelope *answer);
 
-/* A promise has completed. Its `answer` is filled already; `message` (or NULL) is the envelope that
+/* Complete a promise whose `answer` is filled already; `message` (or NULL) is the envelope that
  * holds the answer's payload. Resumes the stack if it waited for nothing else. */
 void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_envelope *message);
 
-/* Handle a node that a run took from the exception mailbox and that is not an envelope. It is a
- * promise that failed on this side, or a stack whose answers were all there when it parked. */
+/* Handle a node from the exception mailbox that is not an envelope: a promise that failed on this
+ * side, or a stack whose answers were all there when it parked. */
 void domi_stack_run_node(domi_manager *manager, domi_node *node);
 
 /* Free a stack that has ended, unless one of its nodes is still in a mailbox, in a list of notes,
  * or on home's wheel. */
 void domi_stack_free_if_done(domi_manager *manager, domus_stack *stack);
 
-/* Throw away a node of the kind that domi_stack_run_node() takes, together with its mailbox, and
+/* Drop a node of the kind that domi_stack_run_node() handles, because its mailbox is emptied, and
  * give up its promise. */
 void domi_stack_drop_node(domi_manager *manager, domi_node *node);
 
@@ -164,26 +171,26 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node);
  * keeps fails with `error`. */
 void domi_stack_cancel(domi_manager *manager, domus_stack *stack, int error);
 
-/* A kept ask was answered, has failed or was forwarded, so the stack that held it ends. */
+/* End the stack that held a kept ask, because the ask was answered, has failed or was forwarded. */
 void domi_stack_end_kept(domi_manager *manager, domus_stack *kept);
 
-/* Cancel the ask of `stack` if it is kept, and those that the conversation waits for where they are
- * kept. */
+/* Cancel the ask of `stack` if it is kept. Otherwise cancel those asks for which the conversation
+ * waits and which other actors keep. */
 void domi_stack_cancel_kept(domi_manager *manager, domus_stack *stack);
 
-/* The house stops or restarts: cancel all its parked stacks. */
+/* Cancel all parked stacks of a house that stops or restarts. */
 void domi_stack_cancel_all(domi_manager *manager, domi_house *house);
 
-/* Nobody waits any more for the answers that `holder` has promises for (peer.h): cancel these
- * requests where they are. NULL is allowed. */
-void domi_stack_end_of_peer(domi_manager *manager, domus_stack *holder);
+/* Cancel the requests that `holder` has promises for (peer.h), because nobody waits for their
+ * answers any more. NULL is allowed. */
+void domi_stack_cancel_requests_of_peer(domi_manager *manager, domus_stack *holder);
 
-/* True if blocking work of a parked conversation still runs, and so still uses the memory that it
- * was given. */
+/* True if blocking work of a parked conversation still runs, and so still uses the memory that the
+ * work was given. */
 bool domi_stack_has_work(const domi_house *house);
 
-/* The house is gone: free its parked stacks. Asks that still wait for an answer fail
- * with -ESTALE. */
+/* Free all parked stacks of a house that is gone. Asks that still wait for an answer fail with
+ * -ESTALE. */
 void domi_stack_drop_all(domi_manager *manager, domi_house *house);
 
 static inline bool domi_node_is_stack(const domi_node *node)
@@ -209,8 +216,8 @@ static inline uint32_t domi_stack_serial(const domus_stack *stack)
                                 memory_order_relaxed);
 }
 
-/* True if `ask`, which `house` handles, holds or has kept, is a request of the peer of its
- * channel (peer.h). */
+/* True if `ask`, which `house` handles or keeps, is a request of the peer of its channel
+ * (peer.h). */
 static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *house)
 {
     const domi_return *back = domi_envelope_return(ask);
@@ -219,14 +226,13 @@ static inline bool domi_ask_is_of_peer(domi_envelope *ask, const domi_house *hou
         return false;
     if (back->promise == NULL)
         return true;
-    /* an ask of the house to itself, or a request that has expired, is for the mailbox */
+    /* an ask of the house to itself, and a request that has expired, go through the mailbox */
     return domi_promise_serial(back->promise) == back->serial &&
            domi_promise_stack(back->promise)->wait == DOMI_WAIT_PEER;
 }
 
-/* Returns 0, or -ECANCELED if the conversation was cancelled or its actor stops or restarts:
- * such a conversation waits for nothing more. Returns -ENOMEM if the conversation cannot wait at
- * all (DOMI_STACK_LOCAL). */
+/* Returns 0 if the conversation may wait; -ECANCELED if it was cancelled or its actor stops or
+ * restarts; -ENOMEM if it cannot wait at all (DOMI_STACK_LOCAL). */
 static inline int domi_stack_check_may_wait(const domus_stack *stack)
 {
     uint32_t marks = domi_stack_house(stack)->marks;
@@ -238,8 +244,8 @@ static inline int domi_stack_check_may_wait(const domus_stack *stack)
     return 0;
 }
 
-/* Make a promise, which is one more thing that the conversation waits for. Returns 0; -ENOMEM;
- * -ECANCELED if the conversation was cancelled or its actor stops or restarts. */
+/* Make a promise, for which the conversation then waits, too. Returns 0; -ENOMEM; -ECANCELED if the
+ * conversation was cancelled or its actor stops or restarts. */
 static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind kind,
                                          domi_promise **ret_promise)
 {
@@ -247,7 +253,7 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
 
     if (DOMI_UNLIKELY(error != 0))
         return error;
-    domus_stack *pooled = domi_stack_pool(stack);
+    domus_stack *pooled = domi_stack_make_pooled(stack);
     if (DOMI_UNLIKELY(pooled == NULL))
         return -ENOMEM; /* a new pooled stack is freed when the handler returns */
     domi_promise *promise = domi_promise_new(stack->manager, pooled, kind);
@@ -257,8 +263,7 @@ static inline int domi_stack_add_promise(domus_stack *stack, domi_promise_kind k
     return 0;
 }
 
-/* The stack waits for one more thing of `kind`, by this promise, until
- * domi_promise_unlink_plain(). */
+/* Link a promise of `kind` at its stack, which waits for it until domi_promise_unlink_plain(). */
 DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *stack,
                                    domi_promise *promise, domi_promise_kind kind)
 {
@@ -274,8 +279,9 @@ DOMI_INLINE void domi_promise_link(const domi_manager *manager, domus_stack *sta
     domi_stack_house(stack)->asks++;
 }
 
-/* Begin to wait, with the first promise of a pooled stack, which is free, for the answer to an ask
- * of `type` to `to`. As domi_promise_new(), but without what an answer brings anyway. */
+/* Begin to wait for the answer to an ask of `type` to `to`, with the first promise of a pooled
+ * stack, which is free. This does the same as domi_promise_new(), but sets no field that the answer
+ * sets anyway. */
 DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stack,
                                         const domus_type *type, domus_address to)
 {
@@ -288,13 +294,12 @@ DOMI_INLINE void domi_promise_begin_ask(domi_manager *manager, domus_stack *stac
     promise->target = to;
 }
 
-/* The stack waits no longer for this promise, which is an ask and not on the wheel. */
+/* Unlink a promise that is an ask and on no wheel: the stack waits no longer for it. */
 DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
 {
     domus_stack *stack = domi_promise_stack(promise);
 
-    /* Relaxed: another thread that reads the serial only asks whether the promise is still the one
-     * it knew. */
+    /* Relaxed: another thread that reads the serial only compares it with the one that it knew. */
     atomic_store_explicit(&promise->serial, domi_promise_serial(promise) + 1, memory_order_relaxed);
     if (promise->next != NULL)
         promise->next->previous = promise->previous;
@@ -306,8 +311,8 @@ DOMI_INLINE void domi_promise_unlink_plain(domi_promise *promise)
     domi_stack_house(stack)->asks--;
 }
 
-/* Finish and release a promise in one step, for an answer that is shown at once. The promise is
- * WAITING. Mostly it is the first one of its stack, an ask, and on no wheel. */
+/* Finish and release a promise in one step, for an answer that is shown at once. The promise must
+ * be WAITING. Mostly it is the first promise of its stack, an ask, and on no wheel. */
 DOMI_INLINE void domi_promise_close(domi_manager *manager, domi_promise *promise)
 {
     DOMI_CHECK(promise->state == DOMI_PROMISE_WAITING);
@@ -320,16 +325,16 @@ DOMI_INLINE void domi_promise_close(domi_manager *manager, domi_promise *promise
     domi_promise_unlink_plain(promise);
 }
 
-/* True if a conversation that returned `result` only waits on, in its pooled stack, for one promise
- * that is not done, and nothing else has to be done at the end of its turn. */
+/* True if a conversation that returned `result` goes on waiting in its pooled stack for one promise
+ * that is not done, and the end of its turn has nothing else to do. */
 DOMI_INLINE bool domi_stack_waits_on(const domus_stack *stack, int result)
 {
     return result == DOMUS_PARKED && stack->received == NULL && stack->wait == DOMI_WAIT_ONE &&
            stack->parked && !stack->barrier_fresh && stack->awaited->state != DOMI_PROMISE_DONE;
 }
 
-/* Set what the conversation waits for once its handler has returned, and the function `then` that
- * goes on afterwards. */
+/* Set the promises that the conversation waits for when its handler has returned, and the function
+ * `then` that goes on afterwards. */
 static inline void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi_promise *awaited,
                                        domus_resumed *then)
 {
@@ -338,21 +343,21 @@ static inline void domi_stack_set_wait(domus_stack *pooled, domi_wait wait, domi
     pooled->then = then;
 }
 
-/* The deadline of the ask that this conversation answers. 0: it has none, or there is no ask. */
+/* Returns the deadline of the ask that this conversation answers; 0: the ask has none, or there is
+ * no ask. */
 static inline uint64_t domi_stack_deadline_ns(const domus_stack *stack)
 {
     return stack->ask != NULL ? domi_envelope_deadline_ns(stack->ask) : 0;
 }
 
-/* The frame of this conversation; NULL: it has none. */
+/* Returns the frame of this conversation; NULL: it has none. */
 static inline void *domi_stack_frame(domus_stack *stack)
 {
     return stack->frame_size != 0 ? stack->frame : NULL;
 }
 
-/* Set up a stack in the run's own C frame, except its message and ask, which the caller sets
- * for each message that it handles. Only the fields set here and these two are ever read in
- * such a stack. */
+/* Set up a stack in the run's own C frame, except for `message` and `ask`, which the caller sets
+ * for each message. No field but those set here and these two is ever read in such a stack. */
 DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     atomic_init(&stack->house, house);
@@ -364,15 +369,15 @@ DOMI_INLINE void domi_stack_prepare(domus_stack *stack, domi_manager *manager, d
     stack->answered = stack->barrier = stack->barrier_fresh = stack->end_acts = false;
 }
 
-/* Begin a stack in the same way, for a turn without a message. */
+/* Begin a stack as domi_stack_prepare() does, for a turn without a message. */
 DOMI_INLINE void domi_stack_begin(domus_stack *stack, domi_manager *manager, domi_house *house)
 {
     domi_stack_prepare(stack, manager, house);
     stack->ask = stack->message = NULL;
 }
 
-/* Answers are linked by their public part (domus_answer), because the node of the promise may still
- * be in the mailbox. */
+/* Returns the promise of the next answer. Answers are linked by their public part (domus_answer),
+ * because the node of the promise may still be in the mailbox. */
 static inline domi_promise *domi_promise_next_answer(const domi_promise *promise)
 {
     if (promise->answer.next == NULL)
@@ -381,7 +386,7 @@ static inline domi_promise *domi_promise_next_answer(const domi_promise *promise
                                     offsetof(domi_promise, answer));
 }
 
-/* True if the promises that the stack waits for have completed, so that it may go on at once. */
+/* True if the stack has what it waits for and may go on at once. */
 static inline bool domi_stack_is_satisfied(const domus_stack *stack)
 {
     switch (stack->wait) {

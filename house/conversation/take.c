@@ -1,4 +1,5 @@
-/* domus_take() and domus_take_answer(): a handler takes what a payload owns (domus/actor.h). */
+/* Implements domus_take() and domus_take_answer(): a handler takes what a payload owns
+ * (domus/actor.h). */
 #include "house/conversation/take.h"
 
 #include "base/check.h"
@@ -8,9 +9,9 @@
 
 #include <errno.h>
 
-/* Take what the payload of a timer owns. A periodic timer needs it for its next event, so it cannot
- * be taken. */
-static int take_of_timer(domi_timer *timer)
+/* Take what the payload of a timer owns; -EPERM for a periodic timer, which needs the payload for
+ * its next event. */
+static int take_payload_of_timer(domi_timer *timer)
 {
     if (timer->period_ns != 0)
         return -EPERM;
@@ -25,7 +26,7 @@ int domi_envelope_take(domi_envelope *message)
     if (message->type == NULL) /* an exception has no type */
         return -EINVAL;
     if (message->node.slab == DOMI_SLAB_TIMER)
-        return take_of_timer((domi_timer *)(void *)message);
+        return take_payload_of_timer((domi_timer *)(void *)message);
     if (domi_node_is_embedded(&message->node))
         return -EPERM;
     if (domi_envelope_is_taken(message))
@@ -41,7 +42,7 @@ static bool is_answer_shared(const domi_promise *promise)
     return promise->message != NULL && promise->message->node.slab == DOMI_SLAB_SHARED;
 }
 
-/* Take what all shown answers own, or nothing if one of them is shared. */
+/* Take what all shown answers own, or nothing if one of the answers is shared. */
 static int take_all_answers(domi_promise *shown)
 {
     int result = -EINVAL;
@@ -62,14 +63,14 @@ static int take_all_answers(domi_promise *shown)
 
 /* --- the message that a handler is shown ---------------------------------------------------- */
 
-/* The message that the handler was shown last; NULL: none, or it has left the handler. */
+/* Returns the message that the handler was shown last; NULL: none, or it has left the handler. */
 static domi_envelope *get_shown_message(const domus_stack *stack)
 {
     return stack->received != NULL ? stack->received : stack->message;
 }
 
-/* The owner may give what it takes to another thread. So a message of the peer of a channel, whose
- * slices show the bytes where they were received, is copied out first. Returns 0; -ENOMEM. */
+/* Copy the slices of a message of a channel's peer, because the new owner may give them to another
+ * thread and they show bytes of the receive buffer. Returns 0; -ENOMEM. */
 static int copy_message_slices(const domus_stack *stack, domi_envelope *message)
 {
     domi_house *house = domi_stack_house(stack);
@@ -78,7 +79,8 @@ static int copy_message_slices(const domus_stack *stack, domi_envelope *message)
         message->node.slab == DOMI_SLAB_TIMER || message->sender != house)
         return 0;
     int error = stack->manager->io_hooks.release_message(stack->manager, house, message, false);
-    return error != -ENOTCONN ? error : 0; /* nothing is shown when the connection is gone */
+    /* the handler of a closed connection has no message to copy */
+    return error != -ENOTCONN ? error : 0;
 }
 
 int domus_take(domus_stack *stack)
@@ -101,8 +103,8 @@ static domi_promise *find_promise_of_answer(domi_promise *promise, const domi_pr
     return promise != end ? promise : NULL;
 }
 
-/* A function that takes one answer after the other finds each at once, because the search begins
- * where the last one ended. */
+/* Find a shown answer. A function that takes one answer after the other finds each at once, because
+ * the search begins where the last one ended. */
 static domi_promise *find_shown(domi_manager *manager, const domus_answer *answer)
 {
     domi_promise *from = manager->shown.last != NULL ? manager->shown.last : manager->shown.first;
@@ -117,8 +119,8 @@ static domi_promise *find_shown(domi_manager *manager, const domus_answer *answe
 
 int domus_take_answer(domus_stack *stack, const domus_answer *answer)
 {
-    if (stack->manager->shown.first == NULL) /* one answer was shown, so `message` holds it;
-                                          `received` is a later message */
+    /* one answer was shown, so `message` holds it; `received` would be a later message */
+    if (stack->manager->shown.first == NULL)
         return stack->message != NULL ? domi_envelope_take(stack->message) : -EINVAL;
     const domi_promise *promise = find_shown(stack->manager, answer);
     if (promise == NULL || promise->message == NULL)

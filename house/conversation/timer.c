@@ -1,6 +1,6 @@
-/* This file arms, fires and frees timers. A one-shot timer is freed once its event was handled. A
- * periodic one is armed again as it fires, at a fixed rate, and periods that pass while its event
- * is under way are only counted. */
+/* Arms, fires and frees timers. A one-shot timer is freed once its event was handled. A periodic
+ * timer is armed again as it fires, at a fixed rate; periods that pass while its event is under way
+ * are only counted. */
 #include "house/conversation/timer.h"
 
 #include "base/check.h"
@@ -18,32 +18,32 @@ static void count_timers(domi_manager *manager, const domi_house *house, uint32_
     if (!domi_is_lent(manager, house))
         domi_timers_add(manager, by);
     else if (domi_house_is_pooled(house))
-        /* Relaxed: it is a number, which is compared with the limit. */
+        /* Relaxed: the number is only compared with the limit. */
         atomic_fetch_add_explicit(&house->home->timing.timers, by, memory_order_relaxed);
     else
         manager->timing.noted_timers += by;
 }
 
-static void add_note(domi_manager *manager, domi_timer *timer)
+static void note_timer(domi_manager *manager, domi_timer *timer)
 {
     timer->noted = true;
     domi_note_add(manager, &timer->event.node);
 }
 
-static void put_on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
+static void put_timer_on_wheel(domi_manager *home, domi_timer *timer, uint64_t expires_ns)
 {
     domi_wheel_arm(&home->timing.wheel, &timer->wheel, expires_ns);
     timer->timed = true;
 }
 
-static void take_off_wheel(domi_manager *home, domi_timer *timer)
+static void remove_timer_from_wheel(domi_manager *home, domi_timer *timer)
 {
     domi_wheel_cancel(&home->timing.wheel, &timer->wheel);
     timer->timed = false;
 }
 
 /* Take a timer off the wheel of its pool; the runner of its actor calls this. */
-static void take_off_pools_wheel(domi_timer *timer)
+static void remove_timer_from_wheel_of_pool(domi_timer *timer)
 {
     domi_manager *home = timer->house->home;
 
@@ -56,7 +56,7 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
     domi_manager *home = timer->house->home;
 
     if (!domi_is_lent(manager, timer->house)) {
-        put_on_wheel(manager, timer, expires_ns);
+        put_timer_on_wheel(manager, timer, expires_ns);
         return;
     }
     if (home->pooled != NULL) {
@@ -65,7 +65,7 @@ static void arm_timer(domi_manager *manager, domi_timer *timer, uint64_t expires
         return;
     }
     timer->wheel.expires_ns = expires_ns;
-    add_note(manager, timer);
+    note_timer(manager, timer);
 }
 
 static int refuse_timer(domi_manager *manager)
@@ -107,17 +107,17 @@ int domi_timer_new(domi_manager *manager, domi_house *house, uint64_t delay_ns, 
 
 /* Free a timer. A thief cannot take it off home's wheel, so the thief leaves a note, and home frees
  * the timer. */
-static void timer_free(domi_manager *manager, domi_timer *timer)
+static void free_timer(domi_manager *manager, domi_timer *timer)
 {
     if (timer->timed && domi_is_lent(manager, timer->house)) {
         if (!domi_house_is_pooled(timer->house)) {
-            add_note(manager, timer);
+            note_timer(manager, timer);
             return;
         }
-        take_off_pools_wheel(timer);
+        remove_timer_from_wheel_of_pool(timer);
     }
-    if (timer->timed) /* a thief cancelled it while its event was in the mailbox */
-        take_off_wheel(manager, timer);
+    if (timer->timed) /* a thief has cancelled the timer while its event was in the mailbox */
+        remove_timer_from_wheel(manager, timer);
     domi_link_remove(timer->house, &timer->link);
     atomic_store_explicit(&timer->generation, domi_timer_generation(timer) + 1,
                           memory_order_relaxed);
@@ -130,38 +130,38 @@ static void timer_free(domi_manager *manager, domi_timer *timer)
 void domi_timer_cancel(domi_manager *manager, domi_timer *timer)
 {
     if (!domi_is_lent(manager, timer->house))
-        take_off_wheel(manager, timer);
+        remove_timer_from_wheel(manager, timer);
     else if (domi_house_is_pooled(timer->house))
-        take_off_pools_wheel(timer);
+        remove_timer_from_wheel_of_pool(timer);
     timer->cancelled = true;
     if (!timer->under_way && !timer->noted)
-        timer_free(manager, timer);
+        free_timer(manager, timer);
 }
 
 void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer)
 {
     timer->noted = false;
     if (timer->cancelled)
-        timer_free(home, timer);
+        free_timer(home, timer);
     else
-        put_on_wheel(home, timer, timer->wheel.expires_ns);
+        put_timer_on_wheel(home, timer, timer->wheel.expires_ns);
 }
 
-static domi_timer *timer_of(domi_wheel_node *node)
+static domi_timer *get_timer_of_node(domi_wheel_node *node)
 {
     return (domi_timer *)(void *)((char *)node - offsetof(domi_timer, wheel));
 }
 
 domi_house *domi_timer_house(domi_wheel_node *node)
 {
-    return timer_of(node)->house;
+    return get_timer_of_node(node)->house;
 }
 
-/* The number of ticks is added to the lease of the event, which needs no lease, so that the timer
- * keeps its rate. */
+/* Postpone a timer. The number of ticks is added to the lease of its event, which needs no lease,
+ * so that the timer keeps its rate. */
 void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_timer *timer = timer_of(node);
+    domi_timer *timer = get_timer_of_node(node);
     uint64_t late_ns = manager->now_ns - timer->wheel.expires_ns;
     uint32_t ticks = (uint32_t)(late_ns / DOMI_WHEEL_TICK_NS) + 1;
 
@@ -172,7 +172,7 @@ void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node)
 
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
 {
-    domi_timer *timer = timer_of(node);
+    domi_timer *timer = get_timer_of_node(node);
 
     if (domi_is_away(timer->house)) {
         domi_timer_postpone(manager, node);
@@ -187,19 +187,19 @@ void domi_timer_fire(domi_manager *manager, domi_wheel_node *node)
     if (timer->period_ns != 0 && !timer->fixed_delay) {
         uint64_t skipped = late_ns / timer->period_ns;
         timer->event.sender_lease += (uint32_t)skipped;
-        put_on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
+        put_timer_on_wheel(manager, timer, due_ns + (skipped + 1) * timer->period_ns);
     }
     if (timer->under_way) {
         timer->event.sender_lease++;
         return;
     }
     timer->under_way = true;
-    /* The timer's neighbours in its house's list are written when the timer is freed, a
-     * little later. */
+    /* The processor fetches the neighbours in the house's list of timers now, because the end of
+     * the event writes them. */
     domi_prefetch_write(timer->link.next);
     domi_prefetch_write(timer->link.previous);
     /* The event goes straight into the mailbox and not through the inbox: a house cancels its
-     * timers before it is gone, so no event may be on its way through the inbox then. */
+     * timers before it is gone, and an event in the inbox could outlive it. */
     timer->event.node.kind = DOMI_EVENT;
     domi_mailbox_append(manager, timer->house, &timer->event.node, DOMI_EVENT);
 }
@@ -209,7 +209,7 @@ void domi_timer_end_event(domi_manager *manager, domi_timer *timer)
     timer->under_way = false;
     timer->event.sender_lease = 0;
     if (timer->cancelled || timer->period_ns == 0)
-        timer_free(manager, timer);
+        free_timer(manager, timer);
     else if (timer->fixed_delay)
         arm_timer(manager, timer, manager->now_ns + timer->period_ns);
 }
@@ -219,9 +219,9 @@ void domi_timer_drop_node(domi_manager *manager, domi_node *node)
     domi_timer *timer = (domi_timer *)(void *)node;
 
     if (domi_is_lent(manager, timer->house) && domi_house_is_pooled(timer->house))
-        take_off_pools_wheel(timer);
+        remove_timer_from_wheel_of_pool(timer);
     else
-        take_off_wheel(manager, timer);
+        remove_timer_from_wheel(manager, timer);
     timer->cancelled = true;
     domi_timer_end_event(manager, timer);
 }

@@ -1,5 +1,5 @@
-/* Timers of actors. A timer pays for its event when it is made (M11), and has at most one event
- * under way.
+/* Timers of actors. A timer holds the memory of its event from the start (M11), and has at most one
+ * event under way.
  *
  * The event is embedded in the timer and goes into the mailbox of its house by the home lane. The
  * wheel belongs to home, so only home puts timers on it and takes them off; a thief notes both for
@@ -13,19 +13,21 @@
 typedef struct domi_timer domi_timer;
 
 struct domi_timer {
-    domi_envelope event;   /* its sender_lease counts missed events, and its node.lease the ticks by
-                              which the timer was postponed: events need neither */
+    /* the timer's event; its sender_lease counts missed events, its node.lease the ticks by
+     * which the timer was postponed */
+    domi_envelope event;
     domi_wheel_node wheel; /* links in the wheel `timers` of home */
     domi_house *house;     /* the actor that gets the events */
-    uint64_t period_ns;    /* 0: it fires once */
-    _Atomic uint32_t generation; /* changes when the timer is freed, so that a handle of it is then
-                                    stale */
-    bool under_way;              /* the timer's event is in the mailbox, or being handled */
-    bool cancelled;              /* an event under way is not handled any more, and the timer is
-                                    freed with it */
-    bool fixed_delay; /* the timer is armed again once its event was handled, not when it fires */
+    uint64_t period_ns;    /* period in nanoseconds; 0: the timer fires once */
+    /* grows when the timer is freed, so that old handles of it are stale */
+    _Atomic uint32_t generation;
+    bool under_way; /* the event is in the mailbox, or being handled */
+    /* the timer was cancelled: an event under way is not handled any more, and the timer is
+     * freed with it */
+    bool cancelled;
+    bool fixed_delay; /* the timer is armed again when its event was handled, not when it fires */
     bool noted : 1;   /* the event's node is a note for home (notes.h) */
-    bool timed : 1;   /* the timer is on home's wheel, which a thief must not touch */
+    bool timed : 1;   /* the timer is on home's wheel, which a thief must not change */
     bool taken : 1;   /* the actor took what the payload owns (domus_take()) */
     DOMI_AT_LINK domi_link link; /* links in the house's list `attached` */
 };
@@ -38,9 +40,9 @@ static inline bool domi_node_is_timer(const domi_node *node)
     return node->slab == DOMI_SLAB_TIMER;
 }
 
-/* Relaxed, as the store in timer_free(). An actor sees the ends of its own timers in order, because
- * its own runs cause them. With a stale handle it may read a timer that belongs to another thread
- * by now, and then only finds another generation. */
+/* Returns the generation of a timer. Relaxed, as the store in timer_free(): an actor sees the ends
+ * of its own timers in order, because its own runs cause them. With a stale handle it may read a
+ * timer that belongs to another thread by now, and then finds another generation. */
 static inline uint32_t domi_timer_generation(const domi_timer *timer)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&timer->generation,
@@ -57,15 +59,15 @@ void domi_timer_cancel(domi_manager *manager, domi_timer *timer);
 /* Carry out what a thief noted for this timer while the house was lent (notes.h). Home only. */
 void domi_timer_carry_out_note(domi_manager *home, domi_timer *timer);
 
-/* The time of a timer has come: put its event, or count it as missed if the last one is still under
- * way. Home only. */
+/* Put the event of a timer whose time has come, or count it as missed if the last event is still
+ * under way. Home only. */
 void domi_timer_fire(domi_manager *manager, domi_wheel_node *node);
 
-/* The house of a timer is in use by another thread, so the timer is looked at again at the next
- * tick. Home, or who has the lock of home's wheel. */
+/* Let the wheel look at a timer again at the next tick, because another thread uses its house.
+ * Home, or the thread that has the lock of home's wheel. */
 void domi_timer_postpone(domi_manager *manager, domi_wheel_node *node);
 
-/* The house of the timer whose node of the wheel this is. */
+/* Returns the house of the timer whose node on the wheel this is. */
 domi_house *domi_timer_house(domi_wheel_node *node);
 
 /* domi_timer_end_event() is called when the timer's event was handled. It frees a timer that fires

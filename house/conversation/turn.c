@@ -1,5 +1,5 @@
-/* The turns of parked conversations: an answer, or a node that stands for it, finds its promise.
- * When everything that the stack waits for is there, the function that the stack named is called.
+/* Resumes parked conversations: an answer, or a node that stands for it, finds its promise. When
+ * everything that the stack waits for is there, the function that the stack named is called.
  *
  * Mostly a stack waits for one ask, and its answer is shown in the envelope in which it came.
  * Answers that come before the stack waits for them are kept in the order in which they came. */
@@ -13,14 +13,14 @@
 #include <errno.h>
 
 /* Release answers that were shown to a function that has returned. */
-static void answers_free(domi_manager *manager, domi_promise *answers)
+static void free_shown_answers(domi_manager *manager, domi_promise *answers)
 {
     while (answers != NULL) {
         domi_promise *promise = answers;
 
         answers = domi_promise_next_answer(promise);
         if (promise->message != NULL && promise->message->node.kind == DOMI_ASK)
-            /* it was received: after a wait for all nobody can answer it any more */
+            /* a receive took this ask, and nobody can answer it after a wait for all */
             domi_ask_fail(manager, promise->message, -ENOMSG);
         else if (promise->message != NULL)
             domi_answer_release(manager, promise->message);
@@ -28,7 +28,7 @@ static void answers_free(domi_manager *manager, domi_promise *answers)
     }
 }
 
-static void answers_append(domus_stack *stack, domi_promise *promise)
+static void append_answer(domus_stack *stack, domi_promise *promise)
 {
     promise->answer.next = NULL;
     if (stack->answers == NULL)
@@ -38,9 +38,9 @@ static void answers_append(domus_stack *stack, domi_promise *promise)
     stack->answers_last = promise;
 }
 
-/* Take the answers that the resumed function is shown: the whole list if `one` is NULL
+/* Take out the answers that the resumed function will be shown: the whole list if `one` is NULL
  * (DOMI_WAIT_ALL), else this one promise. */
-static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
+static domi_promise *detach_answers(domus_stack *stack, const domi_promise *one)
 {
     domi_promise *first = stack->answers;
     domi_promise *before = NULL;
@@ -63,8 +63,8 @@ static domi_promise *answers_take(domus_stack *stack, const domi_promise *one)
     return promise;
 }
 
-/* Begin a turn of the conversation: call the function that goes on with `answer`. `handled` is the
- * type of the message that brought it; NULL: none did. The caller ends the turn. */
+/* Begin a turn of the conversation: call its next function with `answer`. `handled` is the type of
+ * the message that brought the answer; NULL: no message did. The caller ends the turn. */
 DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_envelope *message,
                              const domus_type *handled, const domus_answer *answer)
 {
@@ -76,15 +76,16 @@ DOMI_INLINE int call_resumed(domi_manager *manager, domus_stack *stack, domi_env
     return stack->then(stack, domi_stack_house(stack)->self, answer);
 }
 
-/* Show one answer, copied to this frame, so that its promise is already free for the next ask. */
+/* Show a function one answer, copied to this C frame, so that its promise is already free for the
+ * next ask. */
 static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domus_answer answer = promise->answer;
     domi_envelope *message = promise->message;
 
     domi_promise_release(manager, promise);
-    if (message != NULL && message->node.kind == DOMI_ASK) /* a verb that answers or keeps the ask
-                                                              takes it from here */
+    /* the verbs that answer or keep an ask look for it here */
+    if (message != NULL && message->node.kind == DOMI_ASK)
         stack->received = message;
     int result = call_resumed(manager, stack, message, answer.type, &answer);
     if (message != NULL && stack->message == message && message->node.kind != DOMI_ASK)
@@ -95,30 +96,30 @@ static void resume_with_answer(domi_manager *manager, domus_stack *stack, domi_p
 static void resume_with_all_answers(domi_manager *manager, domus_stack *stack)
 {
     static const domus_answer nothing = {0};
-    domi_promise *answers = answers_take(stack, NULL);
+    domi_promise *answers = detach_answers(stack, NULL);
 
     manager->shown.first = answers;
     const domus_answer *first = answers != NULL ? &answers->answer : &nothing;
     int result = call_resumed(manager, stack, NULL, first->type, first);
     manager->shown.first = manager->shown.last = NULL;
 
-    answers_free(manager, answers);
+    free_shown_answers(manager, answers);
     domi_turn_end(stack, result);
 }
 
 static void resume_stack(domi_manager *manager, domus_stack *stack)
 {
     if (stack->wait == DOMI_WAIT_ONE)
-        resume_with_answer(manager, stack, answers_take(stack, stack->awaited));
+        resume_with_answer(manager, stack, detach_answers(stack, stack->awaited));
     else if (stack->wait == DOMI_WAIT_FIRST && stack->answers != NULL)
-        resume_with_answer(manager, stack, answers_take(stack, stack->answers));
+        resume_with_answer(manager, stack, detach_answers(stack, stack->answers));
     else
         resume_with_all_answers(manager, stack);
 }
 
-/* The stack waits for the start of an ask that leaves in parts. If `promise` is that of the ask
- * itself, it is over and will not begin, so its answer is what the stack gets. */
-static void await_rest_of_ask(domi_manager *manager, domus_stack *stack, domi_promise *promise)
+/* Handle the end of the wait for the start of an ask that leaves in parts. If `promise` is that of
+ * the whole ask, the ask is over and will not begin, so the stack gets this answer. */
+static void handle_start_of_ask(domi_manager *manager, domus_stack *stack, domi_promise *promise)
 {
     domi_promise *begin = stack->awaited;
 
@@ -128,8 +129,8 @@ static void await_rest_of_ask(domi_manager *manager, domus_stack *stack, domi_pr
     domi_promise_abandon(manager, begin);
 }
 
-/* True if an ask that leaves in parts is answered before its first part was taken: the actor that
- * was asked has a row for everything, and knows no parts. */
+/* True if an ask that leaves in parts was answered before its first part was taken: the asked actor
+ * has a row for every type, and knows no parts. */
 static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *promise,
                                 const domi_envelope *message)
 {
@@ -140,8 +141,8 @@ static bool is_answered_unbegun(const domus_stack *stack, const domi_promise *pr
            message->node.kind == DOMI_REPLY;
 }
 
-/* The deadline of a kept ask has passed. The stack that holds the ask has one promise, which is
- * that deadline. */
+/* Let a kept ask fail at its deadline. The stack that holds the ask has one promise, which is that
+ * deadline. */
 static void fail_kept_ask(domi_manager *manager, domus_stack *kept, domi_promise *promise)
 {
     domi_envelope *ask = kept->ask;
@@ -176,14 +177,14 @@ void domi_stack_complete(domi_manager *manager, domi_promise *promise, domi_enve
         message = NULL;
     }
     domi_promise_finish(manager, promise, message);
-    answers_append(stack, promise);
+    append_answer(stack, promise);
     if (stack->wait == DOMI_WAIT_ONE && stack->awaited->kind == DOMI_PROMISE_BEGIN)
-        await_rest_of_ask(manager, stack, promise);
+        handle_start_of_ask(manager, stack, promise);
     if (!stack->queued && domi_stack_is_satisfied(stack))
         resume_stack(manager, stack);
 }
 
-/* Do the same as resume_without_queueing(), for an exception of the asked actor, which has no
+/* Do the same as resume_without_queueing(), for an exception from the asked actor: it has no
  * payload to show or to release. */
 __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus_stack *stack,
                                                     domi_promise *promise, domi_envelope *message)
@@ -197,7 +198,8 @@ __attribute__((noinline)) static void resume_failed(domi_manager *manager, domus
     domi_turn_end(stack, result);
 }
 
-/* The common case: the stack waits for one answer, and this is it. Nothing is kept or linked. */
+/* Resume a stack in the common case: it waits for one answer, and this is it. Nothing is kept or
+ * linked. */
 static void resume_without_queueing(domi_manager *manager, domus_stack *stack,
                                     domi_promise *promise, domi_envelope *message)
 {
@@ -221,8 +223,8 @@ static void resume_without_queueing(domi_manager *manager, domus_stack *stack,
         domi_turn_end(stack, result);
 }
 
-DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *house,
-                                           domi_envelope *message)
+DOMI_NO_CANARY void domi_stack_handle_answer(domi_manager *manager, domi_house *house,
+                                             domi_envelope *message)
 {
     const domi_return *back = domi_envelope_return(message);
     domi_promise *promise = back->promise;
@@ -242,7 +244,7 @@ DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *ho
     if (message->node.kind == DOMI_EXCEPTION) {
         domi_promise_set_error(promise, message->error);
     } else {
-        /* The promise's failure may be queued already, with an error set. */
+        /* A failure with an error may have been queued before this answer came. */
         promise->answer.error = 0;
         promise->answer.type = message->type;
         promise->answer.payload = domi_envelope_payload(message);
@@ -252,9 +254,9 @@ DOMI_NO_CANARY void domi_stack_take_answer(domi_manager *manager, domi_house *ho
 
 /* --- nodes of the exception mailbox ---------------------------------------------------------- */
 
-/* Note that the node was taken out of the exception mailbox. Returns true if it still has to be
- * acted on. */
-static bool note_exception_taken(domi_manager *manager, domi_node *node)
+/* Record that the node has left the exception mailbox. Returns true if the node still has to be
+ * handled. */
+static bool record_exception_taken(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
     domus_stack *stack =
@@ -279,7 +281,7 @@ static bool note_exception_taken(domi_manager *manager, domi_node *node)
 
 void domi_stack_run_node(domi_manager *manager, domi_node *node)
 {
-    if (!note_exception_taken(manager, node)) {
+    if (!record_exception_taken(manager, node)) {
         domi_counter_add(&manager->counters.late_replies, 1);
         return;
     }
@@ -293,9 +295,9 @@ void domi_stack_drop_node(domi_manager *manager, domi_node *node)
 {
     domi_promise *promise = (domi_promise *)(void *)node;
 
-    /* Abandon the promise while `queued` is still set: then it is DEAD, and note_exception_taken()
-     * frees it. */
+    /* Abandon the promise while `queued` is still set: then it is DEAD, and
+     * record_exception_taken() frees it. */
     if (domi_node_is_promise(node) && promise->state == DOMI_PROMISE_FAILED)
         domi_promise_abandon(manager, promise);
-    (void)note_exception_taken(manager, node);
+    (void)record_exception_taken(manager, node);
 }

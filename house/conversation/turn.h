@@ -42,24 +42,24 @@
 DOMI_INLINE void domi_run_begin(domi_manager *manager, const domi_house *house)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
-    DOMI_CHECK_SLOW(manager->activity.running == NULL); /* no run is within another one */
+    DOMI_CHECK_SLOW(manager->activity.running == NULL); /* runs do not nest */
     const domus_behaviour *behaviour = house->behaviour;
     atomic_store_explicit(&manager->activity.running, behaviour, memory_order_release);
     DOMI_PROBE_2(run__begin, manager->index, behaviour);
 }
 
-/* End a run. Whatever has to be done after each visit to a house, before this thread does anything
- * else, belongs here. */
+/* End a run. Whatever a thread has to do after each visit to a house, before anything else, belongs
+ * here. */
 DOMI_INLINE void domi_run_end(domi_manager *manager)
 {
-    /* Relaxed: nothing is read through it. */
+    /* Relaxed: a reader of NULL reads nothing through it. */
     atomic_store_explicit(&manager->activity.running, NULL, memory_order_relaxed);
     DOMI_PROBE_1(run__end, manager->index);
 }
 
-/* Begin a turn of the conversation `stack`: a new one (domi_stack_begin(), domi_stack_new()), or
- * one that goes on. `handled` is the type of the message; NULL: there is none. Callbacks without a
- * message, such as on_mount and on_read, have types for this purpose alone. */
+/* Begin a turn of the conversation `stack`, which is new (domi_stack_begin(), domi_stack_new()) or
+ * goes on. `handled` is the type of the message; NULL: there is none. Callbacks without a message,
+ * such as on_mount and on_read, have types for this purpose alone. */
 DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
 {
     domi_manager *manager = stack->manager;
@@ -70,7 +70,7 @@ DOMI_INLINE void domi_turn_begin(domus_stack *stack, const domus_type *handled)
     DOMI_PROBE_2(turn__begin, manager->index, handled);
 }
 
-/* End a turn: the function returned `result`. A negative one is the answer to the ask that the
+/* End a turn whose function returned `result`. A negative result is the answer to the ask that the
  * conversation handles, else a failure of the actor. */
 DOMI_INLINE void domi_turn_end(domus_stack *stack, int result)
 {
@@ -91,9 +91,9 @@ DOMI_INLINE bool domi_turn_end_begun(domus_stack *stack, int result, uint32_t ki
     return false;
 }
 
-/* Do the same as domi_turn_end(), for a callback whose failure is not told here, because the caller
- * decides what it means. Returns `result`. */
-DOMI_INLINE int domi_turn_end_untold(domus_stack *stack, int result)
+/* Do the same as domi_turn_end(), for a callback whose failure the caller itself reports. Returns
+ * `result`. */
+DOMI_INLINE int domi_turn_end_unreported(domus_stack *stack, int result)
 {
     domi_turn_end(stack, result < 0 ? 0 : result);
     return result;

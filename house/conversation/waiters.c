@@ -1,5 +1,5 @@
-/* Lists of asks that are kept (domus/waiters.h). A list is memory of its actor, and nothing tells
- * it that an asker has gone: it looks when a place is missing. Owner thread. */
+/* Lists of kept asks (domus/waiters.h). A list lies in memory of its actor, and is not told that an
+ * asker has gone: it looks for such asks when it has no free place. Owner thread. */
 #include <domus/waiters.h>
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void end_cancelled_waiters(domus_stack *stack, domus_waiters *waiters)
     waiters->count = kept;
 }
 
-/* Returns whether there is a place for one more ask of this owner. */
+/* True if there is a place for one more ask of this owner. */
 static bool has_place(const domus_waiters *waiters, uint64_t owner)
 {
     uint32_t share = 0;

@@ -1,8 +1,9 @@
-/* Messages to grains: a put finds the life of a key or makes one, and the end of a life makes the
- * next one for the mail that has met it. grain.h has the states and why nothing is lost.
+/* Puts messages to grains: a put finds the life of a key or makes one, and the end of a life makes
+ * the next one for the mail that it could not handle. grain.h has the states and why nothing is
+ * lost.
  *
- * Nothing of a user runs under a lock of a kind: `make` runs while the grain is MAKING, and mail
- * that cannot be handled is taken out under the lock and dropped behind it. Links into arrivals are
+ * No code of a user runs under a lock of a kind: `make` runs while the grain is MAKING, and mail
+ * that cannot be handled is taken out under the lock and dropped after it. Links into arrivals are
  * gathered under the lock, so no thread is woken there. */
 #include "house/directory/grain.h"
 
@@ -20,8 +21,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The name of a grain that is being made leads to this house, to which nothing is ever put: it has
- * no home, and a put looks at the state of the grain before. */
+/* The house to which the name of a grain leads while its first life is made. Nothing is ever put to
+ * this house: it has no home, and a put reads the state of the grain first. */
 static domi_house nobody;
 
 static const domus_address nobody_yet = {&nobody, 0};
@@ -40,8 +41,8 @@ static void unlock_stripe(domi_manager *manager, domi_grain_kind *kind, uint32_t
 
 /* --- parts ---------------------------------------------------------------------------------- */
 
-/* FNV-1a of the kind's name and the key, with a last step that spreads its upper bits: it has no
- * secret, because each node has to find the same part. */
+/* FNV-1a of the kind's name and the key, with a last step that spreads the upper bits. The hash has
+ * no secret, because each node has to find the same part. */
 static uint64_t hash_text(uint64_t hash, const char *text, uint32_t *ret_length)
 {
     uint32_t length = 0;
@@ -69,17 +70,18 @@ static domi_grain_parts *get_parts_of_grain(const domi_grain *grain)
     return atomic_load_explicit(&grain->kind->parts, memory_order_acquire);
 }
 
-/* Note the part of a grain that is spread, and its fence. Returns 0; -EHOSTDOWN if this system may
- * not have it. */
-static int take_part(domi_grain *grain)
+/* Record the part of a grain whose kind is spread over nodes, and the fence of that part. Returns
+ * 0; -EHOSTDOWN if this system does not have the part. */
+static int record_part(domi_grain *grain)
 {
     domi_grain_parts *parts = get_parts_of_grain(grain);
 
     if (parts == NULL)
         return 0;
     grain->part = (uint16_t)domi_grain_part_of(grain->kind, grain->key);
-    /* The count comes first: a thread that takes the fence away and then counts no grain knows that
-     * no grain of this part is made any more. seq_cst for that, as in domus_remote_part_set(). */
+    /* The count comes before the read of the fence: a thread that removes the fence and then counts
+     * no grain knows that no grain of this part is being made. seq_cst for that, as in
+     * domus_remote_part_set(). */
     atomic_fetch_add_explicit(&parts->living[grain->part], 1, memory_order_seq_cst);
     grain->fence = atomic_load_explicit(&parts->fences[grain->part], memory_order_seq_cst);
     if (grain->fence != 0)
@@ -111,17 +113,17 @@ static void append_list(domi_node **tail, domi_node *more)
     *tail = more;
 }
 
-/* A message goes on to another life than the one that it was put to. If it is an ask, whoever holds
- * it tells the asker, so that a cancel finds it there (passed.h). */
+/* Mark a message that goes to another life than it was put to. If it is an ask, the actor that
+ * holds it tells the asker, so that a cancel finds it there (passed.h). */
 static void mark_ask_passed_on(domi_node *node)
 {
     if (node->kind == DOMI_ASK)
         domi_envelope_return((domi_envelope *)(void *)node)->until |= DOMI_PASSED_ON;
 }
 
-/* Hold a message for the next life. Mail that a life has given back counts, too: otherwise lives
- * that end before they have handled anything would let it grow without end. Returns 0; -ENOBUFS;
- * -EBUSY. Under the lock. */
+/* Hold a message for the next life. Mail that a life has given back counts, too: otherwise a grain
+ * whose lives end before they have handled anything would hold mail without end. Returns 0;
+ * -ENOBUFS; -EBUSY. Under the lock. */
 static int hold_message(domi_manager *manager, domi_grain *grain, domi_node *node)
 {
     uint32_t own = grain->kind->table.options.mailbox_max;
@@ -142,8 +144,8 @@ static int hold_message(domi_manager *manager, domi_grain *grain, domi_node *nod
     return 0;
 }
 
-/* Give a new life what waits for it. If it stops already, the rest waits for the next one, and what
- * it got comes back before that. Under the lock. */
+/* Put the held mail to a new life. If this life stops already, the rest is held for the next life;
+ * mail that it has taken comes back and stands before the rest. Under the lock. */
 static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 {
     domi_node *all = grain->returned;
@@ -163,7 +165,8 @@ static void deliver_held_mail(domi_manager *manager, domi_grain *grain)
 
 /* --- lives ---------------------------------------------------------------------------------- */
 
-/* The home of a new life of a kind. `near` is the home of the actor that it is made for. */
+/* Returns the home of a new life of a kind. `near` is the home of the actor whose message needs the
+ * life. */
 static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *near,
                                          const domus_spawn_options *options)
 {
@@ -177,7 +180,7 @@ static domi_manager *choose_home_of_life(domi_manager *manager, domi_manager *ne
     return manager->managers[manager->births.next_home++ % manager->threads];
 }
 
-static int fill_new_state(domi_grain *grain, void *self)
+static int fill_state_of_life(domi_grain *grain, void *self)
 {
     const domus_grain_kind *table = &grain->kind->table;
     int error = table->make != NULL ? table->make(table->context, grain->key, self) : 0;
@@ -190,14 +193,14 @@ static int spawn_life(domi_manager *manager, domi_manager *near, domi_grain *gra
 {
     const domus_grain_kind *table = &grain->kind->table;
     const domi_birth birth = {
-        .grain = grain, .fill = fill_new_state, .ends_on_failure = table->ends_on_failure};
+        .grain = grain, .fill = fill_state_of_life, .ends_on_failure = table->ends_on_failure};
 
     return domi_house_spawn_born(manager, NULL, choose_home_of_life(manager, near, &table->options),
                                  table->behaviour, NULL, &table->options, &birth, ret_address);
 }
 
-/* Remove a grain that has no life. Returns the mail that is left, which the caller drops behind the
- * lock. Under the lock. */
+/* Remove a grain that has no life. Returns the mail that is left, which the caller drops without
+ * the lock. Under the lock. */
 static domi_node *remove_grain(domi_grain *grain)
 {
     domi_node *left = grain->returned;
@@ -205,7 +208,7 @@ static domi_node *remove_grain(domi_grain *grain)
     append_list(&left, grain->waiting);
     grain->returned = grain->waiting = NULL;
     grain->held = 0;
-    /* Before the slot of the name is free, which another grain may have at once. */
+    /* This comes before the removal of the name, because another grain may get its slot at once. */
     if (grain->fence != 0)
         atomic_fetch_sub_explicit(&get_parts_of_grain(grain)->living[grain->part], 1,
                                   memory_order_release);
@@ -214,25 +217,26 @@ static domi_node *remove_grain(domi_grain *grain)
     return left;
 }
 
-/* Drop mail of a grain that could not be made. `last` is the house of its last life, or nobody's.
- */
+/* Drop mail of a grain that could not be made. `last` is the house of its last life, or the house
+ * `nobody`. */
 static void drop_held_mail(domi_manager *manager, domi_house *last, domi_node *mail, int error)
 {
     while (mail != NULL)
         domi_mailbox_drop(manager, last, domi_list_take(&mail), error);
 }
 
-/* The outcome when a thread has tried to make a life. */
+/* The outcome of one attempt to make a life. */
 typedef enum outcome {
     LIVES,
-    AGAIN, /* the life has ended before it could be noted, and mail waits for the next one */
+    AGAIN, /* the life has ended before it was recorded, and mail waits for the next one */
     OVER,  /* the life cannot be made, or has ended, and no mail waits */
 } outcome;
 
-/* Note the life at `address` of a grain that is MAKING, and give it `first` (or NULL) and what
- * waits behind that. With OVER `ret_error` gets why it could not be made. Under the lock. */
-static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address address,
-                         domi_node *first, int *ret_error)
+/* Record the life at `address` of a grain that is MAKING, and put `first` (or NULL) and then the
+ * held mail to it. With OVER `ret_error` gets the reason why the life could not be made. Under the
+ * lock. */
+static outcome record_life(domi_manager *manager, domi_grain *grain, domus_address address,
+                           domi_node *first, int *ret_error)
 {
     grain->address = address;
     if (first != NULL) {
@@ -254,9 +258,9 @@ static outcome note_life(domi_manager *manager, domi_grain *grain, domus_address
     return LIVES;
 }
 
-/* Try once to make a life of a grain that is MAKING, for the message `first` (or NULL) and what
- * waits. Returns 0, and the message was taken; why no actor was spawned. With OVER the grain is
- * removed. */
+/* Try once to make a life of a grain that is MAKING, for the message `first` (or NULL) and the held
+ * mail. Returns 0 if the message was taken; a negative errno if no actor was spawned. With OVER the
+ * grain is removed. */
 static int try_to_make_life(domi_manager *manager, domi_manager *near, domi_grain *grain,
                             domi_node *first, domus_address *ret_address, outcome *ret_what)
 {
@@ -270,7 +274,7 @@ static int try_to_make_life(domi_manager *manager, domi_manager *near, domi_grai
 
     lock_stripe(manager, kind, stripe);
     if (error == 0)
-        what = note_life(manager, grain, address, first, &why);
+        what = record_life(manager, grain, address, first, &why);
     if (what == OVER)
         left = remove_grain(grain);
     unlock_stripe(manager, kind, stripe);
@@ -280,8 +284,8 @@ static int try_to_make_life(domi_manager *manager, domi_manager *near, domi_grai
     return error;
 }
 
-/* Make a life of a grain that is MAKING; one that ends at once is followed by the next. Parameters
- * and results as of try_to_make_life(). */
+/* Make a life of a grain that is MAKING. A life that ends at once is followed by the next one.
+ * Parameters and results are those of try_to_make_life(). */
 static int make_life(domi_manager *manager, domi_manager *near, domi_grain *grain, domi_node *first,
                      domus_address *ret_address)
 {
@@ -295,7 +299,8 @@ static int make_life(domi_manager *manager, domi_manager *near, domi_grain *grai
 
 /* --- a put ---------------------------------------------------------------------------------- */
 
-/* Begin a grain. Returns 0; -EAGAIN at the limit; -EHOSTDOWN. Under the lock. */
+/* Begin a grain. Returns 0; -EAGAIN at the limit of the kind; -EHOSTDOWN if this system does not
+ * have its part. Under the lock. */
 static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
                        domi_grain **ret_grain)
 {
@@ -307,8 +312,8 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
     domi_grain *grain = &kind->grains[slot];
     *grain = (domi_grain){
         .kind = kind, .slot = slot, .stripe = (uint8_t)stripe, .state = DOMI_GRAIN_MAKING};
-    memcpy(grain->key, key, strlen(key) + 1); /* the table has checked the length */
-    error = take_part(grain);
+    memcpy(grain->key, key, strlen(key) + 1); /* domi_names_put() has checked the length */
+    error = record_part(grain);
     if (error != 0) {
         int removed = domi_names_remove(&kind->names, slot, nobody_yet);
         DOMI_CHECK(removed == 0);
@@ -318,8 +323,8 @@ static int begin_grain(domi_grain_kind *kind, const char *key, uint32_t stripe,
     return 0;
 }
 
-/* Put a message to a grain that is in the table: to its life, or to what waits for the next one.
- * Under the lock. */
+/* Put a message to a grain that is in the table: to its life, or to the mail that is held for the
+ * next one. Under the lock. */
 static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node,
                        domus_address *ret_address)
 {
@@ -333,7 +338,7 @@ static int put_or_hold(domi_manager *manager, domi_grain *grain, domi_node *node
     return hold_message(manager, grain, node);
 }
 
-/* Put a message that cannot take the home lane. `hit` is what a find has seen, with its result. */
+/* Put a message that cannot take the home lane. `hit` is the result of the search for the name. */
 __attribute__((noinline)) static int put_slow(domi_manager *manager, domi_manager *near,
                                               domi_grain_kind *kind, const char *key,
                                               domi_node *node, domi_names_hit hit, int found,
@@ -375,7 +380,7 @@ int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_k
 
 /* --- the end of a life ---------------------------------------------------------------------- */
 
-static domi_grain *grain_of(const domi_house *house)
+static domi_grain *get_grain_of_house(const domi_house *house)
 {
     return house->family != NULL ? house->family->grain : NULL;
 }
@@ -388,8 +393,9 @@ static bool is_for_this_life(const domi_node *node)
            ((const domi_envelope *)(const void *)node)->type == &domi_last_type;
 }
 
-/* Move what is for the grain from one list of a house to another. Returns how much that is. */
-static uint32_t take_mail(domi_manager *manager, domi_house *house, domi_node **from,
+/* Move the mail of the grain from one list of a house to another; mail for this life alone is
+ * dropped. Returns the number of moved messages. */
+static uint32_t move_mail(domi_manager *manager, domi_house *house, domi_node **from,
                           domi_node **to)
 {
     uint32_t count = 0;
@@ -407,9 +413,9 @@ static uint32_t take_mail(domi_manager *manager, domi_house *house, domi_node **
     return count;
 }
 
-/* Take mail that was sorted by the actor's order (order.h) in the same way. The next life sorts
- * this mail again. */
-static uint32_t take_sorted_mail(domi_manager *manager, domi_house *house, domi_node **mail)
+/* Move the mail that the actor's order has sorted (order.h), as move_mail() does. The next life
+ * sorts this mail again. */
+static uint32_t move_sorted_mail(domi_manager *manager, domi_house *house, domi_node **mail)
 {
     domi_strand *strand;
     uint32_t count = 0;
@@ -417,7 +423,7 @@ static uint32_t take_sorted_mail(domi_manager *manager, domi_house *house, domi_
     if (house->family->order == NULL)
         return 0;
     for (uint32_t i = 0; (strand = domi_order_strand(house, i)) != NULL; i++) {
-        count += take_mail(manager, house, &strand->tail, mail);
+        count += move_mail(manager, house, &strand->tail, mail);
         strand->count = 0;
     }
     domi_order_forget_empty(house);
@@ -427,39 +433,40 @@ static uint32_t take_sorted_mail(domi_manager *manager, domi_house *house, domi_
 
 void domi_grain_return_mail(domi_manager *manager, domi_house *house)
 {
-    domi_grain *grain = grain_of(house);
+    domi_grain *grain = get_grain_of_house(house);
     domi_node *mail = NULL;
 
-    uint32_t count = take_mail(manager, house, &house->family->stash[0], &mail);
-    count += take_mail(manager, house, &house->family->stash[1], &mail);
-    count += take_sorted_mail(manager, house, &mail);
-    count += take_mail(manager, house, &house->tails[DOMI_ASK], &mail);
-    count += take_mail(manager, house, &house->tails[DOMI_NOTICE], &mail);
-    /* The lock is taken also without mail: a sender that holds the lock may have read the life word
-     * before the stop. When this thread has the lock, that sender's message is in the inbox, so the
-     * inbox is not empty at the end of the stop; and senders that come later see the stop. */
+    uint32_t count = move_mail(manager, house, &house->family->stash[0], &mail);
+    count += move_mail(manager, house, &house->family->stash[1], &mail);
+    count += move_sorted_mail(manager, house, &mail);
+    count += move_mail(manager, house, &house->tails[DOMI_ASK], &mail);
+    count += move_mail(manager, house, &house->tails[DOMI_NOTICE], &mail);
+    /* The lock is taken also if no mail was moved: a sender that holds the lock may have read the
+     * life word before the stop. When this thread has the lock, that sender's message is in the
+     * inbox, so the inbox is not empty at the end of the stop; and senders that come later see the
+     * stop. */
     lock_stripe(manager, grain->kind, grain->stripe);
     append_list(&grain->returned, mail);
     grain->held += count;
     unlock_stripe(manager, grain->kind, grain->stripe);
 }
 
-/* True if on_stop of a life that ends is not called. */
+/* True if a life ends without a call of its on_stop, because it was not mounted. */
 static bool is_life_unmounted(const domi_house *house)
 {
     return (house->marks & DOMI_MARK_UNMOUNTED) != 0 || house->state == DOMI_MOUNTING;
 }
 
-/* Returns why a life was not made: what its on_mount returned; 0: it was made, or stopped before.
- */
+/* Returns the reason why a life was not made: the error of its on_mount; 0: the life was made, or
+ * stopped before. */
 static int get_error_of_mount(const domi_house *house)
 {
     return house->family->is_unmade || is_life_unmounted(house) ? house->reason : 0;
 }
 
-void domi_grain_leave(domi_manager *manager, domi_house *house)
+void domi_grain_end_life(domi_manager *manager, domi_house *house)
 {
-    domi_grain *grain = grain_of(house);
+    domi_grain *grain = get_grain_of_house(house);
     domi_node *left = NULL;
 
     if (grain == NULL)

@@ -11,18 +11,19 @@
  * the key chooses. The end of a life takes the same lock, so a put either comes before it, and goes
  * on to the next life with all mail that the house gives back, or finds the end and is held:
  *
- *     state     a put under the lock                     at the end of a life (domi_grain_leave())
- *     MAKING    is held                                  ENDED: whoever makes it goes on
- *     LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the life
- *               because it stops, it is held             was made; else the name is removed
- *     ENDED     is held                                  never
+ *     state     a put under the lock                     at the end of a life
+ * (domi_grain_end_life()) MAKING    is held                                  ENDED: whoever makes
+ * it goes on LIVES     goes to the house; if that refuses,      MAKING, if anything is held and the
+ * life because it stops, it is held             was made; else the name is removed ENDED     is
+ * held                                  never
  *
  * Order: messages that a house gives back (`returned`) were put before those that are held
  * (`waiting`), because a house that has begun to stop takes none any more. Both go to the inbox of
  * the next life before any other thread can find its address.
  *
- * At most one life: the next one is spawned by domi_grain_leave(), which house_free() calls behind
- * on_stop, or by the sender that has put the name into the table, which nobody else then can. */
+ * At most one life: the next one is spawned by domi_grain_end_life(), which house_free() calls
+ * behind on_stop, or by the sender that has put the name into the table, which nobody else then
+ * can. */
 #ifndef DOMI_HOUSE_DIRECTORY_GRAIN_H
 #define DOMI_HOUSE_DIRECTORY_GRAIN_H
 
@@ -36,74 +37,85 @@
 
 typedef struct domi_grain_kind domi_grain_kind;
 
-/* The state that all kinds of a system share whose grains are spread over nodes (grain_parts.h). */
+/* The state of all kinds of a system whose grains are spread over nodes (grain_parts.h). */
 typedef struct domi_grain_parts {
-    _Atomic uint64_t fences[DOMUS_REMOTE_PARTS]; /* 0: no life is made; any thread reads */
+    /* fence of each part; 0: this system makes no life of the part; any thread reads */
+    _Atomic uint64_t fences[DOMUS_REMOTE_PARTS];
     _Atomic uint32_t living[DOMUS_REMOTE_PARTS]; /* grains of each part that live here */
-    domus_address elsewhere; /* messages that a gateway is to send; constant, as is `here` */
-    domus_address here;      /* messages that a gateway passes on */
-    uint32_t threads;        /* constant */
-    /* Whether a thread has opened a part: DOMUS_REMOTE_PARTS for each thread, which alone touches
-     * its own. */
+    /* address for messages that a gateway is to send; constant, as is `here` */
+    domus_address elsewhere;
+    domus_address here; /* address for messages that a gateway passes on */
+    uint32_t threads;   /* number of threads; constant */
+    /* Flags of opened parts: DOMUS_REMOTE_PARTS for each thread, which alone reads and writes its
+     * own. */
     uint8_t opened[];
 } domi_grain_parts;
 
 typedef enum domi_grain_state {
     DOMI_GRAIN_MAKING, /* a thread makes a life */
     DOMI_GRAIN_LIVES,  /* the name leads to the life, which may have begun to stop */
-    DOMI_GRAIN_ENDED,  /* the life has ended before the thread that made it could note it */
+    DOMI_GRAIN_ENDED,  /* the life has ended before the thread that made it could record it */
 } domi_grain_state;
 
-/* A grain that lives; its place is the slot of its name. Written under the lock of its key, except
- * what is constant from the put of the name to its removal. */
+/* A living grain; its index is the slot of its name. Written under the lock of its key, except for
+ * the fields that are constant from the put of the name to its removal. */
 typedef struct domi_grain {
-    alignas(64) domi_grain_kind *kind; /* constant */
-    domus_address address;             /* the life that was made last; nobody before the first */
-    domi_node *returned;               /* mail that a life gave back, a circular list by its tail */
-    domi_node *waiting;                /* mail that is held for the next life, likewise */
+    alignas(64) domi_grain_kind *kind; /* the kind; constant */
+    /* address of the newest life; nobody before the first life */
+    domus_address address;
+    /* mail that a life gave back: a circular list, by its tail */
+    domi_node *returned;
+    /* mail that is held for the next life: a circular list, by its tail */
+    domi_node *waiting;
     uint64_t fence; /* the fence of the grain's part; 0: its kind is not spread; constant */
     uint32_t held;  /* messages in `waiting` */
-    uint32_t slot;  /* constant */
+    uint32_t slot;  /* the slot of its name; constant */
     uint8_t state;  /* a domi_grain_state */
-    uint8_t stripe; /* which lock of the kind its key has; constant */
-    int16_t reason; /* with ENDED: why it could not be made, a negative errno; 0: it was */
-    uint16_t part;  /* constant */
-    char key[DOMI_NAME_MAX + 1]; /* constant */
+    uint8_t stripe; /* index of the kind's lock for its key; constant */
+    /* reason why the life could not be made, if the state is ENDED: a negative errno; 0: it was
+     * made */
+    int16_t reason;
+    uint16_t part;               /* the part of its key; constant */
+    char key[DOMI_NAME_MAX + 1]; /* the key; constant */
 } domi_grain;
 
 static_assert(sizeof(domi_grain) == 128, "two cache lines");
 static_assert(DOMI_NAME_MAX == DOMUS_GRAIN_KEY_MAX, "keys are names");
 
-#define DOMI_GRAIN_STRIPES 64u /* locks of a kind */
+#define DOMI_GRAIN_STRIPES 64u /* number of locks of each kind */
 
-/* A lock, kept off the lines of the next one. */
+/* A lock on cache lines of its own. */
 typedef struct domi_grain_stripe {
     alignas(64) domi_spinlock lock;
-    unsigned char apart[DOMI_LINES - sizeof(domi_spinlock)]; /* unused */
+    /* unused, keeps the next lock off these cache lines */
+    unsigned char apart[DOMI_LINES - sizeof(domi_spinlock)];
 } domi_grain_stripe;
 
-/* A kind of grains, as it was opened. All but `parts`, `stripes` and what the names and grains hold
- * is constant. */
+/* A kind of grains, as it was opened. All fields are constant but `parts` and `stripes`; so are not
+ * the contents of names and grains. */
 struct domi_grain_kind {
     _Atomic(domi_grain_parts *) parts; /* NULL: its grains are not spread */
     domus_grain_kind table;            /* `table.name` points to `name` below */
     domi_names names;                  /* the keys of the grains that live */
-    domi_grain *grains;                /* by the slots of their names */
-    size_t grains_bytes;               /* bytes mapped for them */
-    domi_grain_kind *next;             /* the next kind of the system */
+    /* array of grains, with the slots of their names as indices */
+    domi_grain *grains;
+    size_t grains_bytes;   /* bytes mapped for `grains` */
+    domi_grain_kind *next; /* the next kind of the system */
     char name[DOMI_NAME_MAX + 1];
     domi_grain_stripe stripes[DOMI_GRAIN_STRIPES];
 };
 
-/* All kinds of a system. */
+/* All kinds of grains of a system. */
 typedef struct domi_grains {
-    domi_spinlock lock;                /* guards the next two */
-    domi_grain_kind *first;            /* the kinds, linked by `next` */
-    uint32_t count;                    /* how many they are */
-    uint32_t kinds_max;                /* most kinds; this and the rest are constant */
-    uint32_t living_max;               /* grains of a kind that names no number */
-    uint64_t key[2];                   /* secret and random: hashes of keys start from it */
-    _Atomic(domi_grain_parts *) parts; /* NULL: no kind is spread */
+    domi_spinlock lock;     /* guards `first` and `count` */
+    domi_grain_kind *first; /* the kinds, linked by `next` */
+    uint32_t count;         /* number of kinds in the list */
+    /* most kinds; this field and those below are constant, except `parts` */
+    uint32_t kinds_max;
+    uint32_t living_max; /* limit of grains for a kind that sets none */
+    uint64_t key[2];     /* secret and random key of the hashes of grains' keys */
+    /* state of spread kinds; NULL: no kind is spread over nodes */
+    _Atomic(domi_grain_parts *) parts;
 } domi_grains;
 
 /* --- kinds (grain_kind.c) ----------------------------------------------------------------------
@@ -112,15 +124,15 @@ typedef struct domi_grains {
 void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_max,
                       const uint64_t key[2]);
 
-/* Free all kinds. No thread may use them any more, and no grain lives. A zeroed or finished
+/* Free all kinds, when no thread uses them any more and no grain lives. A zeroed or finished
  * registry is accepted. */
 void domi_grains_fini(domi_grains *grains);
 
 /* Find the kind of this name. Returns NULL if there is none. Any thread. */
 domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name);
 
-/* The first kind, from which `next` leads to the others; NULL: there is none. Kinds are added in
- * front and stay. Any thread. */
+/* Returns the first kind, from which `next` leads to the others; NULL: there is none. Kinds are
+ * added at the front and stay. Any thread. */
 domi_grain_kind *domi_grain_kind_first(domi_grains *grains);
 
 /* Do the same as domus_grain_open(), on the thread of `manager`. */
@@ -130,15 +142,15 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
 /* --- messages (grain.c) ------------------------------------------------------------------------
  */
 
-/* Put `node`, an ask or a notice by its `mail`, to the grain `key` of this system, which is made if
- * it does not live. `near` is the home of the sender. `ret_address` gets the life that the message
- * is for, or nobody if it waits for the first one. Returns 0; the errors of domus_grain_ask(), and
- * then the caller still owns the node. Owner. */
+/* Put `node`, an ask or a notice as `mail` says, to the grain `key` of this system; a grain that
+ * does not live is made. `near` is the home of the sender. `ret_address` gets the life that the
+ * message is for, or nobody if it waits for the first life. Returns 0; the errors of
+ * domus_grain_ask(), and then the caller still owns the node. Owner. */
 int domi_grain_put_local(domi_manager *manager, domi_manager *near, domi_grain_kind *kind,
                          const char *key, domi_node *node, uint32_t mail,
                          domus_address *ret_address);
 
-/* Returns the part of a grain of a kind that is spread; -EINVAL for a key that cannot be one
+/* Returns the part of a key, for a kind that is spread over nodes; -EINVAL if the key is not valid
  * (grain.c). */
 int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
 
@@ -146,12 +158,12 @@ int domi_grain_part_of(const domi_grain_kind *kind, const char *key);
 int domi_grain_notice(domi_manager *manager, const domi_house *sender, domi_grain_kind *kind,
                       const char *key, const domus_type *type, const void *payload);
 
-/* Take the asks and notices out of a house that stops, if it is a life of a grain, for the next
- * life (domi_doors.return_mail). Home. */
+/* Move the asks and notices out of a house that stops to its grain, for the next life, if the house
+ * is a life of a grain (domi_doors.return_mail). Home. */
 void domi_grain_return_mail(domi_manager *manager, domi_house *house);
 
-/* The house ends, and on_stop has returned: if it was a life of a grain, make the next one if mail
- * waits for it, or remove the grain. Home. */
-void domi_grain_leave(domi_manager *manager, domi_house *house);
+/* End a life of a grain, after its on_stop has returned: make the next life if mail waits for it,
+ * else remove the grain. Does nothing for other houses. Home. */
+void domi_grain_end_life(domi_manager *manager, domi_house *house);
 
 #endif

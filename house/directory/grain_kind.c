@@ -1,4 +1,4 @@
-/* Kinds of grains: the registry of a system, and what a kind has to be like. */
+/* The registry of a system's kinds of grains, and the checks that a kind has to pass. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/directory/grain.h"
@@ -19,9 +19,9 @@ void domi_grains_init(domi_grains *grains, uint32_t kinds_max, uint32_t living_m
     domi_spinlock_init(&grains->lock);
 }
 
-/* Map the tables of a kind. They become real as they are used, so they do not count as memory that
- * the system has taken, as the table of names does not. Returns 0; -ENOMEM. */
-static int tables_init(domi_grain_kind *kind, const uint64_t key[2])
+/* Map the tables of a kind. Pages of these tables take memory only when they are used, so the
+ * tables do not count as memory of the system; nor does the table of names. Returns 0; -ENOMEM. */
+static int map_tables(domi_grain_kind *kind, const uint64_t key[2])
 {
     domi_meter *before = domi_memory_set_meter(NULL);
     int error = domi_names_init(&kind->names, kind->table.living_max, key);
@@ -35,7 +35,7 @@ static int tables_init(domi_grain_kind *kind, const uint64_t key[2])
     return error;
 }
 
-static void kind_free(domi_grain_kind *kind)
+static void free_kind(domi_grain_kind *kind)
 {
     domi_meter *before = domi_memory_set_meter(NULL);
 
@@ -52,13 +52,13 @@ void domi_grains_fini(domi_grains *grains)
         domi_grain_kind *kind = grains->first;
 
         grains->first = kind->next;
-        kind_free(kind);
+        free_kind(kind);
     }
     domi_memory_free(atomic_load_explicit(&grains->parts, memory_order_relaxed));
     grains->parts = NULL;
 }
 
-static bool is_name(const char *name)
+static bool is_valid_name(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, DOMI_NAME_MAX + 1) : 0;
 
@@ -75,7 +75,7 @@ static bool are_spawn_options_valid(const domi_manager *manager, const domus_spa
     if (options->name != NULL || options->detached || options->mailbox_max > UINT16_MAX)
         return false;
     if (options->pool != NULL && domi_pooled_home_for(manager, options->pool, NULL) == NULL)
-        return false; /* a pool of another system */
+        return false; /* the pool belongs to another system */
     switch (options->placement) {
     case DOMUS_NEAR:
     case DOMUS_SPREAD:
@@ -88,7 +88,7 @@ static bool are_spawn_options_valid(const domi_manager *manager, const domus_spa
 
 static int check_kind_table(const domi_manager *manager, const domus_grain_kind *table)
 {
-    if (table == NULL || !is_name(table->name) ||
+    if (table == NULL || !is_valid_name(table->name) ||
         table->living_max > manager->directory.grains->living_max ||
         !are_spawn_options_valid(manager, &table->options))
         return -EINVAL;
@@ -98,7 +98,7 @@ static int check_kind_table(const domi_manager *manager, const domus_grain_kind 
     return table->behaviour->kind == DOMUS_STATE ? 0 : -EINVAL;
 }
 
-static domi_grain_kind *kind_new(const domi_grains *grains, const domus_grain_kind *table)
+static domi_grain_kind *make_kind(const domi_grains *grains, const domus_grain_kind *table)
 {
     domi_grain_kind *kind = domi_memory_new_lines(sizeof *kind);
 
@@ -107,13 +107,14 @@ static domi_grain_kind *kind_new(const domi_grains *grains, const domus_grain_ki
     kind->table = *table;
     if (table->living_max == 0)
         kind->table.living_max = grains->living_max;
-    memcpy(kind->name, table->name, strlen(table->name) + 1); /* is_name() has checked the length */
+    memcpy(kind->name, table->name,
+           strlen(table->name) + 1); /* is_valid_name() has checked the length */
     kind->table.name = kind->name;
     for (uint32_t i = 0; i < DOMI_GRAIN_STRIPES; i++)
         domi_spinlock_init(&kind->stripes[i].lock);
-    if (tables_init(kind, grains->key) == 0)
+    if (map_tables(kind, grains->key) == 0)
         return kind;
-    kind_free(kind);
+    free_kind(kind);
     return NULL;
 }
 
@@ -143,8 +144,8 @@ domi_grain_kind *domi_grain_kind_find(domi_grains *grains, const char *name)
     return kind;
 }
 
-/* Find the kind of the table, or add `made` (NULL: none was made yet). Returns 0, also if there is
- * none and none to add; -EEXIST; -ENOSPC. */
+/* Find the kind of the table, or add `made` (NULL: none was made yet). Returns 0, also if the kind
+ * was not found and `made` is NULL; -EEXIST; -ENOSPC. */
 static int find_or_add(domi_grains *grains, const domus_grain_kind *table, domi_grain_kind *made,
                        domi_grain_kind **ret_kind)
 {
@@ -178,12 +179,12 @@ int domi_grain_open(domi_manager *manager, const domus_grain_kind *table,
     if (error == 0)
         error = find_or_add(grains, table, NULL, &kind);
     if (error == 0 && kind == NULL) {
-        domi_grain_kind *made = kind_new(grains, table);
+        domi_grain_kind *made = make_kind(grains, table);
         if (made == NULL)
             return -ENOMEM;
         error = find_or_add(grains, table, made, &kind);
         if (error != 0 || kind != made)
-            kind_free(made);
+            free_kind(made);
     }
     if (error == 0)
         *ret_kind = kind;

@@ -1,6 +1,6 @@
-/* Messages to grains that may live on other nodes: those that this thread may not take itself go to
- * its gateway, as copies with a tail. Such messages are pickled next, so a copy is small beside
- * that. */
+/* Puts messages to grains that may live on other nodes. A message that this thread may not put to a
+ * grain here goes to the thread's gateway, as a copy with a tail. The gateway pickles it anyway,
+ * and a copy costs little beside that. */
 #include "house/directory/grain_parts.h"
 
 #include "house/message/mailbox.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Where the tail stands in a message. */
+/* Returns the offset of the tail in a message. */
 static uint32_t get_tail_offset(uint32_t head, const domus_type *type)
 {
     return (head + type->size + 7) & ~7u;
@@ -28,8 +28,8 @@ const domi_grain_tail *domi_grain_tail_of(const domi_envelope *message)
                                                                message->type));
 }
 
-/* Put a copy of the message to the gateway. Returns 0, and the message was freed; a negative errno.
- */
+/* Put a copy of the message to the gateway. Returns 0 if the message was freed; else a negative
+ * errno. */
 static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
                                domi_envelope *message, uint32_t mail, const domi_grain_tail *tail)
 {
@@ -46,7 +46,7 @@ static int put_copy_to_gateway(domi_manager *manager, domus_address elsewhere,
     return error;
 }
 
-/* True if no such mail waits for a gateway. Home. */
+/* True if no message of this kind waits for the gateway. Home. */
 static bool has_no_mail_of_kind(const domi_house *gateway, uint32_t mail)
 {
     return gateway != NULL && gateway->tails[mail] == NULL &&
@@ -65,9 +65,9 @@ int domi_grain_put_placed(domi_manager *manager, domi_manager *near, domi_grain_
 
     if (part < 0)
         return part;
-    /* Messages that the actor has sent while it was lent may wait for the gateway still, so that
-     * has to be idle. An actor that runs elsewhere than at home, in a pool or on a borrower's
-     * thread, has no thread whose gateway could know that nothing of it is on the way. */
+    /* Messages that the actor sent while it was lent may still wait for the gateway, so the gateway
+     * has to be idle. An actor of a pool, or one on a borrower's thread, is on no thread whose
+     * gateway could know whether earlier messages of the actor are on the way. */
     if (manager == near && manager->index < parts->threads &&
         parts->opened[manager->index * DOMUS_REMOTE_PARTS + (uint32_t)part] != 0 &&
         has_no_mail_of_kind(manager->gateway, mail))

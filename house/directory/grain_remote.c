@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* True if the actor that runs is a gateway. */
+/* True if the actor that runs now is a gateway. */
 static bool is_gateway(const domus_stack *stack)
 {
     return stack->manager->gateway == domi_stack_house(stack);
 }
 
-/* Returns NULL if no kind is spread. */
+/* Returns the state of spread kinds; NULL: no kind is spread over nodes. */
 static domi_grain_parts *get_parts(const domus_stack *stack)
 {
     domi_grains *grains = stack->manager->directory.grains;
@@ -24,8 +24,9 @@ static domi_grain_parts *get_parts(const domus_stack *stack)
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
-/* Make one of the two addresses to which messages to grains are put. */
-static int make_address(domi_remotes *remotes, uint32_t number, domus_address *ret_address)
+/* Make one of the two addresses that stand for grains in messages of gateways. */
+static int make_address_for_grains(domi_remotes *remotes, uint32_t number,
+                                   domus_address *ret_address)
 {
     const domus_remote_name name = {.node = DOMUS_REMOTE_GRAINS, .number = number, .lease = 1};
 
@@ -44,21 +45,22 @@ static int make_parts(const domus_stack *stack, domi_grain_parts **ret_parts)
     if (error == -EALREADY)
         error = 0;
     if (error == 0)
-        error = make_address(remotes, 0, &parts->elsewhere);
+        error = make_address_for_grains(remotes, 0, &parts->elsewhere);
     if (error == 0)
-        error = make_address(remotes, 1, &parts->here);
+        error = make_address_for_grains(remotes, 1, &parts->here);
     if (error != 0) {
         domi_memory_free(parts);
         return error;
     }
-    /* Relaxed: whoever gets the address gets it behind this. */
+    /* Relaxed: a thread gets the address only after this store. */
     atomic_store_explicit(&domi_remote_of(parts->here.house)->is_here, true, memory_order_relaxed);
     parts->threads = threads;
     *ret_parts = parts;
     return 0;
 }
 
-/* Let the system have these parts, if it has none. Returns those that it has. */
+/* Publish `parts` for the system, unless it has parts already. Returns the parts that the system
+ * has now. */
 static domi_grain_parts *publish_parts(domi_grains *grains, domi_grain_parts *made)
 {
     domi_grain_parts *before = NULL;
@@ -176,7 +178,7 @@ int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grai
     return error;
 }
 
-/* The grain that an ask is for. */
+/* The parameters of put_ask(): the grain that an ask is for. */
 typedef struct asked_grain {
     domus_grains grains;
     const char *key;
@@ -245,7 +247,7 @@ int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence)
     return 0;
 }
 
-/* A walk that stops the grains of some parts. */
+/* The parameters of a walk that stops the grains of some parts. */
 typedef struct stopping {
     domus_stack *stack;
     const domus_remote_parts *parts;
@@ -262,7 +264,7 @@ static void stop_life_of_grain(const char *key, domus_address life, void *contex
 {
     const stopping *walk = context;
 
-    /* A grain that is being made has no life yet, and is met by the next walk. */
+    /* A grain that is being made has no life yet; the next walk finds it. */
     if (life.lease == 0 || !has_part(walk->parts, (uint32_t)domi_grain_part_of(walk->kind, key)))
         return;
     if (walk->after_mail)

@@ -1,16 +1,17 @@
-/* The verbs of domus/grain.h that send: messages are made here, as those to actors are, and put to
- * grains. */
+/* Implements the verbs of domus/grain.h that send. Messages are made here as those to actors are,
+ * and are put to grains. */
 #include "house/conversation/ask_make.h"
 #include "house/directory/grain_parts.h"
 
 #include <errno.h>
 
-/* The grain that an ask is for, and where it was put. */
+/* The parameters of put_ask(): the grain that an ask is for, and the address to which it was
+ * put. */
 typedef struct asked_grain {
     domi_manager *near; /* the home of the asker */
     domi_grain_kind *kind;
     const char *key;
-    domus_address address; /* as of domi_grain_put() */
+    domus_address address; /* the address that domi_grain_put() has returned */
 } asked_grain;
 
 static int put_ask(domi_manager *manager, domus_address nobody_known, domi_node *node, void *asked_)
@@ -30,7 +31,7 @@ static int begin_ask(domus_stack *stack, domus_grains grains, const char *key,
     int error = domi_ask_make(stack, asked.address, type, payload, timeout_ns, tag, put_ask, &asked,
                               ret_promise);
 
-    /* A promise that fails has no target. */
+    /* A promise that has failed already keeps no target. */
     if (error == 0 && *ret_promise != NULL && (*ret_promise)->state == DOMI_PROMISE_WAITING)
         (*ret_promise)->target = asked.address;
     return error;

@@ -1,7 +1,7 @@
-/* The registry of groups, and what actors do with them: join, leave, publish.
+/* The registry of groups, and the verbs of actors for groups: join, leave, publish.
  *
- * The registry is a hash table with chains, to which groups are added at the head of a chain and
- * never removed, so a reader walks it without a lock. */
+ * The registry is a hash table with chains. A group is added at the head of a chain and never
+ * removed, so a reader walks the chain without a lock. */
 #include "house/directory/group.h"
 
 #include "base/check.h"
@@ -67,7 +67,7 @@ domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home)
     return home->index < groups->threads ? &group->slots[home->index] : NULL;
 }
 
-static bool is_name(const char *name)
+static bool is_valid_name(const char *name)
 {
     size_t length = strnlen(name, DOMI_NAME_MAX + 1);
 
@@ -88,19 +88,20 @@ static domi_group *find_group(_Atomic(domi_group *) *bucket, const char *name)
     return group;
 }
 
-static domi_group *group_new(domi_groups *groups, const char *name)
+static domi_group *make_group(domi_groups *groups, const char *name)
 {
     size_t bytes = sizeof(domi_group) + groups->homes * sizeof(domi_group_slot);
     domi_group *group = domi_memory_new_lines(bytes);
 
     if (group == NULL)
         return NULL;
-    memcpy(group->name, name, strlen(name) + 1); /* is_name() has checked the length */
+    memcpy(group->name, name, strlen(name) + 1); /* is_valid_name() has checked the length */
     group->groups = groups;
     return group;
 }
 
-/* Add `group`, unless there is a group of the same name already; then hand out that one. */
+/* Add `group`, or find the group of the same name that exists already; that one is handed out
+ * then. */
 static int add_group(domi_groups *groups, _Atomic(domi_group *) *bucket, domi_group *group,
                      domi_group **ret_group)
 {
@@ -125,7 +126,7 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
 {
     domi_groups *groups = manager->directory.groups;
 
-    if (name == NULL || !is_name(name))
+    if (name == NULL || !is_valid_name(name))
         return -EINVAL;
     if (groups == NULL)
         return -ENOSPC;
@@ -133,7 +134,7 @@ int domi_group_open(domi_manager *manager, const char *name, domi_group **ret_gr
     _Atomic(domi_group *) *bucket = &groups->buckets[hash & (groups->buckets_count - 1)];
     domi_group *group = find_group(bucket, name);
     if (group == NULL) {
-        domi_group *made = group_new(groups, name);
+        domi_group *made = make_group(groups, name);
         if (made == NULL)
             return -ENOMEM;
         int error = add_group(groups, bucket, made, &group);
@@ -153,9 +154,9 @@ int domus_group_open(domus_stack *stack, const char *name, domus_group *ret_grou
 
 /* --- join, leave, publish -------------------------------------------------------------------- */
 
-/* Make the shard of a home, at the first join there. Two threads may come here at once, if members
- * of this home are lent; the second shard is stopped again. */
-static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot *slot,
+/* Make the shard of a home, at the first join there. If members of this home are lent, two threads
+ * may do this at once; the second shard is stopped again. */
+static int make_shard(domi_manager *manager, domi_group *group, domi_group_slot *slot,
                       domi_manager *home, domus_address *ret_address)
 {
     const domus_spawn_options options = {.pinned = home->pooled == NULL};
@@ -179,12 +180,14 @@ static int shard_make(domi_manager *manager, domi_group *group, domi_group_slot 
     return 0;
 }
 
-/* Count a new member, before its node is put. */
+/* Count a new member, before its node is put. If it is the first member and the group has an
+ * outlet, the gateway is told. */
 static int count_new_member(domi_manager *manager, domi_group *group, domi_group_slot *slot)
 {
-    /* Seq_cst, then a seq_cst look at the outlet: domi_group_add_outlet() writes the outlet first,
-     * and then looks at the count, so one of the two tells of the first member. As a number it
-     * could be relaxed: the message by which a publisher hears of the join brings the count. */
+    /* seq_cst, followed by a seq_cst load of the outlet: domi_group_add_outlet() stores the outlet
+     * first and loads the count then, so at least one of the two threads reports the first member.
+     * For the number alone relaxed would do: the message by which a publisher learns of the join
+     * brings the count. */
     uint32_t before = atomic_fetch_add_explicit(&group->members, 1, memory_order_seq_cst);
 
     if (before >= group->groups->members_max) {
@@ -192,15 +195,15 @@ static int count_new_member(domi_manager *manager, domi_group *group, domi_group
         return -ENOSPC;
     }
     atomic_fetch_add_explicit(&slot->members, 1, memory_order_relaxed);
-    /* seq_cst: see above. It also acquires what is in the outlet. */
+    /* seq_cst: the comment on the count says why. It also acquires the fields of the outlet. */
     domi_remote *outlet = atomic_load_explicit(&group->outlet, memory_order_seq_cst);
     if (before == 0 && outlet != NULL)
-        domi_remote_tell_joined(manager, outlet);
+        domi_remote_report_joined(manager, outlet);
     return 0;
 }
 
-static domi_member *member_new(domi_manager *manager, domi_group *group, domi_house *house,
-                               domus_address to, bool leaves)
+static domi_member *make_member(domi_manager *manager, domi_group *group, domi_house *house,
+                                domus_address to, bool leaves)
 {
     domi_member *member = domi_pool_take(manager, DOMI_SLAB_MEMBER);
 
@@ -230,10 +233,10 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     domus_address to = domi_group_shard_at(slot);
     int error = domi_family_of(house) == NULL ? -ENOMEM : 0;
     if (error == 0 && to.house == NULL)
-        error = shard_make(manager, group, slot, house->home, &to);
+        error = make_shard(manager, group, slot, house->home, &to);
     domi_member *member = NULL;
     if (error == 0) {
-        member = member_new(manager, group, house, to, false);
+        member = make_member(manager, group, house, to, false);
         error = member == NULL ? -ENOMEM : count_new_member(manager, group, slot);
     }
     if (error != 0) {
@@ -244,7 +247,8 @@ int domus_group_join(domus_stack *stack, domus_group handle)
     if (domi_mailbox_put_slow(manager, to.house, &member->node) == 0)
         return 0;
     domi_group_drop_node(manager, &member->node);
-    return -ESHUTDOWN; /* shards end with the system and not before */
+    /* a system ends its shards last, so a shard that refuses means that the system stops */
+    return -ESHUTDOWN;
 }
 
 int domus_group_leave(domus_stack *stack, domus_group handle)
@@ -260,27 +264,27 @@ int domus_group_leave(domus_stack *stack, domus_group handle)
     domus_address to = domi_group_shard_at(slot);
     if (to.house == NULL || house->family == NULL)
         return 0;
-    domi_member *member = member_new(manager, handle.group, house, to, true);
+    domi_member *member = make_member(manager, handle.group, house, to, true);
     if (member == NULL)
         return -ENOMEM;
     if (domi_mailbox_put_slow(manager, to.house, &member->node) != 0)
-        /* the shard has ended, so no membership is left */
+        /* the shard has ended and has no membership any more */
         domi_group_drop_node(manager, &member->node);
     return 0;
 }
 
-/* Link the outlet, of which the group knows already. */
+/* Link the outlet at a shard; the group has recorded it already. */
 static int link_outlet(domi_manager *manager, domi_group *group, domi_manager *home,
                        domus_address outlet)
 {
     domi_group_slot *slot = domi_group_slot_of(group, home);
 
-    DOMI_CHECK(slot != NULL); /* gateways live on threads of the loop */
+    DOMI_CHECK(slot != NULL); /* a gateway lives on a thread of the loop, and each has a slot */
     domus_address to = domi_group_shard_at(slot);
-    int error = to.house == NULL ? shard_make(manager, group, slot, home, &to) : 0;
+    int error = to.house == NULL ? make_shard(manager, group, slot, home, &to) : 0;
     if (error != 0)
         return error;
-    domi_member *member = member_new(manager, group, outlet.house, to, false);
+    domi_member *member = make_member(manager, group, outlet.house, to, false);
     if (member == NULL)
         return -ENOMEM;
     member->is_outlet = true;
@@ -299,7 +303,7 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
     domi_remote *remote = domi_remote_of(outlet.house);
     domi_remote *none = NULL;
 
-    /* Relaxed: as in put_message(). */
+    /* Relaxed: put_message() of remote_put.c says why. */
     atomic_store_explicit(&remote->is_outlet, true, memory_order_relaxed);
     /* seq_cst: count_new_member() says why. It also releases: a thread that finds the outlet finds
      * its name. */
@@ -308,10 +312,10 @@ int domi_group_add_outlet(domi_manager *manager, domi_group *group, domi_manager
         return -EALREADY;
     int error = link_outlet(manager, group, home, outlet);
     if (error == 0 && atomic_load_explicit(&group->members, memory_order_seq_cst) != 0)
-        domi_remote_tell_joined(manager, remote);
+        domi_remote_report_joined(manager, remote);
     if (error != 0)
         atomic_store_explicit(&group->outlet, NULL,
-                              memory_order_relaxed); /* it may be tried again */
+                              memory_order_relaxed); /* the caller may try again */
     return error;
 }
 
@@ -321,14 +325,14 @@ uint32_t domus_group_members(domus_group handle)
                                 : 0;
 }
 
-/* Send the publication to the shard of one home. */
+/* Send the publication to the shard of one home. Returns 0, also if there is no shard yet. */
 static int publish_to_shard(domi_manager *manager, domus_address sender,
                             const domi_group_slot *slot, domi_shared *shared)
 {
     domus_address to = domi_group_shard_at(slot);
 
     if (to.house == NULL)
-        return 0; /* the shard is being made, and nobody has heard of its member yet */
+        return 0; /* the shard is being made, and nobody can have learnt of its member yet */
     domi_envelope *delivery = domi_delivery_new(manager, shared, sender);
     if (delivery == NULL)
         return -ENOMEM;

@@ -9,14 +9,13 @@
  * effect when they are sorted. A member that ends is struck from the list directly, because it ends
  * on the same thread.
  *
- * Threads share little of a group: for each thread its shard, which is set once, and a count
- * of members. An actor that joins is counted before its node is put. So a publisher that has
- * heard of the join finds the count and the shard, and its publication comes to the shard
- * behind the node.
+ * Threads share little of a group: for each thread its shard, which is set once, and a count of
+ * members. An actor that joins is counted before its node is put. So a publisher that has learnt of
+ * the join finds the count and the shard, and its publication comes to the shard behind the node.
  *
  * A group may have an *outlet* (domus/remote.h): a remote address that is its hidden member. It is
- * linked into a shard's list as any member, so a publication costs nothing for groups without one,
- * but it is in no list of a house, and `members` of the group does not count it. */
+ * linked into a shard's list as any member, so a publication costs nothing for groups without an
+ * outlet, but it is in no list of a house, and `members` of the group does not count it. */
 #ifndef DOMI_HOUSE_DIRECTORY_GROUP_H
 #define DOMI_HOUSE_DIRECTORY_GROUP_H
 
@@ -34,15 +33,16 @@ typedef struct domi_member domi_member;
 
 /* All groups of a system. Groups are added and never removed, so finding one takes no lock. */
 struct domi_groups {
-    _Atomic(domi_group *) *buckets; /* constant after init, as are the next six fields */
-    uint64_t key[2];                /* secret and random: hashes of names start from it */
-    uint32_t buckets_count;         /* a power of two */
-    uint32_t max;                   /* most groups */
-    uint32_t members_max;           /* most members of one group */
-    uint32_t threads;               /* threads of the loop, which have the first slots */
-    uint32_t homes;                 /* homes that may have shards: threads, then pools */
-    domi_spinlock lock;             /* held to add a group or to set a shard */
-    uint32_t count;                 /* groups that exist; under `lock` */
+    /* hash table of groups; constant after init, as are the next six fields */
+    _Atomic(domi_group *) *buckets;
+    uint64_t key[2];        /* secret and random key of the hashes of names */
+    uint32_t buckets_count; /* number of buckets; a power of two */
+    uint32_t max;           /* most groups of the system */
+    uint32_t members_max;   /* most members of one group */
+    uint32_t threads;       /* threads of the loop; they have the first slots */
+    uint32_t homes;         /* number of homes that may have shards: threads, then pools */
+    domi_spinlock lock;     /* held to add a group or to set a shard */
+    uint32_t count;         /* number of groups; under `lock` */
 };
 
 /* The part of a group that belongs to one home. Its cache line is written when an actor of this
@@ -50,29 +50,31 @@ struct domi_groups {
 typedef struct domi_group_slot {
     alignas(64) _Atomic(domi_house *) shard; /* the shard of this home; set once; NULL: none yet */
     uint32_t lease;                          /* lease of the shard; written before `shard` */
-    /* members on this home, including joins under way, and the outlet */
+    /* number of members on this home, including joins under way and the outlet */
     _Atomic uint32_t members;
 } domi_group_slot;
 
 struct domi_group {
-    char name[DOMI_NAME_MAX + 1];         /* ends with a NUL; constant */
+    char name[DOMI_NAME_MAX + 1];         /* name of the group, with a NUL at its end; constant */
     domi_group *next;                     /* next group in the same bucket */
     domi_groups *groups;                  /* the table that the group is in */
-    _Atomic(struct domi_remote *) outlet; /* set once; NULL: none */
-    alignas(64) _Atomic uint32_t members; /* members on all homes, including joins under way */
-    domi_group_slot slots[];              /* by the index of the home */
+    _Atomic(struct domi_remote *) outlet; /* outlet of the group; set once; NULL: none */
+    /* number of members on all homes, including joins under way */
+    alignas(64) _Atomic uint32_t members;
+    domi_group_slot slots[]; /* one slot for each home, by its index */
 };
 
-/* A membership, or the wish to end one. It travels to the shard as a node. A membership is then in
- * two lists, that of its shard and that of its house (in the family). Once the node has arrived, it
- * belongs to home. */
+/* A membership, or the request to end one. It travels to the shard as a node; from its arrival on
+ * it belongs to the shard's home. A membership is then in two lists: in that of its shard, and in
+ * that of its house (in the family). */
 struct domi_member {
-    domi_node node;                 /* after the arrival, its `next` links the shard's list */
+    /* the node that travels; after the arrival its `next` links the shard's list */
+    domi_node node;
     domi_group *group;              /* the group that it joins or leaves */
-    domi_house *house;              /* the actor that is the member; of an outlet, its face */
+    domi_house *house;              /* the actor that is the member; its face, if it is an outlet */
     uint32_t lease;                 /* lease of that actor */
-    bool leaves;                    /* true: the wish to end a membership */
-    bool is_outlet;                 /* true: the hidden member */
+    bool leaves;                    /* true: a request to end the membership */
+    bool is_outlet;                 /* true: the member is the outlet */
     domi_member *previous;          /* links the shard's list backwards */
     domi_member *next_of_house;     /* links the house's list */
     domi_member *previous_of_house; /* links the house's list backwards */
@@ -81,16 +83,16 @@ struct domi_member {
 static_assert(DOMI_TAKES(sizeof(domi_member), 64), "one cache line");
 
 /* Make a registry for up to `max` groups, each with up to `members_max` members, and with shards on
- * `threads` threads and in `pools` pools. `key` is that of the hash of the groups' names; it has to
+ * `threads` threads and in `pools` pools. `key` is the key of the hash of groups' names; it has to
  * be secret and random, so that nobody can choose names that fall into one bucket. Returns 0;
  * -ENOMEM. */
 int domi_groups_init(domi_groups *groups, uint32_t max, uint32_t members_max, uint32_t threads,
                      uint32_t pools, const uint64_t key[2]);
 
-/* The slot of a home in a group. NULL: its actors cannot be members. */
+/* Returns the slot of a home in a group; NULL: actors of this home cannot be members. */
 domi_group_slot *domi_group_slot_of(domi_group *group, const domi_manager *home);
 
-/* Free all groups. No thread may use them any more. A zeroed or finished registry is accepted. */
+/* Free all groups, when no thread uses them any more. A zeroed or finished registry is accepted. */
 void domi_groups_fini(domi_groups *groups);
 
 /* These two functions do what domus_group_open() and domus_publish() do, on the thread of
@@ -117,12 +119,13 @@ static inline domus_address domi_group_shard_at(const domi_group_slot *slot)
 /* The behaviour of a shard; its state begins zeroed. */
 extern const domus_behaviour domi_shard_behaviour;
 
-/* domi_group_handle_arrival() is called when a member's node has come to the shard's home,
- * domi_group_drop_node() when it came too late, because the shard has ended. */
+/* Handle a member's node at the shard's home: domi_group_handle_arrival() when it arrives,
+ * domi_group_drop_node() when it comes too late, because the shard has ended. */
 void domi_group_handle_arrival(domi_manager *manager, domi_house *shard, domi_node *node);
 void domi_group_drop_node(domi_manager *manager, domi_node *node);
 
-/* The house ends: it leaves its groups, and if it is a shard, its members leave, too. Home only. */
+/* Remove a house that ends from its groups; if it is a shard, remove its members, too. Home
+ * only. */
 void domi_group_remove_house(domi_manager *manager, domi_house *house);
 
 #endif

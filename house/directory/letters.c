@@ -1,4 +1,4 @@
-/* The verb of domus/letters.h; message/letters.c has the table of subscribers. */
+/* Implements the verb of domus/letters.h; message/letters.c has the table of subscribers. */
 #include "house/message/letters.h"
 #include "house/conversation/stack.h"
 

@@ -1,4 +1,4 @@
-/* This file has the verbs of domus/name.h, and notes which name an actor has. The table of names is
+/* Implements the verbs of domus/name.h, and records which name an actor has. The table of names is
  * in name_table.c. */
 #include "house/directory/name.h"
 

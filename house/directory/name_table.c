@@ -39,19 +39,21 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLACES      16u /* places in a bucket; at most half are used on average */
-#define NAME_WORDS  8u  /* words of 64 bits that a name has room for */
-#define INDEX_BITS  24u /* bits of a bucket's word that hold an entry's index */
-#define INDEX_MASK  ((1u << INDEX_BITS) - 1) /* the bits of that index */
-#define BUCKETS_MIN 2u                       /* a name has two buckets to choose from */
+#define PLACES     16u /* places in a bucket; on average at most half of them are used */
+#define NAME_WORDS 8u  /* words of 64 bits in an entry's name */
+#define INDEX_BITS 24u /* bits of a bucket's word that hold an entry's index */
+#define INDEX_MASK ((1u << INDEX_BITS) - 1) /* mask of an entry's index in a bucket's word */
+/* least number of buckets, because a name has two to choose from */
+#define BUCKETS_MIN 2u
 
 struct domi_names_bucket {
-    /* each holds an entry's index and a tag of its hash; 0: free */
+    /* words of the places: an entry's index and a tag of its hash; 0: the place is free */
     _Atomic uint32_t words[PLACES];
 };
 
 struct domi_names_entry {
-    _Atomic uint64_t version; /* 64 bits, so that it does not come round while a reader sleeps */
+    /* odd while the entry is registered; 64 bits, so that it does not wrap while a reader sleeps */
+    _Atomic uint64_t version;
     _Atomic(struct domi_house *) house; /* the actor that has the name */
     _Atomic uint32_t lease;             /* lease of that actor */
     uint32_t free; /* index of the next free entry, plus 1; used under the lock */
@@ -66,20 +68,21 @@ static_assert(DOMI_NAME_MAX < NAME_WORDS * 8, "a name ends with a zero");
 
 typedef struct name {
     uint64_t words[NAME_WORDS]; /* the bytes of the name, with zeros behind them */
-    uint32_t words_count; /* words that tell the name from all others: up to the one that holds its
-                             first zero */
-    uint64_t hash;        /* hash of these words */
+    /* number of words that tell the name from all others: up to the word that holds its first
+     * zero */
+    uint32_t words_count;
+    uint64_t hash; /* hash of these words */
 } name;
 
-/* The places where a name may stand. */
+/* The places where a name may stand: all those of two buckets. */
 typedef struct home {
     domi_names_bucket *buckets[2]; /* the two buckets that the hash chooses */
-    uint32_t tag;                  /* the upper bits of its words in the buckets; not 0 */
+    uint32_t tag;                  /* the upper bits of the name's words in buckets; not 0 */
 } home;
 
 /* Read and check a name. Returns 0; -EINVAL. Reads no byte behind the zero at its end, and at most
  * DOMI_NAME_MAX + 1 bytes. */
-static int name_read(const domi_names *names, const char *text, name *ret_name)
+static int read_name(const domi_names *names, const char *text, name *ret_name)
 {
     size_t length = 0;
 
@@ -99,7 +102,7 @@ static int name_read(const domi_names *names, const char *text, name *ret_name)
 
 /* Find the places of a name. The two buckets, which differ, and the tag come from three independent
  * parts of the hash. */
-static home home_of(const domi_names *names, uint64_t hash)
+static home find_places_of_name(const domi_names *names, uint64_t hash)
 {
     uint32_t mask = names->buckets_count - 1;
     uint32_t first = (uint32_t)hash & mask;
@@ -113,18 +116,18 @@ static home home_of(const domi_names *names, uint64_t hash)
 }
 
 /* Copy the address of an entry, its version, and the first `count` words of its name. Returns
- * whether they belong together and were registered when this ended. The proof is at the top of this
- * file. */
-DOMI_INLINE bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
+ * whether these belong together and were registered when the call ended. The proof is at the top of
+ * this file. */
+DOMI_INLINE bool read_entry(domi_names_entry *entry, uint32_t count, uint64_t *ret_words,
                             domus_address *ret_address, uint64_t *ret_version)
 {
-    /* acquire: P1, pairs with the releases in put_locked() and domi_names_move(). */
+    /* acquire: P1, pairs with the releases in put_name_locked() and domi_names_move(). */
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_acquire);
 
     *ret_version = version;
     if (version % 2 == 0)
         return false;
-    /* acquire: P2, pairs with the releases in entry_write() and address_write(). */
+    /* acquire: P2, pairs with the releases in write_entry() and write_address(). */
     for (uint32_t i = 0; i < count; i++)
         ret_words[i] = atomic_load_explicit(&entry->words[i], memory_order_acquire);
     ret_address->house = atomic_load_explicit(&entry->house, memory_order_acquire);
@@ -134,37 +137,37 @@ DOMI_INLINE bool entry_read(domi_names_entry *entry, uint32_t count, uint64_t *r
 }
 
 /* Write the address of an entry whose version is even. Called under the lock. */
-static void address_write(domi_names_entry *entry, domus_address address)
+static void write_address(domi_names_entry *entry, domus_address address)
 {
-    /* release: P2, as in entry_write(). */
+    /* release: P2, as in write_entry(). */
     atomic_store_explicit(&entry->house, address.house, memory_order_release);
     atomic_store_explicit(&entry->lease, address.lease, memory_order_release);
 }
 
 /* Fill a free entry. Called under the lock. */
-static void entry_write(domi_names_entry *entry, const name *as, domus_address address)
+static void write_entry(domi_names_entry *entry, const name *as, domus_address address)
 {
-    /* release: P2, pairs with the acquires in entry_read(). The store before these was that of the
+    /* release: P2, pairs with the acquires in read_entry(). The store before these was that of the
      * even version. */
     for (uint32_t i = 0; i < NAME_WORDS; i++)
         atomic_store_explicit(&entry->words[i], as->words[i], memory_order_release);
-    address_write(entry, address);
+    write_address(entry, address);
     entry->hash = as->hash;
 }
 
-DOMI_INLINE bool look_up_in(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
-                            const name *wanted, domi_names_hit *ret_hit)
+DOMI_INLINE bool look_up_in_bucket(const domi_names *names, domi_names_bucket *bucket, uint32_t tag,
+                                   const name *wanted, domi_names_hit *ret_hit)
 {
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t words[NAME_WORDS];
-        /* acquire: pairs with the release in put_locked(). A reader that sees the word sees the
-         * entry of that put, or a later state of it. */
+        /* acquire: pairs with the release in put_name_locked(). A reader that sees the word sees
+         * the entry of that put, or a later state of it. */
         uint32_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
         if ((word & ~INDEX_MASK) != tag)
             continue;
         ret_hit->slot = word & INDEX_MASK;
-        if (entry_read(&names->entries[ret_hit->slot], wanted->words_count, words,
+        if (read_entry(&names->entries[ret_hit->slot], wanted->words_count, words,
                        &ret_hit->address, &ret_hit->version) &&
             memcmp(words, wanted->words, wanted->words_count * sizeof words[0]) == 0)
             return true;
@@ -173,17 +176,17 @@ DOMI_INLINE bool look_up_in(const domi_names *names, domi_names_bucket *bucket, 
 }
 
 /* Inlined, so that a caller that needs only the address does not pay for the other results. */
-DOMI_INLINE bool look_up(const domi_names *names, const name *wanted, domi_names_hit *ret_hit)
+DOMI_INLINE bool look_up_name(const domi_names *names, const name *wanted, domi_names_hit *ret_hit)
 {
-    home at = home_of(names, wanted->hash);
+    home at = find_places_of_name(names, wanted->hash);
 
-    __builtin_prefetch(at.buckets[1]); /* the CPU then loads both buckets at the same time */
-    return look_up_in(names, at.buckets[0], at.tag, wanted, ret_hit) ||
-           look_up_in(names, at.buckets[1], at.tag, wanted, ret_hit);
+    __builtin_prefetch(at.buckets[1]); /* let the CPU load both buckets at the same time */
+    return look_up_in_bucket(names, at.buckets[0], at.tag, wanted, ret_hit) ||
+           look_up_in_bucket(names, at.buckets[1], at.tag, wanted, ret_hit);
 }
 
-/* Returns a free place in the emptier of the two buckets, which keeps both far from full; NULL if
- * there is none. Relaxed, because this runs under the lock. */
+/* Returns a free place in the emptier of the two buckets, because this choice keeps both far from
+ * full; NULL if there is none. Relaxed, because this runs under the lock. */
 static _Atomic uint32_t *find_free_place(home at)
 {
     _Atomic uint32_t *places[2] = {NULL, NULL};
@@ -204,7 +207,7 @@ static _Atomic uint32_t *find_free_place(home at)
 /* Returns the place where the word of a registered entry stands. Called under the lock. */
 static _Atomic uint32_t *find_place_of_entry(const domi_names *names, uint32_t index)
 {
-    home at = home_of(names, names->entries[index].hash);
+    home at = find_places_of_name(names, names->entries[index].hash);
     _Atomic uint32_t *found = NULL;
 
     for (uint32_t i = 0; i < 2 * PLACES; i++) {
@@ -220,7 +223,7 @@ static _Atomic uint32_t *find_place_of_entry(const domi_names *names, uint32_t i
 
 /* Take the entry that was given back last, which is still in the cache, or else a new one. Called
  * under the lock, and only below the capacity. */
-static uint32_t entry_take(domi_names *names)
+static uint32_t take_entry(domi_names *names)
 {
     uint32_t index = names->free;
 
@@ -228,15 +231,17 @@ static uint32_t entry_take(domi_names *names)
         names->free = names->entries[index - 1].free;
         return index - 1;
     }
-    /* relaxed: a walk that reads too small a number misses only names that are put meanwhile. */
+    /* relaxed: a walk that reads too small a number misses only names that are put during the
+     * walk. */
     uint32_t carved = atomic_load_explicit(&names->carved, memory_order_relaxed);
     DOMI_CHECK(carved < names->capacity);
     atomic_store_explicit(&names->carved, carved + 1, memory_order_relaxed);
     return carved;
 }
 
-/* relaxed: `count` is changed under the lock, and is only printed elsewhere. */
-static void count_add(domi_names *names, uint32_t by)
+/* Add `by` to the number of names. relaxed: `count` is changed under the lock, and elsewhere only
+ * printed. */
+static void change_count(domi_names *names, uint32_t by)
 {
     uint32_t count = atomic_load_explicit(&names->count, memory_order_relaxed);
 
@@ -244,12 +249,13 @@ static void count_add(domi_names *names, uint32_t by)
 }
 
 /* Do the same as domi_names_put(), under the lock. */
-static int put_locked(domi_names *names, const name *as, domus_address address, uint32_t *ret_slot)
+static int put_name_locked(domi_names *names, const name *as, domus_address address,
+                           uint32_t *ret_slot)
 {
-    home at = home_of(names, as->hash);
+    home at = find_places_of_name(names, as->hash);
     domi_names_hit holder;
 
-    if (look_up(names, as, &holder))
+    if (look_up_name(names, as, &holder))
         return domus_address_equals(holder.address, address) ? -EALREADY : -EEXIST;
     _Atomic uint32_t *place = find_free_place(at);
     if (place == NULL || domi_names_count(names) == names->capacity) {
@@ -257,16 +263,16 @@ static int put_locked(domi_names *names, const name *as, domus_address address, 
         return -ENOSPC;
     }
 
-    uint32_t index = entry_take(names);
+    uint32_t index = take_entry(names);
     domi_names_entry *entry = &names->entries[index];
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 0);
-    entry_write(entry, as, address);
-    /* release: P1, pairs with the first load in entry_read(). */
+    write_entry(entry, as, address);
+    /* release: P1, pairs with the first load in read_entry(). */
     atomic_store_explicit(&entry->version, version + 1, memory_order_release);
-    /* release: pairs with the acquire in look_up_in(). */
+    /* release: pairs with the acquire in look_up_in_bucket(). */
     atomic_store_explicit(place, at.tag | index, memory_order_release);
-    count_add(names, 1);
+    change_count(names, 1);
     *ret_slot = index;
     return 0;
 }
@@ -309,11 +315,11 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
 {
     domi_names_hit hit;
     name wanted;
-    int result = name_read(names, text, &wanted);
+    int result = read_name(names, text, &wanted);
 
     if (result != 0)
         return result;
-    if (!look_up(names, &wanted, &hit))
+    if (!look_up_name(names, &wanted, &hit))
         return -ENOENT;
     *ret_address = hit.address;
     return 0;
@@ -322,17 +328,17 @@ int domi_names_find(const domi_names *names, const char *text, domus_address *re
 int domi_names_hit_on(const domi_names *names, const char *text, domi_names_hit *ret_hit)
 {
     name wanted;
-    int result = name_read(names, text, &wanted);
+    int result = read_name(names, text, &wanted);
 
     if (result != 0)
         return result;
     ret_hit->hash = wanted.hash;
-    return look_up(names, &wanted, ret_hit) ? 0 : -ENOENT;
+    return look_up_name(names, &wanted, ret_hit) ? 0 : -ENOENT;
 }
 
 bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
 {
-    /* relaxed: the caller's lock orders this behind all changes of the name. */
+    /* relaxed: the caller's lock orders this load behind all changes of the name. */
     return atomic_load_explicit(&names->entries[hit->slot].version, memory_order_relaxed) ==
            hit->version;
 }
@@ -340,13 +346,13 @@ bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit)
 int domi_names_put(domi_names *names, const char *text, domus_address address, uint32_t *ret_slot)
 {
     name as;
-    int result = name_read(names, text, &as);
+    int result = read_name(names, text, &as);
 
     DOMI_CHECK(address.house != NULL);
     if (result != 0)
         return result;
     domi_spinlock_lock(&names->lock);
-    result = put_locked(names, &as, address, ret_slot);
+    result = put_name_locked(names, &as, address, ret_slot);
     domi_spinlock_unlock(&names->lock);
     return result;
 }
@@ -369,15 +375,15 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address)
     if (ours) {
         _Atomic uint32_t *place = find_place_of_entry(names, slot);
         uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
-        /* relaxed: the releases in entry_write() carry this store to a reader that sees the
-         * next name's words (P2). A reader that still sees the old version answers what was
-         * true until now. */
+        /* relaxed: the releases in write_entry() carry this store to a reader that sees the next
+         * name's words (P2). A reader that still sees the old version gives an answer that was true
+         * until now. */
         atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
         /* relaxed: a reader that still sees the word finds the version even. */
         atomic_store_explicit(place, 0, memory_order_relaxed);
         entry->free = names->free;
         names->free = slot + 1;
-        count_add(names, UINT32_MAX); /* adding UINT32_MAX subtracts 1 */
+        change_count(names, UINT32_MAX); /* UINT32_MAX subtracts 1 */
     }
     domi_spinlock_unlock(&names->lock);
     return ours ? 0 : -ENOENT;
@@ -391,10 +397,10 @@ void domi_names_move(domi_names *names, uint32_t slot, domus_address address)
     domi_spinlock_lock(&names->lock);
     uint64_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
     DOMI_CHECK(version % 2 == 1);
-    /* relaxed: as in domi_names_remove(). */
+    /* relaxed: domi_names_remove() says why. */
     atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-    address_write(entry, address);
-    /* release: P1, pairs with the first load in entry_read(). */
+    write_address(entry, address);
+    /* release: P1, pairs with the first load in read_entry(). */
     atomic_store_explicit(&entry->version, version + 2, memory_order_release);
     domi_spinlock_unlock(&names->lock);
 }
@@ -406,7 +412,7 @@ int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name)
     domus_address address;
 
     DOMI_CHECK(slot < names->capacity);
-    if (!entry_read(&names->entries[slot], NAME_WORDS, words, &address, &version))
+    if (!read_entry(&names->entries[slot], NAME_WORDS, words, &address, &version))
         return -ENOENT;
     memcpy(ret_name, words, sizeof words);
     return 0;
@@ -423,7 +429,7 @@ void domi_names_walk(const domi_names *names,
         uint64_t words[NAME_WORDS];
         uint64_t version;
         domus_address address;
-        if (entry_read(&names->entries[i], NAME_WORDS, words, &address, &version))
+        if (read_entry(&names->entries[i], NAME_WORDS, words, &address, &version))
             visit((const char *)words, address, context);
     }
 }

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The limit names.max: how many names a system may have registered at the same time. */
+/* The limit names.max: the number of names that a system may have registered at the same time. */
 #define DOMI_NAMES_PRESET 65536u    /* the value if the configuration sets none */
 #define DOMI_NAMES_MAX    16777216u /* the highest value that is allowed */
 
@@ -33,19 +33,21 @@ typedef struct domi_names_entry domi_names_entry;
 typedef struct domi_names_bucket domi_names_bucket;
 
 typedef struct domi_names {
-    domi_names_bucket *buckets; /* constant after init, as are the next five fields */
-    domi_names_entry *entries;  /* one for each name */
-    uint64_t key[2];            /* secret and random: hashes of names start from it */
-    size_t mapped_bytes;        /* bytes of buckets and entries together */
-    uint32_t buckets_count;     /* a power of two, at least 2 */
-    uint32_t capacity;          /* names that may be registered */
-    char apart[128]; /* keeps the fields that finds read off the cache lines that puts write; lines
-                        come in pairs */
+    /* hash table of names; constant after init, as are the next five fields */
+    domi_names_bucket *buckets;
+    domi_names_entry *entries; /* array of entries, one for each name */
+    uint64_t key[2];           /* secret and random key of the hashes of names */
+    size_t mapped_bytes;       /* bytes of buckets and entries together */
+    uint32_t buckets_count;    /* number of buckets; a power of two, at least 2 */
+    uint32_t capacity;         /* names that may be registered */
+    /* unused; keeps the fields above, which finds read, off the cache lines that puts write:
+     * lines come in pairs */
+    char apart[128];
     domi_spinlock lock;      /* held to write the fields below, the buckets and the entries */
-    uint32_t free;           /* index of the entry that was given back last, plus 1; 0: none */
+    uint32_t free;           /* index of the newest free entry, plus 1; 0: none */
     _Atomic uint32_t carved; /* number of entries that were ever used */
     _Atomic uint32_t count;  /* names that are registered now */
-    domi_counter refused;    /* puts that found no room; written under the lock */
+    domi_counter refused;    /* number of puts that found no room; written under the lock */
 } domi_names;
 
 /* Make a registry with room for `capacity` names. The key has to be secret and random.
@@ -53,7 +55,7 @@ typedef struct domi_names {
  * Returns 0; -EINVAL outside 1..DOMI_NAMES_MAX; -ENOMEM. */
 int domi_names_init(domi_names *names, uint32_t capacity, const uint64_t key[2]);
 
-/* Free the registry. No thread may use it any more. A zeroed or finished one is accepted. */
+/* Free the registry, when no thread uses it any more. A zeroed or finished registry is accepted. */
 void domi_names_fini(domi_names *names);
 
 /* Find the address that has this name. A name that is registered during the whole call is found. An
@@ -83,17 +85,17 @@ int domi_names_remove(domi_names *names, uint32_t slot, domus_address address);
 /* A registered name as a find saw it. */
 typedef struct domi_names_hit {
     domus_address address;
-    uint32_t slot;    /* as of domi_names_put() */
-    uint64_t version; /* changes with each change of the slot */
+    uint32_t slot;    /* the slot that domi_names_put() returned */
+    uint64_t version; /* version of the slot; each change of the slot changes it */
     uint64_t hash;    /* the hash of the name; secret */
 } domi_names_hit;
 
-/* Do the same as domi_names_find(), with all that there is to know. With -ENOENT the hash alone is
- * set. */
+/* Do the same as domi_names_find(), and tell all that is known about the name. With -ENOENT only
+ * `hash` is set. */
 int domi_names_hit_on(const domi_names *names, const char *name, domi_names_hit *ret_hit);
 
-/* True if nothing has changed since the hit. The caller holds a lock that all who change this name
- * hold. */
+/* True if the name has not changed since the hit. The caller holds a lock that every thread holds
+ * which changes this name. */
 bool domi_names_hit_holds(const domi_names *names, const domi_names_hit *hit);
 
 /* Let the name in this slot, which is registered, lead to `address` from now on. A find that is
@@ -109,15 +111,15 @@ void domi_names_move(domi_names *names, uint32_t slot, domus_address address);
 int domi_names_get(const domi_names *names, uint32_t slot, char *ret_name);
 
 /* Visit every name, in no order. A name that is registered during the whole walk is visited once. A
- * name that is put or removed meanwhile may be missed, and one that is put again may be visited
- * again. No lock is held, so `visit` may put and remove.
+ * name that is put or removed during the walk may be missed, and a name that is put again may be
+ * visited again. No lock is held, so `visit` may put and remove.
  *
  * Thread-safety: any thread. */
 void domi_names_walk(const domi_names *names,
                      void (*visit)(const char *name, domus_address address, void *context),
                      void *context);
 
-/* domi_names_count() returns how many names are registered, domi_names_refused() how many puts
+/* Return numbers: domi_names_count() of registered names, domi_names_refused() of puts that
  * answered -ENOSPC. Any thread. */
 uint32_t domi_names_count(const domi_names *names);
 uint64_t domi_names_refused(const domi_names *names);

@@ -1,4 +1,4 @@
-/* The table of remote addresses: found by name, made, ended, and used again. */
+/* The table of remote addresses: finds them by name, makes them, ends them, and uses them again. */
 #include "house/directory/remote.h"
 
 #include "base/memory.h"
@@ -12,9 +12,10 @@
 #define ADDRESSES_MAX     16777216u
 #define NODES_DEFAULT     1024u
 #define NODES_MAX         65536u
-#define REUSE_MIN         128u  /* free addresses from which on one is used again */
-#define LOOKS             4096u /* addresses that one call of domi_remote_list_idle() looks at */
-#define IDLE_LOOKS        2u    /* looks after which an address counts as idle */
+/* a free address is used again if there are more free ones than this */
+#define REUSE_MIN  128u
+#define LOOKS      4096u /* addresses that one call of domi_remote_list_idle() looks at */
+#define IDLE_LOOKS 2u    /* looks without a use after which an address counts as idle */
 
 static_assert(ADDRESSES_MAX - 1 == DOMI_REMOTE_INDEX_MAX, "an index has 24 bits");
 
@@ -30,7 +31,8 @@ static void free_tables(domi_remotes *remotes)
     domi_memory_free(remotes->blocks);
     domi_memory_free(remotes->nodes);
     domi_memory_free(
-        atomic_load_explicit(&remotes->gateways, memory_order_relaxed)); /* no thread runs */
+        /* no thread runs any more */
+        atomic_load_explicit(&remotes->gateways, memory_order_relaxed));
 }
 
 void domi_remotes_fini(domi_remotes *remotes)
@@ -56,7 +58,7 @@ static int read_options(const domus_remote_options *options, domi_remotes *remot
                : 0;
 }
 
-/* Make the tables in a copy, which is taken over whole. */
+/* Make the tables in a copy, so that a failure leaves the original as it was. */
 static int make_tables(const domus_remote_options *options, uint32_t threads,
                        domi_remotes *ret_made, domi_gateway **ret_gateways)
 {
@@ -115,7 +117,8 @@ int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Returns the entry of the node; with 0 a free one; NULL: there is none. Under the lock. */
+/* Returns the entry of a node by its number; a free entry for the number 0; NULL: there is none.
+ * Under the lock. */
 static domi_remote_node *find_node(const domi_remotes *remotes, uint64_t number)
 {
     for (uint32_t i = 0; i < remotes->nodes_max; i++) {
@@ -145,14 +148,14 @@ int domi_remote_node_open(domi_remotes *remotes, uint64_t number, int error)
     if (result == 0) {
         node->number = number;
         node->faces = 0;
-        /* Relaxed: a sender has an address of the node only from behind the lock. */
+        /* Relaxed: a sender gets an address of the node only behind the lock. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
     }
     domi_spinlock_unlock(&remotes->lock);
     return result;
 }
 
-/* Forget a node that has ended, when it has no address any more. Under the lock. */
+/* Free the entry of a node that has ended and has no address any more. Under the lock. */
 static void forget_ended_node(domi_remote_node *node)
 {
     if (node->faces == 0 && get_node_error(node) == -ESTALE)
@@ -166,7 +169,7 @@ int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
     domi_spinlock_lock(&remotes->lock);
     domi_remote_node *node = find_node(remotes, number);
     if (node != NULL && get_node_error(node) != -ESTALE) {
-        /* Relaxed: senders may see it late. */
+        /* Relaxed: senders may see the new state late. */
         atomic_store_explicit(&node->error, error, memory_order_relaxed);
         forget_ended_node(node);
     }
@@ -176,7 +179,7 @@ int domi_remote_node_set(domi_remotes *remotes, uint64_t number, int error)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static bool is_name(const domus_remote_name *one, const domus_remote_name *other)
+static bool is_same_name(const domus_remote_name *one, const domus_remote_name *other)
 {
     return one->node == other->node && one->number == other->number && one->lease == other->lease &&
            one->home == other->home;
@@ -191,12 +194,12 @@ static domi_remote **find_bucket(const domi_remotes *remotes, const domus_remote
     return &remotes->buckets[(hash ^ hash >> 31) & remotes->buckets_mask];
 }
 
-/* Under the lock. */
+/* Find the address of a name in its bucket. Under the lock. */
 static domi_remote *find_in_bucket(const domi_remotes *remotes, const domus_remote_name *name)
 {
     domi_remote *remote = *find_bucket(remotes, name);
 
-    while (remote != NULL && !is_name(&remote->name, name))
+    while (remote != NULL && !is_same_name(&remote->name, name))
         remote = remote->next;
     return remote;
 }
@@ -220,7 +223,7 @@ static void append_free_address(domi_remotes *remotes, domi_remote *remote)
     remotes->free_count++;
 }
 
-/* Make a block of free addresses. Under the lock: it is rare, and short. */
+/* Make a block of free addresses. Under the lock, which is held only shortly, and seldom. */
 static bool make_block(domi_remotes *remotes)
 {
     if (remotes->made + DOMI_REMOTES_BLOCK > remotes->max)
@@ -241,7 +244,7 @@ static bool make_block(domi_remotes *remotes)
     return true;
 }
 
-/* Take the address that is free for the longest time. Under the lock. */
+/* Take the address that has been free for the longest time. Under the lock. */
 static int take_free_address(domi_remotes *remotes, domi_remote **ret_remote)
 {
     if (remotes->free_count <= REUSE_MIN && !make_block(remotes)) {
@@ -259,7 +262,7 @@ static int take_free_address(domi_remotes *remotes, domi_remote **ret_remote)
     return 0;
 }
 
-/* Under the lock. */
+/* Make the address of a name that has none. Under the lock. */
 static int make_remote(domi_remotes *remotes, domi_remote_node *node, const domus_remote_name *name,
                        uint16_t owner, domi_remote **ret_remote)
 {
@@ -342,20 +345,20 @@ void domi_remote_end(domi_remotes *remotes, domi_remote *remote)
     domi_remote_node *node = atomic_load_explicit(&remote->node, memory_order_relaxed);
     uint32_t lease =
         DOMI_LIFE_LEASE(atomic_load_explicit(&remote->face.life, memory_order_relaxed)) + 1;
-    /* Relaxed: a put that does not see this yet was before it. */
+    /* Relaxed: a put that does not see this yet counts as a put before it. */
     atomic_store_explicit(&remote->face.life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_relaxed);
     node->faces--;
     remotes->count--;
     forget_ended_node(node);
-    if (lease != 0) /* otherwise its leases are used up (M10) */
+    if (lease != 0) /* with 0 the leases of this address are used up (M10) */
         append_free_address(remotes, remote);
     domi_spinlock_unlock(&remotes->lock);
 }
 
 /* --- idle addresses --------------------------------------------------------------------------- */
 
-/* Look at one address. Returns whether it is to be listed. Under the lock. */
+/* Look at one address for domi_remote_list_idle(). Returns whether to list it. Under the lock. */
 static bool may_list_address(domi_remote *remote, const domi_remote_node *node, uint16_t owner)
 {
     uint64_t life = atomic_load_explicit(&remote->face.life, memory_order_relaxed);

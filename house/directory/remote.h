@@ -1,18 +1,18 @@
 /* The addresses of remote actors (domus/remote.h): each points to a house without a home, so that a
  * put to it comes to the door for such houses, and messages to other actors pay nothing for it.
  *
- * Such a house never runs. An ask or a notice that is put to it goes into the mailbox of a gateway
- * instead, as it is; its `error`, which asks and notices do not use otherwise, says for which
- * remote actor it is: the place of its address in the table (24 bits), and 8 bits of the lease. An
- * address that has ended is used again for another actor only behind all others that are free, at
- * least REUSE_MIN of them, so a message that waits in a gateway would have to wait for 256 times as
- * many ends before it could be taken for one to another actor.
+ * Such a house never runs. An ask or a notice that is put to it goes unchanged into the mailbox of
+ * a gateway instead. Its `error`, which asks and notices do not use otherwise, says for which
+ * remote actor it is: the place of the actor's address in the table (24 bits), and 8 bits of the
+ * lease. An address that has ended is used again for another actor only behind all other free ones,
+ * of which there are at least REUSE_MIN. So while a message waits in a gateway, its address would
+ * have to end 256 times before the message could be taken for one to another actor.
  *
  * An answer to an ask that a gateway has made in the name of a remote actor is put to that actor's
  * house, as to any asker, and comes to the gateway whose promise it is for. Watches come to the
- * gateway that owns the address, which alone touches the list of the house.
+ * gateway that owns the address; only this gateway touches the list of the house.
  *
- * The table is under one lock, which is held for the look at a bucket. A put takes no lock: it
+ * The table is under one lock, which is held while one bucket is searched. A put takes no lock: it
  * reads the life word and the state of the node. */
 #ifndef DOMI_HOUSE_DIRECTORY_REMOTE_H
 #define DOMI_HOUSE_DIRECTORY_REMOTE_H
@@ -23,51 +23,52 @@
 /* Make an empty table, which allocates nothing. */
 void domi_remotes_init(domi_remotes *remotes);
 
-/* Free the table. No thread may use it any more. A zeroed one is accepted. */
+/* Free the table, when no thread uses it any more. A zeroed table is accepted. */
 void domi_remotes_fini(domi_remotes *remotes);
 
-/* Make room for a system of `threads` threads, unless it was made before. Returns 0; -EINVAL;
- * -ENOMEM. Any thread. */
+/* Allocate the table for a system of `threads` threads, unless it was done before. Returns 0;
+ * -EINVAL; -ENOMEM. Any thread. */
 int domi_remotes_open(domi_remotes *remotes, const domus_remote_options *options, uint32_t threads);
 
 /* These functions do the same as the verbs of domus/remote.h. Any thread may call them. */
 int domi_remote_node_open(domi_remotes *remotes, uint64_t node, int error);
 int domi_remote_node_set(domi_remotes *remotes, uint64_t node, int error);
 
-/* Find the address of a name of another system, or make one, whose watches the gateway of the
- * manager `owner` gets. Errors as of domus_remote_address(). Any thread. */
+/* Find the address of a name of another system, or make one. The gateway of the manager `owner`
+ * gets the watches of a new address. Returns the errors of domus_remote_address(). Any thread. */
 int domi_remote_find_or_make(domi_remotes *remotes, const domus_remote_name *name, uint16_t owner,
                              domus_address *ret_address);
 
-/* Find the address of a name. Returns NULL if it has none. Any thread; its lease may end at once,
- * unless this is the thread of its owner. */
+/* Returns the entry of a name; NULL if it has no address. Any thread; but only on the thread of its
+ * owner its lease cannot end meanwhile. */
 domi_remote *domi_remote_find(domi_remotes *remotes, const domus_remote_name *name);
 
-/* Read the name of `remote`, if that has the lease of which the bits of `mask` are given. Returns
- * whether it has. Any thread. */
+/* Read the name of `remote`, if the bits of `mask` in its lease are those of `lease`. Returns
+ * whether they are. Any thread. */
 bool domi_remote_read_name(domi_remotes *remotes, const domi_remote *remote, uint32_t lease,
                            uint32_t mask, domus_remote_name *ret_name);
 
-/* The address of the number `index`; NULL: there is none. Any thread. */
+/* Returns the entry with the number `index`; NULL: there is none. Any thread. */
 domi_remote *domi_remote_at(domi_remotes *remotes, uint32_t index);
 
-/* End an address. The gateway that owns it, which has told its watches. */
+/* End an address. Called by the gateway that owns it, after it has told the watches. */
 void domi_remote_end(domi_remotes *remotes, domi_remote *remote);
 
 /* Do the same as domus_remote_idle(), for the gateway of `owner`. */
 uint32_t domi_remote_list_idle(domi_remotes *remotes, uint64_t node, uint16_t owner,
                                uint32_t *cursor, domus_remote_name *ret_names, uint32_t room);
 
-/* The actor of `house` ends: if it is the gateway of this thread, the thread has none any more.
- * Home. */
-void domi_remote_leave(domi_manager *manager, const domi_house *house);
+/* Record that this thread has no gateway any more, if the actor of `house`, which ends, was its
+ * gateway. Home. */
+void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house);
 
 static inline domi_remote *domi_remote_of(domi_house *face)
 {
     return (domi_remote *)(void *)face;
 }
 
-/* The `error` of a message that was put to the remote actor of this index and lease. */
+/* Highest index of a remote actor; domi_remote_tag() makes the `error` of its messages of index and
+ * lease. */
 #define DOMI_REMOTE_INDEX_MAX UINT32_C(0xffffff)
 static inline int32_t domi_remote_tag(uint32_t index, uint32_t lease)
 {
@@ -83,21 +84,22 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
 /* --- puts (remote_put.c) ---------------------------------------------------------------------- */
 
 /* Put `node`, whose lease and kind are set, to the remote actor of `face`. Returns as
- * domi_mailbox_put(); also the state of its node. Called by the owner of `manager`. */
+ * domi_mailbox_put(), and also the error of the actor's node. Called by the owner of `manager`. */
 int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node);
 
-/* Do the same as domi_house_stop(), for a remote actor: a gateway is told. */
+/* Do the same as domi_house_stop(), for a remote actor: a gateway gets the request. */
 int domi_remote_stop(domi_manager *manager, domus_address address);
 
-/* Tell the gateway that owns the address that the group whose outlet it is has its first member. */
-void domi_remote_tell_joined(domi_manager *manager, domi_remote *outlet);
+/* Tell the gateway that owns the address `remote` that the group of this outlet has its first
+ * member. */
+void domi_remote_report_joined(domi_manager *manager, domi_remote *outlet);
 
-/* Returns the address of the gateway of the manager with this index; nobody if it has none. Any
- * thread. */
+/* Returns the address of the gateway of the manager with this index; nobody if the manager has
+ * none. Any thread. */
 domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index);
 
-/* Returns the gateway of a sender: that of its home, or, if it lives on no thread of the loop,
- * always the same one; nobody if there is no gateway. Any thread. */
+/* Returns the gateway for messages of a sender: the one of its home; for a sender outside the
+ * loop's threads always the same one; nobody if there is no gateway. Any thread. */
 domus_address domi_remote_gateway_for(const domi_manager *manager, const domi_house *sender);
 
 #endif

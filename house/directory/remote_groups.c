@@ -1,6 +1,6 @@
-/* The verbs of gateways for groups (domus/remote.h). A publication from afar goes the way of
- * others, but its deliveries say so, and therefore it does not come to the outlet. It has a loop of
- * its own, so that domus_publish() has no branch for it. */
+/* The verbs of gateways for groups (domus/remote.h). A publication from another node goes to all
+ * members but the outlet, because its deliveries say where it came from. It has a loop of its own
+ * here, so that domus_publish() needs no branch for it. */
 #include "house/directory/group.h"
 #include "house/directory/remote.h"
 
@@ -19,7 +19,7 @@ int domus_remote_join(domus_stack *stack, domus_group group, domus_address outle
 
     if (group.group == NULL || !domus_address_is_remote(outlet))
         return -EINVAL;
-    if (home->index >= manager->threads) /* a pool, or the thread of a detached actor */
+    if (home->index >= manager->threads) /* the home is a pool, or the thread of a detached actor */
         home = manager->managers[0];
     return domi_group_add_outlet(manager, group.group, home, outlet);
 }
@@ -31,7 +31,7 @@ static int publish_to_shard(domi_manager *manager, domus_address from, const dom
     domus_address to = domi_group_shard_at(slot);
 
     if (to.house == NULL)
-        return 0; /* the shard is being made, and nobody has heard of its member yet */
+        return 0; /* the shard is being made, and nobody can have learnt of its member yet */
     domi_envelope *delivery = domi_delivery_new(manager, shared, from);
     if (delivery == NULL)
         return -ENOMEM;

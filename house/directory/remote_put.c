@@ -1,5 +1,6 @@
-/* A put to a remote actor goes to a gateway: asks and notices to that of the sender's home, so that
- * they stay in order; answers to that which has asked; watches to that which owns the address. */
+/* Puts messages for remote actors to gateways: asks and notices to the gateway of the sender's
+ * home, so that they stay in order; answers to the gateway that has made the ask; watches to the
+ * gateway that owns the address. */
 #include "house/directory/grain_parts.h"
 #include "house/directory/remote.h"
 
@@ -34,9 +35,9 @@ domus_address domi_remote_gateway(const domi_manager *manager, uint32_t index)
     domi_gateway *gateways = atomic_load_explicit(&remotes->gateways, memory_order_acquire);
     if (gateways == NULL || index >= remotes->threads)
         return (domus_address){NULL, 0};
-    /* acquire, both: they pair with the stores of domus_remote_open(). The house of an earlier
-     * gateway is not seen behind this lease. If the house is that of a later one, the second load
-     * of the lease sees a later opening, however often the gateway has changed. */
+    /* acquire, both: they pair with the stores of domus_remote_open(). Behind this lease the house
+     * of an earlier gateway cannot be read any more. If the house is that of a later gateway, the
+     * second load of the lease reads a later opening, however often the gateway has changed. */
     uint64_t lease = atomic_load_explicit(&gateways[index].lease, memory_order_acquire);
     domi_house *house = atomic_load_explicit(&gateways[index].house, memory_order_acquire);
     if (house == NULL ||
@@ -70,10 +71,10 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     int error = atomic_load_explicit(
         &atomic_load_explicit(&remote->node, memory_order_relaxed)->error, memory_order_relaxed);
 
-    /* Relaxed: an address is a member of a group only after it has become its outlet. */
+    /* Relaxed: an address becomes a member of a group only after it was marked as its outlet. */
     if (message->node.slab == DOMI_SLAB_SHARED && domi_shared_notice_is_far(message) &&
         atomic_load_explicit(&remote->is_outlet, memory_order_relaxed))
-        return -ESTALE; /* the message has come from other nodes, and does not go back */
+        return -ESTALE; /* a message from another node does not go back to other nodes */
     if (error != 0) {
         if (error == -ENOBUFS)
             domi_counter_add(&manager->counters.refusals, 1);
@@ -83,7 +84,7 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     if (gateway.house == NULL)
         return -EHOSTDOWN;
     message->error = domi_remote_tag(remote->index, message->node.lease);
-    if (message->type == &domi_last_type) /* the gateway would take it for its own */
+    if (message->type == &domi_last_type) /* the plain type would stop the gateway itself */
         message->type = &domus_remote_stop_after_mail_type;
     error = domi_mailbox_put(manager, gateway, &message->node, message->node.kind);
     if (error != 0) {
@@ -95,8 +96,8 @@ static int put_message(domi_manager *manager, domi_remote *remote, domi_envelope
     return 0;
 }
 
-/* Put an answer, or the news which actor holds an ask, to the gateway that has made the promise of
- * the ask. The memory of a promise belongs to one manager for ever. */
+/* Put an answer, or an event that tells who holds an ask, to the gateway that has made the promise
+ * of the ask. The memory of a promise belongs to one manager for ever. */
 static int put_to_asker(domi_manager *manager, domi_envelope *answer)
 {
     const domi_promise *promise = domi_envelope_return(answer)->promise;
@@ -105,7 +106,7 @@ static int put_to_asker(domi_manager *manager, domi_envelope *answer)
                             &answer->node, answer->node.kind);
 }
 
-/* Tell every gateway that an ask was cancelled: the one that keeps it knows it. */
+/* Tell all gateways that an ask was cancelled; the gateway that keeps the ask will find it. */
 static int put_cancel(domi_manager *manager, domi_envelope *cancel)
 {
     for (uint32_t i = 0; i < manager->threads; i++) {
@@ -155,7 +156,7 @@ int domi_remote_put(domi_manager *manager, domi_house *face, domi_node *node)
     return message->type == &domi_cancel_type ? put_cancel(manager, message) : -ESTALE;
 }
 
-/* Put an event that tells a gateway a name. */
+/* Put an event to a gateway that tells it the name of a remote actor. */
 static int put_name(domi_manager *manager, domus_address gateway, const domus_type *type,
                     const domus_remote_name *name)
 {
@@ -185,7 +186,7 @@ int domi_remote_stop(domi_manager *manager, domus_address address)
                     &domus_remote_stop_type, &name);
 }
 
-void domi_remote_tell_joined(domi_manager *manager, domi_remote *outlet)
+void domi_remote_report_joined(domi_manager *manager, domi_remote *outlet)
 {
     domus_address gateway =
         domi_remote_gateway(manager, atomic_load_explicit(&outlet->owner, memory_order_relaxed));

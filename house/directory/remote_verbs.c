@@ -16,13 +16,13 @@ bool domus_address_is_remote(domus_address address)
     return address.house != NULL && domi_house_is_remote(address.house);
 }
 
-/* True if the actor that runs is a gateway. */
+/* True if the actor that runs now is a gateway. */
 static bool is_gateway(const domus_stack *stack)
 {
     return stack->manager->gateway == domi_stack_house(stack);
 }
 
-static domi_remotes *remotes_of(const domus_stack *stack)
+static domi_remotes *get_remotes(const domus_stack *stack)
 {
     return stack->manager->directory.remotes;
 }
@@ -46,16 +46,17 @@ int domus_remote_open(domus_stack *stack, const domus_remote_options *options)
     domi_gateway *gateway = &atomic_load_explicit(&manager->directory.remotes->gateways,
                                                   memory_order_relaxed)[manager->index];
     uint64_t opening = (uint64_t)++gateway->openings << 32;
-    /* release, both: they pair with the loads in domi_remote_gateway(). Whoever reads this lease
-     * finds that the last gateway has left, which domi_remote_leave() has stored before. */
+    /* release, both: they pair with the loads in domi_remote_gateway(). A thread that reads this
+     * lease also finds that the last gateway has left, because domi_remote_forget_gateway() has
+     * stored that before. */
     atomic_store_explicit(&gateway->lease, opening | domi_house_address(house).lease,
                           memory_order_release);
     atomic_store_explicit(&gateway->house, house, memory_order_release);
     return 0;
 }
 
-/* Tell the watches of all addresses that this gateway owns, because no other gateway could tell
- * them later. */
+/* Tell the watches of all addresses that this gateway owns, because later no other gateway could do
+ * it. */
 static void tell_all_watchers(domi_manager *manager)
 {
     domi_remotes *remotes = manager->directory.remotes;
@@ -69,7 +70,7 @@ static void tell_all_watchers(domi_manager *manager)
     }
 }
 
-void domi_remote_leave(domi_manager *manager, const domi_house *house)
+void domi_remote_forget_gateway(domi_manager *manager, const domi_house *house)
 {
     if (DOMI_LIKELY(manager->gateway != house))
         return;
@@ -97,19 +98,19 @@ int domus_remote_node_open(domus_stack *stack, uint64_t node, int error)
 {
     if (!is_gateway(stack))
         return -EPERM;
-    return node != DOMUS_REMOTE_GRAINS ? domi_remote_node_open(remotes_of(stack), node, error)
+    return node != DOMUS_REMOTE_GRAINS ? domi_remote_node_open(get_remotes(stack), node, error)
                                        : -EINVAL;
 }
 
 int domus_remote_node_set(domus_stack *stack, uint64_t node, int error)
 {
-    return is_gateway(stack) ? domi_remote_node_set(remotes_of(stack), node, error) : -EPERM;
+    return is_gateway(stack) ? domi_remote_node_set(get_remotes(stack), node, error) : -EPERM;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Returns the house of an actor or router of this system; NULL if there is no such slot or router,
- * or if it is that of a gateway, which takes no mail of its own. */
+/* Returns the house of an actor or router of this system by its name; NULL if there is no such slot
+ * or router, or if it is the house of a gateway, which takes no mail of its own. */
 static domi_house *local_house(const domus_stack *stack, const domus_remote_name *name)
 {
     domi_manager *manager = stack->manager;
@@ -128,11 +129,12 @@ static domi_house *local_house(const domus_stack *stack, const domus_remote_name
 int domus_remote_address(domus_stack *stack, const domus_remote_name *name,
                          domus_address *ret_address)
 {
-    if (remotes_of(stack) == NULL || name->lease == 0 || name->node == DOMUS_REMOTE_GRAINS)
+    if (get_remotes(stack) == NULL || name->lease == 0 || name->node == DOMUS_REMOTE_GRAINS)
         return -EINVAL;
     if (name->node != DOMUS_REMOTE_HERE)
-        return domi_remote_find_or_make(
-            remotes_of(stack), name, (uint16_t)(name->home % stack->manager->threads), ret_address);
+        return domi_remote_find_or_make(get_remotes(stack), name,
+                                        (uint16_t)(name->home % stack->manager->threads),
+                                        ret_address);
     domi_house *house = local_house(stack, name);
     if (house == NULL)
         return -ENOENT;
@@ -147,7 +149,7 @@ int domus_remote_name_of(domus_stack *stack, domus_address address, domus_remote
     if (house == NULL || address.lease == 0 || house == stack->manager->asker)
         return -EINVAL;
     if (domi_house_is_remote(house))
-        return domi_remote_read_name(remotes_of(stack), domi_remote_of(address.house),
+        return domi_remote_read_name(get_remotes(stack), domi_remote_of(address.house),
                                      address.lease, UINT32_MAX, ret_name)
                    ? 0
                    : -ESTALE;
@@ -184,11 +186,11 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
     if (message == NULL || !domi_node_is_user_mail(&message->node))
         return -EINVAL;
     domi_remote *remote =
-        domi_remote_at(remotes_of(stack), (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
+        domi_remote_at(get_remotes(stack), (uint32_t)message->error & DOMI_REMOTE_INDEX_MAX);
     if (remote == NULL)
         return -EINVAL;
     domus_remote_message found = {.type = message->type, .is_ask = message->node.kind == DOMI_ASK};
-    if (!domi_remote_read_name(remotes_of(stack), remote, (uint32_t)message->error >> 24, 0xff,
+    if (!domi_remote_read_name(get_remotes(stack), remote, (uint32_t)message->error >> 24, 0xff,
                                &found.to))
         return -ESTALE;
     *ret_message = found;
@@ -197,19 +199,20 @@ int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_mess
 
 int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept)
 {
-    /* Nobody here knows whether the remote actor keeps it or works for it, so it counts as work. */
+    /* Nobody here knows whether the remote actor keeps the ask or works for it, so the keeping
+     * counts as work. */
     return is_gateway(stack) ? domus_keep_working(stack, ret_kept) : -EPERM;
 }
 
 /* --- what remote actors send ------------------------------------------------------------------ */
 
-static void set_sender(domi_envelope *message, domus_address from)
+static void sign_for_remote_actor(domi_envelope *message, domus_address from)
 {
     message->sender = from.house;
     message->sender_lease = from.lease;
 }
 
-/* Returns 0 if the actor that runs may send in the name of `from`. */
+/* Returns 0 if the actor that runs now may send in the name of `from`; else a negative errno. */
 static int check_may_send_as(const domus_stack *stack, domus_address from)
 {
     if (!is_gateway(stack))
@@ -231,7 +234,7 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
     if (envelope == NULL)
         return domi_message_explain_failure(manager);
     domi_envelope_sign(envelope, type, domi_stack_house(stack));
-    set_sender(envelope, from);
+    sign_for_remote_actor(envelope, from);
     domi_payload_copy(envelope->payload, payload, type->size);
     error = domi_mailbox_put(manager, to, &envelope->node, DOMI_NOTICE);
     if (error != 0)
@@ -239,19 +242,19 @@ int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to
     return error;
 }
 
-/* How an ask in the name of a remote actor is put. */
+/* The parameters of a put of an ask in the name of a remote actor. */
 typedef struct remote_put {
     domus_address from;
     domi_ask_put *put;
     void *context;
 } remote_put;
 
-/* Put an ask that has another sender than the actor that makes it. */
+/* Put an ask whose sender is not the actor that makes it. */
 static int put_ask_with_sender(domi_manager *manager, domus_address to, domi_node *node, void *how_)
 {
     const remote_put *how = how_;
 
-    set_sender((domi_envelope *)(void *)node, how->from);
+    sign_for_remote_actor((domi_envelope *)(void *)node, how->from);
     return how->put(manager, to, node, how->context);
 }
 
@@ -279,8 +282,8 @@ int domi_remote_ask_by(domus_stack *stack, domus_conversation asker, domus_addre
         domi_stack_house(waiting) != domi_stack_house(stack) || !waiting->parked ||
         waiting->wait == DOMI_WAIT_NONE)
         return -ENOENT;
-    /* An answer finds this gateway by the manager to which the promise belongs, and the first one
-     * of a stack does not say that. */
+    /* An answer finds this gateway by the manager in the promise, and the first promise of a stack
+     * has no manager set. */
     waiting->first.node.owner = (uint16_t)stack->manager->index;
     error = domi_ask_make(waiting, to, type, payload, timeout_ns, tag, put_ask_with_sender, &how,
                           &promise);
@@ -314,13 +317,13 @@ int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked)
 
 /* --- the end of remote actors ----------------------------------------------------------------- */
 
-/* Find the address of a name whose watches come to this gateway. */
+/* Find the address of a name whose watches this gateway gets. */
 static int find_watched_name(const domus_stack *stack, const domus_remote_name *name,
                              domi_remote **ret_remote)
 {
     if (!is_gateway(stack))
         return -EPERM;
-    domi_remote *remote = domi_remote_find(remotes_of(stack), name);
+    domi_remote *remote = domi_remote_find(get_remotes(stack), name);
     if (remote == NULL)
         return -ENOENT;
     if (atomic_load_explicit(&remote->owner, memory_order_relaxed) != stack->manager->index)
@@ -349,7 +352,7 @@ int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reas
     if (error != 0)
         return error;
     (void)find_watched_name(stack, name, &remote);
-    domi_remote_end(remotes_of(stack), remote);
+    domi_remote_end(get_remotes(stack), remote);
     return 0;
 }
 
@@ -369,6 +372,6 @@ uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t *cursor,
 {
     if (!is_gateway(stack))
         return 0;
-    return domi_remote_list_idle(remotes_of(stack), node, (uint16_t)stack->manager->index, cursor,
+    return domi_remote_list_idle(get_remotes(stack), node, (uint16_t)stack->manager->index, cursor,
                                  ret_names, room);
 }

@@ -1,5 +1,4 @@
-/* In this file a router chooses a routee for each message, and a router and its
- * routees are stopped. */
+/* Chooses a routee for each message of a router, and stops routers with their routees. */
 #include "house/directory/router.h"
 
 #include "house/conversation/stack.h"
@@ -15,21 +14,22 @@
 
 #define NOBODY UINT32_MAX /* no index of a routee: every routee is gone */
 
-/* A view is a copy of a router's fields that belong to one lease. */
+/* A copy of those fields of a router that belong to one lease. */
 typedef struct view {
-    domi_router *router;  /* the router that the view is of */
-    uint32_t lease;       /* the lease to which the fields below belong */
-    uint32_t route;       /* a domus_route, which says how a routee is chosen */
-    uint32_t count;       /* routees in use */
-    domi_router_key *key; /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
+    domi_router *router; /* the router whose fields were copied */
+    uint32_t lease;      /* the lease to which the fields below belong */
+    uint32_t route;      /* a domus_route, which says how a routee is chosen */
+    uint32_t count;      /* routees in use */
+    /* function that reads the key of a message, for DOMUS_ROUTE_HASH; NULL: none */
+    domi_router_key *key;
 } view;
 
-static domi_router *router_of(domi_house *face)
+static domi_router *get_router_of_face(domi_house *face)
 {
     return (domi_router *)(void *)face;
 }
 
-/* Relaxed: the reads before this one are acquires, so this one comes later. */
+/* Relaxed: the loads before this one acquire, so this one comes after them. */
 static bool has_same_lease(const domi_router *router, uint32_t lease)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&router->face.life,
@@ -50,16 +50,16 @@ static bool read_view(domi_router *router, uint32_t lease, view *ret_view)
     return has_same_lease(router, lease);
 }
 
-/* Read the address of a routee. Returns false if the router's lease is over. */
-static bool routee_of(const view *now, uint32_t index, domus_address *ret_address)
+/* Read the address of a routee. Returns false if the lease of the router has ended. */
+static bool read_routee(const view *now, uint32_t index, domus_address *ret_address)
 {
     *ret_address = domi_router_routee(now->router, index);
     return has_same_lease(now->router, now->lease);
 }
 
-/* True if the actor still takes messages. A stale view may show any address, but any house may be
- * looked at. */
-static bool takes_actor_messages(domus_address address)
+/* True if the actor still takes messages. An outdated view may name any address, but the memory of
+ * any house may be read. */
+static bool does_actor_take_messages(domus_address address)
 {
     if (address.house == NULL)
         return false;
@@ -70,38 +70,39 @@ static bool takes_actor_messages(domus_address address)
 
 /* --- robin, near ------------------------------------------------------------------------------ */
 
-/* Returns the next number of this thread's count. Each thread begins with another number. */
-static uint32_t next_turn(const domi_manager *manager, const view *now)
+/* Returns the next number of this thread's count, which chooses the next routee. Each thread begins
+ * with another number. */
+static uint32_t get_next_turn(const domi_manager *manager, const view *now)
 {
     return now->router->turns[manager->index].next++ + manager->index;
 }
 
-/* Returns the index of a routee on the sender's own thread. With DOMUS_ROUTE_NEAR, the routees live
- * on the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
+/* Returns the index of a routee on the sender's own thread. With DOMUS_ROUTE_NEAR the routees are
+ * spread over the threads in turn: thread 1 of 4 has the routees 1, 5, 9 and so on. */
 static uint32_t pick_routee_on_own_thread(const domi_manager *manager, const view *now)
 {
     uint32_t threads = manager->threads;
     uint32_t index = manager->index;
 
     if (index >= threads) /* the outside and detached actors have no routees of their own */
-        return next_turn(manager, now) % now->count;
+        return get_next_turn(manager, now) % now->count;
     if (index >= now->count)
         return index % now->count;
     uint32_t own = (now->count - index + threads - 1) / threads;
-    return own == 1 ? index : index + threads * (next_turn(manager, now) % own);
+    return own == 1 ? index : index + threads * (get_next_turn(manager, now) % own);
 }
 
-/* Put the message to one routee after the other, from `first` on, until one takes it. With
- * `passes_full`, a routee that refuses is passed over, too. */
-static inline __attribute__((always_inline)) int put_in_turn(domi_manager *manager, const view *now,
-                                                             domi_node *node, uint32_t first,
-                                                             bool passes_full)
+/* Put the message to the routees one after the other, from `first` on, until one takes it. A routee
+ * that has ended is passed over; with `passes_full` a routee that refuses is passed over, too. */
+static inline __attribute__((always_inline)) int
+put_to_routees_in_turn(domi_manager *manager, const view *now, domi_node *node, uint32_t first,
+                       bool passes_full)
 {
     int error = -ESTALE;
 
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
-        if (!routee_of(now, (first + i) % now->count, &to))
+        if (!read_routee(now, (first + i) % now->count, &to))
             return -ESTALE;
         int result = domi_mailbox_put(manager, to, node, node->kind);
         if (result == 0)
@@ -116,7 +117,7 @@ static inline __attribute__((always_inline)) int put_in_turn(domi_manager *manag
 
 /* --- least, hash ------------------------------------------------------------------------------ */
 
-void domi_router_note_load(domi_house *house)
+void domi_router_record_load(domi_house *house)
 {
     /* Relaxed: the load is only a hint. */
     atomic_store_explicit(house->family->load, house->mail + domi_house_count_parked(house),
@@ -131,8 +132,8 @@ static uint32_t get_load_of_routee(const domi_manager *manager, const view *now,
 
     if ((domi_house_life(house) & DOMI_LIFE_FULL) != 0)
         return UINT32_MAX;
-    /* On the home of the routee its mailboxes can be read. Elsewhere its load is what it noted,
-     * plus the messages that came since. */
+    /* The home of the routee can read its mailboxes. Elsewhere the load is the one that the routee
+     * recorded last, plus the messages in its inbox. */
     if (house->home == manager && !domi_house_is_exposed(house))
         return house->mail + domi_house_count_parked(house) + depth;
     return atomic_load_explicit(&now->router->routees[index].load, memory_order_relaxed) + depth;
@@ -147,7 +148,7 @@ static uint32_t pick_least_loaded_routee(const domi_manager *manager, const view
     for (uint32_t i = 0; i < now->count; i++) {
         uint32_t index = (start + i) % now->count;
         domus_address who = domi_router_routee(now->router, index);
-        if (!takes_actor_messages(who))
+        if (!does_actor_take_messages(who))
             continue;
         uint32_t load = get_load_of_routee(manager, now, index, who);
         if (best == NOBODY || load < best_load) {
@@ -168,8 +169,8 @@ static uint64_t mix_bits(uint64_t x)
     return x ^ (x >> 33);
 }
 
-/* Rendezvous hashing: take the routee with the highest weight among those alive. It looks at a
- * routee's life only if that routee would win. */
+/* Rendezvous hashing: take the routee with the highest weight among those alive. The life word of a
+ * routee is read only if the routee would win. */
 static uint32_t pick_highest(const view *now, uint64_t key)
 {
     uint64_t mixed = mix_bits(key ^ UINT64_C(0x9e3779b97f4a7c15));
@@ -179,7 +180,7 @@ static uint32_t pick_highest(const view *now, uint64_t key)
     for (uint32_t i = 0; i < now->count; i++) {
         uint64_t weight = mix_bits(mixed + i * UINT64_C(0x9e3779b97f4a7c15));
         if ((best == NOBODY || weight > best_weight) &&
-            takes_actor_messages(domi_router_routee(now->router, i))) {
+            does_actor_take_messages(domi_router_routee(now->router, i))) {
             best = i;
             best_weight = weight;
         }
@@ -187,36 +188,38 @@ static uint32_t pick_highest(const view *now, uint64_t key)
     return best;
 }
 
-/* A routee has refused the message. The state of another node is no load, so it was not seen
- * before: the others are tried, if the router borrows them, and no key decides. */
-static __attribute__((noinline, cold)) int pass_over(domi_manager *manager, const view *now,
-                                                     domi_node *node, int error)
+/* Try the other routees, because the chosen one has refused the message. Only a router that borrows
+ * its routees does this, and not where a key decides: such a routee may be remote, and the state of
+ * its node is not part of its load. */
+static __attribute__((noinline, cold)) int try_other_routees(domi_manager *manager, const view *now,
+                                                             domi_node *node, int error)
 {
     if (now->route == DOMUS_ROUTE_HASH || !now->router->borrows)
         return error;
-    return put_in_turn(manager, now, node, next_turn(manager, now) % now->count, true);
+    return put_to_routees_in_turn(manager, now, node, get_next_turn(manager, now) % now->count,
+                                  true);
 }
 
-/* Choose among the routees that are alive. If the chosen one has just gone, choose again. `by_key`
- * is a constant where this is used. */
-static inline __attribute__((always_inline)) int put_chosen(domi_manager *manager, const view *now,
-                                                            domi_node *node, bool by_key)
+/* Put the message to a routee chosen among those alive. If the chosen one has just ended, choose
+ * again. `by_key` is a constant in each call. */
+static inline __attribute__((always_inline)) int
+put_to_chosen_routee(domi_manager *manager, const view *now, domi_node *node, bool by_key)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     uint64_t key = by_key ? now->key(message->type, domi_envelope_payload(message)) : 0;
-    uint32_t start = by_key ? 0 : next_turn(manager, now);
+    uint32_t start = by_key ? 0 : get_next_turn(manager, now);
 
     for (uint32_t i = 0; i <= now->count; i++) {
         uint32_t index =
             by_key ? pick_highest(now, key) : pick_least_loaded_routee(manager, now, start);
         domus_address to;
-        if (index == NOBODY || !routee_of(now, index, &to))
+        if (index == NOBODY || !read_routee(now, index, &to))
             return -ESTALE;
         int error = domi_mailbox_put(manager, to, node, node->kind);
         if (DOMI_LIKELY(error == 0))
             return 0;
         if (error != -ESTALE)
-            return pass_over(manager, now, node, error);
+            return try_other_routees(manager, now, node, error);
     }
     return -ESTALE;
 }
@@ -232,9 +235,10 @@ static bool is_for_all_routees(const domi_node *node)
     return type == &domi_cancel_type || type == &domi_last_type;
 }
 
-/* Stop a router that borrows its routees. Messages from before are in their mailboxes already. */
-static __attribute__((noinline, cold)) int stop_behind_mail(domi_manager *manager, const view *now,
-                                                            domi_node *node)
+/* Stop a router that borrows its routees at the message of domus_stop_after_mail(). Earlier
+ * messages are in the mailboxes of the routees already. */
+static __attribute__((noinline, cold)) int stop_borrowing_router(domi_manager *manager,
+                                                                 const view *now, domi_node *node)
 {
     int error = domi_router_stop(manager, (domus_address){&now->router->face, now->lease});
 
@@ -243,8 +247,8 @@ static __attribute__((noinline, cold)) int stop_behind_mail(domi_manager *manage
     return error;
 }
 
-/* Put a copy to each routee. A routee that has ended needs no copy. Returns the first other error.
- */
+/* Put a copy of the message to each routee. A routee that has ended needs no copy. Returns the
+ * first error of another kind. */
 static int put_to_all_routees(domi_manager *manager, const view *now, domi_node *node)
 {
     const domi_envelope *message = (domi_envelope *)(void *)node;
@@ -253,10 +257,10 @@ static int put_to_all_routees(domi_manager *manager, const view *now, domi_node 
 
     if (message->type == &domi_last_type && now->router->borrows &&
         has_same_lease(now->router, now->lease))
-        return stop_behind_mail(manager, now, node);
+        return stop_borrowing_router(manager, now, node);
     for (uint32_t i = 0; i < now->count; i++) {
         domus_address to;
-        if (!routee_of(now, i, &to))
+        if (!read_routee(now, i, &to))
             return -ESTALE;
         domi_envelope *copy = domi_envelope_new(manager, sizeof *copy);
         int result = -ENOMEM;
@@ -284,25 +288,27 @@ int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node)
 {
     view now;
 
-    if (!read_view(router_of(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
+    if (!read_view(get_router_of_face(face), node->lease, &now) || node->kind >= DOMI_MAILBOXES)
         return -ESTALE;
     if (is_for_all_routees(node))
         return put_to_all_routees(manager, &now, node);
     switch (now.route) {
     case DOMUS_ROUTE_ROBIN:
-        return put_in_turn(manager, &now, node, next_turn(manager, &now) % now.count, true);
+        return put_to_routees_in_turn(manager, &now, node, get_next_turn(manager, &now) % now.count,
+                                      true);
     case DOMUS_ROUTE_NEAR:
-        return put_in_turn(manager, &now, node, pick_routee_on_own_thread(manager, &now), false);
+        return put_to_routees_in_turn(manager, &now, node, pick_routee_on_own_thread(manager, &now),
+                                      false);
     case DOMUS_ROUTE_LEAST:
-        return put_chosen(manager, &now, node, false);
+        return put_to_chosen_routee(manager, &now, node, false);
     default:
-        return put_chosen(manager, &now, node, true);
+        return put_to_chosen_routee(manager, &now, node, true);
     }
 }
 
 int domi_router_stop(domi_manager *manager, domus_address address)
 {
-    domi_router *router = router_of(address.house);
+    domi_router *router = get_router_of_face(address.house);
     uint64_t life = (uint64_t)address.lease << 32;
     uint64_t closed = (uint64_t)(address.lease + 1) << 32 | DOMI_LIFE_CLOSED;
 
@@ -320,7 +326,7 @@ int domi_router_stop(domi_manager *manager, domus_address address)
         domi_names_remove(manager->directory.names, router->name_slot, address);
     bool owned = router->owned;
     /* acq_rel: the thread that gives the router back does so after everything that was done here,
-     * and after the end of the actor that made it. */
+     * and after the end of the actor that made the router. */
     life =
         atomic_fetch_and_explicit(&router->face.life, ~DOMI_ROUTER_STOPPING, memory_order_acq_rel);
     if (!owned || (life & DOMI_ROUTER_ORPHAN) != 0)
@@ -336,13 +342,13 @@ uint32_t domus_routees(const domus_stack *stack, domus_address address,
 
     (void)stack;
     if (domi_address_is_router(address) &&
-        !read_view(router_of(address.house), address.lease, &now))
+        !read_view(get_router_of_face(address.house), address.lease, &now))
         return 0;
     for (uint32_t i = 0; i < now.count; i++) {
         domus_address who = address;
-        if (now.router != NULL && !routee_of(&now, i, &who))
+        if (now.router != NULL && !read_routee(&now, i, &who))
             return 0;
-        if (!takes_actor_messages(who))
+        if (!does_actor_take_messages(who))
             continue;
         if (found < room)
             ret_addresses[found] = who;

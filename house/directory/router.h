@@ -1,20 +1,20 @@
 /* Routers: a router is one address that stands for several actors, its routees.
  *
  * A router begins with a house (its `face`), to which its address points, but this house has no
- * home. So a put to it never takes the short way for houses of the own thread: the slow half of
- * the put sees that there is no home, and calls domi_router_put(). Messages to other actors pay
- * nothing for this.
+ * home. So a put to it never takes the short way for houses of the own thread: the slow half of the
+ * put sees that there is no home, and calls domi_router_put(). Messages to other actors pay nothing
+ * for this.
  *
  * A router's memory stays a router for the life of the system, as a slot stays a slot, and its life
  * word has a lease. A router that was stopped is used again, for a spawn with as many routees. All
- * fields that senders read are atomic. A sender may believe what it read if the life word still has
- * the sender's lease afterwards: a writer changes the life word first and writes the fields by
- * release stores, and a reader acquires the fields and then looks at the life word again (compare
- * P2 in name_table.c).
+ * fields that senders read are atomic. A sender may trust the fields that it has read if the life
+ * word still has the sender's lease afterwards: a writer changes the life word first and writes the
+ * fields by release stores, and a reader acquires the fields and then reads the life word again
+ * (compare P2 in name_table.c).
  *
- * Senders of one thread count in a cache line of that thread. Each routee has a cache line
- * that holds its address and, for DOMUS_ROUTE_LEAST, its load, which is noted by the thread
- * that runs it. */
+ * Senders of one thread count in a cache line of that thread. Each routee has a cache line that
+ * holds its address and, for DOMUS_ROUTE_LEAST, its load, which the thread that runs the routee
+ * records there. */
 #ifndef DOMI_HOUSE_DIRECTORY_ROUTER_H
 #define DOMI_HOUSE_DIRECTORY_ROUTER_H
 
@@ -23,7 +23,7 @@
 
 void domi_routers_init(domi_routers *routers, uint32_t max, uint32_t routees_max);
 
-/* Free all routers. No thread may use them any more. Zeroed or finished ones are accepted. */
+/* Free all routers, when no thread uses them any more. Zeroed or finished routers are accepted. */
 void domi_routers_fini(domi_routers *routers);
 
 static inline bool domi_address_is_router(domus_address address)
@@ -32,22 +32,22 @@ static inline bool domi_address_is_router(domus_address address)
            !domi_house_is_remote(address.house);
 }
 
-/* The number of a router, which no other router of the system ever has, and the face of the router
- * with a number; NULL: there is none. Any thread; the second takes time in proportion to the
- * routers. */
+/* Translate between a router and its number, which no other router of the system ever has:
+ * domi_router_number() returns the number, domi_router_at() the face; NULL: there is none. Any
+ * thread; domi_router_at() takes time in proportion to the number of routers. */
 uint32_t domi_router_number(const domi_house *face);
 domi_house *domi_router_at(domi_routers *routers, uint32_t number);
 
-/* Put `node`, whose lease and kind are set, to one routee, or, if the message is for all, to each
+/* Put `node`, whose lease and kind are set, to one routee; a message for all routees is put to each
  * of them. Returns as domi_mailbox_put(). */
 int domi_router_put(domi_manager *manager, domi_house *face, domi_node *node);
 
 /* Stop a router and its routees. Returns as domi_house_stop(). */
 int domi_router_stop(domi_manager *manager, domus_address address);
 
-/* Note the load of a routee, for a router with DOMUS_ROUTE_LEAST. Called by the thread that runs
+/* Record the load of a routee, for a router with DOMUS_ROUTE_LEAST. Called by the thread that runs
  * the routee, and by its home. */
-void domi_router_note_load(domi_house *house);
+void domi_router_record_load(domi_house *house);
 
 /* --- making and giving back (router_make.c) --------------------------------------------------- */
 
@@ -60,7 +60,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
 /* Give a closed router back, so that it may be used again. */
 void domi_router_give_back(domi_manager *manager, domi_router *router);
 
-/* Stop the routers that the actor made, because it ends or restarts. */
+/* Stop all routers that an actor has made, because the actor ends or restarts. */
 void domi_router_stop_owned(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,4 +1,4 @@
-/* Checks for each state of a router. Its life word tells the state:
+/* Checks routers in each of their states. The life word of a router tells its state:
  *
  *   open      the lease alone;
  *   closing   CLOSED and STOPPING, perhaps ORPHAN: a thread stops the routees;
@@ -12,8 +12,8 @@
 #include "house/message/family.h"
 #include "house/message/remote.h"
 
-#define WALKED_MAX  1024u /* routers of a list that are looked at */
-#define ROUTEES_MAX 64u   /* routees of an open router that are looked at */
+#define WALKED_MAX  1024u /* most routers of one list that are checked */
+#define ROUTEES_MAX 64u   /* most routees of an open router that are checked */
 
 static uint64_t get_life_word(const domi_router *router)
 {
@@ -29,15 +29,16 @@ static uint64_t get_router_marks(const domi_router *router)
 
 static uint32_t get_routee_count(const domi_router *router)
 {
-    /* Relaxed: as in get_life_word(). */
+    /* Relaxed: get_life_word() says why. */
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->count,
                                 memory_order_relaxed);
 }
 
-/* Check a router's memory, of which the same is true in all states. */
+/* Check those properties of a router's memory that hold in all states. */
 static void check_memory(const domi_router *router)
 {
-    DOMI_CHECK(router->face.home == NULL); /* else a put would take it for an actor */
+    /* with a home a put would take the router for an actor */
+    DOMI_CHECK(router->face.home == NULL);
     DOMI_CHECK(router->face.state == DOMI_CREATED && router->face.marks == 0);
     DOMI_CHECK(router->face.stacks == NULL && router->face.family == NULL);
     DOMI_CHECK(router->size_class < DOMI_ROUTER_CLASSES);
@@ -45,20 +46,20 @@ static void check_memory(const domi_router *router)
                (const void *)&router->routees[(size_t)1 << router->size_class]);
 }
 
-/* A routee is or was an actor, and its lease is one that the actor's slot has reached. */
+/* Check a routee: it is or was an actor, and the slot of the actor has reached its lease. */
 static void check_routee(domus_address who)
 {
     DOMI_CHECK(who.house != NULL && (who.house->home != NULL || domi_house_is_remote(who.house)));
     DOMI_CHECK(who.lease != 0);
     uint32_t reached = DOMI_LIFE_LEASE(domi_house_life(who.house));
-    DOMI_CHECK(reached == 0 || reached >= who.lease); /* 0: the leases are used up */
+    DOMI_CHECK(reached == 0 || reached >= who.lease); /* 0: the slot has used up its leases */
 }
 
 /* Check the fields that senders read from an open router. */
 static void check_fields(const domi_router *router, uint32_t most)
 {
     uint32_t count = get_routee_count(router);
-    /* Relaxed: as in get_life_word(). */
+    /* Relaxed: get_life_word() says why. */
     uint32_t route =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&router->route, memory_order_relaxed);
     bool has_key = atomic_load_explicit((_Atomic(domi_router_key *) *)(uintptr_t)&router->key,
@@ -67,7 +68,8 @@ static void check_fields(const domi_router *router, uint32_t most)
     DOMI_CHECK(DOMI_LIFE_LEASE(get_life_word(router)) != 0);
     DOMI_CHECK(count >= 2 || (count == 1 && router->borrows));
     DOMI_CHECK(count <= 1u << router->size_class);
-    DOMI_CHECK(count > 1u << router->size_class >> 1); /* else a smaller one would do */
+    /* otherwise a smaller size class would have room */
+    DOMI_CHECK(count > 1u << router->size_class >> 1);
     DOMI_CHECK(route <= DOMUS_ROUTE_HASH);
     DOMI_CHECK(route != DOMUS_ROUTE_NEAR || !router->borrows);
     DOMI_CHECK(has_key || route != DOMUS_ROUTE_HASH);
@@ -84,10 +86,10 @@ bool domi_router_may_open(const domi_router *router)
 }
 
 /* True if the actor takes no more messages. */
-static bool has_left(domus_address who)
+static bool has_routee_left(domus_address who)
 {
     if (who.house == NULL)
-        return true; /* this routee could not be made */
+        return true; /* the spawn of this routee has failed */
     uint64_t life = domi_house_life(who.house);
     return DOMI_LIFE_LEASE(life) != who.lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0;
 }
@@ -97,11 +99,11 @@ bool domi_router_may_be_given_back(const domi_manager *manager, const domi_route
     check_memory(router);
     DOMI_CHECK((get_router_marks(router) & ~DOMI_ROUTER_ORPHAN) == DOMI_LIFE_CLOSED);
     if (manager->ending.closing || manager->ending.has_stopped)
-        return true; /* the system ends the routees */
+        return true; /* the system itself ends the routees */
     if (router->borrows)
         return true;
     for (uint32_t i = 0; i < get_routee_count(router); i++)
-        DOMI_CHECK(has_left(domi_router_routee(router, i)));
+        DOMI_CHECK(has_routee_left(domi_router_routee(router, i)));
     return true;
 }
 
@@ -124,9 +126,9 @@ void domi_router_check(const domi_router *router)
 
 /* --- all routers ------------------------------------------------------------------------------ */
 
-/* Returns how many routers there are in a free list, at most `most`. */
-static uint32_t check_list(const domi_router *router, uint32_t size_class, bool borrows,
-                           uint32_t most)
+/* Count the routers in a free list, at most `most`, and check each. Returns their number. */
+static uint32_t check_free_list(const domi_router *router, uint32_t size_class, bool borrows,
+                                uint32_t most)
 {
     uint32_t count = 0;
 
@@ -139,28 +141,29 @@ static uint32_t check_list(const domi_router *router, uint32_t size_class, bool 
     return count;
 }
 
-/* Returns how many free routers there are, at most `most`. */
-static uint32_t check_free(const domi_routers *routers, uint32_t most)
+/* Count all free routers, at most `most`, and check each. Returns their number. */
+static uint32_t check_free_routers(const domi_routers *routers, uint32_t most)
 {
     uint32_t count = 0;
 
     for (uint32_t size_class = 0; size_class < DOMI_ROUTER_CLASSES; size_class++) {
-        count += check_list(routers->free[size_class], size_class, false, most - count);
-        count += check_list(routers->free_borrowing[size_class], size_class, true, most - count);
+        count += check_free_list(routers->free[size_class], size_class, false, most - count);
+        count +=
+            check_free_list(routers->free_borrowing[size_class], size_class, true, most - count);
     }
     return count;
 }
 
 static void check_all_routers(const domi_routers *routers)
 {
-    uint32_t free = check_free(routers, WALKED_MAX);
+    uint32_t free = check_free_routers(routers, WALKED_MAX);
     uint32_t used_up = 0;
     uint32_t made = 0;
 
     DOMI_CHECK(routers->count <= routers->max);
     for (const domi_router *router = routers->made; router != NULL; router = router->made) {
         if (made == WALKED_MAX)
-            return; /* the counts cannot be compared */
+            return; /* a list may be longer than was checked, so the counts cannot be compared */
         domi_router_check(router);
         used_up += DOMI_LIFE_LEASE(get_life_word(router)) == 0;
         made++;
@@ -178,21 +181,21 @@ void domi_routers_check(domi_routers *routers)
 
 /* --- the actors ------------------------------------------------------------------------------- */
 
-/* The load of a routee stands beside its address. If the router was made anew before the routee has
- * ended, the address is another one's. */
-static void check_told_load(const domi_house *house)
+/* Check that the load of a routee stands beside its address. If the router was made anew before the
+ * routee has ended, the address there is that of another routee. */
+static void check_place_of_load(const domi_house *house)
 {
     const char *load = (const char *)house->family->load;
     const domi_routee *routee =
         (const domi_routee *)(const void *)(load - offsetof(domi_routee, load));
     domus_address self = domi_house_address(house);
-    /* Relaxed: as in get_life_word(). */
+    /* Relaxed: get_life_word() says why. */
     const domi_house *told = atomic_load_explicit(
         (_Atomic(domi_house *) *)(uintptr_t)&routee->house, memory_order_relaxed);
     uint32_t lease =
         atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&routee->lease, memory_order_relaxed);
 
-    DOMI_CHECK((told == house && lease == self.lease) || has_left(self));
+    DOMI_CHECK((told == house && lease == self.lease) || has_routee_left(self));
 }
 
 void domi_house_check_routers(const domi_manager *manager, const domi_house *house)
@@ -202,11 +205,11 @@ void domi_house_check_routers(const domi_manager *manager, const domi_house *hou
     if (house->family == NULL)
         return;
     if (house->family->load != NULL)
-        check_told_load(house);
+        check_place_of_load(house);
     for (const domi_router *router = house->family->routers; router != NULL && count < WALKED_MAX;
          router = router->next) {
         DOMI_CHECK(router->owned);
-        DOMI_CHECK((get_router_marks(router) & DOMI_ROUTER_ORPHAN) == 0); /* the owner is alive */
+        DOMI_CHECK((get_router_marks(router) & DOMI_ROUTER_ORPHAN) == 0); /* its owner is alive */
         count++;
     }
     DOMI_CHECK(count == 0 || count <= manager->directory.routers->count);

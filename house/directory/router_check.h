@@ -7,24 +7,24 @@
 
 #include "house/directory/router_layout.h"
 
-/* Check a router that is made, with all its routees, just before it opens. Called by the thread
- * that makes it. */
+/* Check a new router with all its routees, just before it opens. The thread that makes the router
+ * calls it. */
 bool domi_router_may_open(const domi_router *router);
 
-/* Check a router that is about to be given back, with all its routees. Called by the thread that
- * gives it back. */
+/* Check a router with all its routees, just before it is given back. The thread that gives it back
+ * calls it. */
 bool domi_router_may_be_given_back(const domi_manager *manager, const domi_router *router);
 
-/* Check a router in any state. No thread may make or stop it meanwhile. */
+/* Check a router in any state. No thread may make or stop the router during the call. */
 void domi_router_check(const domi_router *router);
 
-/* Check the counts of a system's routers, and up to 1024 of them one by one. No thread may make or
- * stop a router meanwhile. */
+/* Check the counts of a system's routers, and up to 1024 of the routers one by one. No thread may
+ * make or stop a router during the call. */
 void domi_routers_check(domi_routers *routers);
 
-/* Check what an actor knows of the routers that it made, and, if it is a routee that tells its
- * load, where it tells it. Called by whoever runs the house; no thread may make or stop a
- * router meanwhile. */
+/* Check the list of routers that an actor has made, and, if the actor is a routee that records its
+ * load, the place of that load. Called by the thread that runs the house; no thread may make or
+ * stop a router during the call. */
 void domi_house_check_routers(const domi_manager *manager, const domi_house *house);
 
 #endif

@@ -12,22 +12,22 @@ typedef uint64_t domi_router_key(const domus_type *type, const void *payload);
 
 /* A routee: one of the actors for which a router stands. */
 typedef struct domi_routee {
-    alignas(64) _Atomic(domi_house *) house; /* the actor; NULL: it is gone */
+    alignas(64) _Atomic(domi_house *) house; /* the actor; NULL: the routee is gone */
     _Atomic uint32_t lease;                  /* lease of that actor */
-    _Atomic uint32_t load; /* for DOMUS_ROUTE_LEAST: the load that the routee noted last */
+    _Atomic uint32_t load; /* the load that the routee recorded last, for DOMUS_ROUTE_LEAST */
 } domi_routee;
 
-/* The count of the senders of one manager, which alone touches it. */
+/* The counter of one manager's senders, which only this manager touches. */
 typedef struct domi_router_turn {
     alignas(64) uint32_t next;
 } domi_router_turn;
 
 typedef struct domi_router domi_router;
 
-/* Loads of routees that the router has not made, which do not tell theirs, to which what waits in
- * front of them is added: as domus/router.h says it for DOMUS_ROUTE_LEAST; and for
- * DOMUS_ROUTE_NEAR, which is the same with a load for each distance, so that the choice has no code
- * of its own. The load of an actor on the sender's thread is counted, and is less than these. */
+/* Basic loads of borrowed routees, which do not record a load of their own; the messages in their
+ * inboxes are added. DOMI_LOAD_ are for DOMUS_ROUTE_LEAST, as domus/router.h says. DOMI_DISTANCE_
+ * are for DOMUS_ROUTE_NEAR, which chooses by the same code with a load for each distance. The load
+ * of an actor on the sender's own thread is counted, and is less than these distances. */
 #define DOMI_LOAD_ELSEWHERE     0u
 #define DOMI_LOAD_REMOTE        64u
 #define DOMI_DISTANCE_ELSEWHERE (1u << 24)
@@ -35,27 +35,32 @@ typedef struct domi_router domi_router;
 
 /* Control bits beside the lease of a router. DOMI_LIFE_CLOSED is used, too. */
 #define DOMI_ROUTER_STOPPING DOMI_LIFE_STOP /* a thread is stopping the routees */
-/* The actor that made the router has ended, so the thread that stops the routees gives it back. */
+/* the actor that made the router has ended, so the thread that stops the routees gives the router
+ * back */
 #define DOMI_ROUTER_ORPHAN DOMI_LIFE_BOUNDED
 
 struct domi_router {
-    domi_house face;        /* what an address points to; only `life` is used, and `home` is NULL */
+    /* the house to which the router's address points; only `life` is used, and `home` is NULL */
+    domi_house face;
     _Atomic uint32_t route; /* a domus_route, which says how a routee is chosen */
     _Atomic uint32_t count; /* routees in use, at most 1 << size_class */
-    /* takes the key out of a message, for DOMUS_ROUTE_HASH; NULL: none */
+    /* function that reads the key of a message, for DOMUS_ROUTE_HASH; NULL: none */
     _Atomic(domi_router_key *) key;
-    domi_router_turn *turns; /* one for each manager, in the memory behind the routees; constant */
+    /* counters, one for each manager, behind the routees in memory; constant */
+    domi_router_turn *turns;
 
     /* the router's name in the registry, or DOMI_NAMELESS; used by the thread that makes the
      * router, then by the one that stops it */
     uint32_t name_slot;
-    uint32_t number;     /* the index among all routers that were made; constant */
-    uint16_t size_class; /* there is room for 1 << size_class routees; constant */
-    bool borrows;        /* the routees are not its own, so it does not stop them; constant */
-    bool owned; /* the router is in the list of the actor that made it, which gives it back */
-    domi_router *next;     /* next in that list, or among the free routers */
-    domi_router *made;     /* next among all routers of the system; constant */
-    domi_routee routees[]; /* the first `count` are in use */
+    uint32_t number; /* the index among all routers that were made; constant */
+    /* class of its size: there is room for 1 << size_class routees; constant */
+    uint16_t size_class;
+    bool borrows; /* the routees are borrowed, so the router does not stop them; constant */
+    /* the router is in the list of the actor that made it, and that actor gives it back */
+    bool owned;
+    domi_router *next;     /* next router in the list of the actor, or among the free routers */
+    domi_router *made;     /* next router among all of the system; constant */
+    domi_routee routees[]; /* array of routees, of which the first `count` are in use */
 };
 
 /* size classes of routers: room for 1 << class routees, up to 65,536 */
@@ -64,14 +69,14 @@ struct domi_router {
 /* All routers of a system. */
 typedef struct domi_routers {
     domi_spinlock lock;   /* guards the fields below */
-    uint32_t max;         /* most routers of the system; this and the next are constant */
+    uint32_t max;         /* most routers of the system; constant, as is `routees_max` */
     uint32_t routees_max; /* most routees of one router */
     uint32_t count;       /* routers in use */
-    domi_router *free[DOMI_ROUTER_CLASSES]; /* routers to be used again, by size class */
-    /* Routers that borrow have lists of their own: a routee that a router has made notes its load
-     * in the memory of that until it has ended. */
+    domi_router *free[DOMI_ROUTER_CLASSES]; /* free routers, to be used again, by size class */
+    /* free routers that borrow, by size class. They have lists of their own: a routee that a router
+     * has spawned records its load in the router's memory until the routee has ended. */
     domi_router *free_borrowing[DOMI_ROUTER_CLASSES];
-    domi_router *made; /* all routers ever made, linked by their `made` */
+    domi_router *made; /* the newest router ever made; the others follow by their `made` */
 } domi_routers;
 
 /* Returns the address of routee number `index`, which may belong to another lease than the

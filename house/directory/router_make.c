@@ -1,4 +1,4 @@
-/* This file makes routers and their routees, and uses routers again that were stopped. */
+/* Makes routers and their routees, and uses stopped routers again. */
 #include "house/directory/router.h"
 
 #include "base/check.h"
@@ -58,8 +58,8 @@ static uint16_t find_size_class(uint32_t count)
     return size_class;
 }
 
-/* Make a router in new memory. Its first lease is 1, because 0 is nobody's. */
-static domi_router *router_new(const domi_manager *manager, uint16_t size_class, bool borrows)
+/* Make a router in new memory. Its first lease is 1, because a lease of 0 names nobody. */
+static domi_router *make_router(const domi_manager *manager, uint16_t size_class, bool borrows)
 {
     size_t routees = (size_t)1 << size_class;
     domi_router *router = domi_memory_new_lines(sizeof *router + routees * sizeof(domi_routee) +
@@ -75,18 +75,18 @@ static domi_router *router_new(const domi_manager *manager, uint16_t size_class,
     return router;
 }
 
-/* Where routers of this kind wait to be used again. */
-static domi_router **free_list(domi_routers *routers, uint16_t size_class, bool borrows)
+/* Returns the list of free routers of this size class. */
+static domi_router **get_free_list(domi_routers *routers, uint16_t size_class, bool borrows)
 {
     return borrows ? &routers->free_borrowing[size_class] : &routers->free[size_class];
 }
 
-static int router_take(domi_manager *manager, uint32_t count, bool borrows,
+static int take_router(domi_manager *manager, uint32_t count, bool borrows,
                        domi_router **ret_router)
 {
     domi_routers *routers = manager->directory.routers;
     uint16_t size_class = find_size_class(count);
-    domi_router **list = free_list(routers, size_class, borrows);
+    domi_router **list = get_free_list(routers, size_class, borrows);
     domi_router *router = NULL;
 
     domi_spinlock_lock(&routers->lock);
@@ -101,7 +101,7 @@ static int router_take(domi_manager *manager, uint32_t count, bool borrows,
     if (full)
         return -ENOSPC;
     if (router == NULL) {
-        router = router_new(manager, size_class, borrows);
+        router = make_router(manager, size_class, borrows);
         domi_spinlock_lock(&routers->lock);
         if (router == NULL) {
             routers->count--;
@@ -126,8 +126,8 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
     atomic_store_explicit(&router->face.life, life & ~DOMI_ROUTER_ORPHAN, memory_order_relaxed);
     domi_spinlock_lock(&routers->lock);
     routers->count--;
-    if (DOMI_LIFE_LEASE(life) != 0) { /* otherwise its leases are used up (M10) */
-        domi_router **list = free_list(routers, router->size_class, router->borrows);
+    if (DOMI_LIFE_LEASE(life) != 0) { /* with 0 the leases of this router are used up (M10) */
+        domi_router **list = get_free_list(routers, router->size_class, router->borrows);
         router->next = *list;
         *list = router;
     }
@@ -136,21 +136,22 @@ void domi_router_give_back(domi_manager *manager, domi_router *router)
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* Everything that is needed to make a router and its routees. */
+/* The parameters of a new router and its routees. */
 struct order {
     domi_manager *manager;            /* the manager of the thread that makes the router */
     domi_house *parent;               /* the actor that makes it */
     const domus_behaviour *behaviour; /* the behaviour of each routee */
-    const void *state;                /* first state of each routee; NULL: zeros */
-    uint32_t count;                   /* how many routees */
+    const void *state;                /* first state of each routee; NULL: all bytes are zero */
+    uint32_t count;                   /* number of routees */
     domus_routing routing;            /* how a routee is chosen for a message */
-    domus_spawn_options options;      /* the options with which each routee is spawned */
+    domus_spawn_options options;      /* spawn options of each routee */
     const char *name;                 /* name of the router in the registry; NULL: none */
-    const domus_address *borrowed;    /* the routees, if they exist already; NULL: they do not */
+    /* addresses of the routees, if they exist already; NULL: they are spawned */
+    const domus_address *borrowed;
 };
 
-/* True if the routees may be in the pool that the options name, if any. A pool has no thread to
- * which a routee could be near. */
+/* True if the routees may live in the pool that the options name, or the options name none. In a
+ * pool no routee could be near to a thread. */
 static bool fits_pool(const struct order *order, bool per_thread)
 {
     const struct domus_pool *pool = order->options.pool;
@@ -194,7 +195,8 @@ static domi_manager *choose_home_of_routee(const struct order *order, uint32_t i
     if (order->options.placement == DOMUS_ON_THREAD)
         return manager->managers[order->options.thread];
     if (order->routing.route == DOMUS_ROUTE_NEAR)
-        return manager->managers[index % threads]; /* see pick_routee_on_own_thread() */
+        /* pick_routee_on_own_thread() relies on this order */
+        return manager->managers[index % threads];
     return manager->managers[manager->births.next_home++ % threads];
 }
 
@@ -204,7 +206,7 @@ static void stop_routees(const struct order *order, const domi_router *router, u
         (void)domi_house_stop(order->manager, domi_router_routee(router, i));
 }
 
-/* Spawn all routees. If one cannot be spawned, stop those that were spawned. */
+/* Spawn all routees. If one spawn fails, stop those that were spawned. */
 static int spawn_routees(const struct order *order, domi_router *router)
 {
     int error = 0;
@@ -220,8 +222,8 @@ static int spawn_routees(const struct order *order, domi_router *router)
         error = domi_house_spawn_born(
             order->manager, order->parent, choose_home_of_routee(order, made), order->behaviour,
             order->state, &order->options, tells ? &birth : NULL, &address);
-        /* release: a sender with an earlier lease that reads this sees afterwards that its
-         * lease is over. */
+        /* release: a sender with an earlier lease that reads this house then sees that its lease
+         * has ended. */
         atomic_store_explicit(&routee->house, address.house, memory_order_release);
         atomic_store_explicit(&routee->lease, address.lease, memory_order_release);
     }
@@ -230,7 +232,7 @@ static int spawn_routees(const struct order *order, domi_router *router)
     return error;
 }
 
-/* Give back the routers of this actor that another actor or thread has stopped. */
+/* Give back those routers of this actor that another actor or thread has stopped. */
 static void free_stopped_routers(domi_manager *manager, domi_family *family)
 {
     domi_router **link = &family->routers;
@@ -249,7 +251,7 @@ static void free_stopped_routers(domi_manager *manager, domi_family *family)
     }
 }
 
-/* Give the router its name and its lease: from here on other threads may know its address. */
+/* Give the router its name and its lease: from here on other threads may learn its address. */
 static int open_router(const struct order *order, domi_router *router, domus_address *ret_address)
 {
     uint64_t closed = atomic_load_explicit(&router->face.life, memory_order_relaxed);
@@ -258,7 +260,7 @@ static int open_router(const struct order *order, domi_router *router, domus_add
 
     router->owned = order->parent != NULL;
     router->name_slot = DOMI_NAMELESS;
-    /* release: for the same reason as in spawn_routees(). */
+    /* release: spawn_routees() says why. */
     atomic_store_explicit(&router->route, order->routing.route, memory_order_release);
     atomic_store_explicit(&router->count, order->count, memory_order_release);
     atomic_store_explicit(&router->key, order->routing.key, memory_order_release);
@@ -313,7 +315,7 @@ int domi_router_spawn(domi_manager *manager, domi_house *parent, const domus_beh
             return -ENOMEM;
         free_stopped_routers(manager, parent->family);
     }
-    error = router_take(manager, order.count, false, &router);
+    error = take_router(manager, order.count, false, &router);
     if (error != 0)
         return error;
     error = spawn_routees(&order, router);
@@ -337,8 +339,8 @@ int domus_spawn_many(domus_stack *stack, const domus_behaviour *behaviour, const
 
 /* --- actors that exist ------------------------------------------------------------------------ */
 
-/* Returns 0 if these can be routees: actors here or elsewhere, and no routers of this system, so
- * that a put has an end. */
+/* Returns 0 if these addresses can be routees: actors here or elsewhere, but no routers of this
+ * system, because a put might then go in a circle. */
 static int check_borrowed(const struct order *order)
 {
     const domi_routers *routers = order->manager->directory.routers;
@@ -357,8 +359,8 @@ static int check_borrowed(const struct order *order)
     return 0;
 }
 
-/* The load of a routee, for a sender on another thread than it. */
-static uint32_t load_of_borrowed(const struct order *order, const domi_house *house)
+/* Returns the basic load of a borrowed routee, for senders that are not on its thread. */
+static uint32_t get_load_of_borrowed(const struct order *order, const domi_house *house)
 {
     bool is_near = order->routing.route == DOMUS_ROUTE_NEAR;
 
@@ -373,9 +375,9 @@ static void borrow_routees(const struct order *order, domi_router *router)
         domi_routee *routee = &router->routees[i];
         domus_address who = order->borrowed[i];
 
-        atomic_store_explicit(&routee->load, load_of_borrowed(order, who.house),
+        atomic_store_explicit(&routee->load, get_load_of_borrowed(order, who.house),
                               memory_order_relaxed);
-        /* release: for the same reason as in spawn_routees(). */
+        /* release: spawn_routees() says why. */
         atomic_store_explicit(&routee->house, who.house, memory_order_release);
         atomic_store_explicit(&routee->lease, who.lease, memory_order_release);
     }
@@ -398,7 +400,7 @@ int domus_route_to(domus_stack *stack, const domus_address *addresses, uint32_t 
     if (domi_family_of(parent) == NULL)
         return -ENOMEM;
     free_stopped_routers(manager, parent->family);
-    error = router_take(manager, count, true, &router);
+    error = take_router(manager, count, true, &router);
     if (error != 0)
         return error;
     borrow_routees(&order, router);

@@ -1,5 +1,5 @@
-/* A shard (group.h) delivers publications to its members, and keeps the list of them. Everything
- * here is done by the thread that the shard belongs to; in a pool, by any runner, under a lock. */
+/* A shard (group.h) delivers publications to its members, and keeps the list of them. The thread of
+ * the shard does all of this; in a pool any runner does, under a lock. */
 #include "house/directory/group.h"
 
 #include "base/prefetch.h"
@@ -15,15 +15,15 @@
 
 #include <errno.h>
 
-/* This many members get a publication in one step. Each step takes a place of the shard's run, so a
- * group of any size leaves time for other houses. */
+/* Number of members that get a publication in one step. Each step takes a place of the shard's run,
+ * so a group of any size leaves time for other houses. */
 #define STEP_MEMBERS 64u
 
 /* The state of a shard. */
 typedef struct shard {
-    domi_member *first;      /* the first of the members that are linked; NULL: none */
-    domi_member *last;       /* the last of them */
-    domi_member *cursor;     /* the member that gets the delivery next; NULL: all have it */
+    domi_member *first;      /* the first linked member; NULL: none */
+    domi_member *last;       /* the last linked member; NULL: none */
+    domi_member *cursor;     /* the member that gets the delivery next; NULL: all members have it */
     domi_envelope *delivery; /* the publication that is under way; NULL: none */
     uint32_t count;          /* members of this shard */
 } shard;
@@ -66,13 +66,14 @@ static bool put_to_member(domi_manager *manager, const domi_member *member, domi
     }
     const domus_address to = {member->house, member->lease};
     if (domi_mailbox_put(manager, to, &notice->node, DOMI_NOTICE) == 0)
-        return true;                  /* a refusal is counted by the put */
-    notice->node.slab = DOMI_SLAB_64; /* the caller gives the notice's share back */
+        return true; /* the put counts a refusal, too */
+    /* so the pool frees only the notice; the caller gives its share of the delivery back */
+    notice->node.slab = DOMI_SLAB_64;
     domi_pool_free(manager, &notice->node);
     return false;
 }
 
-/* Deliver the publication that is under way to the next members, under the lock. */
+/* Deliver the publication that is under way to the next STEP_MEMBERS members. Under the lock. */
 static void deliver_to_some_members(domi_manager *manager, shard *self)
 {
     domi_envelope *delivery = self->delivery;
@@ -81,8 +82,8 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
 
     if (shares == 0)
         return;
-    /* All shares are added at once, and before the first notice is put. Relaxed: the share of the
-     * shard itself keeps the delivery alive. */
+    /* All shares are added at once, before the first notice is put. Relaxed: the share of the shard
+     * itself keeps the delivery alive. */
     atomic_fetch_add_explicit(&domi_delivery_of(delivery)->left, shares, memory_order_relaxed);
     uint32_t unused = 0;
     for (; self->cursor != NULL && left != 0; left--) {
@@ -100,8 +101,8 @@ static void deliver_to_some_members(domi_manager *manager, shard *self)
         domi_delivery_end(manager, delivery, left + unused);
 }
 
-/* Deliver the publication that is under way to the next members. Returns true if there are more
- * members. */
+/* Do the same as deliver_to_some_members(), and take the lock for it. Returns true if there are
+ * more members. */
 static bool deliver_to_next_members(domus_stack *stack, shard *self)
 {
     const domi_house *house = domi_stack_house(stack);
@@ -113,7 +114,8 @@ static bool deliver_to_next_members(domus_stack *stack, shard *self)
     return more;
 }
 
-/* The user's function may release the payload in this, so it is done without the lock. */
+/* End the delivery that is under way. The user's function may release the payload here, so this is
+ * done without the lock. */
 static void end_delivery(domi_manager *manager, const domi_house *house)
 {
     shard *self = house->self;
@@ -133,7 +135,7 @@ static int continue_delivery(domus_stack *stack, void *self_, const domus_answer
 
     (void)answer;
     if (deliver_to_next_members(stack, self)) {
-        /* Wait for no promise, that is, for the next place in a run. */
+        /* A wait for no promise resumes in the next place of a run. */
         if (domus_wait_all(stack, continue_delivery) == DOMUS_PARKED)
             return DOMUS_PARKED;
         /* the shard stops, or there is no memory to wait */
@@ -154,30 +156,31 @@ static int on_delivery(domus_stack *stack, void *self_, const void *payload)
     self->cursor = self->first;
     bool is_long = self->count > STEP_MEMBERS;
     unlock_memberships(domi_stack_house(stack));
-    stack->message = NULL; /* the envelope stays until the last member is done with it */
+    stack->message = NULL; /* the shard keeps the envelope until the last member is done with it */
     if (is_long)
-        (void)domus_barrier(stack); /* the next publication waits until all members have this one */
+        /* the next publication waits until all members have got this one */
+        (void)domus_barrier(stack);
     return continue_delivery(stack, self, NULL);
 }
 
 /* --- members --------------------------------------------------------------------------------- */
 
-static shard *shard_of(const domi_member *member)
+static shard *get_shard_of_member(const domi_member *member)
 {
     const domi_group_slot *slot = domi_group_slot_of(member->group, member->house->home);
 
     return atomic_load_explicit(&slot->shard, memory_order_relaxed)->self;
 }
 
-/* Count a member out, and free its record: the actor did not become a member, or is one no more. An
- * outlet is one until the system ends. */
+/* Subtract a member from the counts, and free its record: the actor did not become a member, or is
+ * one no more. An outlet is a member until the system ends. */
 static void remove_member(domi_manager *manager, domi_member *member)
 {
     domi_group *group = member->group;
 
     if (!member->is_outlet) {
         domi_group_slot *slot = domi_group_slot_of(group, member->house->home);
-        /* Relaxed: a publisher that still reads the old count sends a message in vain. */
+        /* Relaxed: a publisher that still reads the old count only sends a message in vain. */
         atomic_fetch_sub_explicit(&slot->members, 1, memory_order_relaxed);
         atomic_fetch_sub_explicit(&group->members, 1, memory_order_relaxed);
     }
@@ -206,7 +209,8 @@ static void detach_from_house(domi_member *member)
         member->house->family->memberships = member->next_of_house;
 }
 
-/* Link a new member into the shard's list, and into that of its house, if it is no outlet. */
+/* Link a new member into the shard's list, and also into the list of its house, unless it is an
+ * outlet. */
 static void attach_member(shard *self, domi_member *member)
 {
     member->node.next = NULL;
@@ -249,8 +253,8 @@ static domi_member *find_membership(const domi_member *like)
     return member;
 }
 
-/* True if the actor has not ended while its node was on its way. The answer is exact, because
- * houses end at home; in a pool, one that ends comes to domi_group_remove_house() later. */
+/* True if the actor has not ended while its node was on the way. The answer is exact, because
+ * houses end at home; a house of a pool that ends comes to domi_group_remove_house() later. */
 static bool is_member_alive(const domi_member *member)
 {
     uint64_t life = domi_house_life(member->house);
@@ -311,7 +315,7 @@ void domi_group_remove_house(domi_manager *manager, domi_house *house)
     }
     while (house->family != NULL && house->family->memberships != NULL) {
         domi_member *member = house->family->memberships;
-        detach_member(shard_of(member), member);
+        detach_member(get_shard_of_member(member), member);
         remove_member(manager, member);
     }
     unlock_memberships(house);

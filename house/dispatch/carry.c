@@ -1,9 +1,9 @@
-/* Messages of belts are copied into envelopes of home's own, and go where those of an inbox would
- * go.
+/* Carries messages from belts: home copies them into envelopes of its own, which go where messages
+ * of an inbox would go.
  *
- * Home carries them only between runs (contract: Lanes), and before it delivers what was in an
- * inbox. A message for an exposed house is held until the house is back. Its envelope then has 128
- * bytes, and behind the payload it names its house. */
+ * Home carries them only between runs (contract: Lanes), and before it delivers an inbox. A message
+ * for an exposed house is held until the house is back. Its envelope then has 128 bytes, and the
+ * address of the house stands behind the payload. */
 #include "house/dispatch/carry.h"
 
 #include "base/check.h"
@@ -14,10 +14,11 @@
 
 #include <string.h>
 
-/* The number of looks that find a belt empty after which the belt is turned off. */
+/* number of looks that find a belt empty, after which the belt is turned off */
 #define EMPTY_LOOKS 32u
 
-/* Where a held message names its house: behind the payload that a slot has room for. */
+/* offset of the house in the envelope of a held message: behind the payload that a slot has room
+ * for */
 #define HELD_HOUSE (DOMI_ENVELOPE_HEAD + sizeof(((domi_belt_slot *)NULL)->payload))
 
 static_assert(HELD_HOUSE + sizeof(uintptr_t) <= 128, "fits behind the payload");
@@ -35,7 +36,8 @@ static domi_envelope *copy_slot_to_envelope(const domi_belt_slot *slot, domi_env
     return envelope;
 }
 
-__attribute__((noinline, cold)) static bool hold(domi_manager *manager, const domi_belt_slot *slot)
+__attribute__((noinline, cold)) static bool hold_message(domi_manager *manager,
+                                                         const domi_belt_slot *slot)
 {
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_128);
     domi_house *house = slot->house;
@@ -49,24 +51,25 @@ __attribute__((noinline, cold)) static bool hold(domi_manager *manager, const do
     return true;
 }
 
-/* The slow half of a take: memory.threadMax is reached, or there is none at all. The bound is
- * exceeded by what the belts hold, because it has to be delivered before the inboxes. But senders
- * shall not put more there. */
-__attribute__((noinline, cold)) static domi_envelope *take_beyond(domi_manager *manager)
+/* Take an envelope beyond memory.threadMax; NULL if there is no memory at all. The contents of the
+ * belts may exceed that bound, because they have to be delivered before the inboxes. But senders
+ * shall not put more on the belts. */
+__attribute__((noinline, cold)) static domi_envelope *
+take_envelope_beyond_bound(domi_manager *manager)
 {
     atomic_store_explicit(&manager->belts.is_short, true, memory_order_relaxed);
     return domi_pool_take(manager, DOMI_SLAB_64);
 }
 
 /* Carry the message of a slot to its house. Returns false if there is no memory for it. */
-DOMI_INLINE bool carry(domi_manager *manager, const domi_belt_slot *slot)
+DOMI_INLINE bool carry_message(domi_manager *manager, const domi_belt_slot *slot)
 {
     domi_house *house = slot->house;
 
     if (DOMI_UNLIKELY(domi_house_is_exposed(house)))
-        return hold(manager, slot);
+        return hold_message(manager, slot);
     domi_envelope *envelope = domi_pool_take_by(manager, DOMI_SLAB_64, true);
-    if (DOMI_UNLIKELY(envelope == NULL) && (envelope = take_beyond(manager)) == NULL)
+    if (DOMI_UNLIKELY(envelope == NULL) && (envelope = take_envelope_beyond_bound(manager)) == NULL)
         return false;
     domi_mailbox_deliver_one(manager, house, &copy_slot_to_envelope(slot, envelope)->node);
     return true;
@@ -74,7 +77,7 @@ DOMI_INLINE bool carry(domi_manager *manager, const domi_belt_slot *slot)
 
 /* --- belts ------------------------------------------------------------------------------------ */
 
-/* Go on in the ring that a slot names. */
+/* Continue in the ring of slots that this slot names. */
 __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const domi_belt_slot *slot)
 {
     domi_belt_slot *old = belt->read.slots;
@@ -83,20 +86,21 @@ __attribute__((noinline, cold)) static void change_ring(domi_belt *belt, const d
     domi_belt_free_ring(belt, old);
 }
 
-/* The number of messages found in one look from which on a belt counts as carrying a stream. */
+/* number of messages in one look from which on a belt counts as carrying a stream */
 #define STREAM 16u
 
-/* The longest wait for a stream, about a microsecond: looks at a slot, and pauses between two. */
+/* longest wait for a stream, about a microsecond: looks at a slot, with two pauses between them */
 #define STREAM_LOOKS  8u
 #define STREAM_PAUSES 8u
 
-/* Looks that take what is there, after a wait for a stream that was in vain. */
+/* looks without a wait, after a wait for a stream that was in vain */
 #define LOOKS_WITHOUT_WAIT 16u
 
-/* Let the sender of a stream fill slots for a look of full size, if home has nothing else to do.
+/* Wait until the sender of a stream has filled slots for a look of full size, if home has nothing
+ * else to do.
  *
- * A receiver that is quicker than the sender looks at the slot that is filled next, so the sender
- * has to fetch its line again, and those behind it that the CPU has read ahead. */
+ * A receiver that is faster than the sender looks at the slot that is filled next, so the sender
+ * has to fetch its cache line again, and also the lines behind it that the CPU has read ahead. */
 static void await_stream(const domi_manager *manager, domi_belt *belt)
 {
     uint64_t some =
@@ -117,9 +121,9 @@ static void await_stream(const domi_manager *manager, domi_belt *belt)
     belt->looks_without_wait = LOOKS_WITHOUT_WAIT;
 }
 
-/* Take up to `most` messages from a belt. Returns how many; `starved` is set if there was no memory
- * for one. */
-DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t most)
+/* Take up to `most` messages from a belt. Returns their number; sets `starved` if there was no
+ * memory for a message. */
+DOMI_INLINE uint32_t take_messages_of_belt(domi_manager *manager, domi_belt *belt, uint64_t most)
 {
     uint32_t count = 0;
 
@@ -130,7 +134,7 @@ DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t 
             break;
         if (DOMI_UNLIKELY(slot->house == NULL)) {
             change_ring(belt, slot);
-        } else if (DOMI_LIKELY(carry(manager, slot))) {
+        } else if (DOMI_LIKELY(carry_message(manager, slot))) {
             count++;
         } else {
             manager->belts.starved = true;
@@ -138,12 +142,12 @@ DOMI_INLINE uint32_t take_some(domi_manager *manager, domi_belt *belt, uint64_t 
         }
         belt->next_number++;
     }
-    /* release: the sender writes these slots again when it has read this. */
+    /* release: when the sender reads this number, it may write these slots again. */
     atomic_store_explicit(&belt->taken, belt->next_number, memory_order_release);
     return count;
 }
 
-/* Take the belts that senders have linked: they are on. */
+/* Take over the belts that senders have linked: these belts are on. */
 static void take_linked_belts(domi_manager *manager)
 {
     if (atomic_load_explicit(&manager->belts.linked, memory_order_relaxed) == NULL)
@@ -164,18 +168,19 @@ static void take_linked_belts(domi_manager *manager)
     }
 }
 
-/* Turn a belt off that seems empty (belt.h). Returns false if it stays on, because a message has
- * come. If the sender has turned it on meanwhile, it is linked, and comes back by that. */
+/* Turn off a belt that seems empty (belt.h). Returns false if it stays on because a message has
+ * come. If the sender has turned the belt on meanwhile, it is linked and comes back through
+ * `linked`. */
 static bool turn_belt_off(domi_belt *belt)
 {
     uint32_t looking = DOMI_BELT_LOOKING;
 
-    /* seq_cst: it stands before the look at the slot in the one order of all seq_cst
-     * operations, as the sender's publication does before its look at the switch. So one of
-     * them sees the other. */
+    /* seq_cst: this exchange stands before the look at the slot in the one order of all seq_cst
+     * operations, as the sender's publication does before its look at the switch. So at least one
+     * of them sees the other. */
     (void)atomic_exchange_explicit(&belt->power, DOMI_BELT_LOOKING, memory_order_seq_cst);
     bool found = domi_belt_peek(belt, memory_order_seq_cst) != NULL;
-    /* release, to OFF: the sender may give the slots back from then on. */
+    /* release, to OFF: from now on the sender may give the slots back. */
     bool mine = atomic_compare_exchange_strong_explicit(&belt->power, &looking,
                                                         found ? DOMI_BELT_ON : DOMI_BELT_OFF,
                                                         memory_order_acq_rel, memory_order_relaxed);
@@ -191,7 +196,7 @@ uint32_t domi_belts_take(domi_manager *manager)
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {
         domi_belt *belt = *at;
         await_stream(manager, belt);
-        uint32_t taken = take_some(manager, belt, DOMI_BELT_LOOK);
+        uint32_t taken = take_messages_of_belt(manager, belt, DOMI_BELT_LOOK);
 
         count += taken;
         belt->last_look = taken;
@@ -208,16 +213,16 @@ bool domi_belts_drain(domi_manager *manager)
 {
     manager->belts.starved = false;
     take_linked_belts(manager);
-    /* A sender may go on filling. Its ring bounds what was there at the call. */
+    /* A sender may continue to fill slots. The size of its ring bounds what is taken here. */
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next)
-        (void)take_some(manager, belt, 2 * manager->config->scheduler.belt_slots);
+        (void)take_messages_of_belt(manager, belt, 2 * manager->config->scheduler.belt_slots);
     return !manager->belts.starved;
 }
 
 bool domi_belts_rest(domi_manager *manager)
 {
-    /* If there is no memory for the messages on the belts, the thread may sleep; it looks at them
-     * again after memory was measured. */
+    /* If there is no memory for the messages on the belts, the thread may sleep; it looks at the
+     * belts again after memory was measured. */
     if (manager->belts.starved)
         return true;
     for (domi_belt **at = &manager->belts.on; *at != NULL;) {

@@ -1,4 +1,4 @@
-/* Each node of an inbox goes to its mailbox, to the house itself, or is dropped. */
+/* Sorts the nodes of an inbox: each goes to a mailbox or to the house itself, or is dropped. */
 #include "house/dispatch/deliver.h"
 
 #include "base/check.h"
@@ -14,8 +14,8 @@
 
 #include <errno.h>
 
-/* An ask or a notice has come too late: the actor stops. A channel and a life of a grain may have
- * somebody to give it to. */
+/* Drop an ask or a notice for an actor that stops. For a channels actor io may give it to another
+ * actor; a life of a grain gives it to the next life. */
 static void drop_late_message(domi_manager *manager, domi_house *house, domi_node *node)
 {
     bool is_channels = house->behaviour->kind == DOMUS_CHANNELS;
@@ -31,8 +31,10 @@ static void drop_late_message(domi_manager *manager, domi_house *house, domi_nod
     domi_mailbox_empty(manager, house, false);
 }
 
-/* Put one node of the inbox where it belongs, or drop it if its actor is gone. */
-DOMI_INLINE void sort_one(domi_manager *manager, domi_house *house, domi_node *node, uint32_t lease)
+/* Handle one node of the inbox: append it to its mailbox, act on it, or drop it if its actor is
+ * gone. */
+DOMI_INLINE void sort_node(domi_manager *manager, domi_house *house, domi_node *node,
+                           uint32_t lease)
 {
     if (node == &house->node && node->kind == DOMI_FREE) {
         domi_house_free_returned(manager, house);
@@ -52,34 +54,34 @@ DOMI_INLINE void sort_one(domi_manager *manager, domi_house *house, domi_node *n
     }
 }
 
-/* Fetch the cache line of the sender that the put of an answer will write, while the message is
- * handled. A message that came alone is likely to be answered; in a flood the fetch would only be
- * in the way of others. */
-static void expect_answer(const domi_node *node)
+/* Prefetch the cache line of the sender that the put of an answer will write, while the message is
+ * handled. A message that came alone is likely to be answered; in a flood the prefetch would only
+ * delay others. */
+static void prefetch_for_answer(const domi_node *node)
 {
     if (domi_node_is_user_mail(node))
         domi_prefetch_write(((const domi_envelope *)(const void *)node)->sender);
 }
 
-/* The lease for which mail is sorted; 0 if the slot is free. A free slot has its next lease
- * already, so mail that comes late for its last life becomes a dead letter. */
+/* Returns the lease for which mail is sorted; 0 if the slot is free. A free slot has its next lease
+ * already, so mail for its last life that comes late becomes a dead letter. */
 static uint32_t get_lease_for_sorting(uint64_t life)
 {
     return (life & DOMI_LIFE_CLOSED) != 0 ? 0 : DOMI_LIFE_LEASE(life);
 }
 
-/* Mail was sorted. The slot is not free, because another thread may be making an actor in a free
- * one by now. */
-DOMI_INLINE void look_at_mail(domi_manager *manager, domi_house *house, uint64_t life)
+/* Act on new mail in the mailboxes: mark the house as full, record its load, let a stop go on. The
+ * slot is not free, because another thread could be making an actor in a free slot by now. */
+DOMI_INLINE void handle_new_mail(domi_manager *manager, domi_house *house, uint64_t life)
 {
     if (DOMI_UNLIKELY(house->mail >= domi_mailbox_bound(manager, house, life)))
         domi_mailbox_mark_full(house);
     if (DOMI_LIKELY((house->marks & (DOMI_MARK_ROUTEE | DOMI_MARK_STOPPING)) == 0))
         return;
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
-        domi_router_note_load(house);
+        domi_router_record_load(house);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        /* The house may have waited with its end for an empty inbox. */
+        /* The house may have waited for an empty inbox before it ends. */
         domi_house_rouse(manager, house);
 }
 
@@ -100,9 +102,9 @@ static domi_node *reverse_list(domi_node *node)
 /* The nodes that were taken out of one inbox. */
 typedef struct taken_inbox {
     domi_house *house;
-    domi_node *newest;   /* the newest node that was in it */
-    domi_node *kept;     /* notices that have to wait, the newest first */
-    uint64_t kept_count; /* how many they are */
+    domi_node *newest;   /* the newest node of the inbox */
+    domi_node *kept;     /* notices that have to wait for belts, the newest first */
+    uint64_t kept_count; /* number of nodes in `kept` */
 } taken_inbox;
 
 DOMI_INLINE domi_node *take_nodes(domi_manager *manager, domi_house *house, uint64_t mark)
@@ -111,7 +113,7 @@ DOMI_INLINE domi_node *take_nodes(domi_manager *manager, domi_house *house, uint
 
     manager->mail.alone = newest != NULL && newest->next == NULL;
     if (manager->mail.alone)
-        expect_answer(newest);
+        prefetch_for_answer(newest);
     return newest;
 }
 
@@ -120,7 +122,7 @@ static taken_inbox take_inbox(domi_manager *manager, domi_house *house, uint64_t
     return (taken_inbox){.house = house, .newest = take_nodes(manager, house, mark)};
 }
 
-/* Take the notices out of a list, and keep them. Returns the others, in their order. */
+/* Move the notices of a list to `kept`. Returns the other nodes, in their order. */
 __attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *taken, domi_node *node)
 {
     domi_node *others = NULL;
@@ -136,8 +138,8 @@ __attribute__((noinline, cold)) static domi_node *keep_notices(taken_inbox *take
     return reverse_list(others);
 }
 
-/* Put a list of nodes, the oldest first, where they belong. */
-DOMI_INLINE void sort_list(domi_manager *manager, domi_house *house, domi_node *node)
+/* Sort a list of nodes, the oldest first. */
+DOMI_INLINE void sort_nodes(domi_manager *manager, domi_house *house, domi_node *node)
 {
     /* acquire: pairs with the release in publish_life() (life.c): late mail for the old life may
      * make home sort before the new actor's mount node arrives. */
@@ -146,61 +148,62 @@ DOMI_INLINE void sort_list(domi_manager *manager, domi_house *house, domi_node *
 
     while (node != NULL) {
         domi_node *next = node->next;
-        sort_one(manager, house, node, lease);
+        sort_node(manager, house, node, lease);
         node = next;
     }
     if (lease != 0)
-        look_at_mail(manager, house, life);
+        handle_new_mail(manager, house, life);
 }
 
-/* Deliver what was taken, the oldest first. If belts could not be drained, or a stand-in leaves
- * something there, notices are kept, because one of their senders may have an earlier one there. */
+/* Deliver the nodes of one inbox, the oldest first. With `keeps_notices` the belts could not be
+ * drained, or a stand-in leaves messages there: then notices are kept, because a sender may have
+ * put an earlier notice on a belt. */
 static void deliver_inbox(domi_manager *manager, taken_inbox *taken, bool keeps_notices)
 {
     domi_node *node = reverse_list(taken->newest);
 
     if (DOMI_UNLIKELY(keeps_notices))
         node = keep_notices(taken, node);
-    sort_list(manager, taken->house, node);
+    sort_nodes(manager, taken->house, node);
 }
 
-/* Put kept notices back below what has come meanwhile. */
-__attribute__((noinline, cold)) static void put_back(const taken_inbox *taken)
+/* Put kept notices back into the inbox, below the nodes that have come meanwhile. */
+__attribute__((noinline, cold)) static void put_notices_back(const taken_inbox *taken)
 {
     uint64_t word = DOMI_INBOX_BUSY;
     uint64_t kept = taken->kept_count << DOMI_INBOX_BITS | (uintptr_t)taken->kept;
 
-    /* acquire: the nodes on top are read below. */
+    /* acquire: this function reads the nodes on top. */
     if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, kept,
                                                 memory_order_acquire, memory_order_acquire))
         return;
-    /* Senders only put on top, so home may write below. */
+    /* Senders only add nodes on top, so home may write at the bottom. */
     domi_node *bottom = domi_inbox_newest(word);
     while (bottom->next != NULL)
         bottom = bottom->next;
     bottom->next = taken->kept;
 }
 
-/* Everything of an inbox was delivered, so its mark goes. If more has come, nobody has linked the
- * house, so home does. */
+/* Remove the mark of an inbox of which everything was delivered. If more nodes have come, no sender
+ * has linked the house, so home does it. */
 static void release_inbox(domi_manager *manager, const taken_inbox *taken)
 {
     uint64_t word = DOMI_INBOX_BUSY;
 
     if (DOMI_UNLIKELY(taken->kept != NULL))
-        put_back(taken);
-    /* release: a sender that finds the inbox empty may use a belt, and its message is delivered
-     * after these messages. */
+        put_notices_back(taken);
+    /* release: a sender that finds the inbox empty may use a belt, and the message there is
+     * delivered after those of the inbox. */
     else if (atomic_compare_exchange_strong_explicit(&taken->house->inbox, &word, 0,
                                                      memory_order_release, memory_order_relaxed))
         return;
     domi_links_add(manager, taken->house);
 }
 
-/* True if the belts hold nothing that was put before what was taken out of an inbox. A stand-in
- * takes nothing off them: a belt that holds something is linked, because its receiver turned
- * all of them off before its sleep. Relaxed: the link came before the put into the inbox, which
- * was acquired. */
+/* True if the belts hold nothing that was put before the nodes taken from an inbox. A stand-in
+ * takes nothing off the belts: a belt that holds a message is linked, because its receiver turned
+ * all of them off before its sleep. Relaxed: the link came before the put into the inbox, which was
+ * acquired. */
 static bool are_belts_empty(const domi_manager *manager)
 {
     return manager->belts.on == NULL &&
@@ -208,7 +211,7 @@ static bool are_belts_empty(const domi_manager *manager)
                                 memory_order_relaxed) == NULL;
 }
 
-/* Take what is on the belts. Returns false if something is left there. */
+/* Take all messages off the belts. Returns false if some are left there. */
 static bool drain_belts(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->belts.kept_off))
@@ -216,10 +219,13 @@ static bool drain_belts(domi_manager *manager)
     return domi_belts_drain(manager);
 }
 
-/* Sort inboxes whose notices may have to wait for what the belts hold: 1. all are taken and
- * marked. 2. The belts are drained: what a sender put there before it put into one of these inboxes
- * is there. 3. The inboxes are delivered. */
-static void sort_marked(domi_manager *manager, taken_inbox *taken, uint32_t count)
+/* Sort inboxes whose notices may have to wait for messages on the belts:
+ *
+ *   1. All inboxes are taken and marked.
+ *   2. The belts are drained: a message that a sender put there before its put into one of these
+ *      inboxes is there.
+ *   3. The inboxes are delivered. */
+static void sort_marked_inboxes(domi_manager *manager, taken_inbox *taken, uint32_t count)
 {
     bool drained = drain_belts(manager);
 
@@ -234,7 +240,7 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->home == manager && !domi_house_is_exposed(house));
     if (domi_manager_has_belts(manager)) {
         taken_inbox taken = take_inbox(manager, house, DOMI_INBOX_BUSY);
-        sort_marked(manager, &taken, 1);
+        sort_marked_inboxes(manager, &taken, 1);
     } else {
         taken_inbox taken = take_inbox(manager, house, 0);
         deliver_inbox(manager, &taken, false);
@@ -243,13 +249,13 @@ void domi_mailbox_sort_inbox(domi_manager *manager, domi_house *house)
 
 void domi_mailbox_sort_pooled(domi_manager *runner, domi_house *house)
 {
-    /* From here on the house is seen as its last runner has left it: the puts since then are a part
-     * of the release sequence that the exchange ends. */
+    /* acquire by the exchange: from here on this runner sees the house as its last runner has left
+     * it, because the puts since then belong to the release sequence that the exchange ends. */
     domi_node *newest = take_nodes(runner, house, DOMI_INBOX_BUSY);
 
-    if (house->state == DOMI_READY) /* the house had more to do; runners alone write the state */
+    if (house->state == DOMI_READY) /* the last run has left work; only runners write the state */
         domi_queue_put(&runner->schedule.ready[DOMUS_STATE], house);
-    sort_list(runner, house, reverse_list(newest));
+    sort_nodes(runner, house, reverse_list(newest));
 }
 
 void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_node *node)
@@ -258,13 +264,14 @@ void domi_mailbox_deliver_one(domi_manager *manager, domi_house *house, domi_nod
     uint64_t life = atomic_load_explicit(&house->life, memory_order_acquire);
     uint32_t lease = get_lease_for_sorting(life);
 
-    sort_one(manager, house, node, lease);
+    sort_node(manager, house, node, lease);
     if (lease != 0)
-        look_at_mail(manager, house, life);
+        handle_new_mail(manager, house, life);
 }
 
-/* Note that the inbox of an exposed house is to be sorted when it is back. */
-static bool put_off_sorting(domi_house *house)
+/* Record that the inbox of an exposed house has to be sorted when the house is back. Returns false
+ * if the house is not exposed. */
+static bool mark_for_later_sorting(domi_house *house)
 {
     if (DOMI_LIKELY(!domi_house_is_exposed(house)))
         return false;
@@ -272,7 +279,7 @@ static bool put_off_sorting(domi_house *house)
     return true;
 }
 
-#define SORTED_AT_ONCE 32u /* inboxes for which the belts are drained once */
+#define SORTED_AT_ONCE 32u /* number of inboxes for which the belts are drained once */
 
 uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
 {
@@ -283,7 +290,7 @@ uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
 
     for (domi_house *house = list; house != NULL; count++) {
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
-        if (put_off_sorting(house)) {
+        if (mark_for_later_sorting(house)) {
             house = next;
             continue;
         }
@@ -293,13 +300,13 @@ uint32_t domi_inboxes_sort(domi_manager *manager, domi_house *list)
             DOMI_CHECK(house->home == manager);
             taken[marked++] = take_inbox(manager, house, DOMI_INBOX_BUSY);
             if (marked == SORTED_AT_ONCE) {
-                sort_marked(manager, taken, marked);
+                sort_marked_inboxes(manager, taken, marked);
                 marked = 0;
             }
         }
         house = next;
     }
     if (marked != 0)
-        sort_marked(manager, taken, marked);
+        sort_marked_inboxes(manager, taken, marked);
     return count;
 }

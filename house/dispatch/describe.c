@@ -1,6 +1,6 @@
-/* This file describes a house from its own fields. It reads of other actors only what any thread
- * may read: their addresses, and the names of types. Each list is looked at up to a bound, so that
- * an actor with a million messages or timers does not hold up its thread. */
+/* Describes a house from its own fields. It reads of other actors only what any thread may read:
+ * their addresses, and the names of types. Each list is read up to a bound, so that an actor with a
+ * million messages or timers does not hold up its thread. */
 #include "house/dispatch/describe.h"
 
 #include "house/conversation/stack.h"
@@ -20,10 +20,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define LOOKS_MAX         1024u             /* nodes of one list that are counted */
-#define CONVERSATIONS_MAX 16u               /* conversations of one actor that are described */
-#define PROMISES_MAX      8u                /* promises of one conversation that are described */
-#define NS_OF_MS          UINT64_C(1000000) /* nanoseconds of a millisecond */
+#define LOOKS_MAX         1024u /* most nodes of one list that are counted */
+#define CONVERSATIONS_MAX 16u   /* most conversations of one actor that are described */
+/* most promises of one conversation that are described */
+#define PROMISES_MAX 8u
+#define NS_OF_MS     UINT64_C(1000000) /* nanoseconds in a millisecond */
 
 void domi_text_add(domi_text *text, const char *format, ...)
 {
@@ -183,7 +184,7 @@ static void add_promise(const domi_manager *manager, domi_text *text, const domi
     case DOMI_PROMISE_BEGIN:
         domi_text_add(text, "      the begin of that ask");
         break;
-    case DOMI_PROMISE_PEER: /* these belong to no conversation */
+    case DOMI_PROMISE_PEER: /* a promise of this kind belongs to no conversation */
     default:
         domi_text_add(text, "      something else");
         break;
@@ -272,8 +273,8 @@ void domi_house_describe(const domi_manager *manager, const domi_house *house, d
 {
     uint32_t told = 0;
 
-    /* A thief may run the house now (exposed), or another thread has spawned the actor and its
-     * mount has not arrived here yet (CREATED). Then only its address and behaviour may be read. */
+    /* A thief may run an exposed house now. Another thread may have spawned a CREATED house whose
+     * mount has not arrived here. Then only address and behaviour may be read. */
     if (domi_house_is_exposed(house) || house->state == DOMI_CREATED) {
         domi_text_add(text, "actor ");
         domi_text_add_actor(text, manager->config, domi_house_address(house));

@@ -1,4 +1,4 @@
-/* Describe a house in words, for people who want to know why an actor waits. */
+/* Describes a house in words, for people who want to know why an actor waits. */
 #ifndef DOMI_HOUSE_DISPATCH_DESCRIBE_H
 #define DOMI_HOUSE_DISPATCH_DESCRIBE_H
 
@@ -8,21 +8,21 @@
  * be more than fits, as in the result of snprintf. */
 typedef struct domi_text {
     char *at;      /* start of the text; NUL-terminated */
-    size_t size;   /* bytes at `at` */
-    size_t length; /* bytes that the whole text takes, also if they do not fit */
+    size_t size;   /* size of the buffer at `at`, in bytes */
+    size_t length; /* length of the whole text in bytes, also if it does not fit */
 } domi_text;
 
 /* Append to the text, as far as it fits. */
 void domi_text_add(domi_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* True if all of the text fits. Otherwise it is cut back to `before`, which it was, so that a thing
- * is described as a whole or not at all. */
+/* True if all of the text fits. Otherwise the text is cut back to the length `before`, so that a
+ * thing is described as a whole or not at all. */
 bool domi_text_keep_whole(domi_text *text, size_t before);
 
 /* Append the name of an actor for people: its thread, the number of its slot there, and its lease,
- * as in "0/35.2". No other actor of the system ever has the same. A router lives on no thread, so
- * it is "router.2", with its lease alone. If log.addresses is set, the house's place in memory
- * follows. Any thread. */
+ * as in "0/35.2". No other actor of the system ever has the same name. A router lives on no thread,
+ * so its name is "router.2", with its lease alone. If log.addresses is set, the address of the
+ * house in memory follows. Any thread. */
 void domi_text_add_actor(domi_text *text, const domus_config *config, domus_address address);
 
 /* Append a description of `house`, whose slot is not free: state, mail, relations, conversations.

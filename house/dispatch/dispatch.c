@@ -1,4 +1,5 @@
-/* A run, as nearly all runs are: mail of one kind waits, and the house has no marks.
+/* The short form of a run, which nearly all runs have: mail of one kind waits, and the house has no
+ * marks.
  *
  * All other runs are in run.c, and houses with marks are settled in settle.c. The runner looks at
  * STOP before each ask and notice. Until a conversation parks, its `domus_stack` is a local
@@ -10,8 +11,9 @@
 #include "house/dispatch/settle.h"
 #include "house/message/mailbox.h"
 
-/* Take from the one mailbox that is not empty. Mostly the others still are afterwards. */
-DOMI_INLINE void take_lone(domi_run *run, uint32_t kind)
+/* Take mail from the only mailbox that is not empty. Mostly the other mailboxes still are empty
+ * afterwards. */
+DOMI_INLINE void take_from_only_mailbox(domi_run *run, uint32_t kind)
 {
     domi_house *house = run->house;
     uint32_t before = run->left;
@@ -38,7 +40,7 @@ DOMI_INLINE void take_lone(domi_run *run, uint32_t kind)
 
 /* True if only the mailbox of `kind` may hold mail. Inlined, so that this is three
  * or-operations. */
-DOMI_INLINE bool has_only(const domi_house *house, uint32_t kind)
+DOMI_INLINE bool has_mail_of_one_kind(const domi_house *house, uint32_t kind)
 {
     uintptr_t others = 0;
 
@@ -47,34 +49,39 @@ DOMI_INLINE bool has_only(const domi_house *house, uint32_t kind)
     return others == 0;
 }
 
-/* True if the house has no mark that holds mail back, lets it be taken in another order, or brings
- * other work, and need not stop. */
-DOMI_INLINE bool is_plain(const domi_house *house)
+/* True if the house need not stop and has no mark that holds mail back, changes the order of mail,
+ * or brings other work. */
+DOMI_INLINE bool may_run_plainly(const domi_house *house)
 {
     return (house->marks &
             (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | DOMI_MARK_CHANNELS | DOMI_MARK_ORDERED)) == 0 &&
            !domi_house_is_asked_to_stop(house);
 }
 
-/* Mail of one kind is the most frequent case by far. It needs no places to be kept for others. */
-DOMI_INLINE void run_mail(domi_run *run)
+/* Handle mail of one kind, which is the most frequent case by far. No places of the run have to be
+ * kept for other kinds. */
+DOMI_INLINE void run_mail_of_one_kind(domi_run *run)
 {
     domi_house *house = run->house;
-    bool plain = is_plain(house);
+    bool plain = may_run_plainly(house);
 
-    if (DOMI_LIKELY(plain) && house->tails[DOMI_NOTICE] != NULL && has_only(house, DOMI_NOTICE))
-        take_lone(run, DOMI_NOTICE);
-    else if (DOMI_LIKELY(plain) && house->tails[DOMI_ASK] != NULL && has_only(house, DOMI_ASK))
-        take_lone(run, DOMI_ASK);
-    else if (DOMI_LIKELY(plain) && house->tails[DOMI_REPLY] != NULL && has_only(house, DOMI_REPLY))
-        take_lone(run, DOMI_REPLY);
+    if (DOMI_LIKELY(plain) && house->tails[DOMI_NOTICE] != NULL &&
+        has_mail_of_one_kind(house, DOMI_NOTICE))
+        take_from_only_mailbox(run, DOMI_NOTICE);
+    else if (DOMI_LIKELY(plain) && house->tails[DOMI_ASK] != NULL &&
+             has_mail_of_one_kind(house, DOMI_ASK))
+        take_from_only_mailbox(run, DOMI_ASK);
+    else if (DOMI_LIKELY(plain) && house->tails[DOMI_REPLY] != NULL &&
+             has_mail_of_one_kind(house, DOMI_REPLY))
+        take_from_only_mailbox(run, DOMI_REPLY);
     else
         run->left = domi_run_take_in_order(*run);
 }
 
-DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
+DOMI_INLINE uint32_t run_house_once(domi_manager *manager, domi_house *house)
 {
-    const uint32_t most = manager->limits.messages_per_run_max; /* may change in this run */
+    /* a handler may change this limit during the run */
+    const uint32_t most = manager->limits.messages_per_run_max;
     domus_stack stack;
     domi_run run = {.manager = manager, .house = house, .left = most, .stack = &stack};
 
@@ -82,7 +89,7 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     domi_house_move(house, DOMI_RUNNING);
 
     domi_run_begin(manager, house);
-    run_mail(&run);
+    run_mail_of_one_kind(&run);
     domi_run_end(manager);
     uint32_t handled = most - run.left;
     domi_tally *tally = &manager->tallies[house->tally];
@@ -92,8 +99,8 @@ DOMI_INLINE uint32_t run_once(domi_manager *manager, domi_house *house)
     return handled;
 }
 
-/* End the run of a house that has no marks, and that no other thread wants: the house becomes
- * READY, at the tail of its queue, or WAITING. All others are settled in settle.c. */
+/* End the run of a house that has no marks and that no other thread wants: it becomes READY, at the
+ * tail of its queue, or WAITING. settle.c settles all others. */
 DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled)
 {
     if (DOMI_UNLIKELY((house->marks & DOMI_MARKS_SETTLED) != 0 ||
@@ -110,7 +117,7 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
 
 DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 {
-    uint32_t handled = run_once(manager, house);
+    uint32_t handled = run_house_once(manager, house);
 
     settle(manager, house, handled);
     return handled;
@@ -118,5 +125,5 @@ DOMI_NO_CANARY uint32_t domi_house_run(domi_manager *manager, domi_house *house)
 
 DOMI_NO_CANARY uint32_t domi_house_run_lent(domi_manager *manager, domi_house *house)
 {
-    return run_once(manager, house);
+    return run_house_once(manager, house);
 }

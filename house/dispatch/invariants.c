@@ -1,4 +1,5 @@
-/* Checks for each state. house.c draws the states of a house, promise.c those of a promise. */
+/* Checks of houses and promises in each of their states. house.c draws the states of a house,
+ * promise.c those of a promise. */
 #include "house/dispatch/invariants.h"
 
 #include "base/check.h"
@@ -9,7 +10,7 @@
 #include "house/message/order.h"
 #include "house/message/pooled.h"
 
-#define WALK_EVERY 64u /* one run of this many also checks the lists; a power of two */
+#define WALK_EVERY 64u /* the lists are checked at one run in this many; a power of two */
 
 /* True if the house has this mark. */
 static bool has_mark(const domi_house *house, uint32_t mark)
@@ -17,7 +18,7 @@ static bool has_mark(const domi_house *house, uint32_t mark)
     return (house->marks & mark) != 0;
 }
 
-/* `when` implies `then`. */
+/* True unless `when` holds and `then` does not. */
 static bool implies(bool when, bool then)
 {
     return !when || then;
@@ -25,7 +26,7 @@ static bool implies(bool when, bool then)
 
 /* --- a house ---------------------------------------------------------------------------------- */
 
-/* No actor lives in the slot, so nothing of the last one may be left. */
+/* Check that a slot without an actor has nothing left of the last one. */
 static void check_created(const domi_house *house)
 {
     DOMI_CHECK((house->marks & ~DOMI_MARK_DEAD) == 0);
@@ -35,7 +36,7 @@ static void check_created(const domi_house *house)
     DOMI_CHECK(house->family == NULL);
 }
 
-/* A count that stands beside a list is zero exactly if the list is empty. */
+/* Check that each count beside a list is zero if and only if the list is empty. */
 static void check_counts(const domi_house *house)
 {
     DOMI_CHECK((house->mail == 0) ==
@@ -46,7 +47,7 @@ static void check_counts(const domi_house *house)
     DOMI_CHECK((domi_house_count_parked(house) == 0) == (house->stacks == NULL));
 }
 
-/* Each mark agrees with the field that it stands for. */
+/* Check that each mark agrees with the field that it stands for. */
 static void check_marks(const domi_manager *home, const domi_house *house)
 {
     bool receives = house->family != NULL && house->family->receives != NULL;
@@ -66,13 +67,14 @@ static void check_marks(const domi_manager *home, const domi_house *house)
                        house->family != NULL && house->family->load != NULL));
     DOMI_CHECK(implies(has_mark(house, DOMI_MARK_GONE), domi_house_is_channel(house)));
     DOMI_CHECK(implies(domi_house_has_outlived_channel(house), domi_house_is_asked_to_stop(house)));
-    /* The bit is that of DEAD, which is set only in a slot that is CREATED again. */
+    /* ORDERED shares its bit with DEAD, which is set only in a slot that is CREATED again. */
     DOMI_CHECK(has_mark(house, DOMI_MARK_ORDERED) == (house->behaviour->order != NULL));
     DOMI_CHECK(
         implies(has_mark(house, DOMI_MARK_ORDERED), house->family != NULL && house->family->order));
 }
 
-/* An actor lives here, and its mount is over. If the house is WAITING, nothing in it may run. */
+/* Check a house in which an actor lives whose mount is over. If it is WAITING, it must have nothing
+ * to run. */
 static void check_alive(const domi_manager *home, const domi_house *house)
 {
     DOMI_CHECK((domi_house_life(house) & DOMI_LIFE_CLOSED) == 0);
@@ -104,7 +106,7 @@ void domi_house_check(const domi_manager *home, const domi_house *house)
 
 /* --- its lists -------------------------------------------------------------------------------- */
 
-/* Check that each node of a mailbox is of its kind. Returns how many nodes it holds. */
+/* Check that each node of a mailbox is of the mailbox's kind. Returns the number of nodes. */
 static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
 {
     const domi_node *last = house->tails[kind];
@@ -121,7 +123,8 @@ static uint32_t check_mailbox(const domi_house *house, uint32_t kind)
     return count;
 }
 
-/* Check that all sorted mail is asks and notices, and is counted. Returns how many it is. */
+/* Check that all sorted mail is asks and notices, and that its count is right. Returns their
+ * number. */
 static uint32_t check_sorted(const domi_house *house)
 {
     const domi_strand *strand;
@@ -148,7 +151,7 @@ static uint32_t check_sorted(const domi_house *house)
 }
 
 /* Check a parked conversation: it belongs to this house, and each of its promises belongs to it.
- * Returns how many asks it has under way. */
+ * Returns the number of its asks under way. */
 static uint32_t check_stack(const domi_house *house, const domus_stack *stack)
 {
     const domi_promise *previous = NULL;
@@ -182,7 +185,8 @@ static void check_stacks(const domi_house *house)
 
     for (const domus_stack *stack = house->stacks; stack != NULL; stack = stack->next) {
         DOMI_CHECK(stack->previous == previous);
-        DOMI_CHECK(implies(stack->barrier, previous == NULL)); /* the holder is the first */
+        /* the conversation that holds the barrier comes first */
+        DOMI_CHECK(implies(stack->barrier, previous == NULL));
         asks += check_stack(house, stack);
         count++;
         previous = stack;
@@ -214,8 +218,8 @@ bool domi_house_is_sound(const domi_manager *home, const domi_house *house)
     return true;
 }
 
-/* An exposed house may be in use by a thief. A CREATED one may be in use by a thread that spawns an
- * actor there. Neither is looked at. */
+/* Check a house of a thread that rests. A thief may use an exposed house, and a thread that spawns
+ * may use a CREATED one, so these are not read. */
 static void check_house_at_rest(void *house_, void *home)
 {
     const domi_house *house = house_;
@@ -246,17 +250,17 @@ void domi_promise_check(const domi_promise *promise)
     case DOMI_PROMISE_WAITING:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
         DOMI_CHECK(!promise->queued);
-        /* a promise whose note arms it is not on the wheel yet */
+        /* a promise whose note will arm it is not on the wheel yet */
         DOMI_CHECK(!(promise->timed && promise->noted));
         break;
     case DOMI_PROMISE_FAILED:
         DOMI_CHECK(promise->uncounted == (promise->kind != DOMI_PROMISE_ASK));
-        DOMI_CHECK(promise->queued && !promise->noted); /* the node is in one list at most */
+        DOMI_CHECK(promise->queued && !promise->noted); /* a node is in at most one list */
         break;
     case DOMI_PROMISE_DONE:
         DOMI_CHECK(!promise->uncounted && !(promise->queued && promise->noted));
         break;
-    /* the promise is freed when its node comes out of the list that holds it */
+    /* a DEAD promise is freed when its node comes out of the list that holds it */
     case DOMI_PROMISE_DEAD:
         DOMI_CHECK(promise->queued != promise->noted);
         DOMI_CHECK(!promise->uncounted);

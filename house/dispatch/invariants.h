@@ -10,23 +10,23 @@
 #include "house/conversation/promise.h"
 #include "house/message/manager.h"
 
-/* Check what the fields of the house itself can tell, without a walk over its lists. Home,
- * between runs. */
+/* Check the fields of the house itself, without a walk over its lists. Home, between runs. */
 void domi_house_check(const domi_manager *home, const domi_house *house);
 
-/* Do what domi_house_check() does, and check all messages and parked conversations of the house one
- * by one. */
+/* Do the same as domi_house_check(), and check all messages and parked conversations of the house
+ * one by one. */
 void domi_house_check_lists(const domi_manager *home, const domi_house *house);
 
-/* Check a promise. Called by whoever runs the house of its conversation. */
+/* Check a promise. The thread that runs the house of its conversation calls it. */
 void domi_promise_check(const domi_promise *promise);
 
-/* For DOMI_CHECK_SLOW at the end of a run: domi_house_check(), and in one run of 64
- * domi_house_check_lists(). Always returns true, because a check that fails ends the process. */
+/* Check a house at the end of a run, for DOMI_CHECK_SLOW: by domi_house_check(), and in one run of
+ * 64 by domi_house_check_lists(). Always returns true, because a check that fails ends the
+ * process. */
 bool domi_house_is_sound(const domi_manager *home, const domi_house *house);
 
 /* Check all houses of `home` in which an actor lives and which are not exposed, and the routers of
- * the system. Home; no thread may make or stop a router meanwhile. */
+ * the system. Home; no thread may make or stop a router during the call. */
 void domi_manager_check_houses(domi_manager *home);
 
 #endif

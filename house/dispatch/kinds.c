@@ -1,9 +1,8 @@
-/* This file fills the two tables by which lower storeys call higher ones (message/kind.h,
- * message/doors.h).
+/* Fills the two tables by which lower storeys call higher ones (message/kind.h, message/doors.h).
  *
- * This storey knows all objects, so the tables are filled here and nowhere else. The functions of
- * this file only give a kind's own function the type of a slot. tests/house/house_test.c names an
- * entry that was forgotten. */
+ * This storey knows all objects, so it fills the tables. A function of this file only gives a
+ * kind's own function the type that its slot in the table needs. tests/house/house_test.c reports
+ * an entry that was forgotten. */
 #include "base/check.h"
 #include "house/conversation/circle.h"
 #include "house/conversation/stack.h"
@@ -31,61 +30,61 @@ static _Noreturn void fail_check(const char *what)
     domi_check_failed(what, __FILE__, __LINE__, __func__);
 }
 
-/* Fails: the kind has no such arrival. */
-static void never_arrives(domi_manager *manager, domi_house *house, domi_node *node)
+/* Fail a check: a node of this kind never comes to the house itself. */
+static void fail_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
     fail_check("a node of this kind never comes to the house itself");
 }
 
-static bool is_never_event(domi_manager *manager, domi_house *house, domi_node *node)
+static bool fail_begin_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
     fail_check("a node of this kind never lies in an event mailbox");
 }
 
-static void never_ends(domi_manager *manager, domi_house *house, domi_node *node)
+static void fail_end_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    (void)is_never_event(manager, house, node);
+    (void)fail_begin_event(manager, house, node);
 }
 
-static void is_never_dropped(domi_manager *manager, domi_node *node)
+static void fail_drop(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     fail_check("a node of this kind is never dropped by the table");
 }
 
-static void is_never_noted(domi_manager *home, domi_node *node)
+static void fail_carry_out_note(domi_manager *home, domi_node *node)
 {
     (void)home, (void)node;
     fail_check("a node of this kind is never noted");
 }
 
-static void is_never_attached(domi_manager *manager, domi_node *node)
+static void fail_cancel(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     fail_check("an object of this kind is never attached to a house");
 }
 
-/* Does nothing: events of this kind have nothing to be ended. */
+/* Do nothing, because events of this kind leave no work when they end. */
 static void end_nothing(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house, (void)node;
 }
 
-static void leave_attached(domi_manager *manager, domi_node *node)
+static void keep_attached(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
 }
 
 /* --- timers ----------------------------------------------------------------------------------- */
 
-static domi_timer *timer_of(domi_node *node)
+static domi_timer *get_timer_of_node(domi_node *node)
 {
     return (domi_timer *)(void *)node;
 }
 
-/* True if the timer measures the idle time of its actor, and has not been cancelled. */
+/* True if the timer measures the idle time of its actor, and was not cancelled. */
 static bool is_idle_timer(const domi_timer *timer)
 {
     return timer->event.type == &domi_idle_type && !timer->cancelled;
@@ -93,7 +92,7 @@ static bool is_idle_timer(const domi_timer *timer)
 
 static bool begin_timer(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    const domi_timer *timer = timer_of(node);
+    const domi_timer *timer = get_timer_of_node(node);
 
     (void)manager;
     if (is_idle_timer(timer)) {
@@ -105,21 +104,21 @@ static bool begin_timer(domi_manager *manager, domi_house *house, domi_node *nod
 
 static void end_timer(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    bool was_idle_timer = is_idle_timer(timer_of(node));
+    bool was_idle_timer = is_idle_timer(get_timer_of_node(node));
 
-    domi_timer_end_event(manager, timer_of(node));
+    domi_timer_end_event(manager, get_timer_of_node(node));
     if (was_idle_timer)
-        domi_house_look_at_idle_time(manager, house);
+        domi_house_check_idle_time(manager, house);
 }
 
 static void carry_out_timer(domi_manager *home, domi_node *node)
 {
-    domi_timer_carry_out_note(home, timer_of(node));
+    domi_timer_carry_out_note(home, get_timer_of_node(node));
 }
 
 static void cancel_timer(domi_manager *manager, domi_node *node)
 {
-    domi_timer_cancel(manager, timer_of(node));
+    domi_timer_cancel(manager, get_timer_of_node(node));
 }
 
 /* --- promises --------------------------------------------------------------------------------- */
@@ -131,7 +130,7 @@ static void carry_out_promise(domi_manager *home, domi_node *node)
 
 /* --- watches on memory ------------------------------------------------------------------------ */
 
-static domi_memory_watch *memory_watch_of(domi_node *node)
+static domi_memory_watch *get_memory_watch_of_node(domi_node *node)
 {
     return (domi_memory_watch *)(void *)node;
 }
@@ -139,28 +138,29 @@ static domi_memory_watch *memory_watch_of(domi_node *node)
 static bool begin_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    return domi_memory_watch_begin_event(manager, memory_watch_of(node));
+    return domi_memory_watch_begin_event(manager, get_memory_watch_of_node(node));
 }
 
 static void end_memory_watch(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    domi_memory_watch_end_event(manager, memory_watch_of(node));
+    domi_memory_watch_end_event(manager, get_memory_watch_of_node(node));
 }
 
 static void drop_memory_watch(domi_manager *manager, domi_node *node)
 {
-    domi_memory_watch_drop_node(manager, memory_watch_of(node));
+    domi_memory_watch_drop_node(manager, get_memory_watch_of_node(node));
 }
 
 static void cancel_memory_watch(domi_manager *manager, domi_node *node)
 {
-    domi_memory_watch_cancel(manager, memory_watch_of(node));
+    domi_memory_watch_cancel(manager, get_memory_watch_of_node(node));
 }
 
 /* --- watches on descriptors, which belong to io ----------------------------------------------- */
 
-/* An event with an error is not handled: its watch was taken back. */
+/* Returns false for an event with an error: its watch was taken back, so the event is not
+ * handled. */
 static bool begin_descriptor(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)manager, (void)house;
@@ -190,7 +190,7 @@ static void cancel_descriptor(domi_manager *manager, domi_node *node)
 
 /* --- houses ----------------------------------------------------------------------------------- */
 
-/* No row of the parent's behaviour sees the node of a child. */
+/* Handle the node of a child here, so that no row of the parent's behaviour gets it. */
 static bool begin_child(domi_manager *manager, domi_house *house, domi_node *node)
 {
     domi_family_handle_event(manager, house, node);
@@ -199,26 +199,27 @@ static bool begin_child(domi_manager *manager, domi_house *house, domi_node *nod
 
 /* --- the tables ------------------------------------------------------------------------------- */
 
-/* The row of a message only fails checks, because messages are handled and dropped by
- * direct calls. */
+/* The row of a message in the table. It only fails checks, because messages are handled and dropped
+ * by direct calls. */
 #define ROW_OF_MESSAGE                                                                             \
     {                                                                                              \
-        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
-        .drop = is_never_dropped, .carry_out_note = is_never_noted, .cancel = is_never_attached,   \
+        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
+        .end_event = fail_end_event, .drop = fail_drop, .carry_out_note = fail_carry_out_note,     \
+        .cancel = fail_cancel,                                                                     \
     }
 
 #define ROW_OF_STACK                                                                               \
     {                                                                                              \
-        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
-        .drop = domi_stack_drop_node, .carry_out_note = is_never_noted,                            \
-        .cancel = is_never_attached,                                                               \
+        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
+        .end_event = fail_end_event, .drop = domi_stack_drop_node,                                 \
+        .carry_out_note = fail_carry_out_note, .cancel = fail_cancel,                              \
     }
 
 #define ROW_OF_PROMISE                                                                             \
     {                                                                                              \
-        .handle_arrival = never_arrives, .begin_event = is_never_event, .end_event = never_ends,   \
-        .drop = domi_stack_drop_node, .carry_out_note = carry_out_promise,                         \
-        .cancel = is_never_attached,                                                               \
+        .handle_arrival = fail_arrival, .begin_event = fail_begin_event,                           \
+        .end_event = fail_end_event, .drop = domi_stack_drop_node,                                 \
+        .carry_out_note = carry_out_promise, .cancel = fail_cancel,                                \
     }
 
 const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
@@ -236,7 +237,7 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
     [DOMI_SLAB_STACK_PROMISE] = ROW_OF_PROMISE,
     [DOMI_SLAB_TIMER] =
         {
-            .handle_arrival = never_arrives,
+            .handle_arrival = fail_arrival,
             .begin_event = begin_timer,
             .end_event = end_timer,
             .drop = domi_timer_drop_node,
@@ -249,21 +250,21 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = domi_watch_begin_event,
             .end_event = domi_watch_end_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = is_never_noted,
-            .cancel = leave_attached, /* the watch belongs to another actor, the watcher */
+            .carry_out_note = fail_carry_out_note,
+            .cancel = keep_attached, /* the watch belongs to the watcher, which is another actor */
         },
     [DOMI_SLAB_UNWATCH] =
         {
             .handle_arrival = domi_watch_handle_arrival,
-            .begin_event = is_never_event,
-            .end_event = never_ends,
+            .begin_event = fail_begin_event,
+            .end_event = fail_end_event,
             .drop = domi_watch_drop_node,
-            .carry_out_note = is_never_noted,
-            .cancel = is_never_attached,
+            .carry_out_note = fail_carry_out_note,
+            .cancel = fail_cancel,
         },
     [DOMI_SLAB_DESCRIPTOR] =
         {
-            .handle_arrival = never_arrives,
+            .handle_arrival = fail_arrival,
             .begin_event = begin_descriptor,
             .end_event = end_descriptor,
             .drop = drop_descriptor,
@@ -272,21 +273,21 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
         },
     [DOMI_SLAB_MEMORY_WATCH] =
         {
-            .handle_arrival = never_arrives,
+            .handle_arrival = fail_arrival,
             .begin_event = begin_memory_watch,
             .end_event = end_memory_watch,
             .drop = drop_memory_watch,
-            .carry_out_note = is_never_noted,
+            .carry_out_note = fail_carry_out_note,
             .cancel = cancel_memory_watch,
         },
     [DOMI_SLAB_MEMBER] =
         {
             .handle_arrival = domi_group_handle_arrival,
-            .begin_event = is_never_event,
-            .end_event = never_ends,
+            .begin_event = fail_begin_event,
+            .end_event = fail_end_event,
             .drop = domi_group_drop_node,
-            .carry_out_note = is_never_noted,
-            .cancel = is_never_attached,
+            .carry_out_note = fail_carry_out_note,
+            .cancel = fail_cancel,
         },
     [DOMI_SLAB_HOUSE] =
         {
@@ -294,14 +295,15 @@ const domi_kind domi_kinds[DOMI_SLAB_KINDS] = {
             .begin_event = begin_child,
             .end_event = end_nothing,
             .drop = domi_family_drop_node,
-            .carry_out_note = is_never_noted,
-            .cancel = is_never_attached,
+            .carry_out_note = fail_carry_out_note,
+            .cancel = fail_cancel,
         },
 };
 
 /* --- doors ------------------------------------------------------------------------------------ */
 
-/* If on_mount of a grain fails after it has waited, the grain was not made. */
+/* Handle the failure of a house. If on_mount of a grain's life fails after it has waited, the life
+ * counts as not made. */
 static void handle_failure(domi_manager *manager, domi_house *house, int error,
                            const domus_type *begun_by)
 {
@@ -313,15 +315,15 @@ static void handle_failure(domi_manager *manager, domi_house *house, int error,
     domi_family_handle_failure(manager, house, error, is_unmade);
 }
 
-/* Take an actor that ends out of the names, the groups and its routers. If it was a life of a
- * grain, the next one may begin: nothing of the actor runs any more. */
+/* Remove an actor that ends from the names, the groups and its routers. If it was a life of a
+ * grain, the next life may begin here: nothing of the old one runs any more. */
 static void leave_directory(domi_manager *manager, domi_house *house)
 {
     domi_name_give_back(manager, house);
     domi_group_remove_house(manager, house);
     domi_router_stop_owned(manager, house);
-    domi_grain_leave(manager, house);
-    domi_remote_leave(manager, house);
+    domi_grain_end_life(manager, house);
+    domi_remote_forget_gateway(manager, house);
 }
 
 static int put_to_face(domi_manager *manager, domi_house *face, domi_node *node)
@@ -345,8 +347,8 @@ static bool read_remote_name(domi_manager *manager, domus_address address,
 
 const struct domi_doors domi_doors = {
     .put_to_face = put_to_face,
-    .tell_refused = domi_letters_tell_refused,
-    .hold_ask = domi_circle_hold_ask,
+    .tell_refused = domi_letters_report_refused,
+    .hold_ask = domi_circle_check_ask,
     .stop_face = stop_face,
     .read_remote_name = read_remote_name,
     .handle_failure = handle_failure,

@@ -1,5 +1,6 @@
-/* The events wait in one list of the manager, signed by the actor that has asked. Houses of
- * channels actors never leave home, so each event is appended to its mailbox directly. */
+/* Puts the events of domus_later(). They wait in one list of the manager, each signed by the actor
+ * that has asked. Houses of channels actors never leave home, so each event is appended to its
+ * mailbox directly. */
 #include "house/dispatch/later.h"
 
 #include "house/conversation/stack.h"

@@ -1,5 +1,5 @@
-/* This file has the steps of a loan: home exposes a house, a thief takes, runs and returns it, and
- * home settles it. */
+/* The steps of a loan: home exposes a house, a thief takes, runs and returns it, and home settles
+ * it. */
 #include "house/dispatch/loan.h"
 
 #include "base/check.h"
@@ -16,23 +16,23 @@
 
 static_assert(sizeof(domi_loan) <= 64, "a record is an envelope's slab");
 
-/* For each house that is to be exposed, at most this many are looked at. So a queue full of pinned
- * houses is not walked through to its end. */
+/* number of houses that are examined for each house to be exposed, so that a long queue of pinned
+ * houses is not walked to its end */
 #define LOOKS_PER_HOUSE 4u
 
 static void set_shown_count(domi_manager *home, uint32_t count)
 {
-    /* Relaxed: it is written under the lock. A thread that reads it without the lock takes the lock
-     * before it relies on it. */
+    /* Relaxed: the count is written under the lock. A thread that reads it without the lock takes
+     * the lock before it relies on it. */
     atomic_store_explicit(&home->loans.shared_count, count, memory_order_relaxed);
 }
 
 /* --- home ------------------------------------------------------------------------------------- */
 
 /* Move houses that may be lent from the head of `from`, a level of `queue`, to `chosen`, and mark
- * them exposed. The others stay in their order. Returns how many were moved. */
-static uint32_t choose_house(domi_queue *queue, domi_fifo *from, uint32_t most, uint32_t *looks,
-                             domi_fifo *chosen)
+ * them as exposed. The others stay in their order. Returns the number of moved houses. */
+static uint32_t expose_houses_of_level(domi_queue *queue, domi_fifo *from, uint32_t most,
+                                       uint32_t *looks, domi_fifo *chosen)
 {
     domi_fifo kept = {NULL, NULL};
     uint32_t count = 0;
@@ -62,9 +62,9 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
 {
     domi_fifo chosen = {NULL, NULL};
     uint32_t looks = most > UINT32_MAX / LOOKS_PER_HOUSE ? UINT32_MAX : most * LOOKS_PER_HOUSE;
-    uint32_t count = choose_house(queue, &queue->normal, most, &looks, &chosen);
+    uint32_t count = expose_houses_of_level(queue, &queue->normal, most, &looks, &chosen);
 
-    count += choose_house(queue, &queue->high, most - count, &looks, &chosen);
+    count += expose_houses_of_level(queue, &queue->high, most - count, &looks, &chosen);
     if (count == 0)
         return 0;
     domi_spinlock_lock(&home->loans.shared_lock);
@@ -81,7 +81,7 @@ uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most)
     return count;
 }
 
-/* Take back a house that was exposed: carry out the notes that the thief has made, and sort the
+/* Make an exposed house home's own again: carry out the notes that the thief has made, and sort the
  * mail that came meanwhile. */
 static void take_house_back(domi_manager *home, domi_house *house, domi_notes notes)
 {
@@ -122,15 +122,15 @@ uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue)
         domi_fifo_put((house->marks & DOMI_MARK_HIGH) != 0 ? &high : &normal, house);
         count++;
     }
-    /* The houses that come back were ready before all houses that wait in `queue`, so they go
-     * before these. */
+    /* These houses were ready before all houses that wait in `queue` now, so they go to its
+     * head. */
     domi_fifo_prepend(&queue->high, &high);
     domi_fifo_prepend(&queue->normal, &normal);
     queue->count += count;
     return count;
 }
 
-/* Reverse the list of loans, which begins with the newest one. Returns the oldest one. */
+/* Reverse a list of loans that begins with the newest one. Returns the oldest loan. */
 static domi_node *reverse_loans(domi_node *node)
 {
     domi_node *oldest = NULL;
@@ -153,7 +153,7 @@ static domi_node *take_returns(domi_manager *home)
         atomic_exchange_explicit(&home->loans.returns, NULL, memory_order_acquire));
 }
 
-/* Take one loan of those that have come back, and its house. Returns the next one. */
+/* Take back the first loan of a list, with its house. Returns the next loan. */
 static domi_node *take_loan_back(domi_manager *home, domi_node *node, domi_loan *ret_loan)
 {
     *ret_loan = *(domi_loan *)(void *)node;
@@ -163,7 +163,8 @@ static domi_node *take_loan_back(domi_manager *home, domi_node *node, domi_loan 
     return ret_loan->node.next;
 }
 
-/* Not inlined, so that a home without returns saves no registers for this. */
+/* Settle the houses of a list of loans. Not inlined, so that a home without returns saves no
+ * registers for this. */
 __attribute__((noinline)) static uint32_t settle_returns(domi_manager *home)
 {
     uint32_t count = 0;
@@ -185,8 +186,8 @@ uint32_t domi_loans_settle(domi_manager *home)
     return settle_returns(home);
 }
 
-/* True if the loans from `node` on are few, their houses have got little mail, and none of them
- * watches a descriptor: that is begun and ended in home's ring. */
+/* True if the loans from `node` on are few, their houses have little mail, and none of the houses
+ * watches a descriptor, because such a watch needs home's ring. */
 static bool are_returns_few_and_plain(const domi_node *node)
 {
     uint64_t mail = 0;
@@ -205,8 +206,8 @@ static bool are_returns_few_and_plain(const domi_node *node)
 
 bool domi_loans_settle_held(domi_manager *home)
 {
-    /* acquire: as in take_returns(). Only the owner takes loans off, so if the newest one still is
-     * the same, these are all. */
+    /* acquire: take_returns() says why. Only the owner takes loans off, so if the newest loan is
+     * the same as before, the list has not changed. */
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_acquire);
     domi_loan loan;
 
@@ -272,9 +273,9 @@ void domi_loan_run(domi_manager *thief, domi_loan *loan)
     domi_node *newest = atomic_load_explicit(&home->loans.returns, memory_order_relaxed);
     do
         loan->node.next = newest;
-    /* seq_cst: it publishes the house and the record to home. As with a link into the
-     * arrivals, it also stands before the look at home's park word in the one order of all
-     * seq_cst operations. */
+    /* seq_cst: this exchange publishes the house and the record to home. Like a link into the
+     * arrivals it also stands before the load of home's park word in the one order of all seq_cst
+     * operations. */
     while (!atomic_compare_exchange_weak_explicit(&home->loans.returns, &newest, &loan->node,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(thief, home);

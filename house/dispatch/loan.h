@@ -2,49 +2,52 @@
  *
  * A house is exposed from the moment when home moves it from its own queue to the shared one until
  * home has it back, either from the shared queue or from a thief that has run it once. While it is
- * exposed, home touches nothing of it but its atomics and what is constant in a life. From the take
- * to the return it is lent, and the thief alone uses the rest. Mail that arrives meanwhile stays in
- * the inbox. Home takes the house off the arrivals, notes that (DOMI_SLOT_PENDING), and sorts the
- * inbox when the house is back. So only one thread at a time touches the mailboxes, and order
- * holds.
+ * exposed, home touches nothing of it but its atomics and the fields that are constant in a life.
+ * From the take to the return the house is lent, and only the thief uses the rest. Mail that
+ * arrives meanwhile stays in the inbox. Home takes the house off the arrivals, marks it
+ * (DOMI_SLOT_PENDING), and sorts the inbox when the house is back. So only one thread at a time
+ * touches the mailboxes, and order holds.
  *
  * A loan is the record of one theft, an object of the thief's pool. It says what home has to do
- * when the house is back, and it comes back through a lock-free stack of home's (`returns`). */
+ * when the house is back, and comes back through a lock-free stack in home's manager
+ * (`returns`). */
 #ifndef DOMI_HOUSE_DISPATCH_LOAN_H
 #define DOMI_HOUSE_DISPATCH_LOAN_H
 
 #include "house/conversation/notes.h"
 
-/* Most of what a stand-in takes in one hold (base/park.h), of loans and of arrivals. */
-#define DOMI_PLAIN_HOUSES_MAX 16u /* houses */
-#define DOMI_PLAIN_MAIL_MAX   64u /* messages in the inboxes of these houses together */
+/* Most houses and messages that a stand-in handles while it holds a home once (base/park.h): this
+ * limit holds for loans and for arrivals. */
+#define DOMI_PLAIN_HOUSES_MAX 16u /* number of houses */
+#define DOMI_PLAIN_MAIL_MAX   64u /* number of messages in the inboxes of these houses together */
 
 typedef struct domi_loan {
     domi_node node;    /* links the record into home's returns */
     domi_house *house; /* the house that is lent */
     domi_notes notes;  /* the work that the thief has left for home */
-    uint32_t handled;  /* messages handled in the run */
-    uint32_t tally;    /* the number of its behaviour before the run (tally.h) */
+    uint32_t handled;  /* number of messages that the run has handled */
+    uint32_t tally;    /* number of the behaviour before the run (tally.h) */
 } domi_loan;
 
-/* Home: expose up to `most` houses of `queue`; pinned ones stay there. Returns how many. */
+/* Home: expose up to `most` houses of `queue`; pinned houses stay there. Returns the number of
+ * exposed houses. */
 uint32_t domi_loans_expose(domi_manager *home, domi_queue *queue, uint32_t most);
 
-/* Home: take back the exposed houses that no thief has taken, to the head of `queue`.
- * Returns how many. */
+/* Home: take back the exposed houses that no thief has taken, to the head of `queue`. Returns their
+ * number. */
 uint32_t domi_loans_take_back(domi_manager *home, domi_queue *queue);
 
-/* Home: settle the houses that thieves have returned, as after a run of its own. Returns how many.
- * If there are none, this costs one relaxed load. */
+/* Home: settle the houses that thieves have returned, as after a run at home. Returns their number.
+ * Without returned houses this costs one relaxed load. */
 uint32_t domi_loans_settle(domi_manager *home);
 
-/* Settle the returned houses as a stand-in that holds home (base/park.h): the stand-in settles all
- * or none, runs no code of users, and does not use io. An actor that has to end or to restart
- * becomes READY. Returns false if home has to settle them. */
+/* Settle the returned houses as a stand-in that holds home (base/park.h): it settles all or none,
+ * runs no code of users, and does not use io. An actor that has to end or to restart becomes READY.
+ * Returns false if home itself has to settle them. */
 bool domi_loans_settle_held(domi_manager *home);
 
-/* Home, after all threads have ended: take all exposed and returned houses back, and carry out what
- * thieves noted. The houses are not settled (dispatch.h), so none becomes READY or is freed. */
+/* Home, after all threads have ended: take back all exposed and returned houses, and carry out the
+ * notes of thieves. The houses are not settled (dispatch.h), so none becomes READY or is freed. */
 void domi_loans_end(domi_manager *home);
 
 /* The owner of `thief`: take one house that `home` has exposed. Returns NULL if there is none, if
@@ -54,7 +57,7 @@ domi_loan *domi_loan_take(domi_manager *thief, domi_manager *home);
 /* The owner of `thief`: run the house once, and return the loan to its home. */
 void domi_loan_run(domi_manager *thief, domi_loan *loan);
 
-/* How many houses of `home` lie in its shared queue; the number may be old. Any thread. */
+/* Returns the number of houses of `home` in its shared queue; it may be out of date. Any thread. */
 static inline uint32_t domi_loans_count_shown(const domi_manager *home)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&home->loans.shared_count,

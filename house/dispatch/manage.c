@@ -1,4 +1,5 @@
-/* A manager has parts of many storeys (pool, slots, wheels, limits), so it is made up here. */
+/* Makes managers, and ends them with their actors. The parts of a manager belong to many storeys
+ * (pool, slots, wheels, limits), and this storey knows them all. */
 #include "house/dispatch/manage.h"
 
 #include "base/check.h"
@@ -18,25 +19,25 @@ static const _Atomic uint32_t never_short = DOMUS_MEMORY_NORMAL;
 
 /* --- a manager without io -------------------------------------------------------------------- */
 
-static uint32_t never_run_channels(domi_manager *manager, domi_house *house, uint32_t budget)
+static uint32_t fail_run_channels(domi_manager *manager, domi_house *house, uint32_t budget)
 {
     (void)manager, (void)house, (void)budget;
     DOMI_NEVER("channels of a manager without io");
 }
 
-static void never_end_conversation(domi_manager *manager, domi_house *house)
+static void fail_end_conversation(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
     DOMI_NEVER("a conversation that a channel counts, without io");
 }
 
-static void never_open_channel(domi_manager *manager, domi_house *house)
+static void fail_open_channel(domi_manager *manager, domi_house *house)
 {
     (void)manager, (void)house;
     DOMI_NEVER("a channel that opens, without io");
 }
 
-static void never_leave_flush(domi_manager *manager, struct domi_promise *promise)
+static void fail_leave_flush(domi_manager *manager, struct domi_promise *promise)
 {
     (void)manager, (void)promise;
     DOMI_NEVER("a wait for bytes to leave, without io");
@@ -54,28 +55,28 @@ static bool take_no_event(domi_manager *manager, domi_house *house, domi_envelop
     return false;
 }
 
-static void never_watch_descriptor(domi_manager *manager, domi_node *node)
+static void fail_watch_descriptor(domi_manager *manager, domi_node *node)
 {
     (void)manager, (void)node;
     DOMI_NEVER("a watch on a descriptor, without io");
 }
 
-static void never_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                                 const domus_type *type, const void *payload)
+static void fail_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                                const domus_type *type, const void *payload)
 {
     (void)manager, (void)house, (void)ask, (void)type, (void)payload;
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static void never_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
-                               int error)
+static void fail_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
+                              int error)
 {
     (void)manager, (void)house, (void)ask, (void)error;
     DOMI_NEVER("a request of a peer, without io");
 }
 
-static void never_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
-                              domi_envelope *answer)
+static void fail_answer_peer(domi_manager *manager, domi_house *house, uint32_t number, int error,
+                             domi_envelope *answer)
 {
     (void)manager, (void)house, (void)number, (void)error, (void)answer;
     DOMI_NEVER("a request of a peer, without io");
@@ -113,22 +114,22 @@ static uint32_t stop_no_channel(domi_manager *manager, domi_house *house)
 }
 
 const domi_io_hooks domi_hooks_without_io = {
-    .run_channels = never_run_channels,
-    .open_channel = never_open_channel,
-    .conversation_ended = never_end_conversation,
-    .flush_left = never_leave_flush,
-    .answer_request = never_answer_request,
-    .fail_request = never_fail_request,
-    .answer_peer = never_answer_peer,
+    .run_channels = fail_run_channels,
+    .open_channel = fail_open_channel,
+    .conversation_ended = fail_end_conversation,
+    .flush_left = fail_leave_flush,
+    .answer_request = fail_answer_request,
+    .fail_request = fail_fail_request,
+    .answer_peer = fail_answer_peer,
     .release_message = release_no_message,
     .send_mail = send_no_mail,
     .unsent_asks = have_no_unsent_asks,
     .return_mail = return_no_mail,
     .channel_failed = fail_no_channel,
     .take_event = take_no_event,
-    .descriptor_handled = never_watch_descriptor,
-    .descriptor_cancel = never_watch_descriptor,
-    .descriptor_noted = never_watch_descriptor,
+    .descriptor_handled = fail_watch_descriptor,
+    .descriptor_cancel = fail_watch_descriptor,
+    .descriptor_noted = fail_watch_descriptor,
     .stop_channels = stop_no_channel,
 };
 
@@ -142,7 +143,7 @@ static void free_tables(domi_manager *manager)
     domi_memory_free(manager->mail.links.by_home);
 }
 
-static void take_options(domi_manager *manager, const domi_manager_options *options)
+static void set_options(domi_manager *manager, const domi_manager_options *options)
 {
     manager->index = options->index;
     manager->count = options->count;
@@ -168,7 +169,7 @@ static void take_options(domi_manager *manager, const domi_manager_options *opti
     manager->directory.behaviours = options->behaviours;
 }
 
-static void take_limits(domi_manager *manager, const domus_config *config)
+static void set_limits(domi_manager *manager, const domus_config *config)
 {
     manager->limits.mailbox_max = config->scheduler.mailbox_max;
     domi_manager_set_lane(manager);
@@ -178,11 +179,11 @@ static void take_limits(domi_manager *manager, const domus_config *config)
     manager->schedule.ready[DOMUS_CHANNELS].normal_every = config->scheduler.normal_every;
 }
 
-void domi_manager_take_config(domi_manager *manager, const domus_config *config)
+void domi_manager_set_config(domi_manager *manager, const domus_config *config)
 {
     manager->taken = *config;
     manager->config = &manager->taken;
-    take_limits(manager, config);
+    set_limits(manager, config);
 }
 
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options)
@@ -191,8 +192,8 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
 
     DOMI_CHECK(count <= DOMI_MANAGERS_MAX && options->index < count);
     domi_manager_own(manager);
-    take_options(manager, options);
-    take_limits(manager, options->config);
+    set_options(manager, options);
+    set_limits(manager, options->config);
     manager->pool.chains = domi_memory_new(count * sizeof(domi_chain));
     manager->births.slots_of = domi_memory_new(count * sizeof(domi_slot_cache));
     manager->mail.links.by_home = domi_memory_new(count * sizeof(domi_link_chain));
@@ -211,7 +212,8 @@ int domi_manager_init(domi_manager *manager, const domi_manager_options *options
     domi_spinlock_init(&manager->memory.watches.lock);
     domi_wheel_init(&manager->timing.wheel, options->now_ns);
     domi_wheel_init(&manager->timing.deadlines, options->now_ns);
-    manager->births.next_home = options->index; /* each manager begins with another thread */
+    /* each manager places its first actor on another thread */
+    manager->births.next_home = options->index;
     return 0;
 }
 
@@ -239,7 +241,7 @@ void domi_manager_fini(domi_manager *manager)
 
 static void end_house(void *house, void *manager)
 {
-    domi_house_end_left(manager, house);
+    domi_house_end_with_system(manager, house);
 }
 
 void domi_manager_end_actors(domi_manager *manager)

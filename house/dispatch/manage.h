@@ -1,28 +1,34 @@
-/* How a manager begins and ends, and its actors with it. */
+/* The beginning and the end of a manager and of its actors. */
 #ifndef DOMI_HOUSE_DISPATCH_MANAGE_H
 #define DOMI_HOUSE_DISPATCH_MANAGE_H
 
 #include "house/message/manager.h"
 
-/* The parts of a new manager. A field that is left out is 0 or NULL; its comment says
- * what that means. */
+/* The parts of a new manager. A field that is left out is 0 or NULL; the comment of the field says
+ * what this means. */
 typedef struct domi_manager_options {
-    uint32_t index;          /* the place of the manager in `managers` */
-    uint32_t count;          /* managers of the system */
-    uint32_t threads;        /* of these, managers of the loop's threads; 0: all but the last one */
-    domi_manager **managers; /* all managers, by index; the array may be filled later */
-    const domus_config *config; /* the system's; constant */
-    uint64_t now_ns;            /* the time at the start */
+    uint32_t index; /* index of the manager in `managers` */
+    uint32_t count; /* number of managers of the system */
+    /* number of managers of the loop's threads, which come first; 0: all managers but the last
+     * one */
+    uint32_t threads;
+    domi_manager **managers;    /* all managers, by index; the array may be filled later */
+    const domus_config *config; /* configuration of the system; constant */
+    uint64_t now_ns;            /* time at the start, in nanoseconds */
 
-    const domi_runtime_hooks *hooks; /* NULL: every entry is NULL */
-    void *thread;                    /* an object of the maker, for its hooks */
-    void *system;                    /* another one */
-    const domi_io_hooks *io_hooks;   /* NULL: domi_hooks_without_io */
-    void *io;                        /* the io of this manager, which may be made later; or NULL */
+    const domi_runtime_hooks *hooks; /* functions of runtime; NULL: every entry is NULL */
+    void *thread;                    /* object that the hooks get for this thread */
+    void *system;                    /* object that the hooks get for the system */
+    const domi_io_hooks *io_hooks;   /* functions of io; NULL: domi_hooks_without_io */
+    /* the io of this manager, which may be set later; NULL: none */
+    void *io;
 
-    domi_house *asker;                  /* the outside's asker, or NULL if there is none yet */
-    const _Atomic uint32_t *pressure;   /* domus_memory_level; NULL: memory is never short */
-    struct domi_names *names;           /* NULL: there are none; all others likewise */
+    /* the actor in whose name foreign threads ask; NULL: none yet */
+    domi_house *asker;
+    /* address of the level of domus_memory_level(); NULL: memory is never short */
+    const _Atomic uint32_t *pressure;
+    /* the names of the system; NULL: none, as for all fields below */
+    struct domi_names *names;
     struct domi_letters *letters;       /* the subscribers to dead letters */
     struct domi_groups *groups;         /* the groups of the system */
     struct domi_routers *routers;       /* the routers of the system */
@@ -32,19 +38,19 @@ typedef struct domi_manager_options {
     struct domi_behaviours *behaviours; /* the behaviours that have a number */
 } domi_manager_options;
 
-/* The hooks of io for a manager that has no io. Its actors have no channels and watch no
- * descriptor, so the entries that would handle these fail a check. */
+/* The functions of io for a manager without io. Its actors have no channels and watch no
+ * descriptor, so the functions that would handle these fail a check. */
 extern const domi_io_hooks domi_hooks_without_io;
 
-/* Make `manager` by `options`, owned by the calling thread. Its memory is zero before.
+/* Make `manager` by `options`, owned by the calling thread. The caller has zeroed its memory.
  * Returns 0; -ENOMEM. */
 int domi_manager_init(domi_manager *manager, const domi_manager_options *options);
 
-/* Take another configuration, which differs from the last one in live keys. The owner. */
-void domi_manager_take_config(domi_manager *manager, const domus_config *config);
+/* Replace the configuration; the new one differs from the last one only in live keys. The owner. */
+void domi_manager_set_config(domi_manager *manager, const domus_config *config);
 
 /* Spawn the actor in whose name foreign threads ask, on `manager`, which is the outside's. The
- * owner calls this once, before it is used. Returns 0; -ENOMEM. */
+ * owner calls this once, before the manager is used. Returns 0; -ENOMEM. */
 int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behaviour,
                              domus_address *ret_address);
 
@@ -52,8 +58,8 @@ int domi_manager_spawn_asker(domi_manager *manager, const domus_behaviour *behav
  * called before, because it releases what messages still own. */
 void domi_manager_fini(domi_manager *manager);
 
-/* Run on_stop of every actor that lives here and turn all mail into dead letters. The owner calls
- * this last; or a thread that has become the owner after the former one ended. */
+/* Run on_stop of every actor that lives here, and turn all mail into dead letters. The owner calls
+ * this last; or a thread that has become the owner after the former owner has ended. */
 void domi_manager_end_actors(domi_manager *manager);
 
 /* Stop every actor that has no parent; these stop their children. Called when the system stops,

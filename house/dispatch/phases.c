@@ -1,4 +1,5 @@
-/* Each part is bounded, so that no phase keeps the others waiting. */
+/* The parts of an iteration that concern houses. Each part is bounded, so that no phase keeps the
+ * others waiting. */
 #include "house/dispatch/phases.h"
 
 #include "base/check.h"
@@ -13,14 +14,14 @@
 #include "house/family/life.h"
 #include "house/message/observer.h"
 
-/* Sort the inboxes of houses that were taken off the arrivals. Returns how many they are. */
+/* Sort the inboxes of houses that were taken off the arrivals. Returns the number of houses. */
 static uint32_t sort_arrivals(domi_manager *manager, domi_house *house)
 {
     domi_house *first = NULL;
 
-    /* The stack holds the newest house first; turn it round, so that the oldest is sorted first. */
+    /* The newest house comes first in the stack, so reverse it: the oldest is sorted first. */
     while (house != NULL) {
-        domi_prefetch_write(house); /* the inbox in this line is exchanged below */
+        domi_prefetch_write(house); /* the sort will write the inbox in this cache line */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;
@@ -39,17 +40,16 @@ static uint32_t take_arrivals(domi_manager *manager)
         manager, atomic_exchange_explicit(&manager->mail.arrivals, NULL, memory_order_acquire));
 }
 
-/* True if the actor may have to do with io, which its mail may end: it has channels, or watches
- * descriptors. Relaxed: a house that changes after this look is sorted as it is then. No house of
- * another kind is made of one before its birth has gone through the mounting queue, and a
- * descriptor is watched in a run. */
-static bool uses_io(const domi_house *house)
+/* True if the actor may use io, so that its mail may need io: it has channels, or watches
+ * descriptors. Relaxed: a house that changes after this load is sorted as it is then. A house of
+ * another kind has to be mounted first, and a descriptor is watched only within a run. */
+static bool may_house_use_io(const domi_house *house)
 {
     const domus_behaviour *behaviour = domi_house_behaviour(house);
 
     if (behaviour == NULL || behaviour->kind != DOMUS_STATE)
         return true;
-    /* A thief may use an exposed house, and another thread may make an actor in a free one.
+    /* A thief may use an exposed house, and another thread may make an actor in a free slot.
      * acquire: as in domi_mailbox_sort_inbox(). */
     uint64_t life =
         atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_acquire);
@@ -64,7 +64,7 @@ static bool are_arrivals_few_and_plain(const domi_house *house)
 
     for (uint32_t count = 0; house != NULL; count++) {
         mail += domi_mailbox_count_inbox(house);
-        if (uses_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
+        if (may_house_use_io(house) || count == DOMI_PLAIN_HOUSES_MAX || mail > DOMI_PLAIN_MAIL_MAX)
             return false;
         house = atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->arrival_next,
                                      memory_order_relaxed);
@@ -77,8 +77,8 @@ void domi_manager_take_plain_arrivals(domi_manager *manager)
     DOMI_CHECK(domi_manager_is_mine(manager));
     if (!domi_loans_settle_held(manager))
         return;
-    /* acquire: as in take_arrivals(). Only the owner takes houses off, so if the newest one still
-     * is the same, these are all. */
+    /* acquire: take_arrivals() says why. Only the owner takes houses off, so if the newest house is
+     * the same as before, the list has not changed. */
     domi_house *newest = atomic_load_explicit(&manager->mail.arrivals, memory_order_acquire);
     if (newest != NULL && are_arrivals_few_and_plain(newest) &&
         atomic_compare_exchange_strong_explicit(&manager->mail.arrivals, &newest, NULL,
@@ -105,7 +105,7 @@ uint32_t domi_manager_take_arrivals(domi_manager *manager)
 
 uint32_t domi_manager_mount_actors(domi_manager *manager)
 {
-    /* An actor that an on_mount spawns waits in `mounting` for the next call. */
+    /* An actor that an on_mount spawns waits in `mounting` for the next call of this function. */
     domi_fifo now = manager->schedule.mounting;
     uint32_t count = 0;
 
@@ -118,9 +118,10 @@ uint32_t domi_manager_mount_actors(domi_manager *manager)
     return count;
 }
 
-/* Due timers that one call fires; the others wait for the next phase 2. So a million due timers do
- * not stop the other phases. It is also faster, because their events are handled while they are in
- * the cache: a third of the time, measured. Promises may use the places that timers left, too. */
+/* most due timers that one call fires; the others wait for the next phase 2. So a million due
+ * timers do not stop the other phases. This also takes a third of the time, as measured, because
+ * the events are handled while they are in the cache. Promises may use the places that timers
+ * leave. */
 #define TIMERS_PER_ITERATION 1024u
 
 uint32_t domi_manager_fire_timers(domi_manager *manager)
@@ -144,16 +145,16 @@ uint32_t domi_manager_fire_timers(domi_manager *manager)
     return count;
 }
 
-/* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that who
- * does not observe asks nothing for each run. */
-DOMI_INLINE uint32_t run_ready_by(domi_manager *manager, domi_run_house *run)
+/* Run the channels actors that are ready, within the bounds of one phase 2. Inlined, so that a
+ * thread without an observer tests nothing for each run. */
+DOMI_INLINE uint32_t run_ready_houses_by(domi_manager *manager, domi_run_house *run)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_CHANNELS];
     uint32_t most = ready->count + manager->config->scheduler.channels_runs_per_iteration;
     uint32_t count = 0;
 
-    /* The bound is for all actors together and not for each: with a bound for each, a ring of
-     * actors that send to each other would have that many runs for each of its members. */
+    /* The bound is for all actors together: with a bound for each actor, a ring of actors that send
+     * to each other would have as many runs for each of its members. */
     for (; count < most; count++) {
         domi_house *house = domi_queue_take(ready);
         if (house == NULL)
@@ -166,8 +167,8 @@ DOMI_INLINE uint32_t run_ready_by(domi_manager *manager, domi_run_house *run)
 static uint32_t run_ready_channels(domi_manager *manager)
 {
     if (DOMI_UNLIKELY(manager->observer != NULL))
-        return run_ready_by(manager, manager->observer->choose(manager));
-    return run_ready_by(manager, domi_house_run);
+        return run_ready_houses_by(manager, manager->observer->choose(manager));
+    return run_ready_houses_by(manager, domi_house_run);
 }
 
 uint32_t domi_manager_run_channels(domi_manager *manager)
@@ -176,7 +177,8 @@ uint32_t domi_manager_run_channels(domi_manager *manager)
 
     if (DOMI_UNLIKELY(manager->schedule.laters != NULL)) {
         domi_laters_put(manager);
-        count += run_ready_channels(manager); /* once: another call waits for the next phase 2 */
+        /* once: a call of domus_later() in these runs waits for the next phase 2 */
+        count += run_ready_channels(manager);
     }
     return count;
 }

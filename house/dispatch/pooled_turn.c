@@ -1,10 +1,11 @@
-/* In this file a runner acts for the home of pooled actors: it gives them turns, and fires what is
- * due for them.
+/* A runner acts here for the home of pooled actors: it gives them turns, and fires their timers and
+ * time-outs.
  *
- * Between the exchange that takes the inbox and the one that releases it nobody else touches the
- * house, except its atomics. A timer is fired by whoever advances the wheel, if its house is idle:
- * that one then takes the house as a runner does. If it is not, the timer is put off by a tick, and
- * DOMI_SLOT_PENDING tells the house's runner to fire it at the end of the turn. */
+ * From the exchange that takes the inbox to the exchange that releases it no other thread touches
+ * the house, except its atomics. The thread that advances the wheel fires a timer whose house is
+ * idle, and has the house meanwhile as a runner would. If the house is not idle, the timer is
+ * postponed by a tick, and DOMI_SLOT_PENDING tells the house's runner to fire it at the end of the
+ * turn. */
 #include "house/dispatch/pooled_turn.h"
 
 #include "base/check.h"
@@ -16,7 +17,7 @@
 #include "house/message/link.h"
 #include "house/message/mailbox.h"
 
-#define FIRED_AT_ONCE 64u /* due objects that are fired while the lock is held once */
+#define FIRED_AT_ONCE 64u /* most due objects that are fired in one hold of the lock */
 
 /* --- who has a house -------------------------------------------------------------------------- */
 
@@ -24,14 +25,14 @@ bool domi_pooled_borrow(domi_house *house)
 {
     uint64_t idle = 0;
 
-    /* acquire: pairs with release_idle_house(), so this thread sees what the last turn did. */
+    /* acquire: pairs with release_idle_house(), so this thread sees the writes of the last turn. */
     return atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0 &&
            atomic_compare_exchange_strong_explicit(&house->inbox, &idle, DOMI_INBOX_BUSY,
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-/* Let go of a house that has nothing to do. Returns false if mail has come: then the caller still
- * has it. */
+/* Release a house that has nothing to do. Returns false if mail has come: then the caller still has
+ * the house. */
 static bool release_idle_house(domi_house *house)
 {
     uint64_t busy = DOMI_INBOX_BUSY;
@@ -48,7 +49,7 @@ void domi_pooled_give_back(domi_pooled *pooled, domi_house *house)
 
 /* --- due objects ------------------------------------------------------------------------------ */
 
-/* A wheel, and what is done with its nodes. */
+/* A wheel, with the functions for its nodes. */
 typedef struct due_kind {
     domi_house *(*house_of)(domi_wheel_node *node);
     void (*fire)(domi_manager *home, domi_wheel_node *node);
@@ -58,8 +59,8 @@ typedef struct due_kind {
 static const due_kind timers = {domi_timer_house, domi_timer_fire, domi_timer_postpone};
 static const due_kind timeouts = {domi_promise_house, domi_promise_expire, domi_promise_postpone};
 
-/* Fire up to `most` due nodes of a wheel, under the lock. Houses that were idle, and are to be
- * scheduled now, go to `taken`. Returns how many nodes were due. */
+/* Fire up to `most` due nodes of a wheel, under the lock. Houses that were idle and now have to be
+ * scheduled go to `taken`. Returns the number of due nodes. */
 static uint32_t fire_due_nodes(domi_manager *home, domi_wheel *wheel, const due_kind *kind,
                                uint32_t most, domi_fifo *taken)
 {
@@ -85,7 +86,7 @@ static uint32_t fire_due_nodes(domi_manager *home, domi_wheel *wheel, const due_
     return count;
 }
 
-/* Take the lock, and with it the home. */
+/* Take the lock of the pool. Returns its home, which the lock guards. */
 static domi_manager *lock_home(domi_manager *runner)
 {
     domi_manager *home = runner->pooled->home;
@@ -112,7 +113,7 @@ uint32_t domi_pooled_fire(domi_manager *runner)
     return count;
 }
 
-/* Fire the timers of a house that were put off. */
+/* Fire those timers of a house that were postponed. */
 static void fire_late_timers(domi_manager *home, domi_house *house)
 {
     for (domi_link *link = house->attached; link != NULL; link = link->next) {
@@ -138,7 +139,8 @@ static void fire_late_promises(domi_manager *home, domi_house *house)
     }
 }
 
-/* Fire what was put off because this runner has the house. It may become ready. */
+/* Fire the timers and time-outs that were postponed because this runner has the house. The house
+ * may become READY. */
 static void fire_put_off_timeouts(domi_manager *runner, domi_house *house)
 {
     domi_manager *home = lock_home(runner);
@@ -146,12 +148,13 @@ static void fire_put_off_timeouts(domi_manager *runner, domi_house *house)
     domi_house_slot_set(house, domi_house_slot(house) & ~DOMI_SLOT_PENDING);
     fire_late_timers(home, house);
     fire_late_promises(home, house);
-    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]); /* the house's state is READY, too */
+    /* only the state of the house counts here: it is READY, too */
+    (void)domi_queue_take(&home->schedule.ready[DOMUS_STATE]);
     domi_spinlock_unlock(&runner->pooled->lock);
 }
 
-/* Under the lock. */
-static uint64_t next_ns(domi_manager *home)
+/* Returns the time of the next due object of a pool. Under the lock. */
+static uint64_t get_next_due_ns(domi_manager *home)
 {
     uint64_t timer_ns = domi_wheel_next_ns(&home->timing.wheel);
     uint64_t timeout_ns = domi_wheel_next_ns(&home->timing.deadlines);
@@ -162,7 +165,7 @@ static uint64_t next_ns(domi_manager *home)
 uint64_t domi_pooled_due_ns(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
-    uint64_t due_ns = next_ns(pooled->home);
+    uint64_t due_ns = get_next_due_ns(pooled->home);
     domi_spinlock_unlock(&pooled->lock);
     return due_ns;
 }
@@ -170,7 +173,7 @@ uint64_t domi_pooled_due_ns(domi_pooled *pooled)
 uint64_t domi_pooled_rest(domi_pooled *pooled)
 {
     domi_spinlock_lock(&pooled->lock);
-    uint64_t due_ns = pooled->awake_ns = next_ns(pooled->home);
+    uint64_t due_ns = pooled->awake_ns = get_next_due_ns(pooled->home);
     domi_spinlock_unlock(&pooled->lock);
     return due_ns;
 }
@@ -186,20 +189,20 @@ static bool does_actor_live(const domi_house *house, uint32_t lease)
     return DOMI_LIFE_LEASE(life) == lease && (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-/* The house becomes READY if it has something to do; the runner's queue has no other one. */
-static domi_house *take_ready(domi_manager *runner)
+/* Take the house out of the runner's queue if it is READY; no other house is ever in that queue. */
+static domi_house *take_ready_house(domi_manager *runner)
 {
     return domi_queue_take(&runner->schedule.ready[DOMUS_STATE]);
 }
 
-/* Sort, mount and run once. Returns how many messages were handled, at least 1, so that mail that
- * is not handled does not keep a turn up. */
+/* Sort, mount and run a house once. Returns the number of handled messages, but at least 1, so that
+ * mail that is not handled does not prolong a turn without end. */
 static uint32_t run_house_once(domi_manager *runner, domi_house *house)
 {
     domi_mailbox_sort_pooled(runner, house);
     if (DOMI_UNLIKELY(runner->schedule.mounting.head != NULL))
         (void)domi_manager_mount_actors(runner);
-    uint32_t handled = take_ready(runner) != NULL ? domi_house_run(runner, house) : 0;
+    uint32_t handled = take_ready_house(runner) != NULL ? domi_house_run(runner, house) : 0;
     return handled != 0 ? handled : 1;
 }
 
@@ -212,7 +215,8 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
     do {
         handled += run_house_once(runner, house);
         alive = does_actor_live(house, lease);
-        (void)take_ready(runner); /* the house's state is READY, too */
+        (void)take_ready_house(
+            runner); /* only the state of the house counts here: it is READY, too */
         if (DOMI_UNLIKELY((domi_house_slot(house) & DOMI_SLOT_PENDING) != 0) && alive)
             fire_put_off_timeouts(runner, house);
         bool more = alive && house->state == DOMI_READY;
@@ -224,13 +228,13 @@ domi_pooled_left domi_pooled_run(domi_manager *runner, domi_house *house)
 
 void domi_pooled_take_arrivals(domi_pooled *pooled)
 {
-    /* seq_cst: it comes behind the store that puts the park word back to sleep (take_what_came() of
-     * runtime/pools), as a push comes before a look at that word. */
+    /* seq_cst: this exchange comes after the store that sets the park word back to sleep
+     * (take_what_came() of runtime/pools), just as a push comes before a load of that word. */
     domi_house *house =
         atomic_exchange_explicit(&pooled->home->mail.arrivals, NULL, memory_order_seq_cst);
     domi_house *first = NULL;
 
-    while (house != NULL) { /* the newest house comes first */
+    while (house != NULL) { /* The newest house comes first. */
         domi_house *next = atomic_load_explicit(&house->arrival_next, memory_order_relaxed);
         atomic_store_explicit(&house->arrival_next, first, memory_order_relaxed);
         first = house;

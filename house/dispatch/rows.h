@@ -1,4 +1,4 @@
-/* The rows of a behaviour: how the type of a message finds the function that handles it.
+/* The rows of a behaviour: the search for the function that handles a type of message.
  *
  * Types are compared by their addresses, in the order of the rows. Behaviours have few rows, and
  * the first ones are found first, so a table of another kind would cost more than this search. */
@@ -16,7 +16,8 @@ static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, cons
 
     if (on == NULL)
         return NULL;
-    /* A message has a type, so the row at the end, which has none, needs no look before it. */
+    /* A message has a type and the row at the end has none, so the type is compared before the end
+     * is tested. */
     for (; on->type != type; on++) {
         if (on->type == NULL)
             return NULL;
@@ -24,8 +25,8 @@ static inline const domus_on *domi_row_of(const domus_behaviour *behaviour, cons
     return on;
 }
 
-/* Returns the row for messages that no other row names, which is the last row, if it has a handler;
- * else NULL. */
+/* Returns the row for messages that no other row names: the last row, if it has a handler; else
+ * NULL. */
 static inline const domus_on *domi_row_of_rest(const domus_behaviour *behaviour)
 {
     const domus_on *on = behaviour->on;

@@ -1,5 +1,5 @@
 /* The parts of a run that few runs need: mail of several kinds, exceptions, events, receives,
- * channels, rows with frames, messages without a row. */
+ * channels, rows with frames, and messages without a row. */
 #include "house/dispatch/run.h"
 
 #include "house/conversation/cancel.h"
@@ -14,15 +14,17 @@
 
 #include <errno.h>
 
-/* Handle a message that the library itself sends. True if it was one; the caller frees it. */
-static bool take_own_message(domi_manager *manager, domi_house *house, domi_envelope *message)
+/* Handle a message that the library itself has sent. True if the message is such a one; the caller
+ * frees it. */
+static bool handle_message_of_library(domi_manager *manager, domi_house *house,
+                                      domi_envelope *message)
 {
     if (message->type == &domi_cancel_type) {
         domi_ask_handle_cancel(manager, house, message);
         return true;
     }
     if (message->type == &domi_held_type) {
-        domi_ask_note_holder(manager, message);
+        domi_ask_record_holder(manager, message);
         return true;
     }
     if (message->type == &domi_last_type) {
@@ -37,7 +39,7 @@ static bool take_own_message(domi_manager *manager, domi_house *house, domi_enve
 static void drop_event(domi_manager *manager, const domi_house *house, const domi_envelope *message,
                        int why)
 {
-    domi_letters_tell_dead(manager, domi_house_address(house), message, why);
+    domi_letters_report_dead(manager, domi_house_address(house), message, why);
 }
 
 void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
@@ -64,8 +66,8 @@ void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envel
     domi_turn_end(stack, result);
 }
 
-/* No row handles an ask or a notice of this type, which the log tells once: its sender may not
- * learn of it. */
+/* Make an ask or a notice without a row a dead letter. The log tells once for each type, because
+ * the sender may not learn of it. */
 __attribute__((noinline, cold)) static void refuse_unknown(domi_manager *manager, domi_house *house,
                                                            domi_envelope *message)
 {
@@ -78,7 +80,7 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
 {
     const domus_on *rest = domi_row_of_rest(house->behaviour);
 
-    if (take_own_message(manager, house, message))
+    if (handle_message_of_library(manager, house, message))
         domi_pool_free(manager, &message->node);
     else if (house->behaviour->pipeline != NULL &&
              manager->io_hooks.send_mail(manager, house, message))
@@ -92,8 +94,8 @@ void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack 
 }
 
 /* True if a node of the exception mailbox is a failure. The end of a sleep, and a wait that was
- * over before it began, come by the same mailbox and count as replies; the end of the sleep that
- * stands for the deadline of a kept ask is a failure. */
+ * over before it began, come through the same mailbox and count as replies; the end of the sleep
+ * that stands for the deadline of a kept ask is a failure. */
 static bool is_failure(const domi_node *node)
 {
     const domi_promise *promise = (const domi_promise *)(const void *)node;
@@ -104,9 +106,9 @@ static bool is_failure(const domi_node *node)
            domi_promise_stack(promise)->wait == DOMI_WAIT_KEPT;
 }
 
-/* Take exceptions until `most` were taken or none is left. Returns how many it took. */
-__attribute__((noinline)) static uint32_t take_exceptions(domi_manager *manager, domi_house *house,
-                                                          uint32_t most)
+/* Take exceptions until `most` were taken or none is left. Returns their number. */
+__attribute__((noinline)) static uint32_t handle_exceptions(domi_manager *manager,
+                                                            domi_house *house, uint32_t most)
 {
     uint32_t taken = 0;
     uint32_t failures = 0;
@@ -117,15 +119,15 @@ __attribute__((noinline)) static uint32_t take_exceptions(domi_manager *manager,
         if (domi_node_is_stack(node) || domi_node_is_promise(node))
             domi_stack_run_node(manager, node);
         else
-            domi_stack_take_answer(manager, house, (domi_envelope *)(void *)node);
+            domi_stack_handle_answer(manager, house, (domi_envelope *)(void *)node);
     }
     domi_counter_add(&manager->counters.handled[DOMI_EXCEPTION], failures);
     domi_counter_add(&manager->counters.handled[DOMI_REPLY], taken - failures);
     return taken;
 }
 
-/* Let the receives that wait choose their messages. */
-DOMI_INLINE void take_received(domi_run *run, uint32_t kept, bool ordered)
+/* Let the waiting receives choose their messages. */
+DOMI_INLINE void handle_received_mail(domi_run *run, uint32_t kept, bool ordered)
 {
     if (run->left <= kept)
         return;
@@ -136,8 +138,9 @@ DOMI_INLINE void take_received(domi_run *run, uint32_t kept, bool ordered)
     domi_counter_add(&run->manager->counters.handled[DOMI_NOTICE], handled);
 }
 
-/* Take asks and notices of an actor with an order. Returns how many places are left. */
-__attribute__((noinline)) static uint32_t take_in_order(domi_run run, uint32_t kept)
+/* Take asks and notices of an actor with an order. Returns the number of places that are left in
+ * the run. */
+__attribute__((noinline)) static uint32_t handle_mail_in_order(domi_run run, uint32_t kept)
 {
     domi_house *house = run.house;
     domi_manager *manager = run.manager;
@@ -157,7 +160,7 @@ __attribute__((noinline)) static uint32_t take_in_order(domi_run run, uint32_t k
             domi_run_handle_taken(&run, message, DOMI_NOTICE);
     }
     if (domi_house_is_ordered(house) && domi_house_has_receive_to_look(house))
-        take_received(&run, kept, true);
+        handle_received_mail(&run, kept, true);
     return run.left;
 }
 
@@ -168,16 +171,16 @@ DOMI_INLINE bool is_mail_chosen(const domi_house *house)
     return (house->marks & (DOMI_MARK_FRESH | DOMI_MARK_ORDERED)) != 0;
 }
 
-/* Take asks and notices of a house for which is_mail_chosen(). */
-DOMI_INLINE void take_chosen(domi_run *run, uint32_t kept)
+/* Take asks and notices of a house whose mail is chosen by receives or by an order. */
+DOMI_INLINE void handle_chosen_mail(domi_run *run, uint32_t kept)
 {
     if (domi_house_is_ordered(run->house))
-        run->left = take_in_order(*run, kept);
+        run->left = handle_mail_in_order(*run, kept);
     else if (domi_house_has_receive_to_look(run->house))
-        take_received(run, kept, false);
+        handle_received_mail(run, kept, false);
 }
 
-/* Call the row for the event. Returns 0; then the caller frees the event or gives it back to its
+/* Call the row for an event. Returns 0; then the caller frees the event or gives it back to its
  * timer, watch or descriptor. Returns -EOPNOTSUPP if there is no row, and -ESTALE if the actor is
  * not mounted; then nothing was called, and the caller makes the event a dead letter. */
 DOMI_INLINE int handle_event(domi_manager *manager, domi_house *house, domus_stack *stack,
@@ -198,10 +201,10 @@ DOMI_INLINE int handle_event(domi_manager *manager, domi_house *house, domus_sta
     return 0;
 }
 
-/* Handle the event of an object that is more than a message (of a timer, watch or descriptor), and
- * give it back to that object. */
-static void take_event_of_object(domi_manager *manager, domi_house *house, domus_stack *stack,
-                                 domi_node *node, bool mounted)
+/* Handle an event that is embedded in an object (a timer, a watch or a descriptor), and give it
+ * back to that object. */
+static void handle_event_of_object(domi_manager *manager, domi_house *house, domus_stack *stack,
+                                   domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     const domi_kind *kind = domi_kind_of(node);
@@ -214,22 +217,23 @@ static void take_event_of_object(domi_manager *manager, domi_house *house, domus
     kind->end_event(manager, house, node);
 }
 
-DOMI_INLINE void take_event(domi_run *run, domi_node *node, bool mounted)
+DOMI_INLINE void handle_next_event(domi_run *run, domi_node *node, bool mounted)
 {
     domi_envelope *message = (domi_envelope *)(void *)node;
     int error;
 
     if (domi_node_is_embedded(node))
-        take_event_of_object(run->manager, run->house, run->stack, node, mounted);
-    else if (take_own_message(run->manager, run->house, message) ||
+        handle_event_of_object(run->manager, run->house, run->stack, node, mounted);
+    else if (handle_message_of_library(run->manager, run->house, message) ||
              (error = handle_event(run->manager, run->house, run->stack, message, mounted)) == 0)
         domi_pool_free(run->manager, node);
     else
         domi_mailbox_drop(run->manager, run->house, node, error);
 }
 
-/* `mounted` is a constant in each call, so the events of a mounted actor pay for no test of it. */
-DOMI_INLINE void take_events(domi_run *run, uint32_t kept, bool mounted)
+/* Take events. `mounted` is a constant in each call, so that the events of a mounted actor cost no
+ * test of it. */
+DOMI_INLINE void handle_events(domi_run *run, uint32_t kept, bool mounted)
 {
     domi_house *house = run->house;
     uint32_t before = run->left;
@@ -239,24 +243,24 @@ DOMI_INLINE void take_events(domi_run *run, uint32_t kept, bool mounted)
         domi_node *node = domi_list_take(&house->tails[DOMI_EVENT]);
         house->events -= DOMI_EVENT_STEP;
         run->left--;
-        take_event(run, node, mounted);
+        handle_next_event(run, node, mounted);
     }
     domi_run_count(run, DOMI_EVENT, before);
 }
 
-/* Events are taken even if the actor is not mounted, because the ends of its children are events,
- * and a stop waits for them. An event that is not the library's own becomes a dead letter, so no
- * event is left that would keep the house READY. */
-DOMI_INLINE void take_all_events(domi_run *run, uint32_t kept)
+/* Take events, also if the actor is not mounted, because the ends of its children are events, and a
+ * stop waits for them. An event of a user becomes a dead letter then, so that no event is left that
+ * would keep the house READY. */
+DOMI_INLINE void handle_all_events(domi_run *run, uint32_t kept)
 {
     if (DOMI_UNLIKELY((run->house->marks & DOMI_MARK_UNMOUNTED) != 0))
-        take_events(run, kept, false);
+        handle_events(run, kept, false);
     else
-        take_events(run, kept, true);
+        handle_events(run, kept, true);
 }
 
-/* Let io handle what the channels of a channels actor have. */
-DOMI_INLINE void take_channels(domi_run *run)
+/* Let io handle the work of the channels of a channels actor. */
+DOMI_INLINE void handle_channels(domi_run *run)
 {
     if (domi_house_may_run_channels(run->house))
         run->left -= run->manager->io_hooks.run_channels(run->manager, run->house, run->left);
@@ -264,14 +268,14 @@ DOMI_INLINE void take_channels(domi_run *run)
 
 /* Take from one source until it is empty or the run is full. A source is a mailbox, or
  * the channels. */
-static void take_all_of_source(domi_run *run, uint32_t source)
+static void handle_source(domi_run *run, uint32_t source)
 {
     switch (source) {
     case DOMI_REPLY:
         domi_run_take_replies(run, 0);
         break;
     case DOMI_EXCEPTION:
-        run->left -= take_exceptions(run->manager, run->house, run->left);
+        run->left -= handle_exceptions(run->manager, run->house, run->left);
         break;
     case DOMI_ASK:
         domi_run_take(run, DOMI_ASK, 0);
@@ -279,24 +283,26 @@ static void take_all_of_source(domi_run *run, uint32_t source)
     case DOMI_NOTICE:
         domi_run_take(run, DOMI_NOTICE, 0);
         if (is_mail_chosen(run->house))
-            take_chosen(run, 0);
+            handle_chosen_mail(run, 0);
         break;
     case DOMI_EVENT:
-        take_all_events(run, 0);
+        handle_all_events(run, 0);
         break;
     default:
-        take_channels(run);
+        handle_channels(run);
     }
 }
 
-#define SOURCES (DOMI_MAILBOXES + 1u) /* all mailboxes, and the channel of a channels actor */
+/* number of sources of a run: all mailboxes, and the channel of a channels actor */
+#define SOURCES (DOMI_MAILBOXES + 1u)
 
 static_assert(SOURCES <= DOMI_EVENT_STEP, "each source fits beside the events");
 
-/* A run of fewer than 8 messages has no places to keep. In the usual order the first mailbox could
- * fill each of these runs, and the others would starve, so each run begins behind the source with
- * which the last one began. Returns how many places are left. */
-__attribute__((noinline, cold)) static uint32_t run_short(domi_run run)
+/* Take from all sources, in a run of fewer than 8 messages. Such a run keeps no places for later
+ * sources, so in the usual order the first mailbox could fill each run, and the others would
+ * starve. Each run therefore begins behind the source with which the last one began. Returns the
+ * number of places that are left. */
+__attribute__((noinline, cold)) static uint32_t run_few_places(domi_run run)
 {
     domi_house *house = run.house;
     uint32_t places = run.left;
@@ -305,17 +311,18 @@ __attribute__((noinline, cold)) static uint32_t run_short(domi_run run)
     for (uint32_t i = 0; i < SOURCES && run.left != 0; i++) {
         uint32_t source = (first + i) % SOURCES;
 
-        if (run.left == places) /* nothing was handled so far, so the run begins with this source */
+        /* nothing was handled before this source, so it is the one with which the run begins */
+        if (run.left == places)
             house->events = (house->events & ~DOMI_EVENT_FIRST_MASK) | (source + 1) % SOURCES;
-        take_all_of_source(&run, source);
+        handle_source(&run, source);
     }
     return run.left;
 }
 
-/* How many places are kept for notices: `kept` if some wait and may be taken, or if a
- * receive has mail to look at, else 0. Without them replies that never end would keep a
- * receive from its message. For an actor with an order they are for its asks, too. */
-DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32_t kept)
+/* Returns the number of places that are kept for notices: `kept` if some wait and may be taken, or
+ * if a receive has mail to look at, else 0. Without these places endless replies would keep a
+ * receive from its message. For an actor with an order the places are for its asks, too. */
+DOMI_INLINE uint32_t get_places_kept_for_notices(const domi_house *house, bool held, uint32_t kept)
 {
     bool waits = held ? domi_house_has_receive_to_look(house) ||
                             (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0)
@@ -324,7 +331,7 @@ DOMI_INLINE uint32_t kept_for_notices(const domi_house *house, bool held, uint32
     return waits ? kept : 0;
 }
 
-/* The places of a run that are kept for the kinds behind the one that is taken. */
+/* The places of a run that are kept for each later kind of mail. */
 typedef struct kept_places {
     uint32_t behind_replies;
     uint32_t behind_exceptions;
@@ -339,7 +346,7 @@ static kept_places keep_places(const domi_house *house, uint32_t kept)
     bool held = (house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_ORDERED)) != 0;
     uint32_t channels = (house->marks & DOMI_MARK_CHANNELS) != 0 ? kept : 0;
     uint32_t events = channels + (house->tails[DOMI_EVENT] != NULL ? kept : 0);
-    uint32_t notices = events + kept_for_notices(house, held, kept);
+    uint32_t notices = events + get_places_kept_for_notices(house, held, kept);
     uint32_t asks = notices + (house->tails[DOMI_ASK] != NULL && !held ? kept : 0);
 
     return (kept_places){
@@ -351,9 +358,9 @@ static kept_places keep_places(const domi_house *house, uint32_t kept)
     };
 }
 
-/* Take the mailboxes from `first` on in their order, and then what the channels have. Returns how
- * many places are left. */
-static uint32_t take_from_mailboxes(domi_run run, uint32_t first, kept_places kept)
+/* Take from the mailboxes from `first` on in their order, and then from the channels. Returns the
+ * number of places that are left. */
+static uint32_t handle_mailboxes(domi_run run, uint32_t first, kept_places kept)
 {
     domi_house *house = run.house;
 
@@ -361,16 +368,16 @@ static uint32_t take_from_mailboxes(domi_run run, uint32_t first, kept_places ke
         domi_run_take_replies(&run, kept.behind_replies);
     if (first <= DOMI_EXCEPTION && house->tails[DOMI_EXCEPTION] != NULL &&
         run.left > kept.behind_exceptions)
-        run.left -= take_exceptions(run.manager, house, run.left - kept.behind_exceptions);
+        run.left -= handle_exceptions(run.manager, house, run.left - kept.behind_exceptions);
     if (first <= DOMI_ASK && house->tails[DOMI_ASK] != NULL)
         domi_run_take(&run, DOMI_ASK, kept.behind_asks);
     if (first <= DOMI_NOTICE && house->tails[DOMI_NOTICE] != NULL)
         domi_run_take(&run, DOMI_NOTICE, kept.behind_notices);
     if (DOMI_UNLIKELY(is_mail_chosen(house)))
-        take_chosen(&run, kept.behind_notices);
+        handle_chosen_mail(&run, kept.behind_notices);
     if (house->tails[DOMI_EVENT] != NULL)
-        take_all_events(&run, kept.behind_events);
-    take_channels(&run);
+        handle_all_events(&run, kept.behind_events);
+    handle_channels(&run);
     return run.left;
 }
 
@@ -379,11 +386,11 @@ uint32_t domi_run_take_in_order(domi_run run)
     uint32_t kept = run.manager->limits.run_kept;
 
     if (DOMI_UNLIKELY(kept == 0))
-        return run_short(run);
-    return take_from_mailboxes(run, DOMI_REPLY, keep_places(run.house, kept));
+        return run_few_places(run);
+    return handle_mailboxes(run, DOMI_REPLY, keep_places(run.house, kept));
 }
 
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind)
 {
-    return take_from_mailboxes(run, kind + 1, (kept_places){0});
+    return handle_mailboxes(run, kind + 1, (kept_places){0});
 }

@@ -1,9 +1,9 @@
 /* The parts of a run. dispatch.c runs houses in which mail of one kind waits, and which have no
  * marks; run.c runs all others: it takes the mailboxes in their order, and keeps places for those
- * that come later. Whoever runs the house calls all this.
+ * that come later. The thread that runs the house calls all this.
  *
  * Only inlined functions get the address of a run, so that the compiler keeps its fields in
- * registers; all others get what they need of it. */
+ * registers; all others get the fields that they need. */
 #ifndef DOMI_HOUSE_DISPATCH_RUN_H
 #define DOMI_HOUSE_DISPATCH_RUN_H
 
@@ -14,43 +14,45 @@
 #include "house/family/life.h"
 #include "house/message/owned.h"
 
-/* `stack` serves all turns whose conversations end at once. domi_stack_prepare() sets it up before
- * the first message of a kind, and again after a turn that did not end at once: it parked, failed,
- * still owed its answer, or a verb left work for its end. A turn that ends at once changes `ask`
- * and `message`, which domi_run_handle() sets for each message; `sender`, which is read only after
- * a turn has set it; and `answered`, which only a turn of an ask reads. */
+/* The state of a run. `stack` serves all turns whose conversations end at once.
+ * domi_stack_prepare() sets it up before the first message of a kind, and again after a turn that
+ * did not end at once: it parked, failed, still owed its answer, or a verb left work for its end. A
+ * turn that ends at once changes `ask` and `message`, which domi_run_handle() sets for each
+ * message; `sender`, which is read only after a turn has set it; and `answered`, which only a turn
+ * of an ask reads. */
 typedef struct domi_run {
     domi_manager *manager; /* the manager of the thread that runs the house */
     domi_house *house;     /* the house that runs */
     domus_stack *stack;    /* set up once for turns that end at once */
-    uint32_t left;         /* messages that this run may still handle */
+    uint32_t left;         /* number of messages that this run may still handle */
 } domi_run;
 
-/* Take all mailboxes, and what the channels have. Returns how many places are left. */
+/* Take from all mailboxes, and then from the channels. Returns the number of places that are
+ * left. */
 uint32_t domi_run_take_in_order(domi_run run);
 
-/* Take the mailboxes behind that of `kind`, which only was not empty when the run began, and what
- * the channels have. Returns how many places are left. */
+/* Take from the mailboxes behind that of `kind`, which alone held mail when the run began, and then
+ * from the channels. Returns the number of places that are left. */
 uint32_t domi_run_take_behind(domi_run run, uint32_t kind);
 
-/* Call a row that has a frame. A frame lies in a pooled stack, so the conversation
- * begins in one. */
+/* Handle a message by a row that has a frame. A frame lies in a pooled stack, so the conversation
+ * begins in such a stack. */
 void domi_run_handle_framed(domi_manager *manager, domi_house *house, domi_envelope *message,
                             const domus_on *on, uint32_t kind);
 
-/* Handle an ask or notice whose type has no row: a message of the library, else by the last row;
- * without a last row an ask fails with -EOPNOTSUPP, and a notice is a dead letter. */
+/* Handle an ask or notice whose type has no row: a message of the library itself, or by the last
+ * row. Without a last row an ask fails with -EOPNOTSUPP, and a notice becomes a dead letter. */
 void domi_run_handle_rest(domi_manager *manager, domi_house *house, domus_stack *stack,
                           domi_envelope *message, uint32_t kind);
 
-/* Count the messages of `kind` that were handled since `before` places were left. */
+/* Add the messages of `kind` to the counters that were handled since `before` places were left. */
 DOMI_INLINE void domi_run_count(const domi_run *run, uint32_t kind, uint32_t before)
 {
     domi_counter_add(&run->manager->counters.handled[kind], before - run->left);
 }
 
-/* Call a row without a frame. Frees the message if it is a notice that the handler did not keep.
- * Inlined, so that `kind` is a constant. */
+/* Handle a message by a row without a frame. Frees the message if it is a notice that the handler
+ * did not keep. Inlined, so that `kind` is a constant. */
 DOMI_INLINE void domi_run_handle(domi_manager *manager, domi_house *house, domus_stack *stack,
                                  domi_envelope *message, const domus_on *on, uint32_t kind)
 {
@@ -64,17 +66,17 @@ DOMI_INLINE void domi_run_handle(domi_manager *manager, domi_house *house, domus
         domi_stack_prepare(stack, manager, house);
 }
 
-/* Take the next reply. */
+/* Take the next reply and handle it. */
 DOMI_INLINE void domi_run_take_reply(domi_run *run)
 {
     domi_node *node = domi_list_take(&run->house->tails[DOMI_REPLY]);
 
     run->house->replies--;
     run->left--;
-    domi_stack_take_answer(run->manager, run->house, (domi_envelope *)(void *)node);
+    domi_stack_handle_answer(run->manager, run->house, (domi_envelope *)(void *)node);
 }
 
-/* Take replies down to `kept` places. */
+/* Take replies until `kept` places are left. */
 DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
 {
     uint32_t before = run->left;
@@ -84,8 +86,7 @@ DOMI_INLINE void domi_run_take_replies(domi_run *run, uint32_t kept)
     domi_run_count(run, DOMI_REPLY, before);
 }
 
-/* True if the house may take the next ask or notice. `others` are further marks, while which it may
- * not. */
+/* True if the house may take the next ask or notice; each of the marks `others` forbids it, too. */
 DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house, uint32_t others)
 {
     if ((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_STOPPING | others)) != 0)
@@ -97,14 +98,15 @@ DOMI_INLINE bool domi_run_may_take_but(domi_manager *manager, domi_house *house,
     return true;
 }
 
-/* Do the same as domi_run_may_take_but(), for the next one of its mailbox. An actor with an order
- * takes none in this way; run.c takes its mail. */
+/* Do the same as domi_run_may_take_but(), for the next message of one mailbox. False for an actor
+ * with an order, whose mail run.c takes. */
 DOMI_INLINE bool domi_run_may_take(domi_manager *manager, domi_house *house)
 {
     return domi_run_may_take_but(manager, house, DOMI_MARK_ORDERED);
 }
 
-/* Handle an ask, or notice, that was taken out. Inlined, so that `kind` is a constant. */
+/* Handle an ask or notice that was taken out of its mailbox. Inlined, so that `kind` is a
+ * constant. */
 DOMI_INLINE void domi_run_handle_taken(domi_run *run, domi_envelope *message, uint32_t kind)
 {
     domi_house *house = run->house;
@@ -122,7 +124,7 @@ DOMI_INLINE void domi_run_handle_taken(domi_run *run, domi_envelope *message, ui
         domi_run_handle(run->manager, house, run->stack, message, on, kind);
 }
 
-/* Take the next ask, or notice. */
+/* Take the next ask or notice and handle it. */
 DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
 {
     domi_node *node = domi_list_take(&run->house->tails[kind]);
@@ -130,7 +132,7 @@ DOMI_INLINE void domi_run_take_one(domi_run *run, uint32_t kind)
     domi_run_handle_taken(run, (domi_envelope *)(void *)node, kind);
 }
 
-/* Take asks, or notices, down to `kept` places. */
+/* Take asks or notices until `kept` places are left. */
 DOMI_INLINE void domi_run_take(domi_run *run, uint32_t kind, uint32_t kept)
 {
     domi_house *house = run->house;

@@ -1,5 +1,4 @@
-/* The end of a run of a house that has marks, or that another thread or actor wants something
- * of. */
+/* Settles houses that have marks, or from which another thread or actor wants something. */
 #include "house/dispatch/settle.h"
 
 #include "base/check.h"
@@ -25,14 +24,14 @@ static void settle_marked_house(domi_manager *manager, domi_house *house, uint32
     if ((house->marks & DOMI_MARK_RESTART) != 0)
         domi_house_restart_end(manager, house);
     if ((house->marks & DOMI_MARK_ROUTEE) != 0)
-        domi_router_note_load(house);
+        domi_router_record_load(house);
     if (domi_house_has_outlived_channel(house))
         domi_house_stop_after_run(house);
 }
 
-/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. A stand-in
- * may not end or restart the actor (`may_end`), because that runs code of users and may touch io:
- * then the house becomes READY, and the end of its next run does that. */
+/* End the run: the house becomes READY, at the tail of its queue, or WAITING, or free. Without
+ * `may_end` an actor that has to end or restart becomes READY, and the end of its next run does
+ * that: a stand-in may not do it, because it runs code of users and may use io. */
 DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handled, bool may_end)
 {
     uint64_t life = domi_house_life(house);
@@ -43,8 +42,8 @@ DOMI_INLINE void settle(domi_manager *manager, domi_house *house, uint32_t handl
     }
     if ((house->marks & DOMI_MARKS_SPECIAL) != 0) {
         settle_marked_house(manager, house, handled);
-        /* If a stand-in misses a stop here, the node of that stop still arrives and makes the house
-         * ready. */
+        /* If a stand-in misses a stop here, the node of that stop arrives later and makes the house
+         * READY. */
         if (may_end)
             life = domi_house_life(house);
     }

@@ -1,12 +1,13 @@
-/* A run ends when home settles the house: it becomes READY, at the tail of its queue, or WAITING,
- * or free. Most houses have no mark and no bit of their life word that matters then, and the end of
- * domi_house_run() settles them; settle.c settles all others, and those that were lent. */
+/* The end of a run: home settles the house, which becomes READY, at the tail of its queue, or
+ * WAITING, or free. Most houses have no mark and no bit of their life word that matters then, and
+ * the end of domi_house_run() settles them; settle.c settles all others, and those that were
+ * lent. */
 #ifndef DOMI_HOUSE_DISPATCH_SETTLE_H
 #define DOMI_HOUSE_DISPATCH_SETTLE_H
 
 #include "house/message/manager.h"
 
-/* The marks and the bits of the life word with which a house is settled in settle.c. */
+/* The marks of houses that settle.c settles; DOMI_LIVES_SETTLED are the bits of the life word. */
 #define DOMI_MARKS_SETTLED                                                                         \
     (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS | DOMI_MARK_STOPPING | DOMI_MARK_PASSIVATES |            \
      DOMI_MARK_ROUTEE | DOMI_MARK_GONE)
@@ -17,7 +18,7 @@
 void domi_house_settle(domi_manager *home, domi_house *house, uint32_t handled);
 
 /* Settle a house as a stand-in that holds home: an actor that has to end or to restart becomes
- * READY, so that its own thread ends or restarts it. */
+ * READY, so that its own thread does that later. */
 void domi_house_settle_held(domi_manager *home, domi_house *house, uint32_t handled);
 
 #endif

@@ -1,4 +1,4 @@
-/* This file has the verbs of an actor for its own address, notices, spawning and stopping, its
+/* Implements the verbs of an actor for its own address, notices, spawning and stopping, its
  * behaviour, and timers. */
 #include "base/prefetch.h"
 #include "house/conversation/ringless.h"
@@ -45,8 +45,8 @@ uint64_t domus_now_ns(const domus_stack *stack)
     return stack->manager->now_ns;
 }
 
-DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_address to,
-                       const domus_type *type, const void *payload)
+DOMI_INLINE int send_notice(domi_manager *manager, const domi_house *sender, domus_address to,
+                            const domus_type *type, const void *payload)
 {
     domi_envelope *envelope = domi_message_new(manager, DOMI_ENVELOPE_HEAD + type->size);
 
@@ -61,25 +61,25 @@ DOMI_INLINE int notice(domi_manager *manager, const domi_house *sender, domus_ad
     return error;
 }
 
-/* A notice that needs more than domi_payload_copy_few() or a free envelope. */
-__attribute__((noinline)) static int notice_any(domus_stack *stack, domus_address to,
-                                                const domus_type *type, const void *payload)
+/* Send any notice, with a payload of any size and in a new envelope. */
+__attribute__((noinline)) static int send_any_notice(domus_stack *stack, domus_address to,
+                                                     const domus_type *type, const void *payload)
 {
     if (DOMI_UNLIKELY(type->size > DOMUS_PAYLOAD_MAX))
         return -EMSGSIZE;
-    return notice(stack->manager, domi_stack_house(stack), to, type, payload);
+    return send_notice(stack->manager, domi_stack_house(stack), to, type, payload);
 }
 
-/* A notice that cannot take the short way of domus_notice(). A small one to another thread or
- * within a pool has a way of its own, which does not look at the home lane again. */
-__attribute__((noinline)) static int notice_slow(domus_stack *stack, domus_address to,
-                                                 const domus_type *type, const void *payload)
+/* Send a notice that cannot take the short way of domus_notice(). A small notice to another thread
+ * or within a pool is put directly, without another test of the home lane. */
+__attribute__((noinline)) static int send_notice_slow(domus_stack *stack, domus_address to,
+                                                      const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
 
     if (type->size > DOMI_PAYLOAD_FEW || to.house == NULL || to.house->home == manager ||
         !domi_pool_has_envelope(manager, DOMI_SLAB_64))
-        return notice_any(stack, to, type, payload);
+        return send_any_notice(stack, to, type, payload);
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -91,19 +91,20 @@ __attribute__((noinline)) static int notice_slow(domus_stack *stack, domus_addre
     return error;
 }
 
-/* A small notice by the home lane, which no mark holds back, needs no call: so everything that may
- * need one is asked before anything is done. */
+/* Send a small notice by the home lane without a function call. This is possible if no mark holds
+ * the notice back, so all conditions that may need a call are checked before anything is
+ * changed. */
 int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
 {
     domi_manager *manager = stack->manager;
 
-    domi_prefetch_write(to.house); /* the put reads and writes this line, which another thread may
-                                      have written last */
+    /* the put reads and writes this cache line, which another thread may have written last */
+    domi_prefetch_write(to.house);
     if (DOMI_UNLIKELY(type->size > DOMI_PAYLOAD_FEW ||
                       !domi_mailbox_is_open(manager, to, DOMI_NOTICE) ||
                       (to.house->marks & DOMI_MARKS_HOLD) != 0 ||
                       !domi_pool_has_envelope(manager, DOMI_SLAB_64)))
-        return notice_slow(stack, to, type, payload);
+        return send_notice_slow(stack, to, type, payload);
     domi_envelope *envelope = domi_pool_take(manager, DOMI_SLAB_64);
     envelope->node.lease = to.lease;
     envelope->node.kind = DOMI_NOTICE;
@@ -113,8 +114,8 @@ int domus_notice(domus_stack *stack, domus_address to, const domus_type *type, c
     return 0;
 }
 
-/* This many targets are prefetched. That halves the time of 100,000 sends, and makes no difference
- * for a few. */
+/* number of targets that are prefetched. This halves the time of 100,000 sends, and makes no
+ * difference for a few. */
 #define AHEAD 8u
 
 int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count,
@@ -134,7 +135,7 @@ int domus_notice_all(domus_stack *stack, const domus_address *to, uint32_t count
     for (uint32_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             domi_prefetch_write(to[i + AHEAD].house);
-        int error = notice(manager, domi_stack_house(stack), to[i], type, payload);
+        int error = send_notice(manager, domi_stack_house(stack), to[i], type, payload);
         sent += error == 0;
         if (result == 0)
             result = error;
@@ -168,8 +169,8 @@ static domi_manager *choose_home_of_actor(domus_stack *stack, const domus_behavi
     return NULL;
 }
 
-/* True if the options name no pool, so the actor would be in its parent's pool only because it is
- * spawned there. */
+/* True if the options name no pool, so the actor would be in its parent's pool only because its
+ * parent is. */
 static bool is_for_own_pool(const domi_house *parent, const domus_spawn_options *options)
 {
     return domi_house_is_pooled(parent) &&
@@ -250,7 +251,7 @@ int domus_become(domus_stack *stack, const domus_behaviour *behaviour)
     return 0;
 }
 
-static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,
+static int arm_timer(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, bool fixed_delay,
                      const domus_type *type, const void *payload, domus_timer *ret_timer)
 {
     domi_timer *timer;
@@ -269,7 +270,7 @@ static int timer_arm(domus_stack *stack, uint64_t delay_ns, uint64_t period_ns, 
 int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
                 domus_timer *ret_timer)
 {
-    return timer_arm(stack, delay_ns, 0, false, type, payload, ret_timer);
+    return arm_timer(stack, delay_ns, 0, false, type, payload, ret_timer);
 }
 
 int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, const void *payload,
@@ -277,7 +278,7 @@ int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type, 
 {
     if (period_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;
-    return timer_arm(stack, period_ns, period_ns, false, type, payload, ret_timer);
+    return arm_timer(stack, period_ns, period_ns, false, type, payload, ret_timer);
 }
 
 int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type, const void *payload,
@@ -285,7 +286,7 @@ int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type, 
 {
     if (delay_ns < DOMI_WHEEL_TICK_NS)
         return -EINVAL;
-    return timer_arm(stack, delay_ns, delay_ns, true, type, payload, ret_timer);
+    return arm_timer(stack, delay_ns, delay_ns, true, type, payload, ret_timer);
 }
 
 int domus_timer_cancel(domus_stack *stack, domus_timer timer)

@@ -1,5 +1,5 @@
-/* Behaviours are checked here. A behaviour is a constant table that a user fills, so a fault in it
- * is a mistake of the program, and there are words for each. */
+/* Checks behaviours. A behaviour is a constant table that a user fills, so a fault in it is a
+ * mistake of the program; each fault has words for the log. */
 #include "house/family/behaviour.h"
 
 #include "base/pipeline.h"
@@ -9,8 +9,8 @@
 
 #include <errno.h>
 
-/* True if no function for channels names too large a frame. */
-static bool has_sound_calls(const domus_behaviour *behaviour)
+/* True if no function for channels has a frame that is too large. */
+static bool has_valid_frames(const domus_behaviour *behaviour)
 {
     return behaviour->on_open.call_frame_size <= DOMUS_FRAME_MAX &&
            behaviour->on_read.call_frame_size <= DOMUS_FRAME_MAX &&
@@ -21,7 +21,7 @@ static bool has_sound_calls(const domus_behaviour *behaviour)
 /* True if the behaviour has a member that only a channels actor uses. */
 static bool has_parts_of_channels(const domus_behaviour *behaviour)
 {
-    /* Each spawn asks this, and mostly there is none, so the pointers are joined. */
+    /* Each spawn runs this, and mostly all pointers are NULL, so they are combined for one test. */
     uintptr_t parts = (uintptr_t)behaviour->on_open.handle | (uintptr_t)behaviour->on_read.handle |
                       (uintptr_t)behaviour->on_end.handle | (uintptr_t)behaviour->on_close.handle |
                       (uintptr_t)behaviour->channel | (uintptr_t)behaviour->pipeline |
@@ -62,15 +62,15 @@ static const char *find_fault_of_peer(const domus_behaviour *behaviour)
                : "the last row of on_peer has a peer_frame_size above DOMUS_FRAME_MAX";
 }
 
-/* Returns what is wrong, without a look at the pipeline's stages and at `channel`; NULL: nothing.
- */
+/* Returns the fault of a behaviour in words, without a look at the pipeline's stages and at
+ * `channel`; NULL: there is none. */
 static const char *find_fault(const domus_behaviour *behaviour)
 {
     if (behaviour == NULL)
         return "there is no behaviour";
     if (behaviour->state_size > DOMI_HOUSE_STATE_MAX)
         return "its state_size is above 1 MiB";
-    if (behaviour->mount_frame_size > DOMUS_FRAME_MAX || !has_sound_calls(behaviour))
+    if (behaviour->mount_frame_size > DOMUS_FRAME_MAX || !has_valid_frames(behaviour))
         return "a function has a frame_size above DOMUS_FRAME_MAX";
     if (behaviour->kind != DOMUS_STATE && behaviour->kind != DOMUS_CHANNELS)
         return "its kind is neither DOMUS_STATE nor DOMUS_CHANNELS";

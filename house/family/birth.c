@@ -1,4 +1,4 @@
-/* In this file houses are born: a slot is taken and filled, and the life word makes it an actor.
+/* Makes houses into actors: a slot is taken and filled, and the life word publishes it.
  *
  * The embedded node carries MOUNT through the inbox if the actor is born on another home, or if the
  * inbox of the slot still has late mail. The spawner sets the NODE bit of `life` together with the
@@ -22,8 +22,8 @@
 /* --- the state -------------------------------------------------------------------------------- */
 
 /* Returns the offset of the actor's state in the room of its house. The state of a channels actor
- * stands behind the fields `channels`, which io uses. */
-static uint32_t state_offset(const domus_behaviour *behaviour)
+ * lies behind the fields `channels`, which io uses. */
+static uint32_t get_state_offset(const domus_behaviour *behaviour)
 {
     return behaviour->kind == DOMUS_CHANNELS ? (uint32_t)sizeof(((domi_house *)NULL)->channels) : 0;
 }
@@ -38,7 +38,7 @@ void domi_house_state_set(domi_house *house, const void *state)
         memset(house->self, 0, bytes);
 }
 
-/* The number of a behaviour (tally.h). */
+/* Returns the number of a behaviour (tally.h), and assigns one if it has none. */
 static uint32_t get_behaviour_number(const domi_manager *manager, const domus_behaviour *behaviour)
 {
     domi_behaviours *behaviours = manager->directory.behaviours;
@@ -49,7 +49,7 @@ static uint32_t get_behaviour_number(const domi_manager *manager, const domus_be
     if (DOMI_LIKELY(number != 0))
         return number;
     uint32_t state_bytes =
-        state_offset(behaviour) + (behaviour->shares_state ? 0 : behaviour->state_size);
+        get_state_offset(behaviour) + (behaviour->shares_state ? 0 : behaviour->state_size);
     return domi_behaviours_add(behaviours, behaviour, domi_slots_bytes_for(state_bytes));
 }
 
@@ -61,8 +61,9 @@ void domi_house_count_change(domi_manager *manager, const domi_house *house, uin
     domi_counter_add(&manager->tallies[house->tally].begun, 1);
 }
 
-/* True if the manager runs a house that is lent to it. Then home counts, when it has the house
- * back: an actor begins and ends where it lives, so the number of each thread is right. */
+/* True if the manager runs a house that is lent to it. Then the home of the house counts, when it
+ * has the house back: so the numbers of each thread are right, because an actor begins and ends at
+ * home. */
 static bool is_borrower(const domi_manager *manager, const domi_house *house)
 {
     return house->home != manager && !domi_house_is_pooled(house);
@@ -73,14 +74,15 @@ void domi_house_count_as(domi_manager *manager, domi_house *house, const domus_b
     uint32_t before = house->tally;
 
     house->tally = (uint8_t)get_behaviour_number(manager, behaviour);
-    if (house->state != DOMI_MOUNTING && !is_borrower(manager, house)) /* else not counted yet */
+    /* in its on_mount an actor is not counted yet */
+    if (house->state != DOMI_MOUNTING && !is_borrower(manager, house))
         domi_house_count_change(manager, house, before);
 }
 
-static int state_init(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour,
+static int init_state(domi_manager *manager, domi_house *house, const domus_behaviour *behaviour,
                       const void *state)
 {
-    uint32_t offset = state_offset(behaviour);
+    uint32_t offset = get_state_offset(behaviour);
 
     house->self = house->room + offset;
     if (behaviour->state_size >
@@ -99,7 +101,7 @@ static int state_init(domi_manager *manager, domi_house *house, const domus_beha
 
 void domi_house_state_fini(domi_house *house)
 {
-    if (house->self != house->room + state_offset(house->behaviour) &&
+    if (house->self != house->room + get_state_offset(house->behaviour) &&
         !domi_house_shares_state(house))
         domi_memory_free(house->self);
     house->self = NULL;
@@ -107,7 +109,8 @@ void domi_house_state_fini(domi_house *house)
 
 /* --- the house -------------------------------------------------------------------------------- */
 
-/* Do what the directory wants of a new actor, which has its family. */
+/* Register a new actor, which has its family, as a routee or a life of a grain if it is to be
+ * one. */
 static int prepare_directory_actor(domi_house *house, const domi_birth *birth)
 {
     domi_family *family = house->family;
@@ -120,9 +123,9 @@ static int prepare_directory_actor(domi_house *house, const domi_birth *birth)
     return birth->fill != NULL ? birth->fill(birth->grain, house->self) : 0;
 }
 
-/* Make a family at the spawn, for the few houses that need one from the start. `restartable`: a
- * restart needs the first state. */
-__attribute__((noinline)) static int family_make(domi_manager *manager, domi_house *house,
+/* Make a family at the spawn, for the few houses that need one from the start. `restartable` says
+ * that a copy of the first state is kept for restarts. */
+__attribute__((noinline)) static int make_family(domi_manager *manager, domi_house *house,
                                                  const void *state, uint64_t idle_ns,
                                                  const domi_birth *birth, bool restartable)
 {
@@ -149,7 +152,7 @@ __attribute__((noinline)) static int family_make(domi_manager *manager, domi_hou
     return birth != NULL ? prepare_directory_actor(house, birth) : 0;
 }
 
-static int family_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+static int init_family(domi_manager *manager, domi_house *house, const domi_house *parent,
                        const void *state, const domus_spawn_options *options,
                        const domi_birth *birth)
 {
@@ -159,15 +162,15 @@ static int family_init(domi_manager *manager, domi_house *house, const domi_hous
 
     if (!restartable && idle_ns == 0 && birth == NULL && house->behaviour->order == NULL)
         return 0;
-    return family_make(manager, house, state, idle_ns, birth, restartable);
+    return make_family(manager, house, state, idle_ns, birth, restartable);
 }
 
 /* Fill a new house, except for its parent, its name and its lease. */
-static int house_init(domi_manager *manager, domi_house *house, const domi_house *parent,
+static int init_house(domi_manager *manager, domi_house *house, const domi_house *parent,
                       const domus_behaviour *behaviour, const void *state,
                       const domus_spawn_options *options, const domi_birth *birth)
 {
-    int error = state_init(manager, house, behaviour, state);
+    int error = init_state(manager, house, behaviour, state);
     if (error != 0)
         return error;
     house->reason = 0;
@@ -176,7 +179,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
                           memory_order_relaxed);
     if (options != NULL && options->pinned)
         house->marks |= DOMI_MARK_PINNED;
-    error = family_init(manager, house, parent, state, options, birth);
+    error = init_family(manager, house, parent, state, options, birth);
     if (error != 0) {
         domi_family_free(house);
         domi_house_state_fini(house);
@@ -185,7 +188,7 @@ static int house_init(domi_manager *manager, domi_house *house, const domi_house
     return error;
 }
 
-/* Undo the making of a house that was not mounted. */
+/* Undo the making of a house that was not published yet. */
 static void undo_house(domi_manager *manager, domi_house *house)
 {
     if (house->parent != NULL)
@@ -196,7 +199,7 @@ static void undo_house(domi_manager *manager, domi_house *house)
     domi_slots_untake(manager, house);
 }
 
-/* Let the house be MOUNTING, without a place in the queue. */
+/* Make the house MOUNTING, without a place in the queue. */
 static void begin_mount(domi_manager *manager, domi_house *house)
 {
     domi_house_move(house, DOMI_MOUNTING);
@@ -216,8 +219,8 @@ static void publish_life(domi_manager *manager, domi_house *house, domus_address
 
     if (domi_house_mail_max(house) != 0)
         life |= DOMI_LIFE_BOUNDED;
-    /* release: a thread that gets the address in another way than through the inbox also sees a
-     * complete house. */
+    /* release: a thread that gets the address in another way than through the inbox sees a complete
+     * house, too. */
     if (house->home == manager && atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0) {
         atomic_store_explicit(&house->life, life, memory_order_release);
         domi_house_queue_mount(manager, house);
@@ -244,8 +247,8 @@ bool domi_house_may_spawn(const domi_manager *manager, const domi_house *parent)
            (parent == NULL || (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0);
 }
 
-/* Tell the log why no actor can have this behaviour, because an errno says that of many things. */
-static void tell_refused(domi_manager *manager, const domus_behaviour *behaviour)
+/* Log the reason why a behaviour is refused, because its errno has many causes. */
+static void log_refused_behaviour(domi_manager *manager, const domus_behaviour *behaviour)
 {
     const char *name = domi_behaviour_name(behaviour);
     char text[DOMUS_LOG_TEXT_MAX + 1];
@@ -269,17 +272,17 @@ static int make_actor(domi_manager *manager, domi_house *parent, domi_manager *h
         return -EINVAL;
     int error = domi_behaviour_check(behaviour);
     if (error != 0) {
-        tell_refused(manager, behaviour);
+        log_refused_behaviour(manager, behaviour);
         return error;
     }
     if (!domi_house_may_spawn(manager, parent))
         return -ESHUTDOWN;
 
     domi_house *house =
-        domi_slots_take(manager, home, behaviour->state_size + state_offset(behaviour));
+        domi_slots_take(manager, home, behaviour->state_size + get_state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
-    error = house_init(manager, house, parent, behaviour, state, options, birth);
+    error = init_house(manager, house, parent, behaviour, state, options, birth);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -313,14 +316,14 @@ int domi_house_spawn_born(domi_manager *manager, domi_house *parent, domi_manage
 
 /* --- the house of a channel ------------------------------------------------------------------- */
 
-/* True if the actor gets no channel any more, or not yet again. */
-static bool ends_or_restarts(const domi_house *owner)
+/* True if the actor may not have a new channel, because it ends, restarts or is not mounted. */
+static bool does_owner_end_or_restart(const domi_house *owner)
 {
     return (owner->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART | DOMI_MARK_UNMOUNTED)) != 0;
 }
 
-/* Give the house of a channel its state: its own, or that of its owner. */
-static int channel_state_init(domi_manager *manager, domi_house *house, const domi_house *owner,
+/* Give the house of a channel its state: one of its own, or that of its owner. */
+static int init_channel_state(domi_manager *manager, domi_house *house, const domi_house *owner,
                               const domus_behaviour *behaviour, bool shares)
 {
     int error = 0;
@@ -331,7 +334,7 @@ static int channel_state_init(domi_manager *manager, domi_house *house, const do
         house->self = owner->self;
         memset(&house->channels, 0, sizeof house->channels);
     } else {
-        error = state_init(manager, house, behaviour, NULL);
+        error = init_state(manager, house, behaviour, NULL);
     }
     house->channels.owns = DOMI_OWNS_CHANNEL;
     house->channels.shares_state = shares;
@@ -350,15 +353,15 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
     uint32_t bytes = shares ? 0 : behaviour->state_size;
 
     DOMI_CHECK(domi_manager_is_mine(manager) && owner->home == manager);
-    if (manager->ending.has_stopped || ends_or_restarts(owner))
+    if (manager->ending.has_stopped || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house = domi_slots_take(manager, manager, bytes + state_offset(behaviour));
+    domi_house *house = domi_slots_take(manager, manager, bytes + get_state_offset(behaviour));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
     domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
-    int error = channel_state_init(manager, house, owner, behaviour, shares);
+    int error = init_channel_state(manager, house, owner, behaviour, shares);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;
@@ -375,7 +378,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
         return 0;
     }
     begin_mount(manager, house);
-    /* release: as in publish_life(). The inbox may hold mail of an earlier life. */
+    /* release: publish_life() says why. The inbox may hold mail of an earlier life. */
     atomic_store_explicit(&house->life, (uint64_t)domi_house_address(house).lease << 32,
                           memory_order_release);
     return 0;
@@ -383,7 +386,7 @@ int domi_house_spawn_channel(domi_manager *manager, domi_house *owner,
 
 /* --- the house of a connection that is being made --------------------------------------------- */
 
-/* Returns 0 if `owner` may have a channel with this behaviour. */
+/* Returns 0 if `owner` may have a channel with this behaviour; else a negative errno. */
 static int check_may_own_channel(const domi_house *owner, const domus_behaviour *channel,
                                  bool shares)
 {
@@ -406,15 +409,15 @@ int domi_house_spawn_connecting(domi_manager *manager, domi_house *owner,
     int error = check_may_own_channel(owner, channel, shares);
     if (error != 0)
         return error;
-    if (!domi_house_may_spawn(manager, owner) || ends_or_restarts(owner))
+    if (!domi_house_may_spawn(manager, owner) || does_owner_end_or_restart(owner))
         return -ESHUTDOWN;
-    domi_house *house = domi_slots_take(manager, owner->home, bytes + state_offset(channel));
+    domi_house *house = domi_slots_take(manager, owner->home, bytes + get_state_offset(channel));
     if (house == NULL)
         return -ENOMEM;
     house->reason = 0;
     domi_house_set_parent(house, NULL);
     atomic_store_explicit(&house->mail_max, 0, memory_order_relaxed);
-    error = channel_state_init(manager, house, owner, channel, shares);
+    error = init_channel_state(manager, house, owner, channel, shares);
     if (error != 0) {
         domi_slots_untake(manager, house);
         return error;

@@ -1,5 +1,5 @@
-/* A place is found like this: places 0 to 7 are in the first segment. Behind these, segment k holds
- * 8 << k places and begins at place 8 << k. */
+/* Keeps the children of a house in segments. Places 0 to 7 are in the first segment; each later
+ * segment k holds 8 << k places and begins at place 8 << k. */
 #include "house/family/children.h"
 
 #include "base/check.h"
@@ -68,8 +68,8 @@ int domi_children_add(domi_children **children, domi_house *child)
     return 0;
 }
 
-/* A segment has just become empty. Free the segment behind it, if there is one: that has been empty
- * for long. The one that has just become empty is kept, so that a count that goes up and down at
+/* Free the segment behind one that has just become empty, if there is one: it has been empty for
+ * long. The segment that has just become empty is kept, so that a count that goes up and down at
  * its border allocates nothing. */
 static void free_spare_segment(domi_children *children)
 {

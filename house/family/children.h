@@ -8,25 +8,25 @@
 
 #include "house/message/house.h"
 
-/* Pointers in the first segment and in the second; a power of two. */
+/* number of pointers in the first segment and in the second; a power of two */
 #define DOMI_CHILDREN_FIRST    8u
 #define DOMI_CHILDREN_SEGMENTS 30u /* segments that may follow the first, each twice as long */
 
 typedef struct domi_children {
-    uint32_t count;                         /* children of the actor */
+    uint32_t count;                         /* number of children */
     domi_house *first[DOMI_CHILDREN_FIRST]; /* the first segment, which needs no allocation */
-    /* Segment k has DOMI_CHILDREN_FIRST << k places. NULL: it is not needed. */
+    /* the later segments: segment k has DOMI_CHILDREN_FIRST << k places; NULL: not allocated */
     domi_house **more[DOMI_CHILDREN_SEGMENTS];
 } domi_children;
 
-/* Free the list, but not the houses in it. Here and below, NULL is an empty list. */
+/* Free the list, but not the houses in it. For this function and those below NULL is an empty
+ * list. */
 void domi_children_free(domi_children *children);
 
-/* Add `child` at the last place of *children; the list is made if it is NULL.
- * Returns 0; -ENOMEM. */
+/* Add `child` at the end of *children; the list is made if it is NULL. Returns 0; -ENOMEM. */
 int domi_children_add(domi_children **children, domi_house *child);
 
-/* Remove `child`, which is in the list; the last child gets its place. When a segment becomes
+/* Remove `child`, which is in the list; the last child moves to its place. When a segment becomes
  * empty, the segment behind it is freed. */
 void domi_children_remove(domi_children *children, domi_house *child);
 

@@ -1,5 +1,5 @@
-/* In this file children tell their parents of ends and failures, and parents tell their children
- * of decisions. */
+/* Carries ends and failures of children to their parents, and decisions of parents to their
+ * children. */
 #include "house/family/family.h"
 
 #include "base/check.h"
@@ -10,8 +10,9 @@
 
 #include <errno.h>
 
-#define INTENSITY_DEFAULT 3u /* restarts within the period, if the parent has set none */
-#define PERIOD_DEFAULT_NS UINT64_C(5000000000) /* the default of that period: 5 s */
+#define INTENSITY_DEFAULT 3u /* most restarts within a period, if the parent has set no number */
+/* length of that period, if the parent has set none: 5 s */
+#define PERIOD_DEFAULT_NS UINT64_C(5000000000)
 
 void domi_family_free(domi_house *house)
 {
@@ -75,8 +76,9 @@ static bool does_thread_run_house(const domi_manager *manager, const domi_house 
     return house->home == manager && !domi_house_is_exposed(house);
 }
 
-/* The parent lives until its last child has left, so its address is valid here. */
-static void tell_parent(domi_manager *manager, domi_house *child, uint16_t word)
+/* Put the child's node to its parent. The parent lives until its last child has left, so its
+ * address is valid here. */
+static void put_node_to_parent(domi_manager *manager, domi_house *child, uint16_t word)
 {
     domus_address parent = domi_house_address(child->parent);
 
@@ -93,7 +95,7 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
     if (parent == NULL || manager->ending.has_stopped)
         return true;
     if (!does_thread_run_house(manager, parent)) {
-        tell_parent(manager, child, DOMI_CHILD_GONE);
+        put_node_to_parent(manager, child, DOMI_CHILD_GONE);
         return false;
     }
     domi_family_remove_child(child);
@@ -105,8 +107,8 @@ bool domi_family_remove_ended(domi_manager *manager, domi_house *child)
 
 /* --- failures -------------------------------------------------------------------------------- */
 
-/* The house failed and no parent has rules for it: end the actor if the failure is fatal, else let
- * it go on. */
+/* Decide on the failure of a house without a parent that has rules: end the actor if the failure is
+ * fatal, else let it go on. */
 static void decide_for_root(domi_manager *manager, domi_house *house, bool fatal)
 {
     if (!fatal && !(house->family != NULL && house->family->ends_on_failure)) {
@@ -124,14 +126,14 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
 
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.channel_failed(manager, house, error))
-        return; /* whatever its peer can cause, the owner of a channel is not asked */
+        return; /* a failure that a peer may cause is not reported to the owner of the channel */
     domi_counter_add(&manager->counters.failures, 1);
     domi_counter_add(&manager->tallies[house->tally].failures, 1);
     if ((house->marks & DOMI_MARK_STOPPING) != 0)
-        return; /* the actor ends anyway */
+        return; /* the actor ends in any case */
     if ((house->marks & DOMI_MARK_SUSPENDED) != 0) {
-        /* The parent is deciding on an earlier failure, and its decision holds for this one, too.
-         * If this one is fatal, the actor must not simply resume. */
+        /* The parent is deciding on an earlier failure, and its decision holds for this failure,
+         * too. If this one is fatal, the actor must not simply resume. */
         if (fatal)
             house->marks |= DOMI_MARK_FATAL;
         return;
@@ -146,11 +148,12 @@ void domi_family_handle_failure(domi_manager *manager, domi_house *house, int er
     if (fatal)
         house->marks |= DOMI_MARK_FATAL;
     /* acquire: pairs with home's release of the node. If the node is in use, it carries a stop, or
-     * a decision for all children of the parent. Then that decides, and the parent is not told. */
+     * a decision for all children of the parent. Then that decides, and the parent is not told of
+     * this failure. */
     uint64_t life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_NODE, memory_order_acquire);
     if ((life & DOMI_LIFE_NODE) != 0)
         return;
-    tell_parent(manager, house, (uint16_t)-house->reason);
+    put_node_to_parent(manager, house, (uint16_t)-house->reason);
 }
 
 static domus_directive decide_for_child(const domus_supervision *supervision,
@@ -192,23 +195,23 @@ void domi_family_send_directive(domi_manager *manager, domi_house *child, domus_
     DOMI_CHECK(error == 0 || manager->ending.has_stopped);
 }
 
-/* Reserve the child's node to send a directive to the child. Returns false if the node is in
- * use, or if the child was asked to stop: its home then frees the slot, and relies on nobody
- * taking the node. */
-static bool take_node(domi_house *child)
+/* Reserve the child's node for a directive to the child. Returns false if the node is in use, or if
+ * the child was asked to stop: its home then frees the slot, and relies on the node being free. */
+static bool reserve_node(domi_house *child)
 {
     uint64_t life = domi_house_life(child);
 
     do {
         if ((life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP | DOMI_LIFE_NODE)) != 0)
             return false;
-        /* acquire: pairs with home's release of the node, as in domi_family_handle_failure(). */
+        /* acquire: pairs with home's release of the node; domi_family_handle_failure() says
+         * more. */
     } while (!atomic_compare_exchange_weak_explicit(&child->life, &life, life | DOMI_LIFE_NODE,
                                                     memory_order_acquire, memory_order_relaxed));
     return true;
 }
 
-/* Apply the directive for the failed child to its siblings. A stop reaches all of them. A restart
+/* Send the directive for a failed child to all its siblings. A stop reaches all of them. A restart
  * skips a child whose node is in use: that child either has failed, too, and gets a directive of
  * its own, or is not mounted yet and needs no restart. */
 static void direct_all_siblings(domi_manager *manager, const domi_children *children,
@@ -220,7 +223,7 @@ static void direct_all_siblings(domi_manager *manager, const domi_children *chil
             continue;
         if (directive == DOMUS_STOP)
             (void)domi_house_stop(manager, domi_house_address(child));
-        else if (take_node(child))
+        else if (reserve_node(child))
             domi_family_send_directive(manager, child, directive);
     }
 }
@@ -231,7 +234,7 @@ static void handle_child_failure(domi_manager *manager, domi_house *parent, domi
     const domus_supervision *supervision = parent->behaviour->supervision;
     domus_directive directive = DOMUS_STOP;
 
-    /* A parent that stops or restarts has stopped all of its children, so this child stops, too. */
+    /* A parent that stops or restarts stops all of its children, so this child stops, too. */
     if (supervision != NULL && (parent->marks & (DOMI_MARK_STOPPING | DOMI_MARK_RESTART)) == 0)
         directive = decide_for_child(supervision, child, error);
     if (directive == DOMUS_RESTART &&
@@ -262,7 +265,7 @@ void domi_family_handle_event(domi_manager *manager, domi_house *parent, domi_no
 
 void domi_family_drop_node(domi_manager *manager, domi_node *node)
 {
-    /* This happens only when the system ends, and then slots are not used again. */
+    /* Nodes are dropped only when the system ends, and then slots are not used again. */
     DOMI_CHECK(manager->ending.has_stopped && node->slab == DOMI_SLAB_HOUSE);
 }
 

@@ -1,10 +1,10 @@
-/* In this file houses are mounted, stopped and freed; birth.c has how they are born.
+/* Mounts, stops and frees houses; birth.c makes them.
  *
- * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit
- * of `life` is set. The spawner sets the bit together with the lease, a thread that stops the
- * actor sets it by the compare-exchange that sets STOP, and home clears it when it has taken
- * the node. A slot is not freed before that, so the node is never linked for one life and
- * needed for the next. */
+ * The embedded node carries MOUNT and STOP through the inbox. It is in use while the NODE bit of
+ * `life` is set. The spawner sets the bit together with the lease, a thread that stops the actor
+ * sets it by the compare-exchange that sets STOP, and home clears it when it has taken the node. A
+ * slot is not freed before that, so the node is never linked for one life and needed for the
+ * next. */
 #include "house/family/life.h"
 
 #include "base/check.h"
@@ -23,22 +23,22 @@
 #include <errno.h>
 #include <string.h>
 
-/* Callbacks have no message. This type stands for on_stop when a thread says what it handles. */
+/* The type that a thread reports while it runs on_stop, which has no message. */
 static const domus_type stop_type = {.name = "on_stop"};
 
 /* Returns the lease of the next life; 0 if the leases are used up. */
-static uint32_t next_lease(const domi_house *house)
+static uint32_t get_next_lease(const domi_house *house)
 {
     return DOMI_LIFE_LEASE(domi_house_life(house)) + 1;
 }
 
-static void house_free(domi_manager *manager, domi_house *house)
+static void free_house(domi_manager *manager, domi_house *house)
 {
-    /* Before the house is closed: a thread that finds this watcher closed ends a leg of its watch,
-     * and must not find the watch in the watcher's list. */
+    /* This comes before the house is closed: a thread that finds this watcher closed ends a leg of
+     * its watch, and must not find the watch in the watcher's list. */
     domi_watch_cancel_all(manager, house);
-    /* From here on nothing is put into this house, not even by the functions below that
-     * drop its mail. */
+    /* From here on no thread puts anything into this house; not even the functions below, which
+     * drop its mail, do. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_CLOSED, memory_order_relaxed);
     domi_doors.leave_directory(manager, house);
     domi_watch_fire_all(manager, house);
@@ -50,19 +50,20 @@ static void house_free(domi_manager *manager, domi_house *house)
     DOMI_CHECK(house->attached == NULL && domi_house_count_parked(house) == 0);
     domi_family_free(house);
     domi_house_state_fini(house);
-    house->marks = 0; /* a free slot has no marks: house_init() only adds some */
-    /* A timer of a pooled actor may have been put off, and was taken back since. */
+    house->marks = 0; /* a free slot must have no marks: house_init() only adds marks */
+    /* A timer of a pooled actor may have been postponed, and was cancelled since. */
     domi_house_slot_set(house, domi_house_slot(house) & DOMI_SLOT_CLASS);
 
-    uint32_t lease = next_lease(house);
+    uint32_t lease = get_next_lease(house);
     domi_house_move(house, DOMI_CREATED);
     /* A late stop may still try its compare-exchange; it finds another lease and fails. Late mail
-     * in the inbox carries the old lease, and home turns it into dead letters when it sorts. */
+     * in the inbox carries the old lease, and home makes it dead letters when it sorts the
+     * inbox. */
     atomic_store_explicit(&house->life, (uint64_t)lease << 32 | DOMI_LIFE_CLOSED,
                           memory_order_release);
     domi_counter_add(&manager->births.houses, UINT64_MAX);
     if (!domi_family_remove_ended(manager, house)) {
-        house->marks = DOMI_MARK_DEAD; /* the slot is freed when its parent has heard of the end */
+        house->marks = DOMI_MARK_DEAD; /* the slot is freed when the parent knows of the end */
         return;
     }
     domi_house_free_returned(manager, house);
@@ -74,8 +75,8 @@ void domi_house_free_returned(domi_manager *manager, domi_house *house)
 
     house->marks = 0;
     /* A lease is never used twice: if none is left, the slot is retired (M10). When the system
-     * ends, mail from an on_stop may have put the house into a queue by its `next`, which a free
-     * list would need, too. */
+     * ends, mail from an on_stop may have linked the house into a queue by its `next`, which a list
+     * of free slots needs, too. */
     if (lease != 0 && !manager->ending.has_stopped)
         domi_slots_put(manager, house);
 }
@@ -97,7 +98,7 @@ DOMI_NO_CANARY int domi_house_mount_in_run(domi_manager *manager, domi_house *ho
     int result = behaviour->on_mount(used, house->self);
     if (used->pooled != NULL)
         used->pooled->begun_by = &domi_mount_type;
-    return domi_turn_end_untold(used, result);
+    return domi_turn_end_unreported(used, result);
 }
 
 int domi_house_run_mount(domi_manager *manager, domi_house *house)
@@ -110,12 +111,12 @@ int domi_house_run_mount(domi_manager *manager, domi_house *house)
     return result;
 }
 
-void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
+void domi_house_record_failed_mount(domi_manager *manager, domi_house *house, int error)
 {
     house->marks |= DOMI_MARK_UNMOUNTED;
-    /* The parent decides on a restart or a stop, and both take the timers back. Until then
-     * a periodic timer would only wake the house. Watches stay, because a link has to stop
-     * its other end. */
+    /* The parent decides on a restart or a stop, and each of them cancels the timers. Until then a
+     * periodic timer would only wake the house. Watches stay, because a link has to stop its other
+     * end. */
     domi_link_cancel_all(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.channel_failed(manager, house, error))
@@ -124,8 +125,8 @@ void domi_house_fail_mount(domi_manager *manager, domi_house *house, int error)
         domi_family_handle_failure(manager, house, error, true);
 }
 
-/* Open the channel of an actor that has been mounted. This is not left to the first run, which
- * takes messages before it looks at the channel. */
+/* Open the channel of an actor that was mounted. The first run would be too late, because it takes
+ * messages before it looks at the channel. */
 static void open_channel(domi_manager *manager, domi_house *house)
 {
     domi_run_begin(manager, house);
@@ -145,11 +146,11 @@ void domi_house_mount(domi_manager *manager, domi_house *house)
     domi_counter_add(&manager->counters.spawns, 1);
     domi_counter_add(&manager->tallies[house->tally].begun, 1);
     if (result < 0)
-        domi_house_fail_mount(manager, house, result);
+        domi_house_record_failed_mount(manager, house, result);
     if (domi_house_may_run_channels(house))
         open_channel(manager, house);
     if ((house->marks & (DOMI_MARK_PASSIVATES | DOMI_MARK_UNMOUNTED)) == DOMI_MARK_PASSIVATES)
-        domi_house_look_at_idle_time(manager, house);
+        domi_house_check_idle_time(manager, house);
     domi_house_move(house, DOMI_WAITING);
     if ((domi_house_life(house) & DOMI_LIFE_STOP) != 0 || domi_house_is_runnable(house))
         domi_house_make_ready(manager, house);
@@ -185,14 +186,14 @@ DOMI_NO_CANARY void domi_house_run_stop(domi_manager *manager, domi_house *house
     domi_run_end(manager);
 }
 
-/* True if the house's own node is under way. If it is not, it will not be: only a hasty stop could
- * still take it, and that does nothing once HASTE is set. */
+/* True if the house's own node is under way. Otherwise it cannot be used any more: only a hasty
+ * stop could still take it, and does nothing once HASTE is set. */
 static bool is_node_used(domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
     if (house->parent != NULL && (life & DOMI_LIFE_HASTE) == 0)
-        /* Relaxed: one word has both bits, and a caller that sees HASTE does nothing. */
+        /* Relaxed: both bits are in one word, and a caller that sees HASTE does nothing. */
         life = atomic_fetch_or_explicit(&house->life, DOMI_LIFE_HASTE, memory_order_relaxed);
     return (life & DOMI_LIFE_NODE) != 0;
 }
@@ -207,40 +208,41 @@ bool domi_house_stop_end(domi_manager *manager, domi_house *house)
     domi_family_hasten_children(manager, house);
     if (channels || children || house->stacks != NULL || is_node_used(house))
         return false;
-    /* A slot is freed only if its inbox was just emptied. If there is more in it, that is sorted
-     * first, and the house comes back here. The mark of a runner of a pool is no mail. */
+    /* A slot is freed only if its inbox was just emptied. Mail in it is sorted first, and the house
+     * comes back to this function. The mark of a pool's runner is no mail. */
     uint64_t inbox = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     if (inbox != 0 && !(inbox == DOMI_INBOX_BUSY && domi_house_is_pooled(house)))
         return false;
     domi_house_run_stop(manager, house);
     domi_counter_add(&manager->counters.stops, 1);
     domi_counter_add(&manager->tallies[house->tally].ended, 1);
-    house_free(manager, house);
+    free_house(manager, house);
     return true;
 }
 
-void domi_house_end_left(domi_manager *manager, domi_house *house)
+void domi_house_end_with_system(domi_manager *manager, domi_house *house)
 {
     bool mounted = house->state != DOMI_CREATED && house->state != DOMI_MOUNTING;
 
     if ((domi_house_life(house) & DOMI_LIFE_CLOSED) != 0)
         return;
     if (!manager->ending.work_over && domi_stack_has_work(house))
-        return; /* work was abandoned and still uses the house: leave it as it is, and the system's
-                   memory, too */
+        /* abandoned work still uses the house, so the house is left as it is, and so is the
+         * memory of the system */
+        return;
     if (house->state == DOMI_CREATED)
         domi_house_queue_mount(manager, house);
     if (house->behaviour->kind == DOMUS_CHANNELS &&
         manager->io_hooks.stop_channels(manager, house) != 0)
-        house->channels.owned = NULL; /* the kernel still uses it, so it is leaked */
+        house->channels.owned = NULL; /* the kernel still uses the memory, so it is leaked */
     if (mounted) {
-        /* so that its on_stop cannot begin anything, as in every stop */
+        /* keeps on_stop from beginning anything, as in every stop */
         house->marks |= DOMI_MARK_STOPPING;
         domi_house_run_stop(manager, house);
         domi_counter_add(&manager->counters.stops, 1);
         domi_counter_add(&manager->tallies[house->tally].ended, 1);
-        /* its thread has ended, so its state may be any, and the table of moves is not used */
+        /* the house was interrupted in any state, so the table of moves is not used */
         house->state = DOMI_RUNNING;
     }
-    house_free(manager, house);
+    free_house(manager, house);
 }

@@ -1,5 +1,5 @@
-/* This file tells actors of changes of memory: home's list of watches, its lock, and the verbs
- * of domus/memory.h. */
+/* Tells actors of changes of memory: home's list of watches, its lock, and the verbs of
+ * domus/memory.h. */
 #include "house/family/memory_watch.h"
 
 #include "base/check.h"
@@ -9,12 +9,12 @@
 
 #include <errno.h>
 
-#define VISITS_PER_TICK 1024u /* watches that one step looks at */
+#define VISITS_PER_TICK 1024u /* most watches that one step visits */
 
 const domus_type domus_memory_type = {.name = "memory", .size = sizeof(domus_memory_change)};
 
-/* Returns the number of the latest change, and hands out the levels that it brought. If nobody
- * measures memory, these are 0 and NORMAL. */
+/* Returns the number of the latest change, and hands out the levels after it. If no thread measures
+ * memory, these are 0 and NORMAL. */
 static uint32_t read_memory(const domi_manager *manager, domus_memory_change *ret_change)
 {
     if (manager->hooks.read_memory != NULL)
@@ -36,7 +36,7 @@ static void add_watch_last(domi_manager *home, domi_memory_watch *watch)
     home->memory.watches.tail = watch;
 }
 
-static void take_watch_out(domi_manager *home, domi_memory_watch *watch)
+static void remove_watch(domi_manager *home, domi_memory_watch *watch)
 {
     if (watch->previous != NULL)
         watch->previous->next = watch->next;
@@ -49,7 +49,7 @@ static void take_watch_out(domi_manager *home, domi_memory_watch *watch)
 }
 
 /* Relaxed, both: the count is written under the lock, and a thread that reads it without the lock
- * may be late. */
+ * may read an old value. */
 static void count_watches(domi_manager *home, uint32_t by)
 {
     atomic_store_explicit(&home->memory.watches.count,
@@ -66,9 +66,9 @@ bool domi_memory_is_watched(const domi_manager *manager)
 
 /* --- telling ---------------------------------------------------------------------------------- */
 
-/* Put the event. It is marked as under way, so nobody frees the watch until the event was handled
- * or dropped. */
-static void put_event(domi_manager *manager, domi_memory_watch *watch)
+/* Put the event of a watch. The watch is marked as under way, so no thread frees it until the event
+ * was handled or dropped. */
+static void put_memory_event(domi_manager *manager, domi_memory_watch *watch)
 {
     const domus_address address = {watch->house, watch->lease};
 
@@ -76,8 +76,7 @@ static void put_event(domi_manager *manager, domi_memory_watch *watch)
         domi_memory_watch_drop_node(manager, watch);
 }
 
-/* Returns the next watch whose actor has to be told of change `number`; NULL: there is
- * none for now. */
+/* Returns the next watch whose actor has not been told of change `number`; NULL: none for now. */
 static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, uint32_t *visits)
 {
     domi_memory_watch *found = NULL;
@@ -87,7 +86,7 @@ static domi_memory_watch *find_next_watch(domi_manager *home, uint32_t number, u
            home->memory.watches.head != NULL) {
         domi_memory_watch *watch = home->memory.watches.head;
 
-        take_watch_out(home, watch);
+        remove_watch(home, watch);
         add_watch_last(home, watch);
         home->memory.watches.left--;
         (*visits)--;
@@ -122,7 +121,7 @@ void domi_memory_watches_fire(domi_manager *manager, domi_manager *home)
     if (number != atomic_load_explicit(&home->memory.watches.seen, memory_order_relaxed))
         begin_walk(home, number);
     while ((watch = find_next_watch(home, number, &visits)) != NULL)
-        put_event(manager, watch);
+        put_memory_event(manager, watch);
 }
 
 bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch)
@@ -137,8 +136,8 @@ bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *wat
     return is_wanted;
 }
 
-/* If a change came while the event was handled, home has not put the event again, so this function
- * puts it. */
+/* End an event that was handled. If memory has changed meanwhile, home has not put the event again,
+ * so this function puts it. */
 void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch)
 {
     domi_manager *home = watch->house->home;
@@ -152,7 +151,7 @@ void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch
     if (is_free)
         domi_pool_free(manager, &watch->event.node);
     else if (again)
-        put_event(manager, watch);
+        put_memory_event(manager, watch);
 }
 
 void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch)
@@ -204,10 +203,10 @@ int domus_watch_memory(domus_stack *stack)
     domi_spinlock_lock(&home->memory.watches.lock);
     add_watch_last(home, watch);
     count_watches(home, 1);
-    home->memory.watches.left++; /* home's next walk then visits this watch, too */
+    home->memory.watches.left++; /* the walk of home then visits this watch, too */
     domi_spinlock_unlock(&home->memory.watches.lock);
     if (watch->under_way)
-        put_event(manager, watch);
+        put_memory_event(manager, watch);
     return 0;
 }
 
@@ -217,7 +216,7 @@ void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch)
 
     domi_link_remove(watch->house, &watch->link);
     domi_spinlock_lock(&home->memory.watches.lock);
-    take_watch_out(home, watch);
+    remove_watch(home, watch);
     count_watches(home, UINT32_MAX);
     watch->cancelled = true;
     bool is_free = !watch->under_way;

@@ -1,10 +1,10 @@
-/* Watches on how short memory is.
+/* Watches on the shortage of memory.
  *
- * A watch is paid for when it is made (M11): it is one record in the list of its actor's home, and
- * the record is the event itself. Home puts the event if the levels have changed and the event is
- * not under way. The levels are read when the event is handled, so an actor always sees the latest.
- * The actor may be lent meanwhile, so the list and the fields of a record that both threads use are
- * under home's `memory_watches.lock`. */
+ * A watch needs no memory after it was made (M11): it is one record in the list of its actor's
+ * home, and the record is the event itself. Home puts the event if the levels have changed and the
+ * event is not under way. The levels are read when the event is handled, so an actor always sees
+ * the latest ones. The actor may be lent meanwhile, so the list and those fields of a record that
+ * both threads use are under home's `memory_watches.lock`. */
 #ifndef DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 #define DOMI_HOUSE_FAMILY_MEMORY_WATCH_H
 
@@ -19,43 +19,41 @@ struct domi_memory_watch {
     union {
         domi_envelope event; /* the message that tells the actor of a change */
         struct {
-            unsigned char head[DOMI_ENVELOPE_HEAD]; /* lies over the head of `event` */
+            unsigned char head[DOMI_ENVELOPE_HEAD]; /* unused; covers the head of `event` */
             domus_memory_change change;             /* the event's payload */
         };
     };
     domi_house *house;                              /* the actor that watches */
-    DOMI_KEEP_PLACE(8) domi_memory_watch *next;     /* links in its home's list */
-    DOMI_KEEP_PLACE(8) domi_memory_watch *previous; /* links that list backwards */
+    DOMI_KEEP_PLACE(8) domi_memory_watch *next;     /* next watch in home's list */
+    DOMI_KEEP_PLACE(8) domi_memory_watch *previous; /* previous watch in home's list */
     uint32_t lease;                                 /* lease of the house */
-    uint32_t told;  /* number of the change that the actor was told last */
+    uint32_t told;  /* number of the last change of which the actor was told */
     bool under_way; /* the event is in the mailbox or is being handled */
-    bool cancelled; /* the watch was taken back, and is freed once its event is not under way */
-    DOMI_AT_LINK domi_link link; /* links in the house's list of what is attached to it */
+    bool cancelled; /* the watch was cancelled, and is freed once its event is not under way */
+    DOMI_AT_LINK domi_link link; /* link in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_memory_watch) == 128, "two cache lines");
 static_assert(offsetof(domi_memory_watch, link) == DOMI_LINK_OFFSET, "as a timer's");
 static_assert(offsetof(domi_memory_watch, change) == DOMI_ENVELOPE_HEAD, "the event's payload");
 
-/* Put the events of watches whose actors were not told of the latest change, a bounded number of
- * them. `manager` is the calling thread's: that of home, once a tick, or of a runner of home's
- * pool.
- */
+/* Put the events of a bounded number of watches whose actors were not told of the latest change.
+ * `manager` is the calling thread's: that of home, once a tick, or of a runner of home's pool. */
 void domi_memory_watches_fire(domi_manager *manager, domi_manager *home);
 
-/* True if an actor of this home has such a watch. Any thread; the answer may be late. */
+/* True if an actor of this home watches memory. Any thread; the answer may be out of date. */
 bool domi_memory_is_watched(const domi_manager *manager);
 
-/* The event is about to be handled, so read the levels into it. Returns false if the watch was
- * taken back, so that there is nothing to handle. */
+/* Read the levels into an event that is about to be handled. Returns false if the watch was
+ * cancelled, so that there is nothing to handle. */
 bool domi_memory_watch_begin_event(domi_manager *manager, domi_memory_watch *watch);
 
-/* domi_memory_watch_end_event() is called when the event was handled, domi_memory_watch_drop_node()
- * when it is dropped with its mailbox. */
+/* End the event of a watch: domi_memory_watch_end_event() after it was handled,
+ * domi_memory_watch_drop_node() when it is dropped with its mailbox. */
 void domi_memory_watch_end_event(domi_manager *manager, domi_memory_watch *watch);
 void domi_memory_watch_drop_node(domi_manager *manager, domi_memory_watch *watch);
 
-/* Take a watch back, because its house ends or restarts, or wants no more events. */
+/* Cancel a watch, because its house ends or restarts, or wants no more events. */
 void domi_memory_watch_cancel(domi_manager *manager, domi_memory_watch *watch);
 
 #endif

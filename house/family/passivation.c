@@ -1,5 +1,5 @@
-/* The idle time is measured by a timer that fires and looks when the house last ran. So a message
- * costs a store and not a new timer. */
+/* Measures the idle time of actors by a timer that fires and looks when the house last ran. So a
+ * message costs a store and not a new timer. */
 #include "house/family/passivation.h"
 
 #include "house/conversation/stack.h"
@@ -13,14 +13,14 @@
 
 const domus_type domi_idle_type = {.name = "idle"};
 
-/* True if the house is a life of a grain that still works for somebody, or will at once. Its asker
- * knows nothing of lives, so the end of one must not take the answer away. */
+/* True if the house is a life of a grain that still works for an asker, or will at once. The asker
+ * knows nothing of lives, so the end of a life must not lose the answer. */
 static bool is_busy_grain(const domi_house *house)
 {
     return house->family->grain != NULL && (house->stacks != NULL || house->mail != 0);
 }
 
-void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
+void domi_house_check_idle_time(domi_manager *manager, domi_house *house)
 {
     domi_family *family = house->family;
     uint64_t now_ns = manager->now_ns;
@@ -34,7 +34,7 @@ void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house)
         (void)domi_house_stop(manager, domi_house_address(house));
         return;
     }
-    /* If there is no memory for the timer, the actor stays until something else stops it. */
+    /* Without memory for the timer the actor stays until something else stops it. */
     (void)domi_timer_new(manager, house,
                          until_ns > now_ns ? until_ns - now_ns : family->idle_max_ns, 0,
                          &domi_idle_type, NULL, &timer);

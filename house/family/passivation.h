@@ -5,11 +5,11 @@
 
 #include "house/message/manager.h"
 
-/* Look whether the idle time of an actor is over: stop the actor, or arm the timer for
- * the next look. */
-void domi_house_look_at_idle_time(domi_manager *manager, domi_house *house);
+/* Check whether the idle time of an actor is over: stop the actor, or arm the timer for the next
+ * check. */
+void domi_house_check_idle_time(domi_manager *manager, domi_house *house);
 
-/* The event of the timer that measures the idle time. */
+/* The type of the event that ends a period of the timer for the idle time. */
 extern const domus_type domi_idle_type;
 
 #endif

@@ -1,4 +1,4 @@
-/* A process is an actor with the behaviour below, and this file has the verbs of domus/process.h.
+/* A process is an actor with the behaviour below; this file also has the verbs of domus/process.h.
  *
  * One conversation, which on_mount begins, waits for whatever comes first: any message, or the
  * completion of a yield. Both are gathered as events. With the first event a second receive begins,
@@ -6,11 +6,11 @@
  * events of one run, without a clock and without a message of the actor to itself. Public verbs do
  * the work, but memory and domus_process_take() use the library's own functions.
  *
- * Work that may block has a conversation of its own for each piece, so that the library waits for
- * it however the process ends. Its end, and the last event of a stop, come while the conversation
- * above waits: they are noted, and a third receive, which takes nothing either, fails, so that the
- * conversation goes on. The first one must not fail for this: an actor without a receive hands its
- * mail to its rows, and a process has none for messages. */
+ * Each piece of work that may block has a conversation of its own, so that the library waits for
+ * the work however the process ends. The end of a piece, and the last event of a stop, come while
+ * the conversation above waits: they are recorded, and a third receive, which takes nothing either,
+ * is made to fail, so that the conversation goes on. The first receive must not fail for this: an
+ * actor without a receive hands its mail to its rows, and a process has none for messages. */
 #include "base/memory.h"
 #include "house/conversation/stack.h"
 #include "house/conversation/take.h"
@@ -43,7 +43,8 @@ static int hold_payload(domus_stack *stack, domi_process_actor *actor, const dom
         return error;
     if (answer->type->size != 0)
         memcpy(domus_message_payload(message), answer->payload, answer->type->size);
-    (void)domus_take(stack); /* an ask's or a reply's payload is never shared */
+    /* this returns 0, because the payload of an ask or a reply is never shared */
+    (void)domus_take(stack);
     actor->room->held[actor->count] = message;
     return 0;
 }
@@ -66,7 +67,8 @@ static void add_message(domus_stack *stack, domi_process_actor *actor, const dom
         .sender = domus_sender(stack),
     };
 
-    if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) { /* an ask */
+    /* the message is an ask */
+    if (domus_message_take(stack, &actor->room->held[actor->count]) != 0) {
         int error = hold_payload(stack, actor, answer);
         if (error != 0) {
             (void)domus_fail(stack, error);
@@ -101,8 +103,8 @@ static void add_completion(domus_stack *stack, domi_process_actor *actor,
 
 /* --- step ------------------------------------------------------------------------------------ */
 
-/* Free the events with what their payloads own, unless the step took that. */
-static void events_free(domus_stack *stack, domi_process_actor *actor)
+/* Free the events, and all that their payloads own and the step has not taken. */
+static void free_events(domus_stack *stack, domi_process_actor *actor)
 {
     for (uint32_t i = 0; i < actor->count; i++) {
         domus_message_free(stack, actor->room->held[i]);
@@ -111,7 +113,7 @@ static void events_free(domus_stack *stack, domi_process_actor *actor)
     actor->count = 0;
 }
 
-/* Make one step with the gathered events. False if it was the last step. */
+/* Make one step with the gathered events. Returns false if it was the last step. */
 static bool step_process(domus_stack *stack, domi_process_actor *actor)
 {
     domus_process_output out = {.stack = stack, .actor = actor};
@@ -119,7 +121,7 @@ static bool step_process(domus_stack *stack, domi_process_actor *actor)
     actor->began = true;
     int error =
         actor->process->step(stack, actor->room->state, actor->room->events, actor->count, &out);
-    events_free(stack, actor);
+    free_events(stack, actor);
     if (error < 0)
         (void)domus_escalate(stack, error);
     if (out.done)
@@ -143,22 +145,22 @@ static int begin_usual_receives(domus_stack *stack, domi_process_actor *actor)
     return error;
 }
 
-/* More mail may wait: begin the receive that ends when all mail was looked at. False if a last step
- * was made. */
+/* Begin the receive that ends when all mail was looked at, because more mail may wait. Returns
+ * false if a last step was made instead. */
 static bool put_off_step(domus_stack *stack, domi_process_actor *actor)
 {
     if (actor->looking)
         return true;
     actor->looking = domus_receive_add(stack, &domi_process_nothing, 0, DOMI_TAG_LOOKED) == 0;
-    /* if there is no memory for the receive, the step comes at once */
+    /* without memory for the receive the step comes at once */
     return actor->looking || step_process(stack, actor);
 }
 
-/* Gather an answer of a yield or a receive, and begin the next step if one is due. */
+/* Gather the answer of a yield or a receive, and begin the next step if one is due. */
 static int gather_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
-    /* wait again; the result also tells whether the conversation was cancelled */
+    /* this waits again, and its result also tells whether the conversation was cancelled */
     int result = domus_wait_first(stack, gather_answer);
 
     if (answer->tag == DOMI_TAG_MESSAGE && answer->error == DOMI_WOKEN)
@@ -167,7 +169,7 @@ static int gather_answer(domus_stack *stack, void *self, const domus_answer *ans
         actor->listening = false;
     else if (answer->tag == DOMI_TAG_LOOKED)
         actor->looking = false;
-    if (result >= 0) { /* the promise of this answer is free again, so the receive finds memory */
+    if (result >= 0) { /* the promise of this answer is free again, so a new receive finds memory */
         int error = begin_usual_receives(stack, actor);
         result = error != 0 ? error : result;
     }
@@ -184,12 +186,14 @@ static int gather_answer(domus_stack *stack, void *self, const domus_answer *ans
     if (all_seen || actor->count == DOMUS_PROCESS_EVENTS_MAX)
         more = step_process(stack, actor);
     if (more)
-        domi_process_add_noted(actor); /* those for which there was no room */
+        /* gather recorded events for which there was no room before */
+        domi_process_add_noted(actor);
     if (more && actor->count != 0)
         more = put_off_step(stack, actor);
     if (more)
         return result;
-    stack->pooled->wait = DOMI_WAIT_NONE; /* no step is left to wait for */
+    /* no step follows, so the conversation waits for nothing */
+    stack->pooled->wait = DOMI_WAIT_NONE;
     return 0;
 }
 
@@ -206,7 +210,7 @@ static void on_stop(domus_stack *stack, void *self)
     actor->is_told = false;
     if (actor->room == NULL)
         return;
-    events_free(stack, actor);
+    free_events(stack, actor);
     if (actor->process->close != NULL)
         actor->process->close(stack, actor->room->state);
     domi_memory_free(actor->room);
@@ -219,10 +223,12 @@ static int on_mount(domus_stack *stack, void *self)
     const domus_process *process = actor->process;
     int result = 0;
 
-    if (process == NULL) /* the actor was restarted, but its parent had no rules when it was
-                            spawned, so no state was kept */
+    /* the actor was restarted, but its first state was not kept, because its parent had no rules
+     * when it was spawned */
+    if (process == NULL)
         return -EINVAL;
-    if (stack->manager->ending.closing) /* all that live have got their last event */
+    /* all processes of the list have got their last event, and this one never will */
+    if (stack->manager->ending.closing)
         return domus_stop(stack, domus_self(stack));
     actor->room = domi_memory_new(sizeof(domi_process_room) + process->state_size);
     if (actor->room == NULL)
@@ -235,7 +241,8 @@ static int on_mount(domus_stack *stack, void *self)
     if (result == 0)
         result = put_off_step(stack, actor) ? domus_wait_first(stack, gather_answer) : 0;
     if (result < 0)
-        on_stop(stack, self); /* on_stop is not called for an actor whose on_mount fails */
+        /* the library does not call on_stop for an actor whose on_mount fails */
+        on_stop(stack, self);
     else
         domi_processes_add(stack->manager->directory.processes, &actor->living, domus_self(stack));
     return result;
@@ -247,7 +254,7 @@ static const domus_behaviour behaviour = {
     .state_size = sizeof(domi_process_actor),
     .on_mount = on_mount,
     .on_stop = on_stop,
-    .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_on_cancel, 0},
+    .on = (const domus_on[]){{&domus_process_cancel_type, domi_process_handle_cancel, 0},
                              {NULL, NULL, 0}},
 };
 
@@ -281,7 +288,7 @@ int domi_process_spawn(const domus_process *process, const char *method, const d
     return spawn(context, &behaviour, &state, ret_address);
 }
 
-/* The arguments of domus_process_spawn() for the spawn. */
+/* The arguments of domus_process_spawn() for spawn_child(). */
 typedef struct order {
     domus_stack *stack;
     const domus_spawn_options *options;
@@ -310,7 +317,7 @@ int domus_process_spawn(domus_stack *stack, const domus_process *process, const 
 int domus_process_ask(domus_process_output *out, domus_address to, const domus_type *type,
                       const void *payload, uint64_t timeout_ns, uint64_t tag)
 {
-    int error = domi_process_may_yield(out, tag);
+    int error = domi_process_check_may_yield(out, tag);
 
     if (error == 0)
         error = domus_ask_add(out->stack, to, type, payload, timeout_ns, tag);
@@ -320,7 +327,7 @@ int domus_process_ask(domus_process_output *out, domus_address to, const domus_t
 
 int domus_process_sleep(domus_process_output *out, uint64_t time_ns, uint64_t tag)
 {
-    int error = domi_process_may_yield(out, tag);
+    int error = domi_process_check_may_yield(out, tag);
 
     if (error == 0)
         error = domus_sleep_add(out->stack, time_ns, tag);
@@ -337,7 +344,7 @@ int domus_process_done(domus_process_output *out, const domus_type *type, const 
     if (type != NULL && out->actor->spawner.house != NULL)
         error = domus_notice(out->stack, out->actor->spawner, type, value);
     else if (type != NULL && type->release != NULL)
-        type->release((void *)(uintptr_t)value); /* nobody is to get it */
+        type->release((void *)(uintptr_t)value); /* no actor gets the value, so release it here */
     out->done = error == 0;
     return error;
 }

@@ -1,5 +1,6 @@
-/* Work of processes that may block, and the last event of a process. Both end beside the
- * conversation of the process: they are noted, and a receive of it fails, so that it goes on. */
+/* Blocking work of processes, and the last event of a process. Both come beside the conversation of
+ * the process: they are recorded, and a receive of that conversation is made to fail, so that it
+ * goes on. */
 #include "house/family/process_actor.h"
 
 #include "base/memory.h"
@@ -56,7 +57,7 @@ static void wake_process(domus_stack *stack)
         domi_promise_fail(stack->manager, promise, DOMI_WOKEN);
 }
 
-int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
+int domi_process_handle_cancel(domus_stack *stack, void *self, const void *cancel)
 {
     domi_process_actor *actor = self;
 
@@ -66,14 +67,14 @@ int domi_process_on_cancel(domus_stack *stack, void *self, const void *cancel)
     return 0;
 }
 
-/* A piece of work has ended, or will never begin. */
-static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
+/* Record the end of a piece of work, or that it will never begin. */
+static int record_end_of_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_process_actor *actor = self;
     domi_process_piece *one = ((work_frame *)domus_frame(stack))->piece;
 
     if (actor->room == NULL)
-        return 0; /* the process was closed, and with it what it had noted */
+        return 0; /* the process was closed, and its recorded work was freed */
     one->result = answer->error != 0 ? answer->error : *(const int *)answer->payload;
     if (answer->error == 0)
         actor->result_type = answer->type;
@@ -83,11 +84,11 @@ static int on_work(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Events that are noted leave one place free: the conversation may be resumed with a message or a
- * completion before the next step, and that has to find room. */
+/* Most recorded events that are gathered at once. One place stays free: the conversation may be
+ * resumed with a message or a completion before the next step, and this has to find room. */
 #define NOTED_MAX (DOMUS_PROCESS_EVENTS_MAX - 1u)
 
-/* The results of work lie in the actor until the step has returned. */
+/* Gather recorded events. The results of work lie in the actor until the step has returned. */
 void domi_process_add_noted(domi_process_actor *actor)
 {
     domi_process_room *gathered = actor->room;
@@ -103,7 +104,7 @@ void domi_process_add_noted(domi_process_actor *actor)
     while (actor->ended != NULL && actor->count < NOTED_MAX) {
         domi_process_piece *one = actor->ended;
         while (one->next != NULL)
-            one = one->next; /* the oldest; few have ended since the last step */
+            one = one->next; /* find the oldest piece; few have ended since the last step */
         unlink_work(&actor->ended, one);
         actor->works_count--;
         gathered->results[actor->count] = one->result;
@@ -128,7 +129,7 @@ static int begin_work(domus_stack *stack, int (*function)(void *argument), void 
     if (own == NULL)
         return -ENOMEM;
     *(work_frame *)domus_frame(own) = (work_frame){one};
-    int result = stack->manager->hooks.block(own, function, argument, on_work);
+    int result = stack->manager->hooks.block(own, function, argument, record_end_of_work);
     domi_stack_park_or_end(own, result == DOMUS_PARKED ? result : 0);
     return result == DOMUS_PARKED ? 0 : result;
 }
@@ -137,7 +138,7 @@ int domus_process_work(domus_process_output *out, int (*function)(void *argument
                        uint64_t tag)
 {
     domi_process_actor *actor = out->actor;
-    int error = domi_process_may_yield(out, tag);
+    int error = domi_process_check_may_yield(out, tag);
 
     if (error == 0 && out->stack->manager->hooks.block == NULL)
         error = -EOPNOTSUPP;

@@ -1,9 +1,9 @@
-/* Decisions of parents, and how houses carry them out; above all the restart, the one change of a
- * house between its birth and its end.
+/* Carries out decisions of parents; above all the restart, the one change of a house between its
+ * birth and its end.
  *
- * A restart has two steps. First everything that the actor does is cancelled. When its last
- * conversation and its last child have ended, the actor begins anew, in a turn of its own, and then
- * gets the mail that waited. */
+ * A restart has two steps. First all work of the actor is cancelled. When its last conversation and
+ * its last child have ended, the actor begins anew, in a turn of its own, and then gets the mail
+ * that waited. */
 #include "base/check.h"
 #include "house/conversation/turn.h"
 #include "house/family/family.h"
@@ -14,7 +14,7 @@
 #include "house/message/link.h"
 #include "house/message/order.h"
 
-/* on_restart has no message. This type stands for it when a thread says what it handles. */
+/* The type that a thread reports while it runs on_restart, which has no message. */
 static const domus_type restart_type = {.name = "on_restart"};
 
 void domi_house_restart_begin(domi_manager *manager, domi_house *house)
@@ -25,11 +25,12 @@ void domi_house_restart_begin(domi_manager *manager, domi_house *house)
     domi_stack_cancel_all(manager, house);
     domi_link_cancel_all(manager, house);
     domi_watch_cancel_all(manager, house);
-    domi_doors.stop_routers(manager, house); /* the routees are among the actor's children */
+    /* the routees are children of the actor, and stop with these */
+    domi_doors.stop_routers(manager, house);
     domi_family_stop_children(manager, house);
 }
 
-/* Call on_restart. Returns what it returned. */
+/* Call on_restart. Returns its result. */
 DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
 {
     domus_stack stack;
@@ -37,7 +38,7 @@ DOMI_NO_CANARY static int run_restart(domi_manager *manager, domi_house *house)
     domi_stack_begin(&stack, manager, house);
     domi_run_begin(manager, house);
     domi_turn_begin(&stack, &restart_type);
-    int result = domi_turn_end_untold(
+    int result = domi_turn_end_unreported(
         &stack, house->behaviour->on_restart(&stack, house->self, house->reason));
     domi_run_end(manager);
     return result;
@@ -60,8 +61,9 @@ static int restart_actor(domi_manager *manager, domi_house *house)
     house->marks &= (uint16_t)~DOMI_MARK_RESTART;
     domi_house_count_as(manager, house, behaviour);
     domi_order_change_behaviour(house, behaviour);
-    if (family != NULL) { /* begin as a new actor: passivation goes on, and no restart of a child is
-                             counted yet */
+    /* make the actor as new: its idle time counts again, and no restart of a child is counted
+     * yet */
+    if (family != NULL) {
         family->idle_paused = false;
         family->restarts = 0;
     }
@@ -76,7 +78,7 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
 {
     uint64_t life = domi_house_life(house);
 
-    /* If a stop was asked for meanwhile, the house stops and does not restart. */
+    /* If a stop was asked for meanwhile, the house stops instead of its restart. */
     if (house->stacks != NULL || (life & DOMI_LIFE_STOP) != 0 ||
         domi_house_count_children(house) != 0)
         return;
@@ -85,9 +87,9 @@ void domi_house_restart_end(domi_manager *manager, domi_house *house)
     int result = restart_actor(manager, house);
     house->reason = 0;
     if (result < 0) {
-        domi_house_fail_mount(manager, house, result);
+        domi_house_record_failed_mount(manager, house, result);
     } else if ((house->marks & DOMI_MARK_PASSIVATES) != 0) {
-        domi_house_look_at_idle_time(manager, house);
+        domi_house_check_idle_time(manager, house);
     }
 }
 
@@ -101,13 +103,13 @@ static void carry_out_directive(domi_manager *manager, domi_house *house, domus_
 
     house->marks &= (uint16_t) ~(DOMI_MARK_SUSPENDED | DOMI_MARK_FATAL);
     if (directive == DOMUS_RESTART && domi_house_is_channel(house))
-        directive = DOMUS_STOP; /* a connection cannot begin anew */
+        directive = DOMUS_STOP; /* a connection cannot begin again, so its channel stops */
     if (directive == DOMUS_STOP || (directive == DOMUS_RESUME && fatal)) {
         atomic_fetch_or_explicit(&house->life, DOMI_LIFE_STOP, memory_order_relaxed);
     } else if (directive == DOMUS_RESTART) {
         domi_house_restart_begin(manager, house);
     } else if ((life & DOMI_LIFE_STOP) == 0) {
-        house->reason = 0; /* after a STOP it may be the reason of the stop */
+        house->reason = 0; /* after a STOP the reason of the stop may be in this field */
     }
     domi_house_rouse(manager, house);
 }

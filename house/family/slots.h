@@ -8,8 +8,9 @@
 
 #include "house/message/manager.h"
 
-#define DOMI_SLOTS_REFILL 64u /* slots that move between a cache and home's slabs at a time */
-/* with more free slots of a class than this, home's cache gives some back */
+/* number of slots that move between a cache and home's slabs at a time */
+#define DOMI_SLOTS_REFILL 64u
+/* number of free slots of a class above which home's cache gives some back */
 #define DOMI_SLOTS_KEEP (4 * DOMI_SLOTS_REFILL)
 
 void domi_slots_init(domi_manager *manager);
@@ -19,8 +20,8 @@ void domi_slots_fini(domi_manager *manager);
  * CREATED and has its next lease; its room is not zeroed. Returns NULL if there is no memory. */
 domi_house *domi_slots_take(domi_manager *manager, domi_manager *home, uint32_t state_bytes);
 
-/* Put a slot that was not used back into the cache that it was taken from. Called by the thread
- * that took it. */
+/* Put a slot that was not used back into the cache from which it was taken. The thread that took it
+ * calls this. */
 void domi_slots_untake(domi_manager *manager, domi_house *house);
 
 /* Free a slot. Home, or the runner that has ended an actor of a pool. */
@@ -29,14 +30,14 @@ void domi_slots_put(domi_manager *manager, domi_house *house);
 /* Visit every slot of this home, also free ones. No other thread may spawn at the same time. */
 void domi_slots_walk(domi_manager *home, void (*visit)(void *house, void *context), void *context);
 
-/* Do the same as domi_slots_walk(), while other threads may spawn: visits the slots that were made
- * before the call. `visit` may look only at the `life` of a slot until an acquire load of it says
+/* Do the same as domi_slots_walk(), while other threads may spawn: it visits the slots that were
+ * made before the call. `visit` may read only the `life` of a slot until an acquire load of it says
  * that the slot is not CLOSED. Home only. */
 void domi_slots_walk_shared(domi_manager *home, void (*visit)(void *house, void *context),
                             void *context);
 
 /* True if an actor lives in the slot of `house`; then all that its spawner wrote may be read. Any
- * thread; the actor may end at once. */
+ * thread; the actor may end at any time. */
 static inline bool domi_slots_is_alive(const domi_house *house)
 {
     /* acquire: pairs with the release by which a spawn publishes the actor. */
@@ -46,16 +47,16 @@ static inline bool domi_slots_is_alive(const domi_house *house)
     return (life & DOMI_LIFE_CLOSED) == 0;
 }
 
-/* The number of a house's slot. No other slot of its home ever has this number. Takes the home's
- * lock, and time in proportion to the memory chunks of the home, so it is meant for output that
- * people read. Any thread. */
+/* Returns the number of a house's slot; no other slot of its home ever has this number. It takes
+ * the home's lock, and time in proportion to the number of memory chunks of the home, so it is
+ * meant for output that people read. Any thread. */
 uint32_t domi_slots_number(const domi_house *house);
 
-/* The house whose slot has this number; NULL: `home` has no such slot. Time and lock as above. Any
- * thread; whatever lives there may end at once. */
+/* Returns the house whose slot has this number; NULL: `home` has no such slot. It takes lock and
+ * time as domi_slots_number() does. Any thread; the actor there may end at any time. */
 domi_house *domi_slots_at(domi_manager *home, uint32_t number);
 
-/* Returns how many bytes of state fit into a slot of this size class. */
+/* Returns the number of bytes of state that fit into a slot of this size class. */
 uint32_t domi_slots_state_bytes(uint32_t size_class);
 
 /* Returns the size of a slot for `state_bytes` bytes of state, together with the state if that is

@@ -1,4 +1,5 @@
-/* In this file watches travel, fire and are taken back, and the public verbs make them. */
+/* Carries watches to the watched actors, fires them, and takes them back; also has the public verbs
+ * that make them. */
 #include "house/family/watch.h"
 
 #include "base/check.h"
@@ -20,18 +21,17 @@ const domus_type domus_room_type = {.name = "room", .size = sizeof(domus_down)};
 const domus_type domus_remote_watch_type = {.name = "remote watch",
                                             .size = sizeof(domus_remote_watch)};
 
-static domi_watch *watch_of(domi_node *node)
+static domi_watch *get_watch_of_node(domi_node *node)
 {
     if (node->slab == DOMI_SLAB_UNWATCH)
         return (domi_watch *)(void *)((char *)node - offsetof(domi_watch, unwatch));
     return (domi_watch *)(void *)node;
 }
 
-/* End legs of a watch: its record is freed with the last one. */
+/* End legs of a watch. The last leg frees the record. */
 static void end_leg(domi_manager *manager, domi_watch *watch, uint32_t legs)
 {
-    /* acq_rel: everything that the other leg's thread wrote comes before the record
-     * is used again. */
+    /* acq_rel: all writes of the other leg's thread come before the record is used again. */
     if (atomic_fetch_sub_explicit(&watch->legs, legs, memory_order_acq_rel) != legs)
         return;
     domi_pool_free(manager, &watch->node);
@@ -54,8 +54,8 @@ static void detach_watch(domi_house *house, domi_watch *watch)
     domi_link_remove(house, &watch->link_);
 }
 
-/* True if asks and notices have room in the mailbox. An actor that stops has no room; a watch on it
- * only tells that it is gone. */
+/* True if asks and notices have room in the mailbox. An actor that stops counts as without room; a
+ * watch on it only tells that it is gone. */
 static bool has_room(const domi_manager *manager, const domi_house *house)
 {
     uint64_t life = domi_house_life(house);
@@ -73,7 +73,8 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     domus_remote_watch told = {.room = watch->type == &domus_room_type};
 
     if (event == NULL ||
-        !domi_doors.read_remote_name(manager, who, &told.name)) { /* it has ended meanwhile */
+        /* the remote actor has ended meanwhile */
+        !domi_doors.read_remote_name(manager, who, &told.name)) {
         if (event != NULL)
             domi_pool_free(manager, &event->node);
         send_event(manager, watch, event != NULL ? -ESTALE : -ENOMEM);
@@ -91,8 +92,8 @@ static void attach_to_remote(domi_manager *manager, domi_house *gateway, domi_wa
     domi_mailbox_append(manager, gateway, &event->node, DOMI_EVENT);
 }
 
-/* Returns the house to which a watch is attached that has come to `house`: that of the watched
- * actor, also where it is a remote one and `house` its gateway. */
+/* Returns the house to which a watch has to be attached: that of the watched actor. If the actor is
+ * remote, the watch has come to its gateway `house` instead. */
 static domi_house *get_watched_house(const domi_watch *watch, domi_house *house)
 {
     return domi_house_is_remote(watch->down.who.house) ? watch->down.who.house : house;
@@ -100,7 +101,7 @@ static domi_house *get_watched_house(const domi_watch *watch, domi_house *house)
 
 void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_watch *watch = watch_of(node);
+    domi_watch *watch = get_watch_of_node(node);
 
     if (node->slab == DOMI_SLAB_UNWATCH) {
         uint32_t legs = 1;
@@ -120,23 +121,24 @@ void domi_watch_handle_arrival(domi_manager *manager, domi_house *house, domi_no
         return;
     }
     if (watch->type == &domus_room_type)
-        domi_mailbox_mark_full(house); /* the runs of the house then look for room */
+        domi_mailbox_mark_full(house); /* a marked house looks for room after each of its runs */
     watch->attached = true;
     domi_link_add(house, &watch->link_);
 }
 
 void domi_watch_drop_node(domi_manager *manager, domi_node *node)
 {
-    domi_watch *watch = watch_of(node);
+    domi_watch *watch = get_watch_of_node(node);
 
     if (node->slab == DOMI_SLAB_WATCH && node->kind == DOMI_WATCH)
-        send_event(manager, watch, -ESTALE); /* the watch came too late to be attached */
+        /* the watch came too late to be attached, so its watcher gets the event at once */
+        send_event(manager, watch, -ESTALE);
     else
         end_leg(manager, watch, 1);
 }
 
-/* The reason that a watch is told when the house ends; a remote actor whose node is down may live,
- * and its address be good again. */
+/* Returns the reason that the event of a watch gives when the house ends. A remote actor whose node
+ * is down may live, and its address may become valid again. */
 static int choose_down_reason(const domi_watch *watch, const domi_house *house)
 {
     bool may_live = house->reason == -EHOSTDOWN && domi_house_is_remote(house);
@@ -152,7 +154,7 @@ void domi_watch_fire_all(domi_manager *manager, domi_house *house)
         next = link->next;
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
-        domi_watch *watch = watch_of(domi_link_node(link));
+        domi_watch *watch = get_watch_of_node(domi_link_node(link));
         detach_watch(house, watch);
         send_event(manager, watch, choose_down_reason(watch, house));
     }
@@ -172,7 +174,7 @@ void domi_watch_fire_room_now(domi_manager *manager, domi_house *house)
         next = link->next;
         if (domi_link_node(link)->slab != DOMI_SLAB_WATCH)
             continue;
-        domi_watch *watch = watch_of(domi_link_node(link));
+        domi_watch *watch = get_watch_of_node(domi_link_node(link));
         if (watch->type != &domus_room_type)
             continue;
         detach_watch(house, watch);
@@ -186,7 +188,8 @@ void domi_house_set_backlogged(domi_manager *manager, domi_house *house, bool ba
     if (backlogged)
         domi_mailbox_mark_full(house);
     else if ((domi_house_life(house) & (DOMI_LIFE_STOP | DOMI_LIFE_FULL)) == DOMI_LIFE_FULL)
-        domi_watch_fire_room(manager, house); /* the house may wait, and then no run looks for it */
+        /* a house that waits has no run that would look for room */
+        domi_watch_fire_room(manager, house);
 }
 
 /* --- the watcher's side ---------------------------------------------------------------------- */
@@ -204,7 +207,7 @@ static void add_to_owner(domi_family *family, domi_watch *watch)
 
 static void remove_from_owner(domi_manager *manager, domi_house *house, domi_watch *watch)
 {
-    /* relaxed: only the thread that runs the watcher sets it, and loans order these threads */
+    /* relaxed: only the thread that runs the watcher sets `owned`, and loans order these threads */
     if (!atomic_load_explicit(&watch->owned, memory_order_relaxed))
         return;
     atomic_store_explicit(&watch->owned, false, memory_order_relaxed);
@@ -222,15 +225,15 @@ static void remove_from_owner(domi_manager *manager, domi_house *house, domi_wat
     }
 }
 
-static domi_watch *watch_new(domi_manager *manager, domus_address watcher, domus_address who,
-                             const domus_type *type)
+static domi_watch *make_watch(domi_manager *manager, domus_address watcher, domus_address who,
+                              const domus_type *type)
 {
     domi_watch *watch = domi_pool_take(manager, DOMI_SLAB_WATCH);
 
     if (watch == NULL)
         return NULL;
-    /* The generation changes when the record is taken and not when it is freed, because nobody owns
-     * a freed record anyway. Relaxed: add_to_owner() publishes it by its release. */
+    /* The generation changes when the record is taken and not when it is freed, because a freed
+     * record has no owner anyway. Relaxed: add_to_owner() publishes it by its release. */
     atomic_fetch_add_explicit(&watch->generation, 1, memory_order_relaxed);
     watch->type = type;
     watch->peer = NULL;
@@ -263,18 +266,19 @@ static int watch_actor(domus_stack *stack, domus_address who, const domus_type *
 
     if (who.house == NULL || (link && who.house == house))
         return -EINVAL;
-    if (DOMI_UNLIKELY(who.house->home == NULL)) { /* a router, or a remote actor */
+    /* the address is that of a router or a remote actor */
+    if (DOMI_UNLIKELY(who.house->home == NULL)) {
         if (!domi_house_is_remote(who.house))
             return -EINVAL;
         if (link)
             return -EOPNOTSUPP;
     }
     domi_family *family = domi_family_of(house);
-    domi_watch *watch = family != NULL ? watch_new(manager, self, who, type) : NULL;
+    domi_watch *watch = family != NULL ? make_watch(manager, self, who, type) : NULL;
     if (watch == NULL)
         return -ENOMEM;
     if (link) {
-        watch->peer = watch_new(manager, who, self, type);
+        watch->peer = make_watch(manager, who, self, type);
         if (watch->peer == NULL) {
             end_leg(manager, watch, 1);
             return -ENOMEM;
@@ -343,15 +347,16 @@ void domi_watch_cancel_all(domi_manager *manager, domi_house *house)
         domi_watch *watch = house->family->watches;
 
         if ((house->marks & DOMI_MARK_STOPPING) != 0)
-            watch->peer = NULL; /* the other direction's watch stays attached: it tells the other
-                                   side of this end */
+            /* the watch of the other direction stays attached: it tells the other actor of this
+             * end */
+            watch->peer = NULL;
         take_watch_back(manager, house, watch);
     }
 }
 
 bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
-    domi_watch *watch = watch_of(node);
+    domi_watch *watch = get_watch_of_node(node);
 
     if (watch->cancelled)
         return false;
@@ -370,5 +375,5 @@ bool domi_watch_begin_event(domi_manager *manager, domi_house *house, domi_node 
 void domi_watch_end_event(domi_manager *manager, domi_house *house, domi_node *node)
 {
     (void)house;
-    end_leg(manager, watch_of(node), 1);
+    end_leg(manager, get_watch_of_node(node), 1);
 }

@@ -1,4 +1,4 @@
-/* This file pushes chains of houses onto the arrivals of their homes. */
+/* Pushes chains of houses onto the arrivals of their homes. */
 #include "house/message/arrivals.h"
 
 #include "base/check.h"
@@ -9,15 +9,15 @@
 static void push_arrivals(domi_manager *manager, domi_manager *home, domi_house *newest,
                           domi_house *oldest)
 {
-    /* Guess that the stack is empty, which it mostly is. To load it first would fetch
-     * the line twice. */
+    /* A guess that the stack is empty, which it mostly is. A load of the stack would fetch its
+     * cache line twice. */
     domi_house *head = NULL;
 
     do
         atomic_store_explicit(&oldest->arrival_next, head, memory_order_relaxed);
-    /* seq_cst: it publishes arrival_next to home's exchange of the stack. It also stands before the
-     * look at home's park word in the one order of all seq_cst operations, so that home's look
-     * before its sleep and this look cannot miss each other. */
+    /* seq_cst: this exchange publishes arrival_next to home's exchange of the stack. It also stands
+     * before the load of home's park word in the one order of all seq_cst operations, so that
+     * home's look before its sleep and this load cannot both miss the other. */
     while (!atomic_compare_exchange_weak_explicit(&home->mail.arrivals, &head, newest,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(manager, home);
@@ -35,7 +35,7 @@ static void push_all_chains(domi_manager *manager)
     links->home_count = links->houses = 0;
 }
 
-/* A runner of a pool gives actors of pools to their queues. */
+/* Schedule a pooled actor, from a runner, in the queues of the actor's pool. */
 static void link_by_runner(domi_manager *runner, domi_house *house)
 {
     domi_pooled *pooled = house->home->pooled;

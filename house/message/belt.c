@@ -1,5 +1,5 @@
-/* The sender's side of a belt: a slot is claimed, filled and published, and rings are made, grown
- * and given back. */
+/* The sender's side of a belt: claims, fills and publishes slots; makes rings, enlarges them and
+ * gives them back. */
 #include "house/message/belt.h"
 
 #include "base/check.h"
@@ -11,15 +11,17 @@
 #include <errno.h>
 #include <string.h>
 
-#define AHEAD 6u /* the slot that is fetched ahead, from the one that is filled */
+/* number of slots between the slot that is filled and the slot that is prefetched */
+#define AHEAD 6u
 
-/* The time between two looks at a ring. A ring that was not used between two looks is freed, so one
- * to two of these times after its last use. */
+/* Time between two checks of a ring, in nanoseconds. A ring that was not used between two checks is
+ * freed: one to two of these times after its last use. */
 #define TRIM_EVERY_NS UINT64_C(5000000000)
 
 /* --- rings ------------------------------------------------------------------------------------ */
 
-/* Charge a ring to its receiver. Relaxed: it is a sum that its owner only compares with a bound. */
+/* Add the bytes of a ring to the memory of its receiver. Relaxed: the receiver only compares this
+ * sum with a bound. */
 static void charge_ring_to_receiver(const domi_belt *belt, int64_t bytes)
 {
     atomic_fetch_add_explicit(&belt->receiver->pool.heap_bytes, bytes, memory_order_relaxed);
@@ -57,10 +59,10 @@ int domi_belts_init(domi_manager *manager)
     return 0;
 }
 
-/* Release what is left on a belt whose receiver has ended. */
+/* Release the messages that are left on a belt whose receiver has ended. */
 static void empty_belt(domi_belt *belt)
 {
-    if (belt->first.slots != NULL) /* the receiver has not taken the belt since it has this ring */
+    if (belt->first.slots != NULL) /* the receiver has read nothing since this ring was made */
         belt->read = belt->first;
     if (belt->filled.slots == NULL)
         return;
@@ -86,7 +88,7 @@ void domi_belts_fini(domi_manager *manager)
         if (belt == NULL)
             continue;
         empty_belt(belt);
-        /* The receiver may be gone, so no bytes are charged to it. */
+        /* The receiver may have ended, so its count of bytes is not changed here. */
         domi_memory_free(belt->filled.slots);
         domi_memory_free(belt);
     }
@@ -96,7 +98,7 @@ void domi_belts_fini(domi_manager *manager)
 
 /* --- the sender ------------------------------------------------------------------------------- */
 
-/* Make the belt to `home`, which has no ring yet. */
+/* Make the belt to `home`; it has no ring yet. */
 __attribute__((noinline, cold)) static domi_belt *make_belt(domi_manager *manager,
                                                             domi_manager *home)
 {
@@ -108,14 +110,15 @@ __attribute__((noinline, cold)) static domi_belt *make_belt(domi_manager *manage
     return belt;
 }
 
-/* Give a belt that is off its first ring, or a new one in place of that which was given back. */
+/* Give a belt that is off its first ring, or a new ring in place of one that was given back. */
 __attribute__((noinline, cold)) static bool begin_ring(domi_belt *belt)
 {
     domi_belt_ring ring = make_ring(belt, DOMI_BELT_SLOTS);
 
     if (ring.slots == NULL)
         return false;
-    /* The belt is off and not linked, so the receiver reads this after the link that follows. */
+    /* The belt is off and not linked, so the receiver reads these fields after the link that
+     * follows. */
     belt->filled = belt->first = ring;
     return true;
 }
@@ -123,13 +126,15 @@ __attribute__((noinline, cold)) static bool begin_ring(domi_belt *belt)
 /* Fill and publish the next slot. */
 DOMI_INLINE void publish_slot(domi_belt *belt, domi_belt_slot *slot)
 {
-    /* An exchange, and seq_cst: it publishes the slot to the receiver's acquire. It also stands
+    /* seq_cst, by an exchange: it publishes the slot to the receiver's acquire load. It also stands
      * before the load of the switch in the one order of all seq_cst operations. */
     (void)atomic_exchange_explicit(&slot->sequence, ++belt->put, memory_order_seq_cst);
 }
 
-/* Go on in a ring that is twice as large. The old one has a slot left for this. */
-__attribute__((noinline, cold)) static bool grow(const domi_manager *manager, domi_belt *belt)
+/* Continue in a new ring of twice the size. The last free slot of the old ring tells the receiver
+ * where. */
+__attribute__((noinline, cold)) static bool begin_larger_ring(const domi_manager *manager,
+                                                              domi_belt *belt)
 {
     uint64_t slots = 2 * (belt->filled.mask + 1);
 
@@ -146,43 +151,43 @@ __attribute__((noinline, cold)) static bool grow(const domi_manager *manager, do
     return true;
 }
 
-/* True if a slot is free besides the one that is kept for growing. */
+/* True if a slot is free besides the one that is kept for the change to a larger ring. */
 static bool has_free_slot(const domi_belt *belt)
 {
     return belt->put - belt->taken_seen < belt->filled.mask;
 }
 
-/* The slow half of the claim: there is no ring, or it seems full. */
+/* Find a slot when there is no ring or the ring seems full: the slow half of domi_belt_put(). */
 __attribute__((noinline)) static bool find_slot(const domi_manager *manager, domi_belt *belt)
 {
     if (belt->filled.slots == NULL)
         return begin_ring(belt);
     /* acquire: pairs with the release in carry.c, after the receiver has read the slots. */
     belt->taken_seen = atomic_load_explicit(&belt->taken, memory_order_acquire);
-    return has_free_slot(belt) || grow(manager, belt);
+    return has_free_slot(belt) || begin_larger_ring(manager, belt);
 }
 
-/* The switch was not ON: the receiver may not be looking. */
+/* Turn a belt on whose switch was not ON, because the receiver may not look at it. */
 __attribute__((noinline)) static void turn_on(domi_manager *manager, domi_belt *belt)
 {
     domi_manager *receiver = belt->receiver;
     domi_belt *head = NULL;
 
-    /* seq_cst: the receiver's exchange and this one have one order. Whoever comes second sees what
-     * the other wrote. */
+    /* seq_cst: the receiver's exchange and this one stand in one order. The later of the two sees
+     * what the earlier has written. */
     if (atomic_exchange_explicit(&belt->power, DOMI_BELT_ON, memory_order_seq_cst) == DOMI_BELT_ON)
         return;
     do
         belt->linked_next = head;
-    /* seq_cst: as the link of a house into the arrivals (arrivals.c). */
+    /* seq_cst: the comment on the link of a house into the arrivals (arrivals.c) says why. */
     while (!atomic_compare_exchange_weak_explicit(&receiver->belts.linked, &head, belt,
                                                   memory_order_seq_cst, memory_order_relaxed));
     domi_manager_notify(manager, receiver);
 }
 
 /* True if the receiver dozes and does not look at the belt. A sender may then stand in for the
- * receiver, but a stand-in takes messages from inboxes only, not from belts (base/park.h). Relaxed:
- * if the belt is used all the same, the receiver is woken. */
+ * receiver; but a stand-in takes messages from inboxes only, not from belts (base/park.h). Relaxed:
+ * if the belt is used nevertheless, the receiver is woken. */
 static bool is_left_to_stand_ins(domi_belt *belt)
 {
     return DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_relaxed) !=
@@ -196,7 +201,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     domi_belt *belt = manager->belts.to[home->index];
     const domi_envelope *envelope = (const domi_envelope *)(const void *)node;
 
-    /* Relaxed: a message that does not see this finds its way all the same. */
+    /* Relaxed: a message whose put reads an old value is delivered all the same. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&home->belts.is_short, memory_order_relaxed)))
         return false;
     if (DOMI_UNLIKELY(belt == NULL) && (belt = make_belt(manager, home)) == NULL)
@@ -216,7 +221,7 @@ bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node)
     memcpy(slot->payload, envelope->payload, sizeof slot->payload);
     DOMI_PROBE_2(send__belt, house->home, envelope);
     publish_slot(belt, slot);
-    /* seq_cst: see publish_slot(). A relaxed load would not be in that order. */
+    /* seq_cst: publish_slot() says why. A relaxed load would not stand in that order. */
     if (DOMI_UNLIKELY(atomic_load_explicit(&belt->power, memory_order_seq_cst) != DOMI_BELT_ON))
         turn_on(manager, belt);
     domi_counter_add(&manager->counters.belted, 1);
@@ -231,8 +236,8 @@ static void trim_belt(domi_belt *belt)
     bool used = belt->put != belt->put_at_trim;
 
     belt->put_at_trim = belt->put;
-    /* acquire: pairs with the exchange by which the receiver turned the belt off, after it had
-     * looked at the slot for the last time. Only this thread turns it on again. */
+    /* acquire: pairs with the exchange by which the receiver turned the belt off, after its last
+     * look at the slot. Only this thread turns the belt on again. */
     if (used || belt->filled.slots == NULL ||
         atomic_load_explicit(&belt->power, memory_order_acquire) != DOMI_BELT_OFF)
         return;

@@ -35,80 +35,85 @@
 #define DOMI_BELT_SLOTS 64u /* slots of a new ring: 4 KiB */
 
 enum domi_belt_switch {
-    DOMI_BELT_OFF,     /* the receiver does not look at the belt */
-    DOMI_BELT_ON,      /* the receiver polls it, or it is linked */
-    DOMI_BELT_LOOKING, /* the receiver takes a last look */
+    DOMI_BELT_OFF, /* the receiver does not look at the belt */
+    /* the receiver polls the belt, or the belt is linked and the receiver will poll it */
+    DOMI_BELT_ON,
+    DOMI_BELT_LOOKING, /* the receiver looks at the next slot a last time */
 };
 
 typedef struct domi_belt_slot {
-    /* One more than the number of the message that the slot holds. The sender writes it last. */
+    /* The number of the message in the slot, plus 1. The sender writes it last. */
     alignas(64) _Atomic uint64_t sequence;
     domi_house *house;      /* the receiver of the message; NULL: `payload` is a domi_belt_ring */
     const domus_type *type; /* the type of the payload */
-    domi_house *sender;     /* NULL: the message has no sender */
+    domi_house *sender;     /* the sender of the message; NULL: it has none */
     uint32_t lease;         /* the lease of the actor that the message is for */
     uint32_t sender_lease;  /* the lease of the sender */
-    DOMI_KEEP_PLACE(8) unsigned char payload[24]; /* at most so many bytes */
+    DOMI_KEEP_PLACE(8) unsigned char payload[24]; /* the payload, at most so many bytes */
 } domi_belt_slot;
 
 static_assert(sizeof(domi_belt_slot) == 64, "a message is one cache line");
 
 typedef struct domi_belt_ring {
-    domi_belt_slot *slots; /* NULL: no ring */
-    uint64_t mask;         /* slots, a power of two, minus one */
+    domi_belt_slot *slots; /* the array of slots; NULL: no ring */
+    uint64_t mask;         /* number of slots, which is a power of two, minus 1 */
 } domi_belt_ring;
 
 static_assert(sizeof(domi_belt_ring) <= sizeof(((domi_belt_slot *)NULL)->payload), "fits");
 
 struct domi_belt {
-    /* The sender's. Numbers of messages begin with 0 and go on in the next ring. */
-    domi_manager *receiver; /* constant */
+    /* Fields of the sender. Messages are numbered from 0, and the numbers continue in the next
+     * ring. */
+    domi_manager *receiver; /* the manager at the other end; constant */
     domi_belt_ring filled;  /* the ring that the sender fills */
     uint64_t put;           /* the number of the next message */
-    uint64_t taken_seen;    /* `taken` at the last look */
-    uint64_t put_at_trim;   /* `put` when domi_belts_trim() looked last */
+    uint64_t taken_seen;    /* value of `taken` when the sender read it last */
+    uint64_t put_at_trim;   /* value of `put` when domi_belts_trim() looked last */
 
-    /* The thread that turns the belt on or off writes these fields. */
-    alignas(64) _Atomic uint32_t power; /* enum domi_belt_switch */
+    /* Fields that the thread writes which turns the belt on or off. */
+    alignas(64) _Atomic uint32_t power; /* the switch, an enum domi_belt_switch */
     struct domi_belt *linked_next;      /* the next belt in the receiver's `linked` */
-    domi_belt_ring first; /* a ring in place of one that was given back; NULL: none. Written by the
-                             sender while the belt is off, cleared by the receiver that takes it */
+    /* a new ring in place of one that was given back; NULL: none. Written by the sender while
+     * the belt is off, cleared by the receiver that takes it */
+    domi_belt_ring first;
 
-    alignas(64) unsigned char apart[64]; /* cores fetch lines in pairs */
+    alignas(64) unsigned char apart[64]; /* unused; cores fetch cache lines in pairs */
 
-    /* The receiver's. */
-    domi_belt_ring read;         /* the ring that the receiver reads */
-    uint64_t next_number;        /* the number of the message that it reads next */
-    struct domi_belt *next;      /* the next belt that is on */
-    uint32_t empty_looks;        /* looks in a row that found nothing */
-    uint32_t last_look;          /* messages that the last look found */
-    uint32_t looks_without_wait; /* looks that do not wait for a stream (carry.c) */
+    /* Fields of the receiver. */
+    domi_belt_ring read;    /* the ring that the receiver reads */
+    uint64_t next_number;   /* number of the message that the receiver reads next */
+    struct domi_belt *next; /* the next belt of this receiver that is on */
+    uint32_t empty_looks;   /* looks in a row that found nothing */
+    uint32_t last_look;     /* number of messages that the last look found */
+    /* number of looks to come that do not wait for a stream (carry.c) */
+    uint32_t looks_without_wait;
 
-    /* The receiver writes it after each look, and the sender reads it when its ring seems full. */
-    alignas(64) _Atomic uint64_t taken; /* messages that were taken */
+    /* Written by the receiver after each look, read by the sender when its ring seems full. */
+    alignas(64) _Atomic uint64_t taken; /* number of messages that the receiver has taken */
 };
 
 static_assert(DOMI_TAKES(sizeof(struct domi_belt), 320), "a header of a belt is small");
 
-/* Give a manager its table of belts, if threads use belts at all. Returns 0; -ENOMEM. */
+/* Make the table of belts of a manager, if threads use belts at all. Returns 0; -ENOMEM. */
 int domi_belts_init(domi_manager *manager);
 
-/* Free the belts that lead away from the manager. Messages that are left on them are released. */
+/* Free the belts that lead away from the manager, and release messages that are left on them. */
 void domi_belts_fini(domi_manager *manager);
 
 /* Put a notice on the belt to the home of `house`, and free its envelope, which has 64 bytes.
  * Returns false if there is no slot; then the caller still owns the envelope. Called by the owner
- * of `manager`, which is not that home, if the house takes every message and its inbox is empty. */
+ * of `manager`, which is not that home, if the house accepts every message and its inbox is
+ * empty. */
 bool domi_belt_put(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Free a ring of the belt, and take its charge back. */
+/* Free a ring of the belt, and subtract its bytes from the memory of the receiver. */
 void domi_belt_free_ring(domi_belt *belt, domi_belt_slot *slots);
 
-/* Give back the rings that have not been used since the last such look, a few seconds ago. Called
- * once a tick by the owner of `manager`, the sender. */
+/* Free the rings that were not used since the last such check, a few seconds ago. Called once a
+ * tick by the owner of `manager`, the sender. */
 void domi_belts_trim(domi_manager *manager);
 
-/* True if the message `number`, which belongs into the ring that is read, is there. Receiver. */
+/* True if the message `number` is in its slot of the ring that is read. Receiver. */
 static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_order order)
 {
     domi_belt_slot *slot = &belt->read.slots[number & belt->read.mask];
@@ -116,7 +121,7 @@ static inline bool domi_belt_has(const domi_belt *belt, uint64_t number, memory_
     return atomic_load_explicit(&slot->sequence, order) == number + 1;
 }
 
-/* The slot of the next message, if it is there; otherwise NULL. Receiver. */
+/* Returns the slot of the next message; NULL: the message has not come yet. Receiver. */
 static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order)
 {
     return domi_belt_has(belt, belt->next_number, order)
@@ -124,7 +129,7 @@ static inline domi_belt_slot *domi_belt_peek(domi_belt *belt, memory_order order
                : NULL;
 }
 
-/* True if a belt was linked, or one that is on holds something. Receiver. */
+/* True if a belt was linked, or a belt that is on holds a message. Receiver. */
 static inline bool domi_belts_have_mail(const domi_manager *manager, memory_order order)
 {
     if (atomic_load_explicit((_Atomic(domi_belt *) *)(uintptr_t)&manager->belts.linked, order) !=
@@ -134,14 +139,14 @@ static inline bool domi_belts_have_mail(const domi_manager *manager, memory_orde
         return false;
     for (domi_belt *belt = manager->belts.on; belt != NULL; belt = belt->next) {
         /* acquire is enough, seq_cst is not needed: a thread that parks has turned its belts off
-         * before, so this look is no part of a park. */
+         * before, so this load is no part of a park. */
         if (domi_belt_peek(belt, memory_order_acquire) != NULL)
             return true;
     }
     return false;
 }
 
-/* True if messages may come by belts: it costs one load to ask. */
+/* True if messages may come by belts; the test costs one load. */
 static inline bool domi_manager_has_belts(const domi_manager *manager)
 {
     return manager->belts.to != NULL;

@@ -1,8 +1,8 @@
-/* Doors are single functions of higher storeys that lower storeys need, on rare paths only.
+/* Doors: single functions of higher storeys that lower storeys need, on rare paths only.
  *
- * `domi_doors` is declared here and filled above, in one place (dispatch/kinds.c). No entry is
- * NULL. A function that is called for each message does not belong here, because each call through
- * a door is an indirect one. */
+ * `domi_doors` is declared here and filled by a higher storey, in one place (dispatch/kinds.c). No
+ * entry is NULL. A function that is called for each message does not belong here, because each call
+ * through a door is an indirect one. */
 #ifndef DOMI_HOUSE_MESSAGE_DOORS_H
 #define DOMI_HOUSE_MESSAGE_DOORS_H
 
@@ -11,8 +11,8 @@
 struct domus_remote_name;
 
 struct domi_doors {
-    /* Put `node`, whose lease and kind are set, to what begins with `face`, a house without a home:
-     * a router (directory/router.h), or a remote actor (directory/remote.h). Returns as
+    /* Put `node`, whose lease and kind are set, to the router (directory/router.h) or remote actor
+     * (directory/remote.h) to which the house `face` without a home belongs. Returns as
      * domi_mailbox_put(). Called by the owner of `manager`. */
     int (*put_to_face)(domi_manager *manager, domi_house *face, domi_node *node);
 
@@ -21,13 +21,13 @@ struct domi_doors {
      * owner of `manager`. */
     void (*tell_refused)(domi_manager *manager, domi_house *house, const domi_node *node);
 
-    /* `ask` was just appended to the mailbox of `house`, whose mail a barrier holds back. If it
-     * would wait for itself there, take it out again and let it fail with -EDEADLK. Returns true if
-     * it stays. Called by home, or by the runner. */
+    /* Check `ask`, which was just appended to the mailbox of `house` behind a barrier. If it would
+     * wait for itself there, take it out again and let it fail with -EDEADLK. Returns true if it
+     * stays. Called by home, or by the runner of a pool. */
     bool (*hold_ask)(domi_manager *manager, domi_house *house, domi_node *ask);
 
-    /* Stop a router and its routees, or have a remote actor stopped. Returns as domi_house_stop().
-     * Called by the owner of `manager`. */
+    /* Stop a router and its routees, or ask for the stop of a remote actor. Returns as
+     * domi_house_stop(). Called by the owner of `manager`. */
     int (*stop_face)(domi_manager *manager, domus_address address);
 
     /* Read the name of a remote actor. Returns false if its address has ended. Called by the owner
@@ -35,26 +35,27 @@ struct domi_doors {
     bool (*read_remote_name)(domi_manager *manager, domus_address address,
                              struct domus_remote_name *ret_name);
 
-    /* A conversation of `house` has failed with `error`, and it answered no ask: the actor has
-     * failed, and its parent decides. `begun_by` is the type of the message that began it, if that
-     * is known. Called by the runner. */
+    /* Handle the failure of a conversation of `house` that answered no ask: the actor has failed
+     * with `error`, and its parent decides. `begun_by` is the type of the message that began the
+     * conversation, if that is known. Called by the runner. */
     void (*handle_failure)(domi_manager *manager, domi_house *house, int error,
                            const domus_type *begun_by);
 
-    /* `house` is a life of a grain and ends: take the asks and notices that wait in it for the
-     * grain's next life. Called by home. */
+    /* Move the asks and notices that wait in `house`, a life of a grain that ends, to the grain's
+     * next life. Called by home. */
     void (*return_mail)(domi_manager *manager, domi_house *house);
 
-    /* Register `name` for an actor that is being made. Errors as of domus_name_register(). Called
-     * by the thread that makes it, which owns `manager`. */
+    /* Register `name` for an actor that is being made. Returns the errors of domus_name_register().
+     * Called by the thread that makes the actor and owns `manager`. */
     int (*put_name)(domi_manager *manager, domi_house *house, const char *name,
                     domus_address address);
 
     /* Stop the routers that an actor has made, because it restarts. Called by the runner. */
     void (*stop_routers)(domi_manager *manager, domi_house *house);
 
-    /* The actor ends: give its name back, leave its groups, stop its routers, and let the next life
-     * of its grain begin. Called by home, when nothing can be put into the house any more. */
+    /* Remove an actor that ends from all tables: give its name back, leave its groups, stop its
+     * routers, and let the next life of its grain begin. Called by home, when nothing can be put
+     * into the house any more. */
     void (*leave_directory)(domi_manager *manager, domi_house *house);
 };
 

@@ -1,9 +1,9 @@
-/* An envelope is the object in which a message travels. It has 64 bytes for a notice with up to 24
- * bytes of payload, and 128 bytes for an ask with up to 64.
+/* Envelopes: an envelope is the object in which a message travels. It has 64 bytes for a notice
+ * with up to 24 bytes of payload, and 128 bytes for an ask with up to 64.
  *
- * The first 16 bytes are the node. Everything that can be linked into a mailbox begins with one or
- * has one embedded: an envelope, a house, the event of a timer, a promise, a stack. An envelope has
- * one owner at a time: the thread that handles it, or the house that it waits in. */
+ * The first 16 bytes are the node. Everything that can be linked into a mailbox begins with a node
+ * or has one embedded: an envelope, a house, the event of a timer, a promise, a stack. An envelope
+ * has one owner at a time: the thread that handles it, or the house in which it waits. */
 #ifndef DOMI_HOUSE_MESSAGE_ENVELOPE_H
 #define DOMI_HOUSE_MESSAGE_ENVELOPE_H
 
@@ -16,8 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first five are the kinds of messages: each has its mailbox, and a run takes them in this
- * order. The others are not for a mailbox: home acts on them when it sorts the inbox. */
+/* The kinds of nodes. The first five are the kinds of messages: each has its mailbox, and a run
+ * takes them in this order. Nodes of the other kinds go to no mailbox: home acts on them when it
+ * sorts the inbox. */
 enum domi_node_kind {
     DOMI_REPLY,
     DOMI_EXCEPTION,
@@ -25,16 +26,17 @@ enum domi_node_kind {
     DOMI_NOTICE,
     DOMI_EVENT,
     DOMI_MAILBOXES,
-    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: home is to mount the actor */
+    DOMI_MOUNT = DOMI_MAILBOXES, /* the house's own node: home has to mount the actor */
     DOMI_STOP,                   /* the house's own node: the actor was asked to stop */
-    DOMI_DIRECTIVE,              /* the house's own node: `owner` holds the parent's directive */
-    DOMI_FREE,                   /* the house's own node: the parent is told, home frees the slot */
-    DOMI_WATCH,                  /* a watch that is to be attached, or taken back */
-    DOMI_MEMBER,                 /* a member, on its way to the group's shard on its thread */
+    DOMI_DIRECTIVE,              /* the house's own node, with the parent's directive in `owner` */
+    /* the house's own node: the parent knows of the end, so home frees the slot */
+    DOMI_FREE,
+    DOMI_WATCH,  /* a watch that has to be attached, or taken back */
+    DOMI_MEMBER, /* a member on its way to the group's shard */
 };
 
-/* In which slab an object lies, or in which other object; this is also its kind (kind.h). A pooled
- * object goes back to its slab when it is freed (pool.h). */
+/* The slab in which an object lies, or the other object of which it is a part; this is also its
+ * kind (kind.h). A pooled object goes back to its slab when it is freed (pool.h). */
 enum domi_slab_index {
     DOMI_SLAB_64,
     DOMI_SLAB_128,
@@ -47,7 +49,7 @@ enum domi_slab_index {
     DOMI_SLAB_PROMISE,
     DOMI_SLAB_TIMER,
     DOMI_SLAB_WATCH,
-    DOMI_SLAB_DESCRIPTOR, /* a watch on a descriptor; io's */
+    DOMI_SLAB_DESCRIPTOR, /* a watch on a descriptor, an object of io */
     DOMI_SLAB_MEMORY_WATCH,
     DOMI_SLAB_MEMBER,
     DOMI_SLABS,
@@ -62,51 +64,57 @@ enum domi_slab_index {
 typedef struct domi_node domi_node;
 
 struct domi_node {
-    DOMI_KEEP_PLACE(8) domi_node *next; /* links in whichever list holds the node */
-    uint32_t lease;                     /* the lease of the actor that the node is for */
-    /* index of the manager whose pool it is from; in the node of a house: see family.h */
+    DOMI_KEEP_PLACE(8) domi_node *next; /* next node in the list that holds this node */
+    uint32_t lease;                     /* the lease of the actor for which the node is */
+    /* index of the manager that owns the object; the node of a house uses it otherwise
+     * (family.h) */
     uint16_t owner;
-    uint8_t slab; /* enum domi_slab_index */
-    uint8_t kind; /* enum domi_node_kind */
+    uint8_t slab; /* the slab, an enum domi_slab_index */
+    uint8_t kind; /* the kind, an enum domi_node_kind */
 };
 
 typedef struct domi_envelope {
-    domi_node node; /* links the envelope into an inbox, a mailbox or a free list */
+    domi_node node; /* link in an inbox, a mailbox or a free list */
     /* the type of the payload; NULL: an exception has none */
     DOMI_KEEP_PLACE(8) const domus_type *type;
-    DOMI_KEEP_PLACE(8) struct domi_house *sender; /* NULL: the message has no sender */
+    DOMI_KEEP_PLACE(8) struct domi_house *sender; /* the sender; NULL: the message has none */
     DOMI_KEEP_PLACE(8) uint32_t sender_lease;     /* lease of the sender */
-    int32_t error;                                /* in an exception: a negative errno */
+    int32_t error;                                /* negative errno of an exception */
     /* the first bytes of the payload; more may follow */
     DOMI_KEEP_PLACE(8) unsigned char payload[24];
 } domi_envelope;
 
-/* The promise that the answer to an ask completes. It takes the first 24 bytes of `payload` in the
- * envelopes of asks, replies and exceptions. */
+/* The promise that the answer to an ask completes. This structure covers the first 24 bytes of
+ * `payload` in the envelopes of asks, replies and exceptions. */
 typedef struct domi_return {
     struct domi_promise *promise;
-    uint32_t serial; /* the promise's serial at the ask; if it has changed, the answer is late */
-    /* 0 in a new ask. Whoever sends asks to a peer writes here what it has to remember of each
-     * (io/pipelines/). DOMI_NOTE_OF_PEER in a request of a peer that has a promise. */
+    /* serial of the promise when the ask was made; if the promise has another one, the answer is
+     * late */
+    uint32_t serial;
+    /* 0 in a new ask. io/pipelines/ writes here what it has to remember of an ask to a peer.
+     * DOMI_NOTE_OF_PEER in a request of a peer that has a promise. */
     uint32_t note;
-    /* The deadline, after which nobody waits for the answer (0: there is none), and the two marks
-     * below. A new ask is written in few stores, so the marks have no word of their own. */
+    /* The deadline, after which nobody waits for the answer (0: there is none), together with the
+     * two marks below. A new ask is written in few stores, so the marks have no field of their
+     * own. */
     DOMI_KEEP_PLACE(8) uint64_t until;
 } domi_return;
 
-#define DOMI_PASSED_ON  UINT64_C(1) /* an actor that it was put to has forwarded it (passed.h) */
-#define DOMI_UNFOLLOWED UINT64_C(2) /* the end of its asker does not cancel it */
+/* mark: an actor to which the ask was put has forwarded it (passed.h) */
+#define DOMI_PASSED_ON  UINT64_C(1)
+#define DOMI_UNFOLLOWED UINT64_C(2) /* mark: the end of its asker does not cancel the ask */
 #define DOMI_ASK_MARKS  (DOMI_PASSED_ON | DOMI_UNFOLLOWED)
 
-/* The note of a cancel that is only for an ask that is kept. */
+/* Value of `note` in a cancel that is only for kept asks. */
 #define DOMI_CANCEL_KEPT 1u
 
-/* The note of a request of a peer that has a promise: the `error` of its envelope is its number. */
+/* Value of `note` in a request of a peer that has a promise: the `error` of the envelope is the
+ * number of the request. */
 #define DOMI_NOTE_OF_PEER UINT32_C(0x00ffffff)
 
-/* bytes of a notice before its payload */
+/* number of bytes of a notice before its payload */
 #define DOMI_ENVELOPE_HEAD offsetof(domi_envelope, payload)
-/* bytes of an ask before its payload */
+/* number of bytes of an ask before its payload */
 #define DOMI_ASK_HEAD (DOMI_ENVELOPE_HEAD + sizeof(domi_return))
 
 static_assert(sizeof(domi_node) == 16, "the node is common to all that is linked");
@@ -121,14 +129,14 @@ static inline bool domi_node_is_embedded(const domi_node *node)
     return node->slab > DOMI_SLAB_1088 && node->slab != DOMI_SLAB_HEAP;
 }
 
-/* Do the same as domi_node_is_embedded(), but false for a notice whose payload is shared: it has a
- * sender as every envelope has. */
+/* Do the same as domi_node_is_embedded(), but false for a notice whose payload is shared, because
+ * such a notice has a sender as every envelope has. */
 static inline bool domi_node_is_part(const domi_node *node)
 {
     return domi_node_is_embedded(node) && node->slab != DOMI_SLAB_SHARED;
 }
 
-/* True for the two kinds that a user sends by himself, and that a full mailbox refuses. */
+/* True for an ask or a notice: users send these two kinds, and a full mailbox refuses them. */
 static inline bool domi_node_is_user_mail(const domi_node *node)
 {
     return node->kind == DOMI_ASK || node->kind == DOMI_NOTICE;
@@ -139,8 +147,8 @@ static inline domi_return *domi_envelope_return(domi_envelope *envelope)
     return (domi_return *)(void *)envelope->payload;
 }
 
-/* Returns the first time from `time_ns` on that domi_return.until can hold beside the marks, or
- * the last one that there is. */
+/* Returns the first time from `time_ns` on that domi_return.until can hold beside the marks; behind
+ * the last such time that last one. */
 static inline uint64_t domi_deadline_of(uint64_t time_ns)
 {
     return time_ns > UINT64_MAX - DOMI_ASK_MARKS ? UINT64_MAX & ~DOMI_ASK_MARKS
@@ -153,8 +161,9 @@ static inline uint64_t domi_envelope_deadline_ns(const domi_envelope *ask)
     return ((const domi_return *)(const void *)ask->payload)->until & ~DOMI_ASK_MARKS;
 }
 
-/* Where the payload begins. In asks, replies and exceptions the return stands before it; a notice
- * whose payload is shared holds a pointer to it. `kind` is node.kind, which the dispatch knows. */
+/* Returns the start of the payload. In asks, replies and exceptions the domi_return stands before
+ * it; a notice whose payload is shared holds a pointer to it. `kind` is node.kind, which the caller
+ * mostly knows as a constant. */
 static inline void *domi_envelope_payload_of(domi_envelope *envelope, uint32_t kind)
 {
     if (kind <= DOMI_ASK)

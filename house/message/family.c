@@ -1,4 +1,4 @@
-/* Makes the family of a house; family/family.c frees it with what it holds. */
+/* Makes the family of a house; family/family.c frees a family and all that it holds. */
 #include "house/message/family.h"
 
 #include "base/memory.h"

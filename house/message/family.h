@@ -1,21 +1,20 @@
 /* Family: the data that only few actors need. It is allocated beside the house, when an actor first
  * needs any of it.
  *
- * A family holds the actor's children and what was decided about their failures, the receives
- * that wait, the mail that was put aside, the behaviour and the state that the actor was born
- * with, its name, and its idle time. Each storey has its fields here, and this one uses none but
- * `seen` and the stash. Owner: the thread that runs the house, except for `memberships`, which
- * belong to home. */
+ * A family holds the actor's children and the parent's rules for their failures, the receives that
+ * wait, stashed mail, the behaviour and the state that the actor was born with, its name, and its
+ * idle time. Each storey has its fields here; this storey uses only `seen` and the stash. Owner:
+ * the thread that runs the house, except for `memberships`, which belong to home. */
 #ifndef DOMI_HOUSE_MESSAGE_FAMILY_H
 #define DOMI_HOUSE_MESSAGE_FAMILY_H
 
 #include "house/message/house.h"
 
 typedef struct domi_family {
-    struct domi_children *children; /* NULL before the first child */
+    struct domi_children *children; /* children of the actor; NULL before the first child */
 
     uint64_t window_start_ns; /* start of the period in which `restarts` are counted */
-    uint32_t restarts;        /* restarts of children since `window_start_ns` */
+    uint32_t restarts;        /* number of restarts of children since `window_start_ns` */
 
     /* slot of the actor's name in the registry; DOMI_NAMELESS: it has no name */
     uint32_t name_slot;
@@ -26,33 +25,35 @@ typedef struct domi_family {
 
     struct domi_promise *receives; /* receives that wait, the oldest first */
     domi_node *seen[2];  /* the last ask and the last notice that the receives have looked at */
-    domi_node *stash[2]; /* asks, and notices, that the actor has put aside */
-    uint32_t stashed;    /* messages in both stashes */
+    domi_node *stash[2]; /* stashed asks, and stashed notices */
+    uint32_t stashed;    /* number of messages in both stashes */
 
     struct domi_watch *watches; /* the watches that the actor has made */
 
     struct domi_member *memberships; /* memberships in groups; written by home only */
-    /* routers that the actor made, which stand for actors that it spawned */
+    /* routers that the actor has made, for routees that it has spawned */
     struct domi_router *routers;
-    _Atomic uint32_t *load; /* where a routee notes its load for the senders of its router;
-                               NULL: it notes none */
+    /* the place where a routee records its load for its router; NULL: nowhere */
+    _Atomic uint32_t *load;
 
-    uint64_t idle_max_ns; /* stop the actor after this time without a message; 0: never */
-    uint64_t last_ns;     /* when the actor last handled a message */
-    bool idle_paused;     /* the actor has paused its idle time, so it is not stopped */
-    bool idle_looked;     /* the last run handled the event of the idle timer */
-    bool is_hasty;        /* the children were told to stop hastily */
+    /* idle time after which the actor stops, in nanoseconds; 0: it never stops for this */
+    uint64_t idle_max_ns;
+    uint64_t last_ns; /* time at which the actor last handled a message */
+    bool idle_paused; /* the actor has paused its idle time, so it is not stopped for it */
+    bool idle_looked; /* the last run handled the event of the idle timer */
+    bool is_hasty;    /* the children were told to stop hastily */
 
     struct domi_order
         *order; /* mail that is sorted (order.h); NULL: the actor never had an order */
-    /* The grain of which the actor is a life (grain.h of the directory); NULL: it is no grain. */
+    /* the grain of which the actor is a life (directory/grain.h); NULL: none */
     struct domi_grain *grain;
     bool ends_on_failure; /* a failure ends the actor, which has no parent */
-    bool is_unmade;       /* a conversation that on_mount of a grain began has failed, so it was not
-                             made */
+    /* a conversation that on_mount of a grain's life has begun has failed, so the life was not
+     * made */
+    bool is_unmade;
 } domi_family;
 
-#define DOMI_NAMELESS UINT32_MAX /* the `name_slot` of an actor without a name */
+#define DOMI_NAMELESS UINT32_MAX /* value of `name_slot` in an actor without a name */
 
 /* Returns the family of a house, and makes it if there is none yet; NULL if there is no memory. */
 domi_family *domi_family_of(domi_house *house);

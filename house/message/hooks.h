@@ -1,9 +1,10 @@
 /* The functions of io and of runtime that house calls, as two tables.
  *
- * House knows neither of the two. Each fills a constant table, and domi_manager_init() copies both
- * tables into the manager, so that a call costs one load. An entry may be NULL only if its comment
- * says what the caller does then (contract: NULL entries); a test names the entries that each table
- * lacks. The owner of the manager calls an entry, if its comment names no other thread. */
+ * House knows neither of the two layers. Each layer fills a constant table, and domi_manager_init()
+ * copies both tables into the manager, so that a call costs one load. An entry may be NULL only if
+ * its comment says what the caller does then (contract: NULL entries); a test names the entries
+ * that each table lacks. The owner of the manager calls an entry, unless the entry's comment names
+ * another thread. */
 #ifndef DOMI_HOUSE_MESSAGE_HOOKS_H
 #define DOMI_HOUSE_MESSAGE_HOOKS_H
 
@@ -18,7 +19,7 @@ struct domi_promise;
 struct domus_answer;
 struct domus_spawn_options;
 
-/* An event in the life of an actor; the hook `log` (below) writes a log line about it. */
+/* An event in the life of an actor, about which the hook `log` writes a line. */
 typedef enum domi_happening {
     DOMI_HAS_FAILED,
     DOMI_IS_RESTARTED,
@@ -27,7 +28,7 @@ typedef enum domi_happening {
     DOMI_IS_FULL,   /* the actor has scheduler.conversationsMax conversations */
 } domi_happening;
 
-/* Mistakes of a function of an actor from which the library can go on (turn.h). */
+/* Mistakes of an actor's function after which the library can go on (turn.h). */
 typedef enum domi_mistake {
     DOMI_WAIT_NOT_RETURNED, /* the function let its conversation wait, and did not return
                                DOMUS_PARKED */
@@ -35,92 +36,94 @@ typedef enum domi_mistake {
     DOMI_RESULT_UNKNOWN, /* the function returned a positive number that is not DOMUS_PARKED */
     DOMI_NEEDS_RING,     /* the function called a verb that needs a ring (ringless.h) */
     DOMI_TYPE_UNKNOWN,   /* the behaviour has no row for a message of this type */
-    DOMI_ASK_UNANSWERED, /* the function has ended, and has neither answered nor kept the ask */
+    DOMI_ASK_UNANSWERED, /* the function has ended, and the ask was neither answered nor kept */
     DOMI_ANSWER_UNWRITTEN, /* the pipeline could not encode an answer of this type */
 } domi_mistake;
 
 /* The functions of io for the actors of a manager. No entry is NULL: a manager without io has
  * domi_hooks_without_io (dispatch/manage.h). */
 typedef struct domi_io_hooks {
-    /* Io's part of the run of a channels actor. This handles up to `budget` pieces of work and
-     * returns how many it handled; clears DOMI_MARK_CHANNELS if none is left. */
+    /* Handle up to `budget` pieces of work of an actor's channels, in a run of the actor. Returns
+     * the number of handled pieces; clears DOMI_MARK_CHANNELS if no work is left. */
     uint32_t (*run_channels)(domi_manager *manager, domi_house *house, uint32_t budget);
 
-    /* The actor of a channel has been mounted: call its on_open, unless that has to wait for the
-     * header of a proxy. A message may lie in the mailbox already, and is handled after that. */
+    /* Call on_open of a channel, whose actor was mounted, unless the channel has to wait for the
+     * header of a proxy. A message that lies in the mailbox already is handled after on_open. */
     void (*open_channel)(domi_manager *manager, domi_house *house);
 
-    /* A conversation that the channel of `house` counts (DOMI_STACK_COUNTED) has ended. */
+    /* Record that a conversation has ended which the channel of `house` counts
+     * (DOMI_STACK_COUNTED). */
     void (*conversation_ended)(domi_manager *manager, domi_house *house);
 
-    /* A promise that waits for bytes to leave a channel (DOMI_PROMISE_FLUSH) ends. */
+    /* Remove a promise that waits for bytes to leave a channel (DOMI_PROMISE_FLUSH), because it
+     * ends. */
     void (*flush_left)(domi_manager *manager, struct domi_promise *promise);
 
-    /* The actor of a channel answers `ask`, a request of its peer that has not left the house, or
-     * that has a promise (peer.h): send the answer to the peer. Takes the envelope, and what the
-     * payload of the answer owns. */
+    /* Send the answer to `ask` to the peer of the channel of `house`. The ask is a request of that
+     * peer which has not left the house or has a promise (peer.h). Consumes the envelope, and what
+     * the payload of the answer owns. */
     void (*answer_request)(domi_manager *manager, domi_house *house, domi_envelope *ask,
                            const domus_type *type, const void *payload);
 
-    /* A request that has not left the house of its channel fails. Takes the envelope. */
+    /* Let a request fail that has not left the house of its channel. Consumes the envelope. */
     void (*fail_request)(domi_manager *manager, domi_house *house, domi_envelope *ask, int error);
 
-    /* An answer to the request `number` has come from elsewhere: a reply, or with `error` an
-     * exception, or NULL if it has expired. Takes the envelope. */
+    /* Handle an answer from elsewhere to the request `number`: a reply; with `error` an exception;
+     * NULL if the request has expired. Consumes the envelope. */
     void (*answer_peer)(domi_manager *manager, domi_house *house, uint32_t number, int error,
                         domi_envelope *answer);
 
-    /* A message whose sender is the actor that handles it has to outlive the turn. If it came from
-     * the peer of its channel, copy out what it shows; a request that `leaves` the actor gets a
-     * promise, too. Returns 0; -ENOMEM. */
+    /* Prepare a message for a life beyond its turn, if its sender is the actor that handles it. If
+     * it came from the peer of the actor's channel, the bytes that it shows are copied; a request
+     * that `leaves` the actor gets a promise, too. Returns 0; -ENOMEM. */
     int (*release_message)(domi_manager *manager, domi_house *house, domi_envelope *message,
                            bool leaves);
 
-    /* Mail for which the behaviour of a channels actor has no row: if it is for the peer, take it
-     * and return true. */
+    /* Take mail for which the behaviour of a channels actor has no row, if it is for the peer.
+     * Returns whether it was taken. */
     bool (*send_mail)(domi_manager *manager, domi_house *house, domi_envelope *message);
 
-    /* Asks that were put to `house`, and that wait in it until they can be sent to a peer: the list
-     * number `index`, which may be empty, and the count of its asks. Returns false if there are not
-     * so many lists. */
+    /* Find asks that were put to `house` and wait in it until they can be sent to a peer: `index`
+     * is the number of the list, which may be empty; its count is handed out, too. Returns false if
+     * there are not so many lists. */
     bool (*unsent_asks)(domi_house *house, uint32_t index, domi_node ***ret_list,
                         uint32_t **ret_count);
 
-    /* A channels actor takes no mail any more. Asks that wait in it, and whose askers have to hear
-     * of the connection instead of the actor, are taken out. */
+    /* Remove from a channels actor that takes no mail any more those waiting asks whose askers have
+     * to be told of the connection instead of the actor. */
     void (*return_mail)(domi_manager *manager, domi_house *house);
 
-    /* A channels actor has failed. Returns true if it is that of a channel: then the channel is
-     * reset, and its parent is not asked. */
+    /* Reset the channel of a channels actor that has failed; its parent is not asked then. Returns
+     * false if the actor is not that of a channel. */
     bool (*channel_failed)(domi_manager *manager, domi_house *house, int error);
 
-    /* Take `message`, which lies in the events' mailbox, if it is one of io itself (an accepted
-     * connection). Returns whether it did; the caller frees the message then. */
+    /* Take `message`, which lies in the mailbox of events, if it is one of io itself (an accepted
+     * connection). Returns whether it was taken; then the caller frees the message. */
     bool (*take_event)(domi_manager *manager, domi_house *house, domi_envelope *message);
 
-    /* The event of a watch on a descriptor was handled or dropped. */
+    /* Record that the event of a watch on a descriptor was handled or dropped. */
     void (*descriptor_handled)(domi_manager *manager, domi_node *node);
 
-    /* Take a watch on a descriptor back. */
+    /* Cancel a watch on a descriptor. */
     void (*descriptor_cancel)(domi_manager *manager, domi_node *node);
 
-    /* Once the house is back, carry out what the thief noted of a watch on a descriptor. */
+    /* Carry out the note of a thief for a watch on a descriptor, once the house is back. */
     void (*descriptor_noted)(domi_manager *home, domi_node *node);
 
-    /* Io's part of a stop. Begin to close what `house`, a channels actor, owns: a channel or a
-     * listener. Returns 0 when nothing is left of it, otherwise 1. */
+    /* Begin to close what `house`, a channels actor, owns: a channel or a listener. Returns 0 when
+     * nothing is left of it, otherwise 1. */
     uint32_t (*stop_channels)(domi_manager *manager, domi_house *house);
 } domi_io_hooks;
 
-/* The functions of the maker of the managers: runtime, or a test. */
+/* The functions of runtime, or of a test: of the code that makes the managers. */
 typedef struct domi_runtime_hooks {
-    /* Wake the owner of `manager`; any thread. NULL: nobody sleeps. */
+    /* Wake the owner of `manager`; any thread. NULL: no owner ever sleeps. */
     void (*wake)(domi_manager *manager);
 
-    /* Write a log line about what happened to an actor. NULL: nobody reads a log. */
+    /* Write a log line about an event in the life of an actor. NULL: nobody reads a log. */
     void (*log)(domi_manager *manager, const domi_house *house, domi_happening what, int error);
 
-    /* Tell a mistake of a function that handles `type` and returned `result`, once for each
+    /* Report a mistake of a function that handles `type` and returned `result`, once for each
      * behaviour and type. NULL: nobody reads a log. */
     void (*warn)(domi_manager *manager, const domi_house *house, domi_mistake what,
                  const domus_type *type, int result);
@@ -134,13 +137,13 @@ typedef struct domi_runtime_hooks {
                           const struct domus_spawn_options *options, domus_address *ret_address);
 
     /* Returns true if this thread may spawn now. After true, no stop of the system goes on until
-     * end_spawn() is called; after false, end_spawn() is not called. NULL, both of them: the owner
-     * may spawn at any time, because it learns of a stop by `closing`. */
+     * end_spawn() is called; after false, end_spawn() is not called. Both NULL: the owner may spawn
+     * at any time, because it learns of a stop by `closing`. */
     bool (*begin_spawn)(domi_manager *manager);
     void (*end_spawn)(domi_manager *manager);
 
-    /* Take back blocking work that has not begun. Returns false if it runs already. NULL: there is
-     * no blocking work, so nothing runs. */
+    /* Withdraw blocking work that has not begun. Returns false if the work runs already. NULL:
+     * there is no blocking work, so none runs. */
     bool (*withdraw)(domi_manager *manager, struct domi_promise *promise);
 
     /* Do blocking work for a conversation, as domus_blocking() does. NULL: there is none, and the
@@ -149,18 +152,18 @@ typedef struct domi_runtime_hooks {
                  int (*then)(domus_stack *stack, void *self, const struct domus_answer *answer));
 
     /* Look a name up for a connect (io/connectors/name.h). Returns 0 when the result is in
-     * `lookup`; -EINPROGRESS when an event will tell; the error. NULL: names are not looked up, and
-     * the caller returns -EOPNOTSUPP. */
+     * `lookup`; -EINPROGRESS when an event will tell the result; any other error. NULL: names are
+     * not looked up, and the caller returns -EOPNOTSUPP. */
     int (*resolve)(domi_manager *manager, struct domi_lookup *lookup, const char *name);
-    /* Forget a look-up, which may have ended. NULL, if `resolve` is. */
+    /* Forget a look-up, which may have ended. NULL if `resolve` is NULL. */
     void (*unresolve)(domi_manager *manager, struct domi_lookup *lookup);
 
-    /* Tell how short memory is now. Returns the number of the latest change. Any thread may call
-     * it, also under a spinlock. NULL: nobody measures, and the level is NORMAL. */
+    /* Read how short memory is now. Returns the number of the latest change. Any thread may call
+     * it, also under a spinlock. NULL: nobody measures memory, and the level is NORMAL. */
     uint32_t (*read_memory)(const domi_manager *manager, domus_memory_change *ret_change);
 
-    /* Read the clock within a phase, for work whose time is bounded. Owner. NULL:
-     * nothing is measured. */
+    /* Read the clock within a phase, for work whose time is bounded. Owner. NULL: no time is
+     * measured. */
     uint64_t (*read_clock)(const domi_manager *manager);
 } domi_runtime_hooks;
 

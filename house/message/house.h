@@ -1,9 +1,10 @@
 /* The house: the memory that wraps an actor. With 16 bytes of actor state it has 192 bytes, in
- * three cache lines: one that senders touch, one that the runner touches, and one for the rest.
+ * three cache lines: one that senders touch, one that the runner touches, and one for all other
+ * fields.
  *
  * A slot belongs to one home for the life of the system and is not unmapped before the system ends.
- * So any thread may look into the house of any address at any time. The lease tells whether the
- * actor that the address names still lives there. */
+ * So any thread may read the atomics in the house of any address at any time. The lease tells
+ * whether the actor that the address names still lives there. */
 #ifndef DOMI_HOUSE_MESSAGE_HOUSE_H
 #define DOMI_HOUSE_MESSAGE_HOUSE_H
 
@@ -27,70 +28,75 @@ typedef enum domi_state {
     DOMI_STATES,
 } domi_state;
 
-/* Marks beside the state, in `marks`. Only home reads and writes them, or, while the house is lent,
- * the thief. "Holds" means: asks and notices wait while the mark is set. */
+/* Marks beside the state, in `marks`. Only home reads and writes them, or the thief, while the
+ * house is lent. "Holds" means: asks and notices wait while the mark is set. */
 enum domi_mark {
     DOMI_MARK_BARRIER = 1,   /* a conversation of the actor has raised a barrier; holds */
     DOMI_MARK_SATURATED = 2, /* `conversations_max` conversations are parked; holds */
     DOMI_MARK_STOPPING = 4,  /* the actor's stop has begun: asks and notices become dead letters */
     DOMI_MARK_GONE = 8,      /* the connection of this channel's actor is closed */
     DOMI_MARK_HIGH = 16,     /* the house was of high priority when it was exposed (loan.c) */
-    /* Not mounted: on_mount or on_restart has failed, or a stop came before on_mount. No function
-     * of the behaviour is called; holds. */
+    /* the actor is not mounted: on_mount or on_restart has failed, or a stop came before on_mount.
+     * No function of the behaviour is called; holds */
     DOMI_MARK_UNMOUNTED = 32,
-    DOMI_MARK_CHANNELS = 64,   /* a channels actor's channels have work for a run */
-    DOMI_MARK_RECEIVING = 128, /* a receive waits and takes only what its pattern names; holds */
-    DOMI_MARK_FRESH = 256,     /* with RECEIVING: the receives have not looked at all mail yet */
+    DOMI_MARK_CHANNELS = 64, /* the channels of a channels actor have work for a run */
+    /* a receive waits and takes only messages that its pattern accepts; holds */
+    DOMI_MARK_RECEIVING = 128,
+    /* together with RECEIVING: the receives have not looked at all mail yet */
+    DOMI_MARK_FRESH = 256,
     DOMI_MARK_SUSPENDED = 512, /* the actor has failed and its parent has not decided yet; holds */
-    /* the actor stops after an idle time, so each run notes the time */
+    /* the actor stops after an idle time, so each run records the time */
     DOMI_MARK_PASSIVATES = 1024,
-    DOMI_MARK_PINNED = 2048,  /* the house is never lent to another thread */
-    DOMI_MARK_FATAL = 4096,   /* with SUSPENDED: the actor may not resume, only restart or stop */
+    DOMI_MARK_PINNED = 2048, /* the house is never lent to another thread */
+    /* together with SUSPENDED: the actor may not resume, only restart or stop */
+    DOMI_MARK_FATAL = 4096,
     DOMI_MARK_RESTART = 8192, /* a restart waits for the end of conversations and children; holds */
-    DOMI_MARK_DEAD = 16384,   /* the actor's life is over, but its parent has not heard of that */
-    /* While an actor lives in the slot, the bit of DEAD says that its behaviour has an order, so
-     * asks and notices are taken by that (order.h). */
+    DOMI_MARK_DEAD = 16384,   /* the actor's life is over, but its parent does not know that yet */
+    /* the behaviour of a living actor has an order, by which asks and notices are taken (order.h);
+     * this mark shares its bit with DEAD */
     DOMI_MARK_ORDERED = DOMI_MARK_DEAD,
-    DOMI_MARK_ROUTEE = 32768, /* a router reads the house's load, so each run notes the load */
+    DOMI_MARK_ROUTEE = 32768, /* a router reads the house's load, so each run records the load */
 };
-/* The marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
- * may take one of those that wait. */
+/* All marks that hold: while one of them is set, asks and notices wait. Under RECEIVING a receive
+ * may take a waiting message. */
 #define DOMI_MARKS_HOLD                                                                            \
     (DOMI_MARK_BARRIER | DOMI_MARK_SATURATED | DOMI_MARK_SUSPENDED | DOMI_MARK_RESTART |           \
      DOMI_MARK_RECEIVING | DOMI_MARK_UNMOUNTED)
 
 /* Control bits in `life`, beside the lease. While an actor lives in the slot, each change of them
  * is an atomic read-modify-write (M9). */
-#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: a put is refused */
+#define DOMI_LIFE_CLOSED UINT64_C(1) /* the slot is free: every put is refused */
 /* the actor was asked to stop: asks and notices are refused */
 #define DOMI_LIFE_STOP UINT64_C(2)
 /* the bound of waiting mail is reached: asks and notices are refused */
 #define DOMI_LIFE_FULL    UINT64_C(4)
 #define DOMI_LIFE_NODE    UINT64_C(8)  /* the embedded node (`node`) is in use */
 #define DOMI_LIFE_BOUNDED UINT64_C(16) /* the house has a bound of its own, `mail_max` */
-/* A restart above waits for the end of the actor, so its channels wait for no peer. Also set when
- * the actor is about to end, because nothing can hasten it any more. */
+/* A restart of an actor above waits for the end of this one, so its channels wait for no peer. The
+ * bit is also set when the actor is about to end, because nothing can hasten it any more. */
 #define DOMI_LIFE_HASTE UINT64_C(32)
-/* the lease is the upper half of the word */
+/* the lease, which is the upper half of the life word */
 #define DOMI_LIFE_LEASE(life) ((uint32_t)((life) >> 32))
 
 /* Bits in `slot`; the lower five are the size class. */
-#define DOMI_SLOT_CLASS   0x1fu
-#define DOMI_SLOT_HELD    0x20u /* exposed, and a belt has brought something for it (carry.h) */
+#define DOMI_SLOT_CLASS 0x1fu
+/* the house is exposed, and a belt has brought a message for it (carry.h) */
+#define DOMI_SLOT_HELD    0x20u
 #define DOMI_SLOT_EXPOSED 0x40u /* a thief may take the house, or has it (loan.h) */
 #define DOMI_SLOT_PENDING 0x80u /* home sorts the house's inbox once the house is back (loan.h) */
 
-#define DOMI_HOUSE_STATE_INLINE 16u /* bytes of state that a house has room for in itself */
+/* number of bytes of state for which a house has room in itself */
+#define DOMI_HOUSE_STATE_INLINE 16u
 
 /* `events` counts the waiting events in steps of 8. Its lower three bits name the source with which
- * the next run begins, if runs are too short to keep places (run_short() in run.c). They share
- * the word because three cache lines have no other room for them. */
+ * the next run begins, if runs are too short to keep places (run_short() in run.c). Both share the
+ * word because the three cache lines have no other room. */
 #define DOMI_EVENT_STEP 8u
 /* the three bits that name the first source */
 #define DOMI_EVENT_FIRST_MASK (DOMI_EVENT_STEP - 1)
 
-/* `parked` counts in steps of this. The byte below them is `tally`, because the three lines of a
- * house have no other room for it. */
+/* Step in which `parked` counts. The byte below the steps is `tally`, because the three cache lines
+ * of a house have no other room. */
 #define DOMI_PARKED_STEP 256u
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
@@ -100,58 +106,69 @@ enum domi_owns {
     DOMI_OWNS_NOTHING, /* an actor of a user, which may have channels as children */
     DOMI_OWNS_CHANNEL,
     DOMI_OWNS_ACCEPTOR,
-    DOMI_OWNS_CONNECT, /* a connection that is being made; the house then becomes its channel's */
+    /* a connection that is being made; the house then becomes that of its channel */
+    DOMI_OWNS_CONNECT,
 };
 
 typedef struct domi_house domi_house;
 
 struct domi_house {
-    /* Line 0: senders touch it. */
-    alignas(64) _Atomic uint64_t inbox; /* depth in the upper 16 bits, newest node below */
-    _Atomic(domi_house *) arrival_next; /* written by the put that found the inbox empty */
-    _Atomic uint64_t life;              /* lease in the upper 32 bits, control bits below */
-    struct domi_manager *home;          /* constant; NULL in a router's face (router.h) */
-    const domus_behaviour *behaviour;   /* constant in a life */
-    void *self;                         /* the actor's state; constant in a life */
+    /* Line 0: fields that senders touch. */
+    /* number of nodes in the upper 16 bits, newest node below */
+    alignas(64) _Atomic uint64_t inbox;
+    /* the next house in home's arrivals; written by the put that found the inbox empty */
+    _Atomic(domi_house *) arrival_next;
+    _Atomic uint64_t life; /* lease in the upper 32 bits, control bits below */
+    /* home of the house; constant; NULL in a router's face (router.h) */
+    struct domi_manager *home;
+    const domus_behaviour *behaviour; /* behaviour of the actor; constant in a life */
+    void *self;                       /* the actor's state; constant in a life */
     domi_node node; /* carries the actor's birth, stop, failure or end (family.h) */
 
-    /* Line 1: the runner touches it. */
+    /* Line 1: fields that the runner touches. */
     alignas(64) uint8_t state;
-    _Atomic uint8_t slot;             /* size class and DOMI_SLOT_ bits; only home writes it */
-    uint16_t marks;                   /* enum domi_mark */
-    uint32_t mail;                    /* asks and notices that wait */
-    domi_house *next;                 /* the next house in the queue that this house is in */
-    domi_node *tails[DOMI_MAILBOXES]; /* circular lists: the last node's next is the first */
-    uint32_t replies;                 /* replies that wait */
-    uint32_t events;                  /* events that wait, in steps: see DOMI_EVENT_STEP */
+    _Atomic uint8_t slot; /* size class and DOMI_SLOT_ bits; only home writes it */
+    uint16_t marks;       /* marks, each an enum domi_mark */
+    uint32_t mail;        /* number of waiting asks and notices */
+    domi_house *next;     /* the next house in the queue that this house is in */
+    /* mailboxes: circular lists, by the last node, whose `next` is the first */
+    domi_node *tails[DOMI_MAILBOXES];
+    uint32_t replies; /* number of waiting replies */
+    uint32_t events;  /* number of waiting events, in steps of DOMI_EVENT_STEP */
 
     /* Line 2: all other fields. */
-    alignas(64) uint32_t asks; /* asks that the actor has made and whose answers it has not taken */
+    /* number of asks that the actor has made and whose answers it has not taken */
+    alignas(64) uint32_t asks;
     union {
-        uint32_t parked; /* conversations in `stacks`, in steps of DOMI_PARKED_STEP */
+        uint32_t parked; /* number of conversations in `stacks`, in steps of DOMI_PARKED_STEP */
         uint8_t tally;   /* the number of the behaviour (tally.h), in the byte below these steps */
     };
-    domus_stack *stacks;        /* parked conversations; the holder of the barrier comes first */
-    struct domi_link *attached; /* timers, watchers, descriptor watches, memory watches */
+    /* parked conversations; the one that holds the barrier comes first */
+    domus_stack *stacks;
+    /* objects attached to the house: timers, watches on it, watches on descriptors and on memory */
+    struct domi_link *attached;
     /* children, name and so on (family.h); NULL: the actor needs none */
     struct domi_family *family;
-    domi_house *parent;        /* the actor that spawned this one; NULL: spawned from outside */
-    uint32_t child_index;      /* the place in the parent's list; used by the parent's runner */
-    _Atomic uint16_t mail_max; /* 0, or the bound of waiting mail, with DOMI_LIFE_BOUNDED */
-    int16_t reason;            /* why the actor failed or ends: 0, or a negative errno */
+    domi_house *parent; /* the actor that spawned this one; NULL: spawned from outside */
+    /* place of this house in the parent's list; used by the parent's runner */
+    uint32_t child_index;
+    _Atomic uint16_t mail_max; /* bound of waiting mail, if DOMI_LIFE_BOUNDED is set; else 0 */
+    int16_t reason;            /* reason why the actor failed or ends: a negative errno; else 0 */
     union {
-        /* The actor's state begins here; in larger slots it goes on behind the house. */
+        /* The actor's state begins here; in larger slots it continues behind the house. */
         unsigned char room[DOMI_HOUSE_STATE_INLINE];
         /* The state of a channels actor begins behind this structure, which keeps it
          * aligned to 16 bytes. */
         struct {
-            void *owned;         /* the channel or acceptor that io has put here; NULL: none */
-            uint8_t owns;        /* enum domi_owns, also without `owned`; constant once it is set,
-                                    but that a connect becomes a channel */
-            bool shares_state;   /* `self` is the state of the parent; constant in a life */
-            bool backlogged;     /* the channel has more to send than it may: the mailbox is FULL */
-            bool later;          /* the actor has asked for a run at the end of phase 2 */
-            bool waits;          /* MOUNTING, but in no queue: its channel has not begun yet */
+            void *owned; /* the channel or acceptor that io has stored here; NULL: none */
+            /* purpose of the actor, an enum domi_owns, also without `owned`; constant once it is
+             * set, except that a connect becomes a channel */
+            uint8_t owns;
+            bool shares_state; /* `self` is the state of the parent; constant in a life */
+            bool backlogged;   /* the channel has more to send than it may: the mailbox is FULL */
+            bool later;        /* the actor has asked for a run at the end of phase 2 (later.h) */
+            /* the house is MOUNTING, but in no queue: its channel has not begun yet */
+            bool waits;
             uint8_t reserved[3]; /* unused */
         } channels;
     };
@@ -161,8 +178,9 @@ static_assert(offsetof(domi_house, state) == 64, "line 1");
 static_assert(offsetof(domi_house, asks) == 128, "line 2");
 static_assert(sizeof(domi_house) == 192, "three lines with 16 bytes of state");
 
-/* Relaxed: only home writes `slot`. It is atomic so that the compiler reads this byte
- * alone: while the house is lent, the thief writes the bytes beside it. */
+/* Returns the size class and the bits of `slot`. Relaxed: only home writes it. It is atomic so that
+ * the compiler reads this byte alone: while the house is lent, the thief writes the bytes beside
+ * it. */
 static inline uint32_t domi_house_slot(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint8_t *)(uintptr_t)&house->slot, memory_order_relaxed);
@@ -178,8 +196,8 @@ static inline bool domi_house_is_exposed(const domi_house *house)
     return (domi_house_slot(house) & DOMI_SLOT_EXPOSED) != 0;
 }
 
-/* The table of allowed moves: one byte for each state that is entered, whose bits are the states
- * from which it may be. house.c draws the table. */
+/* The table of allowed moves: one byte for each state that is entered; its bits are the states from
+ * which a move may lead there. house.c draws the table. */
 #define DOMI_MOVE(from, to) (UINT64_C(1) << ((to)*8 + (from)))
 #define DOMI_MOVES                                                                                 \
     (DOMI_MOVE(DOMI_CREATED, DOMI_MOUNTING) | DOMI_MOVE(DOMI_MOUNTING, DOMI_WAITING) |             \
@@ -191,10 +209,11 @@ static inline bool domi_house_is_exposed(const domi_house *house)
 /* Fail a check: the table does not allow the move from the state of `house` to `to`. */
 _Noreturn void domi_house_fail_move(const domi_house *house, domi_state to);
 
-/* Change the state, in the one place where it changes, checked against the table (M5). */
+/* Change the state of a house, checked against the table (M5). No other code changes the state. */
 static inline void domi_house_move(domi_house *house, domi_state to)
 {
-    uint32_t sources = DOMI_MOVES >> (to * 8) & 0xff; /* a constant where `to` is one */
+    /* The compiler computes this where `to` is a constant. */
+    uint32_t sources = DOMI_MOVES >> (to * 8) & 0xff;
 
     if (__builtin_expect((sources >> house->state & 1) == 0, 0))
         domi_house_fail_move(house, to);
@@ -212,14 +231,14 @@ static inline bool domi_house_is_channel(const domi_house *house)
 }
 
 /* True if the actor's `self` is the state of its parent. Then it is mounted, restarted and stopped
- * without a function of its behaviour. */
+ * without a call of its behaviour's functions. */
 static inline bool domi_house_shares_state(const domi_house *house)
 {
     return house->behaviour->kind == DOMUS_CHANNELS && house->channels.shares_state;
 }
 
 /* True if the house is that of a channel with more than sendHigh bytes to send. Asks and notices
- * are refused until at most sendLow of them are left. Home. */
+ * are refused until at most sendLow bytes are left. Home. */
 static inline bool domi_house_is_backlogged(const domi_house *house)
 {
     return house->behaviour->kind == DOMUS_CHANNELS && house->channels.backlogged;
@@ -227,7 +246,8 @@ static inline bool domi_house_is_backlogged(const domi_house *house)
 
 /* --- circular lists ---------------------------------------------------------------------- */
 
-/* `*tail` is the last node of a list, whose `next` is the first; NULL is the empty list. */
+/* Append a node to a circular list. `*tail` is the last node, whose `next` is the first; NULL: the
+ * list is empty. */
 
 static inline void domi_list_push(domi_node **tail, domi_node *node)
 {
@@ -254,7 +274,8 @@ static inline domi_node *domi_list_take(domi_node **tail)
     return head;
 }
 
-/* Put the list `others` (its last node; NULL: it is empty) before all nodes of another list. */
+/* Put the nodes of `others` before all nodes of another list. `others` is the last node of its
+ * list; NULL: it is empty. */
 static inline void domi_list_put_before(domi_node **tail, domi_node *others)
 {
     if (others == NULL)
@@ -268,7 +289,7 @@ static inline void domi_list_put_before(domi_node **tail, domi_node *others)
     others->next = head;
 }
 
-/* Take the node behind `before` out of a list, wherever it stands. */
+/* Take the node behind `before` out of a list, in whatever place it is. */
 static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 {
     domi_node *node = before->next;
@@ -286,8 +307,8 @@ static inline void domi_list_take_behind(domi_node **tail, domi_node *before)
 
 /* True if a run may handle input of the actor's channel. Such input begins conversations, so it has
  * to wait, as asks and notices do, while `conversations_max` conversations are parked or the actor
- * is not mounted. The close of a connection that is gone begins none, so it waits for none. Most
- * houses have no input, so that is asked first. */
+ * is not mounted. The close of a connection that is gone begins no conversation, so it need not
+ * wait. Most houses have no input, so that is tested first. */
 static inline bool domi_house_may_run_channels(const domi_house *house)
 {
     if (__builtin_expect((house->marks & DOMI_MARK_CHANNELS) == 0, 1))
@@ -296,8 +317,8 @@ static inline bool domi_house_may_run_channels(const domi_house *house)
            (house->marks & (DOMI_MARK_SATURATED | DOMI_MARK_GONE)) != DOMI_MARK_SATURATED;
 }
 
-/* True if the house is that of a channel whose connection is gone and has been told of, and that
- * has no conversation any more: then the actor has nothing left to live for. */
+/* True if the house is that of a channel whose connection is gone and was reported as gone, and
+ * that has no conversation any more: then the actor has no reason to live. */
 static inline bool domi_house_has_outlived_channel(const domi_house *house)
 {
     return (house->marks & DOMI_MARK_GONE) != 0 && house->channels.owned == NULL &&
@@ -320,37 +341,36 @@ static inline bool domi_house_has_receive_to_look(const domi_house *house)
            (DOMI_MARK_RECEIVING | DOMI_MARK_FRESH);
 }
 
-/* True if a reply, an exception or an event waits: these run whatever marks the house has. The
- * three pointers are joined, so that this is one comparison and not three. */
+/* True if a reply, an exception or an event waits: a run takes these whatever marks the house has.
+ * The three pointers are combined, so that one comparison is enough. */
 static inline bool domi_house_has_answers_or_events(const domi_house *house)
 {
     return ((uintptr_t)house->tails[DOMI_REPLY] | (uintptr_t)house->tails[DOMI_EXCEPTION] |
             (uintptr_t)house->tails[DOMI_EVENT]) != 0;
 }
 
-/* True if the house has anything that a run may handle now. */
+/* True if the house has something that a run may handle now. */
 static inline bool domi_house_is_runnable(const domi_house *house)
 {
-    /* Few houses have one of these marks. Without them all mail may run, and no receive and
-     * no channel waits for a run. This is asked at the end of each run, so the frequent
-     * case is short. */
+    /* Few houses have one of these marks. Without them a run may take all mail, and no receive and
+     * no channel waits for a run. The end of each run calls this, so the frequent case is short. */
     if (__builtin_expect((house->marks & (DOMI_MARKS_HOLD | DOMI_MARK_CHANNELS)) == 0, 1))
         return house->mail != 0 || domi_house_has_answers_or_events(house);
     if (domi_house_has_answers_or_events(house) || domi_house_may_run_channels(house))
         return true;
-    /* domi_house_has_receive_to_look() does not depend on mail: a receive that does not wait for
-     * any has to run in order to find that there is none. */
+    /* This test does not depend on mail: a receive that searches only waiting mail has to run in
+     * order to find that there is none. */
     return (house->mail != 0 && (house->marks & DOMI_MARKS_HOLD) == 0) ||
            domi_house_has_receive_to_look(house);
 }
 
-/* How many events wait. */
+/* Returns the number of waiting events. */
 static inline uint32_t domi_house_count_events(const domi_house *house)
 {
     return house->events / DOMI_EVENT_STEP;
 }
 
-/* How many conversations are parked. */
+/* Returns the number of parked conversations. */
 static inline uint32_t domi_house_count_parked(const domi_house *house)
 {
     return house->parked / DOMI_PARKED_STEP;
@@ -364,18 +384,18 @@ static inline bool domi_house_is_high(const domi_house *house)
     return house->asks == 0 || house->replies > 2 || house->events >= 5 * DOMI_EVENT_STEP;
 }
 
-/* Relaxed: the bound is constant in a life. A sender with an old lease may read it while the next
- * life is being made. Either value will do then, because its message carries the old lease and
- * becomes a dead letter anyway. */
+/* Returns the house's own bound of waiting mail. Relaxed: the bound is constant in a life. A sender
+ * with an old lease may read it while the next life is being made. Either value will do then,
+ * because its message carries the old lease and becomes a dead letter anyway. */
 static inline uint32_t domi_house_mail_max(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint16_t *)(uintptr_t)&house->mail_max,
                                 memory_order_relaxed);
 }
 
-/* The life word: lease and control bits. Relaxed: the runner may see a bit late, because it looks
- * again before its next ask or notice; a thread that acts on the lease (a stop) does so by a
- * compare-exchange, which fails on an old value. */
+/* Returns the life word: lease and control bits. Relaxed: the runner may see a bit late, because it
+ * reads the word again before its next ask or notice; a thread that acts on the lease (a stop) does
+ * so by a compare-exchange, which fails on an old value. */
 static inline uint64_t domi_house_life(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->life, memory_order_relaxed);
@@ -388,16 +408,17 @@ static inline bool domi_house_is_asked_to_stop(const domi_house *house)
     return (domi_house_life(house) & DOMI_LIFE_STOP) != 0;
 }
 
-/* True if the end of the actor's next run has to look whether it stops or restarts now. `life` is
- * its life word. Home. */
+/* True if the end of the actor's next run has to find out whether the actor stops or restarts now.
+ * `life` is its life word. Home. */
 static inline bool domi_house_has_to_end(const domi_house *house, uint64_t life)
 {
     return (life & DOMI_LIFE_STOP) != 0 ||
            (house->marks & (DOMI_MARK_RESTART | DOMI_MARK_STOPPING | DOMI_MARK_GONE)) != 0;
 }
 
-/* Read or change the behaviour. Relaxed: a parent or a child on another thread may read it at any
- * time, and a behaviour is a constant table, so either value is whole. */
+/* Returns the behaviour; domi_house_set_behaviour() changes it. Relaxed: a parent or a child on
+ * another thread may read it at any time, and a behaviour is a constant table, so either value is
+ * whole. */
 static inline const domus_behaviour *domi_house_behaviour(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&house->behaviour,
@@ -410,8 +431,8 @@ static inline void domi_house_set_behaviour(domi_house *house, const domus_behav
                           behaviour, memory_order_relaxed);
 }
 
-/* The parent. Relaxed: a walk over the actors of a pool reads it while others run them, and asks
- * only whether there is one, which is constant in a life. */
+/* Returns the parent. Relaxed: a walk over the actors of a pool reads this while others run them,
+ * and only tests whether there is a parent, which is constant in a life. */
 static inline domi_house *domi_house_parent(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic(domi_house *) *)(uintptr_t)&house->parent,
@@ -424,7 +445,7 @@ static inline void domi_house_set_parent(domi_house *house, domi_house *parent)
                           memory_order_relaxed);
 }
 
-/* The address of the actor that lives here now. */
+/* Returns the address of the actor that lives in the house now. */
 static inline domus_address domi_house_address(const domi_house *house)
 {
     return (domus_address){(domi_house *)(uintptr_t)house, DOMI_LIFE_LEASE(domi_house_life(house))};

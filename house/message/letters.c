@@ -1,4 +1,4 @@
-/* The table of subscribers, and the letters that they get (domus/letters.h). */
+/* Keeps the table of subscribers, and sends them their letters (domus/letters.h). */
 #include "house/message/letters.h"
 
 #include "house/message/mailbox.h"
@@ -35,7 +35,7 @@ static domi_subscriber *find_subscriber(domi_letters *letters, domus_address add
 }
 
 /* True if the subscriber has ended. Relaxed: the memory of a slot stays a slot, and an actor that
- * ends at this moment is found gone at the next look. */
+ * ends at this moment is found ended at the next check. */
 static bool has_subscriber_ended(const domi_subscriber *subscriber)
 {
     uint64_t life = domi_house_life(subscriber->address.house);
@@ -52,7 +52,7 @@ static void remove_ended_subscribers(domi_letters *letters)
     }
 }
 
-/* Set what an address wants to hear of; 0 removes it. Under the lock. */
+/* Set the kinds of letters for an address; 0 removes it. Under the lock. */
 static int set_subscription(domi_letters *letters, domus_address address, uint32_t what)
 {
     domi_subscriber *subscriber = find_subscriber(letters, address);
@@ -73,7 +73,8 @@ static int set_subscription(domi_letters *letters, domus_address address, uint32
         *subscriber = letters->subscribers[--letters->count];
     for (uint32_t i = 0; i < letters->count; i++)
         wanted |= letters->subscribers[i].what;
-    /* Relaxed: it is only a hint to look under the lock. */
+    /* Relaxed: a reader only learns whether it has to read the table, which it does under the
+     * lock. */
     atomic_store_explicit(&letters->wanted, wanted, memory_order_relaxed);
     return 0;
 }
@@ -106,7 +107,7 @@ static int send_letter(domi_manager *manager, domus_address to, const domus_lett
     return error;
 }
 
-void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
+void domi_letters_send(domi_manager *manager, const domus_letter *letter)
 {
     domi_letters *letters = manager->directory.letters;
     domi_subscriber copy[DOMUS_LETTERS_SUBSCRIBERS_MAX];
@@ -127,8 +128,8 @@ void domi_letters_tell(domi_manager *manager, const domus_letter *letter)
     }
 }
 
-/* True if subscribers want to hear of a message of this type. There are no letters
- * about letters. */
+/* True if there are subscribers for letters about messages of this type. There are no letters about
+ * letters. */
 static bool has_subscribers_for_type(const domi_manager *manager, const domus_type *type,
                                      uint32_t what)
 {
@@ -136,8 +137,8 @@ static bool has_subscribers_for_type(const domi_manager *manager, const domus_ty
            type != &domus_letter_type;
 }
 
-void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
-                            const domi_envelope *message, int why)
+void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
+                              const domi_envelope *message, int why)
 {
     if (message->type == &domi_cancel_type || message->type == &domi_held_type)
         return;
@@ -151,15 +152,15 @@ void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
         .why = why,
         .type = message->type,
         .receiver = receiver,
-        /* A node that is embedded in another object has no sender: it uses this field for
-         * something else. */
+        /* A node that is part of another object has no sender: it uses this field for something
+         * else. */
         .sender = {is_ours ? NULL : message->sender,
                    is_ours || message->sender == NULL ? 0 : message->sender_lease},
     };
-    domi_letters_tell(manager, &letter);
+    domi_letters_send(manager, &letter);
 }
 
-void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node)
+void domi_letters_report_refused(domi_manager *manager, domi_house *receiver, const domi_node *node)
 {
     const domi_envelope *message = (const domi_envelope *)(const void *)node;
 
@@ -174,5 +175,5 @@ void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, cons
         .receiver = {receiver, node->lease},
         .sender = {is_known ? message->sender : NULL, is_known ? message->sender_lease : 0},
     };
-    domi_letters_tell(manager, &letter);
+    domi_letters_send(manager, &letter);
 }

@@ -1,5 +1,5 @@
-/* Letters: actors that subscribe hear of dead letters and refusals. There is one table of
- * subscribers for each system.
+/* Letters: notices about dead letters and refusals, for actors that subscribe to them. There is one
+ * table of subscribers for each system.
  *
  * When a message becomes a dead letter or is refused and nobody has subscribed to that, only the
  * word `wanted` is read. The table behind it is read and written under a spinlock, for as long as a
@@ -14,41 +14,43 @@
 
 typedef struct domi_subscriber {
     domus_address address; /* the actor that gets the letters */
-    uint32_t what;         /* bits of the kinds of letters that it wants */
+    uint32_t what;         /* kinds of letters that the actor wants, as bits */
 } domi_subscriber;
 
 typedef struct domi_letters {
-    _Atomic uint32_t wanted; /* union of what all subscribers want to hear of */
+    _Atomic uint32_t wanted; /* all kinds of letters that any subscriber wants, as bits */
     domi_spinlock lock;      /* protects all fields below */
     uint32_t count;          /* entries of `subscribers` in use */
-    /* the first `count` are in use */
+    /* the subscribers; the first `count` are in use */
     domi_subscriber subscribers[DOMUS_LETTERS_SUBSCRIBERS_MAX];
 } domi_letters;
 
 void domi_letters_init(domi_letters *letters);
 
-/* Subscribe an actor to `what`, in place of what it had subscribed to; 0 ends its subscription.
- * Errors as of domus_letters_subscribe(). Any thread. */
+/* Subscribe an actor to the kinds of letters `what`, in place of those that it had; 0 ends its
+ * subscription. Returns the errors of domus_letters_subscribe(). Any thread. */
 int domi_letters_subscribe(domi_letters *letters, domus_address subscriber, uint32_t what);
 
-/* Send `letter` to all subscribers of its `what`, from the thread of `manager`. */
-void domi_letters_tell(domi_manager *manager, const domus_letter *letter);
+/* Send `letter` to all subscribers of its kind, from the thread of `manager`. */
+void domi_letters_send(domi_manager *manager, const domus_letter *letter);
 
 static inline bool domi_letters_has_subscriber(const domi_manager *manager, uint32_t what)
 {
-    /* Relaxed: an actor that subscribes at this moment hears of the next one. */
+    /* Relaxed: an actor that subscribes at this moment gets the next letter. */
     return manager->directory.letters != NULL &&
            DOMI_UNLIKELY(
                (atomic_load_explicit(&manager->directory.letters->wanted, memory_order_relaxed) &
                 what) != 0);
 }
 
-/* Count `message`, which was for `receiver`, as a dead letter, and tell the subscribers. */
-void domi_letters_tell_dead(domi_manager *manager, domus_address receiver,
-                            const domi_envelope *message, int why);
+/* Count `message`, which was for `receiver`, as a dead letter, and send letters to the
+ * subscribers. */
+void domi_letters_report_dead(domi_manager *manager, domus_address receiver,
+                              const domi_envelope *message, int why);
 
-/* Tell the subscribers that `receiver` has refused the message of `node`. The refusal is
+/* Send letters to the subscribers: `receiver` has refused the message of `node`. The refusal is
  * counted already. */
-void domi_letters_tell_refused(domi_manager *manager, domi_house *receiver, const domi_node *node);
+void domi_letters_report_refused(domi_manager *manager, domi_house *receiver,
+                                 const domi_node *node);
 
 #endif

@@ -1,4 +1,4 @@
-/* Each kind of object knows how it is taken back (kind.h). */
+/* Cancels the objects that are attached to a house, each by the function of its kind (kind.h). */
 #include "house/message/link.h"
 
 #include "house/message/kind.h"

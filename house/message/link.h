@@ -1,9 +1,9 @@
 /* Links of an object that is attached to a house: a timer, a watch on the house, a memory watch, or
  * a watch on a descriptor.
  *
- * The links stand at the same offset in each of these objects, behind the node that begins it. So
- * the list of a house holds objects of all kinds, and the node tells of which kind each is. The
- * runner of the house owns the list. */
+ * The links stand at the same offset in each of these objects, behind the node with which the
+ * object begins. So the list of a house holds objects of all kinds, and the node tells the kind of
+ * each. The runner of the house owns the list. */
 #ifndef DOMI_HOUSE_MESSAGE_LINK_H
 #define DOMI_HOUSE_MESSAGE_LINK_H
 
@@ -11,11 +11,12 @@
 
 typedef struct domi_link {
     struct domi_link *next;     /* the next object attached to the same house; NULL: none */
-    struct domi_link *previous; /* the object before this one; NULL: there is none */
+    struct domi_link *previous; /* the object before this one; NULL: this is the first */
 } domi_link;
 
-#define DOMI_LINK_OFFSET 112 /* offset of the link in each object that is attached */
-#define DOMI_AT_LINK     DOMI_KEEP_PLACE(16) /* begins the field that is the link */
+#define DOMI_LINK_OFFSET 112 /* offset of the link in each attached object */
+/* alignment that stands before the field that is the link */
+#define DOMI_AT_LINK DOMI_KEEP_PLACE(16)
 
 static inline void domi_link_add(domi_house *house, domi_link *link)
 {
@@ -41,8 +42,9 @@ static inline domi_node *domi_link_node(domi_link *link)
     return (domi_node *)(void *)((char *)link - DOMI_LINK_OFFSET);
 }
 
-/* Take back all that the house has attached to itself, because it stops or restarts: its timers,
- * its memory watch, and its watches on descriptors. The watches of others on the house stay. */
+/* Cancel all objects that the house has attached to itself, because it stops or restarts: its
+ * timers, its memory watch, and its watches on descriptors. The watches of others on the house
+ * stay. */
 void domi_link_cancel_all(struct domi_manager *manager, domi_house *house);
 
 #endif

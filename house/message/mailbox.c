@@ -15,7 +15,7 @@
 
 #include <errno.h>
 
-#define DEPTH_MAX UINT64_C(0xffff) /* the count in an inbox word stays at this number */
+#define DEPTH_MAX UINT64_C(0xffff) /* the count in an inbox word stops at this number */
 
 __attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_house *house,
                                                  const domi_node *node)
@@ -25,16 +25,16 @@ __attribute__((noinline)) static int refuse_full(domi_manager *manager, domi_hou
     return -ENOBUFS;
 }
 
-/* Refuse because memory is short. Subscribers to refusals are not told, because telling them
- * takes memory. */
+/* Refuse a message because memory is short. Subscribers to refusals are not told, because their
+ * letters would take memory. */
 __attribute__((noinline, cold)) static int refuse_busy(domi_manager *manager)
 {
     domi_counter_add(&manager->counters.busy, 1);
     return -EBUSY;
 }
 
-DOMI_INLINE int push_inbox(domi_manager *manager, domi_house *house, domi_node *node,
-                           uint64_t mail_max)
+DOMI_INLINE int push_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
+                              uint64_t mail_max)
 {
     uint64_t word = atomic_load_explicit(&house->inbox, memory_order_relaxed);
     uint64_t next;
@@ -48,26 +48,27 @@ DOMI_INLINE int push_inbox(domi_manager *manager, domi_house *house, domi_node *
         node->next = domi_inbox_newest(word);
         depth = depth < DEPTH_MAX ? depth + 1 : DEPTH_MAX;
         next = depth << DOMI_INBOX_BITS | (uintptr_t)node;
-        /* release: pairs with home's exchange in domi_mailbox_take_inbox(), which then sees all
-         * that the node holds. */
+        /* release: pairs with home's exchange in domi_mailbox_take_inbox(), so home sees all fields
+         * of the node. */
     } while (!atomic_compare_exchange_weak_explicit(&house->inbox, &word, next,
                                                     memory_order_release, memory_order_relaxed));
     DOMI_PROBE_2(send, house->home, node);
-    if (word == 0) /* only the put that found it empty links, so no house is linked twice */
+    /* only the put that found the inbox empty links the house, so no house is linked twice */
+    if (word == 0)
         domi_links_add(manager, house);
     return 0;
 }
 
-static int put_inbox(domi_manager *manager, domi_house *house, domi_node *node, uint64_t mail_max)
+static int put_to_inbox(domi_manager *manager, domi_house *house, domi_node *node,
+                        uint64_t mail_max)
 {
-    return push_inbox(manager, house, node, mail_max);
+    return push_to_inbox(manager, house, node, mail_max);
 }
 
 void domi_mailbox_mark_full(domi_house *house)
 {
     /* The change is a read-modify-write, because a stop may set its bit at the same time. Relaxed:
-     * FULL is a hint, and a sender that sees it late puts into the inbox, which has its own bound.
-     */
+     * a sender that sees FULL late puts into the inbox, which has its own bound. */
     atomic_fetch_or_explicit(&house->life, DOMI_LIFE_FULL, memory_order_relaxed);
 }
 
@@ -79,7 +80,8 @@ bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house)
     return true;
 }
 
-/* A function of its own, because an indirect call would cost each put into the inbox a register. */
+/* Handle a node for the house itself. This is a function of its own, because an inlined indirect
+ * call would cost each put into the inbox a register. */
 __attribute__((noinline, cold)) static void handle_arrival(domi_manager *manager, domi_house *house,
                                                            domi_node *node)
 {
@@ -108,15 +110,15 @@ __attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_h
             return refuse_full(manager, house, node);
     }
 
-    /* Relaxed: see domi_mailbox_put(). If a put of this sender is in the inbox, this load sees that
-     * the inbox is not empty, until home has delivered it. */
+    /* Relaxed: domi_mailbox_is_open() says why. If a put of this sender is in the inbox, this load
+     * sees that the inbox is not empty, until home has delivered it. */
     bool is_empty = atomic_load_explicit(&house->inbox, memory_order_relaxed) == 0;
-    /* On the home lane of a thief, notices of a lent house would overtake those on the belt from
-     * its home. */
+    /* On the home lane of a thief, notices of a lent house would overtake earlier ones on a belt,
+     * which the house has sent from its home. */
     bool home_lane = house->home == manager && is_empty && !domi_house_is_exposed(house) &&
                      !(manager->mail.lent && node->kind == DOMI_NOTICE);
     if (!home_lane)
-        return put_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
+        return put_to_inbox(manager, house, node, domi_mailbox_bound(manager, house, life));
     if (domi_node_is_user_mail(node) && house->mail >= domi_mailbox_bound(manager, house, life)) {
         domi_mailbox_mark_full(house);
         return refuse_full(manager, house, node);
@@ -128,14 +130,14 @@ __attribute__((noinline)) static int put_carefully(domi_manager *manager, domi_h
     return 0;
 }
 
-/* Most mail from elsewhere, and that between actors of a pool, is for a house that takes every
- * message: its life word has no control bit, and so no bound of its own (domi_mailbox_is_open()).
- */
+/* Most mail from other threads, and most mail between actors of a pool, is for a house that takes
+ * every message: its life word has no control bit, and so the house has no bound of its own
+ * (domi_mailbox_is_open()). */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if (DOMI_LIKELY(house != NULL && house->home != manager && house->home != NULL &&
                     domi_house_life(house) == (uint64_t)node->lease << 32 && !manager->memory.busy))
-        return push_inbox(manager, house, node, manager->limits.mailbox_max);
+        return push_to_inbox(manager, house, node, manager->limits.mailbox_max);
     return put_carefully(manager, house, node);
 }
 
@@ -145,16 +147,17 @@ int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_nod
 
     node->lease = address.lease;
     node->kind = DOMI_NOTICE;
-    domi_manager_set_lent(manager, true); /* if there are belts, the home lane is closed for it */
+    /* with belts, this closes the home lane for this notice */
+    domi_manager_set_lent(manager, true);
     int error = domi_mailbox_put_slow(manager, address.house, node);
     domi_manager_set_lent(manager, lent);
     return error;
 }
 
-/* True if a belt may carry a notice: the other side has belts, too, no lent house sends, the house
- * takes every message just now, and its inbox is empty. Relaxed: as in domi_mailbox_put_slow(). If
- * an earlier notice of this sender is in the inbox, the load sees that, until home has delivered
- * it. */
+/* True if a belt may carry a notice: the other thread has belts, too, no lent house sends, the
+ * receiver accepts every message now, and its inbox is empty. Relaxed: domi_mailbox_put_slow() says
+ * why. If an earlier notice of this sender is in the inbox, the load sees that, until home has
+ * delivered it. */
 static bool may_use_belt(const domi_manager *manager, const domi_house *house,
                          const domi_node *node)
 {
@@ -166,7 +169,8 @@ static bool may_use_belt(const domi_manager *manager, const domi_house *house,
                                 memory_order_relaxed) == 0;
 }
 
-/* A function of its own, so that a put of a runner, which has no belts, saves no register. */
+/* Put a notice by a belt. This is a function of its own, so that a put of a runner, which has no
+ * belts, saves no register. */
 __attribute__((noinline)) static int put_by_belt(domi_manager *manager, domi_house *house,
                                                  domi_node *node)
 {
@@ -189,7 +193,8 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
 
     node->lease = address.lease;
     node->kind = (uint8_t)kind;
-    if (house == NULL || house->home == NULL) /* a router gets no pieces of streams */
+    /* routers and remote actors get no pieces of streams */
+    if (house == NULL || house->home == NULL)
         return -ESTALE;
     uint64_t life = domi_house_life(house);
     if (DOMI_LIFE_LEASE(life) != node->lease || (life & (DOMI_LIFE_CLOSED | DOMI_LIFE_STOP)) != 0)
@@ -199,7 +204,7 @@ int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_nod
         domi_mailbox_append(manager, house, node, kind);
         return 0;
     }
-    return put_inbox(manager, house, node, UINT64_MAX);
+    return put_to_inbox(manager, house, node, UINT64_MAX);
 }
 
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
@@ -207,8 +212,8 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
 {
     manager->memory.busy = false;
     int error = domi_mailbox_put(manager, address, node, kind);
-    /* The earlier value of `busy` may be out of date: a put may take memory, and a thread that
-     * takes memory may learn that the level of memory has changed. */
+    /* The earlier value of `busy` may be out of date: the refused put may have taken memory, and a
+     * thread that takes memory may learn that the level of memory has changed. */
     manager->memory.busy = manager->memory.pressure_seen >= DOMUS_MEMORY_CRITICAL;
     return error;
 }
@@ -216,10 +221,10 @@ int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_n
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house)
 {
     house->node.kind = DOMI_FREE;
-    (void)put_inbox(manager, house, &house->node, 0);
+    (void)put_to_inbox(manager, house, &house->node, 0);
 }
 
-bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node)
+bool domi_mailbox_handle_held(domi_manager *manager, domi_house *house, domi_node *node)
 {
     if ((house->marks & DOMI_MARK_BARRIER) != 0 && node->kind == DOMI_ASK &&
         !domi_doors.hold_ask(manager, house, node))
@@ -229,7 +234,7 @@ bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node
     return domi_house_has_receive_to_look(house);
 }
 
-void domi_mailbox_show_again(domi_house *house)
+void domi_mailbox_restart_receives(domi_house *house)
 {
     if ((house->marks & DOMI_MARK_RECEIVING) == 0)
         return;

@@ -1,34 +1,38 @@
-/* The put: the two lanes into a house, and its five mailboxes (contract: Lanes). How mail goes on
- * from there is in dispatch/deliver.h (the inbox is sorted), dispatch/dispatch.c (a run takes it)
- * and conversation/dead.h (nobody handles it).
+/* The put: the two lanes into a house, and its five mailboxes (contract: Lanes). Mail goes on from
+ * there in dispatch/deliver.h (the inbox is sorted), dispatch/dispatch.c (a run takes it) and
+ * conversation/dead.h (nobody handles it).
  *
  * The home lane is for a sender on the house's home, if the house is not exposed and its inbox is
- * empty (otherwise home would overtake its own earlier message). It appends to plain lists, without
- * an atomic read-modify-write (M8). The inbox lane is for everybody else. It costs one
- * compare-exchange, and the put that found the inbox empty links the house into its home's arrivals
- * (arrivals.h). A put copies nothing: it takes the envelope or refuses it. */
+ * empty (otherwise the message would overtake an earlier one of the same sender in the inbox). It
+ * appends to plain lists, without an atomic read-modify-write (M8). The inbox lane is for all
+ * others. It costs one compare-exchange, and the put that found the inbox empty links the house
+ * into its home's arrivals (arrivals.h). A put copies nothing: it takes the envelope or refuses
+ * it. */
 #ifndef DOMI_HOUSE_MESSAGE_MAILBOX_H
 #define DOMI_HOUSE_MESSAGE_MAILBOX_H
 
 #include "house/message/manager.h"
 
-/* The slow half of domi_mailbox_put(), for every put that cannot take its short way. `lease` and
+/* The slow half of domi_mailbox_put(), for every put that cannot take the short way. `lease` and
  * `kind` of the node are set. Returns as domi_mailbox_put() does. */
 int domi_mailbox_put_slow(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* The inbox is one word: the newest node in the lower 48 bits, the depth in the upper 16. So one
- * operation tells whether it is empty and how deep it is. Home takes the whole stack with one
- * exchange, but only after it took the house off the arrivals. Until then the inbox is not empty,
- * so no put links the house a second time. */
+/* The inbox is one word: the newest node in the lower 48 bits, the number of nodes in the upper 16.
+ * So one operation tells whether it is empty and how many nodes it holds. Home takes the whole
+ * stack with one exchange, but only after it took the house off the arrivals. Until then the inbox
+ * is not empty, so no put links the house a second time. */
 #define DOMI_INBOX_BITS 48 /* bits of the word that hold the pointer */
-#define DOMI_INBOX_MASK ((UINT64_C(1) << DOMI_INBOX_BITS) - 1) /* the bits of that pointer */
+#define DOMI_INBOX_MASK                                                                            \
+    ((UINT64_C(1) << DOMI_INBOX_BITS) - 1) /* mask of the bits of the pointer                      \
+                                            */
 
 static inline domi_node *domi_inbox_newest(uint64_t word)
 {
     return (domi_node *)(uintptr_t)(word & DOMI_INBOX_MASK & ~UINT64_C(1));
 }
 
-/* How many nodes the inbox holds, at most 65,535; other threads change it meanwhile. Any thread. */
+/* Returns the number of nodes in the inbox, at most 65,535; other threads change it meanwhile. Any
+ * thread. */
 static inline uint32_t domi_mailbox_depth(const domi_house *house)
 {
     return (uint32_t)(atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
@@ -36,14 +40,14 @@ static inline uint32_t domi_mailbox_depth(const domi_house *house)
                       DOMI_INBOX_BITS);
 }
 
-/* The mark of an inbox whose nodes home is delivering: it is not empty, so nobody links the house,
- * and nobody uses a belt or the home lane. It stands where a pointer has a 0, and goes when a node
- * is put on top of it. Only homes to which belts lead use it. */
+/* The mark of an inbox whose nodes home is delivering: the inbox counts as not empty, so no put
+ * links the house or uses a belt or the home lane. The mark stands in place of a pointer to 0, and
+ * goes when a node is put on top of it. Only homes to which belts lead use it, and pools. */
 #define DOMI_INBOX_BUSY UINT64_C(1)
 
-/* Take all nodes out of the inbox. Returns the newest, whose `next` is the one before it; NULL:
- * there was none. The call leaves `mark` there: 0, or DOMI_INBOX_BUSY. Home, after it took the
- * house off its arrivals, and has read `arrival_next`. */
+/* Take all nodes out of the inbox, and leave `mark` there: 0, or DOMI_INBOX_BUSY. Returns the
+ * newest node, whose `next` is the one before it; NULL: there was none. Called by home, after it
+ * took the house off its arrivals and has read `arrival_next`. */
 static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mark)
 {
     /* acquire: pairs with the release of each put. If `mark` is 0, the next put finds the inbox
@@ -51,7 +55,7 @@ static inline domi_node *domi_mailbox_take_inbox(domi_house *house, uint64_t mar
     return domi_inbox_newest(atomic_exchange_explicit(&house->inbox, mark, memory_order_acquire));
 }
 
-/* How many nodes are in the inbox; the number may be old. Any thread. */
+/* Returns the number of nodes in the inbox; it may be out of date. Any thread. */
 static inline uint64_t domi_mailbox_count_inbox(const domi_house *house)
 {
     return atomic_load_explicit((_Atomic uint64_t *)(uintptr_t)&house->inbox,
@@ -59,7 +63,7 @@ static inline uint64_t domi_mailbox_count_inbox(const domi_house *house)
            DOMI_INBOX_BITS;
 }
 
-/* Returns how many asks and notices may wait in the house. */
+/* Returns the number of asks and notices that may wait in the house. */
 static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const domi_house *house,
                                           uint64_t life)
 {
@@ -67,16 +71,16 @@ static inline uint32_t domi_mailbox_bound(const domi_manager *manager, const dom
                                            : manager->limits.mailbox_max;
 }
 
-/* Tell home, by the house's own node, that it may free the slot of `house`, whose life is over.
- * Called by the runner of its parent. */
+/* Put the house's own node, which tells home that it may free the slot of `house`, whose life is
+ * over. Called by the runner of the house's parent. */
 void domi_mailbox_give_back(domi_manager *manager, domi_house *house);
 
 /* Set FULL in the life word, because the bound of waiting asks and notices is reached, or because
- * the actor is that of a channel with too much to send. Home. */
+ * the channel of the actor has too much to send. Home. */
 void domi_mailbox_mark_full(domi_house *house);
 
-/* True if the number of waiting asks and notices is below half of its bound (with a bound of 1, if
- * none waits), and the house is not that of a channel with too much to send. Home. */
+/* True if the number of waiting asks and notices is below half of its bound (with a bound of 1: if
+ * none waits), and the house has no channel with too much to send. Home. */
 static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi_house *house)
 {
     uint32_t own = domi_house_mail_max(house);
@@ -85,19 +89,19 @@ static inline bool domi_mailbox_has_room(const domi_manager *manager, const domi
     return house->mail < most - most / 2 && !domi_house_is_backlogged(house);
 }
 
-/* Clear FULL in the life word, if there is room. Returns whether there is. Home. */
+/* Clear FULL in the life word, if the mailbox has room. Returns whether it has. Home. */
 bool domi_mailbox_clear_full(const domi_manager *manager, domi_house *house);
 
-/* `node`, an ask or a notice, was just added while a mark holds asks and notices back. Returns true
- * if a receive has to look at it, so that the house may run. An ask that would wait for itself
- * behind a barrier is taken out again and fails with -EDEADLK. */
-bool domi_mailbox_hold(domi_manager *manager, domi_house *house, domi_node *node);
+/* Handle `node`, an ask or a notice that was just added while a mark holds asks and notices back.
+ * Returns true if a receive has to look at it, so that the house may run. An ask that would wait
+ * for itself behind a barrier is taken out again and fails with -EDEADLK. */
+bool domi_mailbox_handle_held(domi_manager *manager, domi_house *house, domi_node *node);
 
-/* Let the receives that wait look at all mail again, because mail was taken out or put in front.
+/* Let the waiting receives look at all mail again, because mail was taken out or put in front.
  * Called by the runner, or by home when it sorts. */
-void domi_mailbox_show_again(domi_house *house);
+void domi_mailbox_restart_receives(domi_house *house);
 
-/* Make a WAITING house that has mail that may run READY, and queue it. Home only. */
+/* Make a WAITING house READY, and queue it, because it has mail that may run. Home only. */
 static inline void domi_house_make_ready(domi_manager *manager, domi_house *house)
 {
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -108,8 +112,8 @@ static inline void domi_house_make_ready(domi_manager *manager, domi_house *hous
     domi_queue_put(ready, house);
 }
 
-/* Let an actor be mounted that has waited for its channel to begin (domi_house_spawn_channel()), if
- * it still waits. Home only. */
+/* Let an actor be mounted that has waited for its channel to begin (domi_house_spawn_channel()).
+ * Does nothing for any other actor. Home only. */
 static inline void domi_house_end_wait(domi_manager *manager, domi_house *house)
 {
     if (house->state != DOMI_MOUNTING || house->behaviour->kind != DOMUS_CHANNELS ||
@@ -119,9 +123,9 @@ static inline void domi_house_end_wait(domi_manager *manager, domi_house *house)
     domi_fifo_put(&manager->schedule.mounting, house);
 }
 
-/* Make sure that the house looks at a change that is no mail: a stop, a directive, the end of a
- * child. If the house is WAITING, it becomes READY, and looks at the end of its run. In the other
- * states nothing has to be done: a CREATED or MOUNTING house looks when it is mounted (one that
+/* Make sure that the house acts on a change that is no mail: a stop, a directive, the end of a
+ * child. If the house is WAITING, it becomes READY, and acts at the end of its run. In the other
+ * states nothing has to be done: a CREATED or MOUNTING house acts when it is mounted (one that
  * waits for its channel is mounted now, if it has to stop), a READY, SCHEDULED or RUNNING one at
  * the end of its next run, and an exposed one when it is back. */
 static inline void domi_house_rouse(domi_manager *manager, domi_house *house)
@@ -158,7 +162,7 @@ DOMI_INLINE void domi_mailbox_append(domi_manager *manager, domi_house *house, d
     domi_mailbox_push(house, node, kind);
     if ((kind == DOMI_ASK || kind == DOMI_NOTICE) &&
         DOMI_UNLIKELY((house->marks & DOMI_MARKS_HOLD) != 0))
-        runs = domi_mailbox_hold(manager, house, node);
+        runs = domi_mailbox_handle_held(manager, house, node);
     if (house->state == DOMI_WAITING && runs)
         domi_house_make_ready(manager, house);
 }
@@ -172,21 +176,21 @@ DOMI_INLINE void domi_mailbox_append_free(domi_manager *manager, domi_house *hou
         domi_house_make_ready(manager, house);
 }
 
-/* Do the same as domi_mailbox_put(), for a message that an actor already has (forwarded, kept). It
- * is put even while memory is critical, because refusing it would free no memory: its holder could
+/* Do the same as domi_mailbox_put(), for a message that an actor already has (forwarded or kept).
+ * It is put even while memory is critical, because a refusal would free no memory: its holder could
  * only keep it. */
 int domi_mailbox_put_passed(domi_manager *manager, domus_address address, domi_node *node,
                             uint32_t kind);
 
-/* Put an ask or a notice, by its `kind`, that belongs to something that the actor of `address` does
- * already, such as the next piece of a stream, or that was taken before: it is put whatever waits
+/* Put an ask or a notice, as `kind` says, that belongs to earlier work of the actor of `address`,
+ * such as the next piece of a stream, or that was taken before: it is put however much mail waits
  * there, and also while memory is critical. Returns 0; -ESTALE. */
 int domi_mailbox_put_owed(domi_manager *manager, domus_address address, domi_node *node,
                           uint32_t kind);
 
-/* Do the same as domi_mailbox_put(), for a notice that is to come behind all mail that was put
- * before it, also by others: if that may be on belts, it goes through the inbox, before which home
- * takes what belts hold. */
+/* Do the same as domi_mailbox_put(), for a notice that has to come behind all mail that was put
+ * before it, by any sender. Where earlier mail may be on belts, the notice goes through the inbox,
+ * because home takes what belts hold before it delivers an inbox. */
 int domi_mailbox_put_last(domi_manager *manager, domus_address address, domi_node *node);
 
 /* The slow half of domi_mailbox_put_copied(). */
@@ -195,10 +199,10 @@ int domi_mailbox_put_copied_slow(domi_manager *manager, domi_house *house, domi_
 /* True if the home lane to the actor of `address` is open for a message of `kind` (contract:
  * Lanes). Owner.
  *
- * Relaxed: home reads here what it did itself, such as an earlier put into the inbox. A put or a
- * stop of another thread that these loads miss counts as later than this put. If the sender is not
- * home, the loads only lead to the slow half. A `life` that equals the lease has no control bit
- * set, so the house takes every message. */
+ * Relaxed: home reads here its own writes, such as an earlier put into the inbox. A put or a stop
+ * of another thread that these loads miss counts as later than this put. If the sender is not home,
+ * the loads only lead to the slow half. A `life` that equals the lease has no control bit set, so
+ * the house takes every message. */
 DOMI_INLINE bool domi_mailbox_is_open(domi_manager *manager, domus_address address, uint32_t kind)
 {
     domi_house *house = address.house;
@@ -212,7 +216,7 @@ DOMI_INLINE bool domi_mailbox_is_open(domi_manager *manager, domus_address addre
            ((kind != DOMI_ASK && kind != DOMI_NOTICE) || house->mail < manager->mail.lane_max);
 }
 
-/* Put by the home lane, if that is open for this message. Returns false if it is not; then `lease`
+/* Put a message by the home lane, if that is open for it. Returns false if it is not; then `lease`
  * and `kind` of the node are set. Owner. */
 DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address address,
                                           domi_node *node, uint32_t kind)
@@ -228,9 +232,9 @@ DOMI_INLINE bool domi_mailbox_put_at_home(domi_manager *manager, domus_address a
 
 /* Put `node`, of kind `kind`, into the house of `address`. Called by the owner of `manager`.
  *
- * Returns 0, and the house owns the node. Returns -ESTALE if the actor's life is over, and for an
- * ask or a notice if the actor was asked to stop. Returns, for asks and notices only, -ENOBUFS if
- * as many wait as may, and -EBUSY while memory is critical. If this fails, the caller still owns
+ * Returns 0, and then the house owns the node. Returns -ESTALE if the actor's life is over, and for
+ * an ask or a notice if the actor was asked to stop. Returns, for asks and notices only, -ENOBUFS
+ * if the mailbox is full, and -EBUSY while memory is critical. If this fails, the caller still owns
  * the node. */
 DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, domi_node *node,
                                  uint32_t kind)
@@ -241,7 +245,7 @@ DOMI_INLINE int domi_mailbox_put(domi_manager *manager, domus_address address, d
 }
 
 /* Do the same as domi_mailbox_put(), for a notice whose payload was just copied into its envelope,
- * so that a belt may as well carry the bytes (belt.h). Messages that users have as objects are
+ * so that a belt may carry the bytes instead (belt.h). Messages that users have as objects are
  * never copied. */
 DOMI_INLINE int domi_mailbox_put_copied(domi_manager *manager, domus_address address,
                                         domi_node *node)

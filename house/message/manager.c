@@ -1,5 +1,5 @@
-/* A thread is identified by the address of a variable of its own. Here it also wakes others, or
- * notes whom it has to wake. */
+/* Identifies threads, by the address of a variable of their own; wakes other threads, or records
+ * that they have to be woken. */
 #include "house/message/manager.h"
 
 #include "base/check.h"
@@ -39,8 +39,8 @@ void domi_manager_wake(domi_manager *self, domi_manager *target)
         target->hooks.wake(target);
 }
 
-/* Returns false if there is no room for one more. */
-static bool note_sleeper(domi_manager *self, uint32_t index)
+/* Record a sleeper that has to be woken. Returns false if there is no room for one more. */
+static bool record_sleeper(domi_manager *self, uint32_t index)
 {
     domi_sleepers *sleepers = &self->sleepers;
 
@@ -59,7 +59,7 @@ static bool note_sleeper(domi_manager *self, uint32_t index)
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target)
 {
     if (self->now_ns < self->sleepers.until_ns && domi_park_may_wait(&target->park) &&
-        note_sleeper(self, target->index))
+        record_sleeper(self, target->index))
         return;
     domi_manager_wake(self, target);
 }

@@ -1,11 +1,11 @@
-/* The manager: what a house needs of the thread that is its home.
+/* The manager: the data that a house needs of the thread that is its home.
  *
  * A manager has the time of the current phase, the hooks that io and runtime bring (hooks.h), the
  * park word, and a part for each piece of house: mail, pool, births, schedule, timing, loans and
- * others (parts.h). House and io know nothing else of threads. domi_manager_init() alone fills it
- * (dispatch/manage.h). Only the owner, the thread that uses a manager, touches it, except what is
- * constant and the fields that begin a cache line of their own: other threads push to `arrivals`,
- * `remote` and `returns`, take from `shared`, and exchange `park`. */
+ * others (parts.h). House and io know nothing else of threads. Only domi_manager_init() fills it
+ * (dispatch/manage.h). Only the owner, the thread that uses a manager, touches it, except for
+ * constant fields and the fields that begin a cache line of their own: other threads push to
+ * `arrivals`, `remote` and `returns`, take from `shared`, and exchange `park`. */
 #ifndef DOMI_HOUSE_MESSAGE_MANAGER_H
 #define DOMI_HOUSE_MESSAGE_MANAGER_H
 
@@ -16,37 +16,42 @@
 #include <domus/config.h>
 #include <domus/memory.h>
 
-/* 1,024 threads, the outside, 512 detached actors, 16 pools with 128 runners each */
+/* most managers: 1,024 threads, the outside, 512 detached actors, 16 pools with 128 runners each */
 #define DOMI_MANAGERS_MAX 3601
 
 struct domi_manager {
     /* The fields from here to `asker` are read by all threads, and constant while threads run,
      * except `limits`, which the owner reads and a change of the configuration replaces. */
     uint32_t index;
-    uint32_t count;   /* managers: the threads', the outside's, then those of detached actors */
-    uint32_t threads; /* how many of them are managers of the loop's threads */
+    /* number of managers: those of the threads, the outside's, then those of detached actors */
+    uint32_t count;
+    uint32_t threads;           /* number of managers of the loop's threads */
     domi_manager_limits limits; /* bounds of each actor */
     domi_manager **managers;    /* all managers, by index */
-    const domus_config *config; /* the system's, or `taken` */
+    const domus_config *config; /* the configuration of the system, or `taken` */
     domi_directory directory;   /* names, groups, routers and dead letters */
-    void *io;                   /* the thread's io; only io looks into it */
+    void *io;                   /* the thread's io; only io reads it */
     domi_io_hooks io_hooks;     /* the functions that io brings */
     domi_runtime_hooks hooks;   /* the functions that runtime brings */
-    void *thread;               /* an object of the maker, for its hooks */
-    void *system;               /* the domus_system; only runtime looks into it */
-    /* In the outside's manager: the house in whose name foreign threads ask. No actor gets its
+    void *thread;               /* the object of the maker that the hooks get */
+    void *system;               /* the domus_system; only runtime reads it */
+    /* The house in whose name foreign threads ask; only in the outside's manager. No actor gets its
      * address, and it cannot be stopped. */
     domi_house *asker;
-    /* The pool of which this is a runner, or the home of actors; NULL: neither (pooled.h). */
+    /* The pool, if this manager belongs to a runner or is the home of pooled actors; NULL: neither
+     * (pooled.h). */
     struct domi_pooled *pooled;
 
-    /* From here on only the owner reads and writes, except where a part says otherwise. */
-    alignas(DOMI_LINES) uint64_t now_ns; /* the time of the current phase */
-    const char *owner;                   /* &domi_here of the thread that may use this manager */
-    struct domi_observer *observer;      /* measures runs (observer.h); NULL: nothing does */
+    /* Only the owner reads and writes the fields from here on, unless their comments say
+     * otherwise. */
+    alignas(DOMI_LINES) uint64_t now_ns; /* time of the current phase, in nanoseconds */
+    /* address of `domi_here` in the thread that may use this manager */
+    const char *owner;
+    /* object that measures runs (observer.h); NULL: nothing measures them */
+    struct domi_observer *observer;
     domi_manager_shown shown;
-    /* the asks that were cancelled last, of all threads (passed.c); only of manager 0; NULL: none
-     * yet */
+    /* table of the asks of all threads that were cancelled last (passed.c); only in manager 0;
+     * NULL: none yet */
     _Atomic(_Atomic uint64_t *) cancelled;
     domi_manager_schedule schedule;
     domi_manager_ending ending;
@@ -63,16 +68,17 @@ struct domi_manager {
      * none
      */
     domi_house *gateway;
-    domi_tally tallies[DOMI_TALLIES]; /* counts for each behaviour on this thread, by its number */
-    domus_config taken;               /* the configuration that this manager has taken last */
+    domi_tally tallies[DOMI_TALLIES]; /* counters of each behaviour on this thread, by its number */
+    domus_config taken;               /* copy of the configuration that this manager has got last */
     alignas(DOMI_LINES) domi_activity activity;
 
-    /* enum domi_park. Senders look at it after each put that links a house (base/park.h). */
+    /* park word, an enum domi_park. Senders read it after each put that links a house
+     * (base/park.h) */
     alignas(DOMI_LINES) _Atomic uint32_t park;
 };
 
-/* Fields that another core writes begin a line of their own, and nothing of the owner follows on
- * that line. A part that has such a field is aligned like it, so what follows the part begins a
+/* A field that another core writes begins a cache line of its own, and no field of the owner
+ * follows on that line. A part with such a field has the same alignment, so the next part begins a
  * line, too. */
 #define DOMI_BEGINS_LINE(field)                                                                    \
     static_assert(offsetof(struct domi_manager, field) % DOMI_LINES == 0, #field)
@@ -100,16 +106,17 @@ DOMI_BEGINS_LINE(park);
 /* The address of this variable identifies the calling thread. House knows no more of threads. */
 extern _Thread_local char domi_here;
 
-/* Make the calling thread the owner of `manager`. It may do so if it has just made the manager, if
- * the last owner has ended, or if it holds the lock that every user of this manager takes. */
+/* Make the calling thread the owner of `manager`. It may be called by the thread that has just made
+ * the manager, by another one if the last owner has ended, or under the lock that every user of
+ * this manager takes. */
 static inline void domi_manager_own(domi_manager *manager)
 {
     manager->owner = &domi_here;
 }
 
 /* True if the calling thread is the owner. Functions that only the owner may call check this: those
- * that are called once an iteration do so always, those that are called for each message only in
- * builds with slow checks. */
+ * that run once an iteration always do, those that run for each message only in builds with slow
+ * checks. */
 static inline bool domi_manager_is_mine(const domi_manager *manager)
 {
     return manager->owner == &domi_here;
@@ -122,7 +129,7 @@ static inline void domi_manager_log(domi_manager *manager, const domi_house *hou
         manager->hooks.log(manager, house, what, error);
 }
 
-/* Tell a mistake that a function of the actor has made. */
+/* Report a mistake of a function of the actor. */
 static inline void domi_manager_warn(domi_manager *manager, const domi_house *house,
                                      domi_mistake what, const domus_type *type, int result)
 {
@@ -130,19 +137,20 @@ static inline void domi_manager_warn(domi_manager *manager, const domi_house *ho
         manager->hooks.warn(manager, house, what, type, result);
 }
 
-/* Open the short way of a put, with the present bound of a mailbox, or close it. The owner. */
+/* Open the short way of a put, with the present bound of a mailbox, or close it, as the manager's
+ * state demands. The owner. */
 void domi_manager_set_lane(domi_manager *manager);
 
-/* Note whether a lent house runs here, whose notices may use neither belts nor the home lane.
+/* Record whether a lent house runs here, whose notices may use neither belts nor the home lane.
  * Without belts this does nothing. Owner, the thief. */
 void domi_manager_set_lent(domi_manager *manager, bool lent);
 
-/* Follow a change of `pressure` to `level`: from the critical level on, asks and notices that this
+/* Set the level of memory to `level`: from the critical level on, asks and notices that this
  * manager puts are refused. Owner. */
 void domi_manager_set_pressure(domi_manager *manager, uint32_t level);
 
-/* Follow `pressure` if it has changed. This costs one relaxed load of a line that is hardly ever
- * written; the level may be seen late. Owner. */
+/* Read the level of memory again, if it has changed. This costs one relaxed load of a cache line
+ * that is hardly ever written; the level may be seen late. Owner. */
 static inline void domi_manager_look_at_pressure(domi_manager *manager)
 {
     uint32_t level = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)manager->memory.pressure,
@@ -156,34 +164,37 @@ static inline void domi_manager_look_at_pressure(domi_manager *manager)
  * the owner of `self`. */
 void domi_manager_wake(domi_manager *self, domi_manager *target);
 
-/* Wake the owner of `target`, or note that it has to be woken: only if it dozes, and this thread
- * may put that off just now. */
+/* Wake the owner of `target`, or record that it has to be woken: the latter only if it dozes, and
+ * this thread may put wake-ups off now. */
 void domi_manager_notify_sleeper(domi_manager *self, domi_manager *target);
 
-/* See that the owner of `target` does not sleep over what the owner of `self`, which calls this,
- * has just pushed to it. A thread of the loop that is as good as idle notes one that dozes, and
- * wakes it at the end of the phase, or stands in for it (runtime/loop/stand_in.h). */
+/* Make sure that the owner of `target` does not sleep while it has what the owner of `self`, which
+ * calls this, has just pushed to it. A thread of the loop that is as good as idle records a dozing
+ * thread, and wakes it at the end of the phase, or stands in for it (runtime/loop/stand_in.h). */
 static inline void domi_manager_notify(domi_manager *self, domi_manager *target)
 {
     if (__builtin_expect(domi_park_is_asleep(&target->park), 0))
         domi_manager_notify_sleeper(self, target);
 }
 
-/* Returns the behaviour of the actor that runs on `manager`; NULL: none runs. Any thread, to which
- * it may be an old one. */
+/* Returns the behaviour of the actor that runs on `manager`; NULL: none runs. Any thread; the value
+ * may be out of date. */
 static inline const domus_behaviour *domi_manager_running(const domi_manager *manager)
 {
     return atomic_load_explicit(
         (_Atomic(const domus_behaviour *) *)(uintptr_t)&manager->activity.running,
-        memory_order_acquire); /* pairs with domi_run_begin(): its name is seen */
+        /* pairs with the release in domi_run_begin(), so the behaviour's name is seen */
+        memory_order_acquire);
 }
 
-/* Returns the type of the message that this actor handles; NULL: none. Any thread, likewise. */
+/* Returns the type of the message that the running actor handles; NULL: none. Any thread; the value
+ * may be out of date. */
 static inline const domus_type *domi_manager_handling(const domi_manager *manager)
 {
     return atomic_load_explicit(
         (_Atomic(const domus_type *) *)(uintptr_t)&manager->activity.handling,
-        memory_order_acquire); /* pairs with domi_turn_begin(), likewise */
+        /* pairs with the release in domi_turn_begin(), so the type's name is seen */
+        memory_order_acquire);
 }
 
 /* True if an actor is ready. Owner. */

@@ -8,21 +8,22 @@
 struct domi_house;
 struct domi_manager;
 
-/* Runs a house, as domi_house_run() does. Returns how many messages it handled. */
+/* Run a house, as domi_house_run() does. Returns the number of handled messages. */
 typedef uint32_t domi_run_house(struct domi_manager *manager, struct domi_house *house);
 
 typedef struct domi_observer {
     /* Returns the function that runs the next houses, up to the next look between runs or the end
-     * of the phase. It is domi_house_run() if none of these runs is measured, so that they cost
-     * nothing more. */
+     * of the phase. It is domi_house_run() if none of these runs is measured, so that such runs
+     * cost nothing more. */
     domi_run_house *(*choose)(struct domi_manager *manager);
-    /* Called when arrivals of other threads were sorted; `newest` is the state actor that was the
+    /* Record that arrivals of other threads were sorted; `newest` is the state actor that was the
      * newest ready one before. */
     void (*note_arrivals)(struct domi_manager *manager, const struct domi_house *newest);
-    /* Called when a house of this manager is back, which the manager of this index had run. NULL:
-     * nobody wants to know. */
+    /* Record that a house of this manager is back, which the manager with the index `thief` has
+     * run. NULL: nobody measures this. */
     void (*note_loan)(struct domi_manager *manager, const struct domi_house *house, uint32_t thief);
-    /* Called when a house that was exposed is back: it may have run elsewhere, unseen. */
+    /* Forget what is known of a house that was exposed and is back: it may have run on another
+     * thread. */
     void (*forget)(struct domi_manager *manager, const struct domi_house *house);
 } domi_observer;
 

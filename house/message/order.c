@@ -1,4 +1,4 @@
-/* Mail is sorted into strands here, and taken out of them (order.h). */
+/* Sorts mail into strands, and takes it out of them (order.h). */
 #include "house/message/order.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@
 
 /* --- two messages ----------------------------------------------------------------------------- */
 
-static domi_envelope *envelope_of(const domi_node *node)
+static domi_envelope *get_envelope_of_node(const domi_node *node)
 {
     return (domi_envelope *)(uintptr_t)node;
 }
@@ -20,14 +20,15 @@ static domi_envelope *envelope_of(const domi_node *node)
 /* True if `one` has to be taken before `other`, although `other` came first. */
 static bool is_taken_before_older(domus_order *order, const domi_node *one, const domi_node *other)
 {
-    return order(envelope_of(one)->type, domi_envelope_payload(envelope_of(one)),
-                 envelope_of(other)->type, domi_envelope_payload(envelope_of(other))) < 0;
+    return order(get_envelope_of_node(one)->type, domi_envelope_payload(get_envelope_of_node(one)),
+                 get_envelope_of_node(other)->type,
+                 domi_envelope_payload(get_envelope_of_node(other))) < 0;
 }
 
 /* --- strands ---------------------------------------------------------------------------------- */
 
-/* Merge two lists, given by their last nodes. `older` has the messages that came first. Returns the
- * last node of the result. */
+/* Merge two lists, given by their last nodes. The messages of `older` came first. Returns the last
+ * node of the result. */
 static domi_node *merge_lists(domus_order *order, domi_node *older, domi_node *newer)
 {
     domi_node *one = older->next;
@@ -58,7 +59,7 @@ static void merge_strands(domus_order *order, domi_strand *older, const domi_str
         older->tail = merge_lists(order, older->tail, newer->tail);
         return;
     }
-    older->tail->next = newer->tail->next; /* all of `newer` stays behind `older` */
+    older->tail->next = newer->tail->next; /* all nodes of `newer` follow behind `older` */
     newer->tail->next = head;
     older->tail = newer->tail;
 }
@@ -70,11 +71,11 @@ static const domi_node *get_head_of_strand(const domi_strands *strands, uint32_t
 
 /* --- the heads of the strands ----------------------------------------------------------------- */
 
-/* True if the head of the strand `index` has to be taken before that of `other`. */
+/* True if the head of the strand `index` has to be taken before the head of the strand `other`. */
 static bool is_strand_taken_before(domus_order *order, const domi_strands *strands, uint32_t index,
                                    uint32_t other)
 {
-    if (index < other) /* of equal heads the older one is first */
+    if (index < other) /* of two equal heads the older one comes first */
         return !is_taken_before_older(order, get_head_of_strand(strands, other),
                                       get_head_of_strand(strands, index));
     return is_taken_before_older(order, get_head_of_strand(strands, index),
@@ -115,7 +116,7 @@ static void unrank_strand(domi_strands *strands, uint32_t index)
     unrank_entry(strands, (uint32_t)(at - strands->by_head));
 }
 
-/* Forget a strand that is in `by_head` no more. */
+/* Forget a strand that was taken out of `by_head`. */
 static void forget_strand(domi_strands *strands, uint32_t index)
 {
     strands->count--;
@@ -127,7 +128,7 @@ static void forget_strand(domi_strands *strands, uint32_t index)
 
 /* --- adding and taking ------------------------------------------------------------------------ */
 
-/* True if the strands `index` and the one behind it are to be merged. */
+/* True if the strands `index` and `index` + 1 have to be merged. */
 static bool has_to_merge_strands(const domi_strands *strands, uint32_t index)
 {
     uint32_t older = strands->at[index].count;
@@ -136,9 +137,9 @@ static bool has_to_merge_strands(const domi_strands *strands, uint32_t index)
     return older < 2 * newer && older + newer <= DOMI_STRAND_MERGED;
 }
 
-/* The newest strands, which are not merged to make room: they are as many as it takes to double one
- * message until it is a strand of DOMI_STRAND_MERGED. If they were merged, each new message would
- * be merged with a long strand. */
+/* Number of the newest strands, which are not merged to make room. They are as many as the
+ * doublings from one message to a strand of DOMI_STRAND_MERGED. If they were merged, each new
+ * message would be merged with a long strand. */
 #define NEWEST 12u
 
 static_assert(1u << (NEWEST - 1) == DOMI_STRAND_MERGED, "one more than the doublings");
@@ -164,7 +165,7 @@ static void make_room(domus_order *order, domi_strands *strands)
     rank_strand(order, strands, index);
 }
 
-/* Add the newest mail. */
+/* Add mail that is newer than all other mail. */
 static void add_newer_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
     make_room(order, strands);
@@ -179,7 +180,7 @@ static void add_newer_mail(domus_order *order, domi_strands *strands, domi_stran
     rank_strand(order, strands, strands->count - 1);
 }
 
-/* Add mail that is older than all that is there. */
+/* Add mail that is older than all other mail. */
 static void add_older_mail(domus_order *order, domi_strands *strands, domi_strand strand)
 {
     make_room(order, strands);
@@ -211,12 +212,13 @@ static domi_node *take_first_message(domus_order *order, domi_strands *strands)
         forget_strand(strands, first);
         return node;
     }
-    domi_prefetch_read(strand->tail->next->next); /* this node is the head after the next take */
+    /* this node becomes the head when the next message is taken */
+    domi_prefetch_read(strand->tail->next->next);
     rank_strand(order, strands, first);
     return node;
 }
 
-/* Take all mail out, as one strand, which may be empty. */
+/* Take out all mail as one strand, which may be empty. */
 static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
 {
     domi_strand all = {NULL, 0};
@@ -224,7 +226,7 @@ static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
     strands->ranked = 0;
     while (strands->count > 1) {
         for (uint32_t i = 0; i + 1 < strands->count;
-             i++) { /* pairs, so that no list is long first */
+             i++) { /* merge in pairs, so that no list grows long before the others */
             merge_strands(order, &strands->at[i], &strands->at[i + 1]);
             forget_strand(strands, i + 1);
         }
@@ -240,10 +242,10 @@ static domi_strand take_all_mail(domus_order *order, domi_strands *strands)
 
 static bool is_last_notice(const domi_node *node)
 {
-    return envelope_of(node)->type == &domi_last_type;
+    return get_envelope_of_node(node)->type == &domi_last_type;
 }
 
-/* Take the messages from the start of a list that are in order already. */
+/* Take the messages at the start of a list that are in order already. */
 static domi_strand take_strand(domus_order *order, domi_node **list)
 {
     domi_strand strand = {NULL, 0};
@@ -256,7 +258,7 @@ static domi_strand take_strand(domus_order *order, domi_node **list)
     return strand;
 }
 
-/* Sort in what was appended to the mailboxes since the last call. */
+/* Sort the messages that were appended to the mailboxes since the last call into the strands. */
 static void sort_new_mail_in(domi_house *house)
 {
     domi_order *order = house->family->order;
@@ -303,7 +305,7 @@ domi_node *domi_order_take_unseen(domi_house *house)
 
 void domi_order_put_seen(domi_house *house, domi_node *node)
 {
-    node->next = node; /* a list of one */
+    node->next = node; /* this makes a circular list of one node */
     add_newer_mail(house->behaviour->order, &house->family->order->seen, (domi_strand){node, 1});
 }
 
@@ -312,7 +314,7 @@ void domi_order_show_again(domi_house *house)
     domi_order *order = house->family->order;
     domus_order *compare = house->behaviour->order;
 
-    /* Messages that were looked at came before equal ones that were not. */
+    /* Messages that were looked at stand before equal messages that were not. */
     if (order->seen.count != 0)
         add_older_mail(compare, &order->waiting, take_all_mail(compare, &order->seen));
 }
@@ -343,7 +345,7 @@ int domi_order_make(domi_house *house)
     return family != NULL && family->order != NULL ? 0 : -ENOMEM;
 }
 
-/* Put all sorted mail back into the two mailboxes, before what was appended to them since. */
+/* Put all sorted mail back into the two mailboxes, before the mail that was appended since. */
 static void unsort_all_mail(domi_house *house)
 {
     domi_order *order = house->family->order;
@@ -371,7 +373,7 @@ void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behav
         house->marks &= (uint16_t)~DOMI_MARK_ORDERED;
         if (behaviour->order != NULL)
             house->marks |= DOMI_MARK_ORDERED;
-        domi_mailbox_show_again(house);
+        domi_mailbox_restart_receives(house);
     }
     domi_house_set_behaviour(house, behaviour);
 }
@@ -390,7 +392,7 @@ domi_strand *domi_order_strand(const domi_house *house, uint32_t number)
     return number < order->seen.count ? &order->seen.at[number] : NULL;
 }
 
-/* The nodes that are left may be other heads than before, so all strands are ranked anew. */
+/* Some strands may have other heads than before, so all strands are ranked anew. */
 static void forget_empty_strands(domus_order *order, domi_strands *strands)
 {
     strands->mail = 0;

@@ -26,39 +26,40 @@
 
 #include "house/message/family.h"
 
-#define DOMI_STRANDS_MAX   64u   /* strands of one actor */
-#define DOMI_STRAND_MERGED 2048u /* two neighbours are not merged if they have more messages */
+#define DOMI_STRANDS_MAX   64u   /* most strands of one actor */
+#define DOMI_STRAND_MERGED 2048u /* most messages of two neighbours that are merged */
 
 /* A strand: asks and notices of one house in their order. */
 typedef struct domi_strand {
-    domi_node *tail; /* a circular list by its last node */
-    uint32_t count;  /* messages in it, at least 1 */
+    domi_node *tail; /* the messages: a circular list, by its last node */
+    uint32_t count;  /* number of messages, at least 1 */
 } domi_strand;
 
 typedef struct domi_strands {
-    domi_strand at[DOMI_STRANDS_MAX];  /* the oldest mail first */
-    uint32_t count;                    /* strands in use */
-    uint32_t ranked;                   /* strands in `by_head`; all, but in the midst of a change */
-    uint32_t mail;                     /* messages in all of them */
-    uint8_t by_head[DOMI_STRANDS_MAX]; /* their indices, sorted by their heads */
+    domi_strand at[DOMI_STRANDS_MAX]; /* strands, the oldest mail first */
+    uint32_t count;                   /* strands in use */
+    /* number of strands in `by_head`: all, except during a change */
+    uint32_t ranked;
+    uint32_t mail;                     /* number of messages in all strands */
+    uint8_t by_head[DOMI_STRANDS_MAX]; /* indices of the strands, sorted by their heads */
 } domi_strands;
 
 typedef struct domi_order {
     domi_strands waiting; /* mail that is taken next */
-    /* Mail that the receives that wait have looked at and not taken. It goes back to `waiting` when
+    /* Mail that all waiting receives have looked at and not taken. It goes back to `waiting` when
      * they have to look again, or when no receive waits any more. */
     domi_strands seen;
-    /* The notice that ends the actor (domi_last_type) is the first one of its mailbox: the mail
-     * before it is sorted in, and nothing else is. */
+    /* The notice that ends the actor (domi_last_type) is the first one of its mailbox: only the
+     * mail before it is sorted in. */
     bool at_last;
 } domi_order;
 
-/* Let the actor of `house` be able to have an order. Returns 0; -ENOMEM. */
+/* Allocate the memory for an order of the actor of `house`. Returns 0; -ENOMEM. */
 int domi_order_make(domi_house *house);
 
-/* Give `house` another behaviour. If that has another order than the one before, mail that waits is
- * sorted anew; equal messages of the new order stay as the old one had them. If it has an order,
- * domi_order_make() has been called. */
+/* Give `house` another behaviour. If its order differs from the last one, waiting mail is sorted
+ * anew; messages that are equal in the new order stay as they were. For a behaviour with an order
+ * domi_order_make() has been called before. */
 void domi_order_change_behaviour(domi_house *house, const domus_behaviour *behaviour);
 
 static inline bool domi_house_is_ordered(const domi_house *house)
@@ -84,7 +85,7 @@ domi_node *domi_order_take(domi_house *house);
  * ends the actor. Returns NULL if there is none. */
 domi_node *domi_order_take_unseen(domi_house *house);
 
-/* Put `node`, which domi_order_take_unseen() has returned, to the mail that was looked at. */
+/* Move `node`, which domi_order_take_unseen() has returned, to the mail that was looked at. */
 void domi_order_put_seen(domi_house *house, domi_node *node);
 
 /* Let all mail count as not looked at. */
@@ -94,18 +95,18 @@ void domi_order_show_again(domi_house *house);
  * put before it. */
 domi_node *domi_order_take_last(domi_house *house);
 
-/* Put messages back that were aside, in the place that the order gives them; they come before equal
- * ones that wait. `list` is circular, by its last node; NULL: it is empty. */
+/* Put stashed messages back, in the places that the order gives them; they come before equal
+ * messages that wait. `list` is circular, by its last node; NULL: it is empty. */
 void domi_order_put_back(domi_house *house, domi_node *list);
 
 /* --- walks over the mail ---------------------------------------------------------------------- */
 
-/* Returns the strand with this number, counted over all strands of a house; NULL: there is none.
- * Whoever takes nodes out of its list subtracts them from its `count`, and calls
- * domi_order_forget_empty() behind the walk. */
+/* Returns the strand with this number, counted over all strands of a house; NULL: there is none. A
+ * caller that takes nodes out of its list subtracts them from its `count`, and calls
+ * domi_order_forget_empty() after the walk. */
 domi_strand *domi_order_strand(const domi_house *house, uint32_t number);
 
-/* Set the counts right, and forget strands that have become empty. */
+/* Correct the counts, and forget strands that have become empty. */
 void domi_order_forget_empty(domi_house *house);
 
 #endif

@@ -1,11 +1,11 @@
-/* When the library releases the memory that the payload of a message owns.
+/* The release of the memory that the payload of a message owns.
  *
- * A message owns what its payload owns from the put on. When the message is done with, the library
- * calls the release of its type, unless a handler took what is owned (domus_take()). The lease in a
- * node is not needed any more once the message is out of its mailbox, and 0 is no actor's lease. So
- * a lease of 0 marks a message whose payload owns nothing any more. Such a message is never put
- * again as it is: forward and stash refuse it, and a put of its envelope as a reply or as an
- * exception writes another lease.
+ * A message owns what its payload owns from the put on. When no one needs the message any more, the
+ * library calls the `release` of its type, unless a handler took what is owned (domus_take()). The
+ * lease in a node is not needed any more once the message is out of its mailbox, and 0 is no
+ * actor's lease. So a lease of 0 marks a message whose payload owns nothing any more. Such a
+ * message is never put again as it is: forward and stash refuse it, and a put of its envelope as a
+ * reply or as an exception writes another lease.
  *
  * A timer's payload belongs to the timer, and the lease of a timer's event has another use
  * (timer.h). If a payload is shared, the last receiver releases what it owns (shared.h). */
@@ -16,15 +16,15 @@
 
 #define DOMI_LEASE_TAKEN 0u /* lease of a message whose payload owns nothing any more */
 
-/* The lease of a new message that is in no mailbox yet and owns what its payload owns. */
+/* lease of a new message that is in no mailbox yet and owns what its payload owns */
 #define DOMI_LEASE_OWNED 1u
 
 /* Release what a message owns, unless it was taken or is shared. The type of the message
  * has a release. */
 void domi_envelope_release_owned(domi_envelope *message);
 
-/* True if a handler took what the payload owns. Valid for an ask, a notice or an answer that is out
- * of its mailbox. */
+/* True if a handler took what the payload owns. Valid for an ask, a notice or an answer outside its
+ * mailbox. */
 static inline bool domi_envelope_is_taken(const domi_envelope *message)
 {
     return message->node.lease == DOMI_LEASE_TAKEN;
@@ -37,7 +37,7 @@ DOMI_INLINE void domi_envelope_release(domi_envelope *message)
         domi_envelope_release_owned(message);
 }
 
-/* Release what a handled message owns, and free the message, if no actor keeps it. */
+/* Release what a handled message owns, and free the message, unless an actor keeps it. */
 DOMI_INLINE void domi_envelope_end(domi_manager *manager, domi_envelope *message)
 {
     domi_envelope_release(message);

@@ -1,5 +1,5 @@
-/* Pools: the sizes of the slabs, the chains for other owners, and the slow halves of
- * take and free. */
+/* The pools of a manager: the sizes of the slabs, the chains for other owners, and the slow halves
+ * of take and free. */
 #include "house/message/pool.h"
 
 #include "base/memory.h"
@@ -8,9 +8,9 @@
 #include <errno.h>
 
 static const struct {
-    uint16_t bytes; /* size of an object */
-    /* Bytes of a free object that stay readable under AddressSanitizer: the node of an envelope,
-     * and everything up to the last field that a late reader may look at. */
+    uint16_t bytes; /* size of an object in bytes */
+    /* Number of bytes of a free object that stay readable under AddressSanitizer: the node of an
+     * envelope, or everything up to the last field that a late reader may read. */
     uint16_t keep;
 } sizes[DOMI_SLABS] = {
     [DOMI_SLAB_64] = {64, 16},
@@ -35,7 +35,8 @@ void domi_pool_init(domi_manager *manager)
 {
     for (uint32_t i = 0; i < DOMI_SLABS; i++) {
         domi_slab_init(&manager->pool.slabs[i], sizes[i].bytes, sizes[i].keep, CHUNK_BYTES);
-        manager->pool.slabs[i].lasts = i > DOMI_SLAB_1088; /* only chunks of envelopes go back */
+        /* only chunks of envelopes go back to the kernel */
+        manager->pool.slabs[i].lasts = i > DOMI_SLAB_1088;
     }
 }
 
@@ -84,10 +85,10 @@ void domi_pool_flush_returns(domi_manager *manager)
     manager->pool.chained = 0;
 }
 
-/* Objects that one call sorts into the slabs. If they were sorted one by one when they are needed,
- * each would be a cache miss on the way of a message (N:1: 13 instead of 22 million messages a
- * second). If all were sorted at once, a thread would stand still after others have freed a million
- * for it. */
+/* Most objects that one call sorts into the slabs. If they were sorted one by one when they are
+ * needed, each would be a cache miss on the way of a message (N senders to 1 receiver: 13 instead
+ * of 22 million messages a second). If all were sorted at once, a thread would stand still after
+ * others have freed a million for it. */
 #define COLLECT_MAX 4096
 
 bool domi_pool_collect_returned(domi_manager *manager)
@@ -119,8 +120,8 @@ static bool bring_free_objects_back(domi_manager *manager, domi_slab *slab)
     if (slab->free != NULL)
         return true;
     if (DOMI_UNLIKELY(slab->spare_bytes != 0)) {
-        /* The free objects that the last trim counted are used up. Relaxed: the threads that
-         * measure memory may see this late. */
+        /* The slab has no free object any more of those that the last trim counted. Relaxed: the
+         * threads that measure memory may see this late. */
         domi_counter_add(&manager->memory.spare_bytes, -slab->spare_bytes);
         slab->spare_bytes = 0;
     }
@@ -133,7 +134,7 @@ static void *carve_object(domi_manager *manager, uint32_t slab)
 
     if (node == NULL)
         return NULL;
-    /* These two fields are written once: an object keeps its owner and its slab for ever. */
+    /* An object keeps its owner and its slab for ever, so these two fields are written once. */
     node->owner = (uint16_t)manager->index;
     node->slab = (uint8_t)slab;
     return node;
@@ -200,7 +201,7 @@ int domi_message_explain_failure(domi_manager *manager)
 __attribute__((noinline)) static void free_special(domi_manager *manager, domi_node *node)
 {
     if (node->slab == DOMI_SLAB_HEAP) {
-        /* Relaxed: it is a sum that its owner only compares with a bound. */
+        /* Relaxed: the owner only compares this sum with a bound. */
         atomic_fetch_sub_explicit(&manager->managers[node->owner]->pool.heap_bytes,
                                   (int64_t)domi_memory_bytes(node), memory_order_relaxed);
         domi_memory_free(node);
@@ -219,8 +220,9 @@ void domi_pool_free_slow(domi_manager *manager, domi_node *node)
     DOMI_CHECK(node->owner < manager->count);
 
     /* In a flood no guest is kept. There envelopes are freed in the order in which they were taken,
-     * which is also their order in memory. Guests would shuffle them bit by bit, until each take is
-     * a cache miss (N:1: 13 instead of 22 million messages a second). */
+     * which is also their order in memory. Guests would disturb this order bit by bit, until each
+     * take is a cache miss (N senders to 1 receiver: 13 instead of 22 million messages a
+     * second). */
     if (manager->mail.alone && manager->pool.guest == NULL && node->slab <= DOMI_SLAB_128)
         manager->pool.guest = node;
     else

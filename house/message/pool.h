@@ -2,19 +2,21 @@
  * objects that another thread frees.
  *
  * An object remembers its owner. If its owner frees it, it is the next one that is taken. If
- * another thread frees it, that thread links it into a chain for the owner, and pushes the chains
- * when DOMI_CHAINED_MAX objects are in them and before it sleeps. So a foreign free costs no atomic
- * operation of its own. The owner takes all chains at once when a slab runs dry.
+ * another thread frees it, that thread links it into a chain for the owner; it pushes its chains
+ * when they hold DOMI_CHAINED_MAX objects, and before it sleeps. So to free an object of another
+ * thread costs no atomic operation of its own. The owner takes all chains at once when a slab runs
+ * dry.
  *
- * One foreign envelope is not chained: it stays as the *guest*, and is the next one that is taken
- * here. So two threads that answer each other pass the same few envelopes to and fro, and neither
- * has to fetch an envelope from the other core's cache before it fills it. Owner thread only. */
+ * One envelope of another manager is not chained: it stays as the *guest*, and is the next one that
+ * is taken here. So two threads that answer each other pass the same few envelopes to and fro, and
+ * neither has to fetch an envelope from the other core's cache before it fills it. Owner thread
+ * only. */
 #ifndef DOMI_HOUSE_MESSAGE_POOL_H
 #define DOMI_HOUSE_MESSAGE_POOL_H
 
 #include "house/message/manager.h"
 
-/* Bytes in the largest envelope that is pooled, head and payload. */
+/* size of the largest pooled envelope in bytes, head and payload */
 #define DOMI_POOLED_MAX 1088u
 
 void domi_pool_init(domi_manager *manager);
@@ -26,30 +28,30 @@ void domi_pool_fini(domi_manager *manager);
 #define DOMI_CHAINED_MAX 64u
 void domi_pool_flush_returns(domi_manager *manager);
 
-/* These two functions are the slow half of a take, when the slab is empty. They return an object
- * that another thread has given back, else a new one, and NULL if there is no memory.
- * domi_pool_refill_bounded() is for asks and notices, and also returns NULL if memory.threadMax
- * would be exceeded. */
+/* Take an object when the slab is empty: the slow half of a take. Returns an object that another
+ * thread has given back, else a new one; NULL if there is no memory. domi_pool_refill_bounded() is
+ * for asks and notices, and also returns NULL if memory.threadMax would be exceeded. */
 void *domi_pool_refill(domi_manager *manager, uint32_t slab);
 void *domi_pool_refill_bounded(domi_manager *manager, uint32_t slab);
 
 /* True if domi_pool_refill_bounded() would find an object. */
 bool domi_pool_may_take(domi_manager *manager, uint32_t slab);
 
-/* The slow half of a free: the object of another manager goes into a chain, and an envelope that is
- * in no slab goes back to the heap. */
+/* Free an object by the slow half: the object of another manager goes into a chain, and an envelope
+ * that is in no slab goes back to the heap. */
 void domi_pool_free_slow(domi_manager *manager, domi_node *node);
 
-/* These two functions return an envelope of `bytes` in all (head and payload), which is too large
- * for the slabs. They return NULL as the two refills do. */
+/* Return an envelope of `bytes` in all (head and payload), which is too large for the slabs; NULL
+ * as domi_pool_refill() and domi_pool_refill_bounded() do. */
 domi_envelope *domi_pool_take_heap(domi_manager *manager, size_t bytes);
 domi_envelope *domi_pool_take_heap_bounded(domi_manager *manager, size_t bytes);
 
-/* Returns the bytes that this manager's envelopes take: all chunks of their slabs, and
- * those on the heap. */
+/* Returns the number of bytes of this manager's envelopes: all chunks of their slabs, and those on
+ * the heap. */
 uint64_t domi_pool_bytes(const domi_manager *manager);
 
-/* Sort some of the objects that others gave back into the slabs. Returns true if more are left. */
+/* Sort some of the objects that other threads gave back into the slabs. Returns true if more are
+ * left. */
 bool domi_pool_collect_returned(domi_manager *manager);
 
 DOMI_INLINE void *domi_pool_take_by(domi_manager *manager, uint32_t index, bool bounded)
@@ -68,9 +70,9 @@ DOMI_INLINE void *domi_pool_take(domi_manager *manager, uint32_t index)
     return domi_pool_take_by(manager, index, false);
 }
 
-/* Free an object, from the thread of `manager`. It goes back to the slab of the manager
- * that owns it (node->owner), which may be another one: then it travels there with
- * others (domi_pool_flush_returns). */
+/* Free an object, from the thread of `manager`. It goes back to the slab of the manager that owns
+ * it (node->owner). If that is another manager, it travels there with others
+ * (domi_pool_flush_returns()). */
 static inline void domi_pool_free(domi_manager *manager, domi_node *node)
 {
     DOMI_CHECK_SLOW(domi_manager_is_mine(manager));
@@ -86,8 +88,8 @@ static inline bool domi_pool_has_envelope(const domi_manager *manager, uint32_t 
     return manager->pool.slabs[index].free != NULL && manager->pool.guest == NULL;
 }
 
-/* Do the same as domi_pool_take_by(), but the guest (see the top) is taken first if it has this
- * size. */
+/* Do the same as domi_pool_take_by(), but take the guest (see the head of this file) first if it
+ * has this size. */
 DOMI_INLINE void *domi_pool_take_envelope(domi_manager *manager, uint32_t index, bool bounded)
 {
     domi_node *guest = manager->pool.guest;
@@ -129,14 +131,14 @@ DOMI_INLINE domi_envelope *domi_message_new(domi_manager *manager, size_t bytes)
     return domi_envelope_by(manager, bytes, true);
 }
 
-/* Returns why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax; -EBUSY
- * because memory is full and messages get no more of it; otherwise -ENOMEM. The first two are
- * counted here. */
+/* Returns the reason why domi_message_new() has just failed: -ENOBUFS because of memory.threadMax;
+ * -EBUSY because memory is full and messages get no more of it; otherwise -ENOMEM. Counts the first
+ * two. */
 int domi_message_explain_failure(domi_manager *manager);
 
-/* Returns how many bytes an envelope can hold in all (head and payload). For an envelope from the
- * heap it returns 0, because its size is exactly the one that was asked for, and is not noted. The
- * envelope may be of any manager, because their slabs have the same sizes. */
+/* Returns the number of bytes that an envelope can hold in all (head and payload). For an envelope
+ * from the heap it returns 0, because its size is exactly what was asked for, and is not recorded.
+ * The envelope may be of any manager, because their slabs have the same sizes. */
 static inline size_t domi_envelope_room(const domi_manager *manager, const domi_envelope *envelope)
 {
     uint32_t slab = envelope->node.slab;

@@ -1,16 +1,18 @@
-/* The wheels of a pool, under its lock. */
+/* Arms and disarms nodes on the wheels of a pool, under its lock. */
 #include "house/message/pooled.h"
 
 void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
                      uint64_t expires_ns)
 {
-    /* An odd time is that of a promise that was put off (domi_promise_is_late()). UINT64_MAX is
-     * odd, and the end of all time. */
+    /* An odd time marks a promise that was postponed (domi_promise_is_late()), so times are made
+     * even. UINT64_MAX is odd and means never. */
     expires_ns = expires_ns == UINT64_MAX ? UINT64_MAX - 1 : expires_ns + (expires_ns & 1);
     domi_spinlock_lock(&pooled->lock);
     domi_wheel_arm(wheel, node, expires_ns);
     bool is_sooner = expires_ns < pooled->awake_ns;
-    if (is_sooner) /* whoever sleeps is called, and looks; until then later ones need not call */
+    /* one sleeping runner is woken and reads this time; later times than this need no further
+     * call */
+    if (is_sooner)
         pooled->awake_ns = expires_ns;
     domi_spinlock_unlock(&pooled->lock);
     if (is_sooner)

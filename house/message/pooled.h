@@ -1,14 +1,14 @@
 /* A pool as house knows it: one home for actors that any of several runners may run.
  *
  * The home of these actors is a manager that no thread owns. Its runners have a manager each, which
- * is the home of nobody. A runner that has taken an actor acts for it as home would, with its own
+ * is the home of no actor. A runner that has taken an actor acts for it as home would, with its own
  * manager: it sorts the inbox, mounts, runs, settles and frees. Two things stay with the home: the
  * slots, which have a lock of their own, and the wheels, which are used under `lock`.
  *
  * The inbox word of a house says whether the actor is scheduled. The put that finds it 0 (idle)
  * schedules the actor; from then on it is not 0. The runner leaves DOMI_INBOX_BUSY there when it
  * takes the mail (processing), and changes that to 0 at the end of the turn. If this fails, mail
- * has come, and the runner goes on. So an actor is in one queue at most, and run by one runner. A
+ * has come, and the runner goes on. So an actor is in at most one queue, and run by one runner. A
  * put reads the word before its compare-exchange. models/pool.pml has this.
  *
  * Thread-safety: the fields are constant while threads run, except `lock` and what it guards. */
@@ -25,32 +25,32 @@ struct domi_pooled {
     uint32_t number;    /* the number of the pool in its system, from 0 */
     const char *name;   /* the name of the pool in the configuration */
 
-    /* Let `house`, which has just become scheduled, have a turn. `runner` is the runner of this
-     * pool whose thread calls; NULL: the thread is another one. Any thread. */
+    /* Give `house`, which has just become scheduled, a turn. `runner` is the runner of this pool
+     * whose thread calls; NULL: the caller is another thread. Any thread. */
     void (*schedule)(domi_pooled *pooled, domi_manager *runner, domi_house *house);
 
-    /* Something is due sooner than a runner that sleeps may know: see that one looks. Any thread,
+    /* Wake a runner, because something is due sooner than a sleeping runner may know. Any thread,
      * without the lock. */
     void (*call)(domi_pooled *pooled);
 
     alignas(DOMI_LINES) domi_spinlock lock; /* guards the wheels and the clock of `home` */
-    /* The next due time that the last runner to fall asleep has read from the wheels. A thread that
-     * arms an earlier timer calls a runner. Under `lock`. */
+    /* The time of the next due object, as the last runner to fall asleep has read it from the
+     * wheels. A thread that arms an earlier one wakes a runner. Under `lock`. */
     uint64_t awake_ns;
 
     /* Guards the lists of groups' members in this pool (directory/shard.c). */
     alignas(DOMI_LINES) domi_spinlock members_lock;
 };
 
-/* The pool as house knows it, with which its structure begins. */
+/* Returns the part of a pool that house knows; the pool's structure begins with it. */
 static inline const domi_pooled *domi_pooled_of(const struct domus_pool *pool)
 {
     return (const domi_pooled *)(const void *)pool;
 }
 
-/* The home of a new actor in a pool that options of a spawn name; NULL: the pool is of another
- * system, or the behaviour is for channels, which a pool has not. `behaviour` may be NULL, and is
- * checked by the spawn. */
+/* Returns the home of a new actor in a pool that the options of a spawn name; NULL: the pool is of
+ * another system, or the behaviour is for channels, which a pool cannot have. `behaviour` may be
+ * NULL; the spawn checks it. */
 static inline domi_manager *domi_pooled_home_for(const domi_manager *manager,
                                                  const struct domus_pool *pool,
                                                  const domus_behaviour *behaviour)
@@ -62,15 +62,15 @@ static inline domi_manager *domi_pooled_home_for(const domi_manager *manager,
                : NULL;
 }
 
-/* True if the house is that of an actor of a pool. For a house that is not its caller's own home's,
- * which few are. */
+/* True if the house is that of a pooled actor. This is for a house whose home is not the caller's,
+ * and few houses are such. */
 static inline bool domi_house_is_pooled(const domi_house *house)
 {
     return house->home->pooled != NULL;
 }
 
-/* Arm `node` on home's wheel of timers, or of time-outs, for `expires_ns`; or take it off. Called
- * by the runner of an actor of the pool. */
+/* Arm `node` for `expires_ns` on home's wheel of timers or of time-outs; domi_pooled_disarm() takes
+ * it off. Called by the runner of an actor of the pool. */
 void domi_pooled_arm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node,
                      uint64_t expires_ns);
 void domi_pooled_disarm(domi_pooled *pooled, domi_wheel *wheel, domi_wheel_node *node);

@@ -3,8 +3,8 @@
  *
  * A house is in at most one queue. Its level is decided when it is queued: high if it has no ask
  * under way, or many replies or events wait in it (domi_house_is_high()), otherwise normal. While
- * houses of both levels wait, one take of `normal_every` is a normal one, so that these do not
- * starve. Owner thread only. */
+ * houses of both levels wait, one of `normal_every` takes is from the normal level, so that its
+ * houses do not starve. Owner thread only. */
 #ifndef DOMI_HOUSE_MESSAGE_QUEUE_H
 #define DOMI_HOUSE_MESSAGE_QUEUE_H
 
@@ -14,11 +14,14 @@
 DOMI_FIFO(domi_fifo, domi_house, next);
 
 typedef struct domi_queue {
-    domi_fifo high;        /* houses of high priority */
-    domi_fifo normal;      /* all other houses */
-    uint32_t normal_every; /* constant, and at least 2, so that neither level starves */
-    uint32_t high_takes;   /* high houses taken since the last normal one, while both waited */
-    uint32_t count;        /* houses in both levels */
+    domi_fifo high;   /* houses of high priority */
+    domi_fifo normal; /* all other houses */
+    /* number of takes of which one is normal; constant, and at least 2, so that neither level
+     * starves */
+    uint32_t normal_every;
+    /* number of high houses taken since the last normal one, while both levels had houses */
+    uint32_t high_takes;
+    uint32_t count; /* number of houses in both levels */
 } domi_queue;
 
 static inline void domi_queue_put(domi_queue *queue, domi_house *house)
@@ -27,7 +30,8 @@ static inline void domi_queue_put(domi_queue *queue, domi_house *house)
     domi_fifo_put(domi_house_is_high(house) ? &queue->high : &queue->normal, house);
 }
 
-/* Returns the house that was queued last in the lower level that has any; NULL: there is none. */
+/* Returns the house that was queued last in the normal level; if that is empty, in the high level;
+ * NULL: there is none. */
 static inline domi_house *domi_queue_newest(const domi_queue *queue)
 {
     if (queue->count == 0)

@@ -1,11 +1,11 @@
-/* The house to which the address of a remote actor points (directory/remote.h): it has no home, as
- * the face of a router, and is told from that by its behaviour. */
+/* The house to which the address of a remote actor points (directory/remote.h). It has no home,
+ * like the face of a router; its behaviour distinguishes it from such a face. */
 #ifndef DOMI_HOUSE_MESSAGE_REMOTE_H
 #define DOMI_HOUSE_MESSAGE_REMOTE_H
 
 #include "house/message/house.h"
 
-/* The behaviour of each such house. None of its functions is ever called. */
+/* The behaviour of the houses of all remote actors. None of its functions is ever called. */
 extern const domus_behaviour domi_remote_behaviour;
 
 static inline bool domi_house_is_remote(const domi_house *house)

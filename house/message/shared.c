@@ -1,5 +1,5 @@
-/* This file makes and frees the three objects of shared.h. Their counts are atomic; all else in
- * them is constant once they were put. */
+/* Makes and frees the three objects of shared.h. Their counts are atomic; all their other fields
+ * are constant once they were put. */
 #include "house/message/shared.h"
 
 #include "house/message/pool.h"
@@ -23,7 +23,8 @@ domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, cons
 
 void domi_shared_end(domi_manager *manager, domi_shared *shared)
 {
-    /* acq_rel: all that other threads did with the payload happens before the last one frees it. */
+    /* acq_rel: all accesses of other threads to the payload happen before the last thread frees
+     * it. */
     if (atomic_fetch_sub_explicit(&shared->deliveries, 1, memory_order_acq_rel) != 1)
         return;
     if (shared->type->release != NULL)
@@ -52,17 +53,17 @@ void domi_delivery_end(domi_manager *manager, domi_envelope *envelope, uint32_t 
 {
     domi_delivery *delivery = domi_delivery_of(envelope);
 
-    /* acq_rel: for the same reason as in domi_shared_end(). */
+    /* acq_rel: domi_shared_end() says why. */
     if (atomic_fetch_sub_explicit(&delivery->left, count, memory_order_acq_rel) != count)
         return;
     domi_shared_end(manager, delivery->shared);
     domi_pool_free(manager, &envelope->node);
 }
 
-/* A notice holds this instead of a payload. domi_envelope_payload() reads the first field. */
+/* The contents of a notice in place of a payload. domi_envelope_payload() reads the first field. */
 typedef struct share {
-    void *payload;           /* lies in `delivery->shared` */
-    domi_envelope *delivery; /* the delivery that this notice is one of */
+    void *payload;           /* the payload, which lies in `delivery->shared` */
+    domi_envelope *delivery; /* the delivery from which this notice was made */
 } share;
 
 domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *delivery)

@@ -13,10 +13,11 @@
 #include "house/message/manager.h"
 
 typedef struct domi_shared {
-    domi_node node;              /* links the object into a list of objects to be freed */
-    const domus_type *type;      /* the type of the payload */
-    _Atomic uint32_t deliveries; /* deliveries that have not ended, and one for their maker */
-    uint32_t reserved;           /* unused; keeps what follows aligned */
+    domi_node node;         /* link in a list of objects to be freed */
+    const domus_type *type; /* the type of the payload */
+    /* number of deliveries that have not ended, plus one for their maker */
+    _Atomic uint32_t deliveries;
+    uint32_t reserved;                           /* unused; keeps the next field aligned */
     DOMI_KEEP_PLACE(16) unsigned char payload[]; /* the bytes that all receivers read */
 } domi_shared;
 
@@ -25,13 +26,14 @@ static_assert(offsetof(domi_shared, payload) % 16 == 0, "as aligned as any paylo
 /* The payload of the envelope in which a delivery travels. */
 typedef struct domi_delivery {
     domi_shared *shared;   /* the payload; a delivery holds one reference to it */
-    _Atomic uint32_t left; /* notices that are not freed, and one for their maker */
-    uint32_t reserved;     /* unused; keeps what follows aligned */
+    _Atomic uint32_t left; /* number of notices that are not freed, plus one for their maker */
+    uint32_t reserved;     /* unused; keeps the next field aligned */
 } domi_delivery;
 
 static_assert(sizeof(domi_delivery) <= sizeof(((domi_envelope *)NULL)->payload), "fits");
 
-/* The type of a delivery, and that of one that comes from another node (directory/group.h). */
+/* The types of a delivery from this node, and of one that comes from another node
+ * (directory/group.h). */
 extern const domus_type domi_delivery_type;
 extern const domus_type domi_far_delivery_type;
 
@@ -40,19 +42,19 @@ static inline domi_delivery *domi_delivery_of(domi_envelope *envelope)
     return (domi_delivery *)(void *)envelope->payload;
 }
 
-/* Copy `payload` to share it. The caller, as the maker of deliveries, holds one count. If this
- * returns NULL, domi_message_explain_failure() says why. */
+/* Make a shared payload with a copy of `payload`. The caller holds one count, as the maker of its
+ * deliveries. If this returns NULL, domi_message_explain_failure() says why. */
 domi_shared *domi_shared_new(domi_manager *manager, const domus_type *type, const void *payload);
 
-/* Give back the count of the maker or of a delivery. The last one releases what the payload owns
- * and frees it. Any thread. */
+/* Give back the count of the maker or of a delivery. The last count frees the payload, and releases
+ * what it owns. Any thread. */
 void domi_shared_end(domi_manager *manager, domi_shared *shared);
 
 /* Make one more delivery, a notice from `sender` that the caller has to put. Returns NULL if there
  * is no memory. */
 domi_envelope *domi_delivery_new(domi_manager *manager, domi_shared *shared, domus_address sender);
 
-/* Give back `count` of the counts of a delivery. The last one ends the delivery. Any thread. */
+/* Give back `count` of the counts of a delivery. The last count ends the delivery. Any thread. */
 void domi_delivery_end(domi_manager *manager, domi_envelope *delivery, uint32_t count);
 
 /* Make a notice of a delivery. The caller has counted the notice in the delivery already. Returns
@@ -62,7 +64,7 @@ domi_envelope *domi_shared_notice_new(domi_manager *manager, domi_envelope *deli
 /* True if the notice, which was made of a delivery, comes from another node. */
 bool domi_shared_notice_is_far(const domi_envelope *notice);
 
-/* Free a notice that was made of a delivery, and give its count back. */
+/* Free a notice that was made from a delivery, and give its count back. */
 void domi_shared_notice_free(domi_manager *manager, domi_envelope *notice);
 
 #endif

@@ -1,4 +1,4 @@
-/* Each message gets its payload, its type and its sender by these functions before it is put. */
+/* Functions that write the payload, the type and the sender of a message before it is put. */
 #ifndef DOMI_HOUSE_MESSAGE_SIGN_H
 #define DOMI_HOUSE_MESSAGE_SIGN_H
 
@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#define DOMI_PAYLOAD_FEW 24u /* the most bytes that domi_payload_copy_few() copies */
+#define DOMI_PAYLOAD_FEW 24u /* most bytes that domi_payload_copy_few() copies */
 
-/* Copy a payload of at most 24 bytes, whose two places may overlap, without a call: everything is
- * read before anything is written. */
+/* Copy a payload of at most 24 bytes without a function call. The two places may overlap, because
+ * everything is read before anything is written. */
 DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t size)
 {
     unsigned char *to = to_;
@@ -18,11 +18,11 @@ DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t si
     uint64_t first, last, middle;
     uint32_t first_half, last_half;
 
-    if (size == 8) { /* most have 8 bytes, or none */
+    if (size == 8) { /* most payloads have 8 bytes or none */
         memcpy(to, from, 8);
     } else if (size == 0) {
         return;
-    } else if (size > 8) { /* the parts may overlap, too */
+    } else if (size > 8) { /* the two parts of the copy may overlap, too */
         memcpy(&first, from, 8);
         memcpy(&last, from + size - 8, 8);
         memcpy(&middle, from + (size > 16 ? 8 : 0), 8);
@@ -42,8 +42,8 @@ DOMI_INLINE void domi_payload_copy_few(void *to_, const void *from_, uint32_t si
     }
 }
 
-/* Copy a payload. Most have 8 or 16 bytes, and a copy of a constant size is one or two moves, so
- * these sizes have branches of their own. */
+/* Copy a payload. Most payloads have 8 or 16 bytes, and a copy of a constant size is one or two
+ * moves, so these sizes have branches of their own. */
 static inline void domi_payload_copy(void *to, const void *from, uint32_t size)
 {
     if (size == 8)

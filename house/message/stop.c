@@ -1,4 +1,5 @@
-/* A stop is one compare-exchange, and perhaps one put. */
+/* Asks actors to stop: by one compare-exchange, and by one put if the actor lives on another
+ * home. */
 #include "house/message/stop.h"
 
 #include "base/check.h"
@@ -7,7 +8,7 @@
 
 #include <errno.h>
 
-/* Set STOP and the other `bits` in the life word, and let home know if they are new. */
+/* Set STOP and the other `bits` in the life word, and tell home if these bits are new. */
 static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t bits)
 {
     domi_house *house = address.house;
@@ -42,7 +43,7 @@ static int set_stop_bits(domi_manager *manager, domus_address address, uint64_t 
         /* The NODE bit keeps the house alive, but not beyond the end of its thread. */
         DOMI_CHECK(error == 0 || manager->ending.has_stopped);
         return error;
-    } /* otherwise the node is under way already, and home looks at STOP when the node has come */
+    } /* otherwise the node is under way already, and home checks STOP when the node has come */
     return 0;
 }
 

@@ -1,23 +1,23 @@
-/* The numbers of behaviours: a hash table that only grows. Readers take no lock, because an entry
- * is complete before its behaviour stands in it. */
+/* Gives behaviours their numbers, in a hash table that only grows. Readers take no lock, because an
+ * entry is complete before its behaviour stands in it. */
 #include "house/message/tally.h"
 
 #include "house/message/types.h"
 
 #include <stdio.h>
 
-static uint32_t first_place(const domus_behaviour *behaviour)
+static uint32_t hash_behaviour(const domus_behaviour *behaviour)
 {
-    /* The golden ratio; behaviours are 16 bytes apart or more. */
+    /* The factor is the golden ratio, for a hash; addresses of behaviours differ by at least 16. */
     return (uint32_t)(((uintptr_t)behaviour >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-/* The entry of a behaviour, or the free one where it belongs. The table is never full, because it
- * has twice as many entries as there are numbers. */
+/* Returns the entry of a behaviour, or the free entry where it belongs. The table is never full,
+ * because it has twice as many entries as there are numbers. */
 static const domi_known_at *find_entry_of_behaviour(const domi_behaviours *behaviours,
                                                     const domus_behaviour *behaviour)
 {
-    for (uint32_t place = first_place(behaviour);; place++) {
+    for (uint32_t place = hash_behaviour(behaviour);; place++) {
         const domi_known_at *at = &behaviours->table[place % (2 * DOMI_TALLIES)];
         /* acquire: pairs with the release in domi_behaviours_add(), so the number is seen. */
         const domus_behaviour *found = atomic_load_explicit(
@@ -31,7 +31,7 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 {
     const domi_known_at *at = find_entry_of_behaviour(behaviours, behaviour);
 
-    /* acquire: the entry may have been free a moment ago, and be written now. */
+    /* acquire: the entry may have been free at the load before, and be complete now. */
     return atomic_load_explicit((_Atomic(const domus_behaviour *) *)(uintptr_t)&at->behaviour,
                                 memory_order_acquire) == behaviour
                ? at->number
@@ -41,13 +41,15 @@ uint32_t domi_behaviours_find(const domi_behaviours *behaviours, const domus_beh
 uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour *behaviour,
                              uint32_t bytes)
 {
-    /* acquire: pairs with the release below, so who finds the table full finds all that is in it.
-     * From then on it is constant, and behaviours beyond the bound take no lock at each spawn. */
+    /* acquire: pairs with the release below, so a thread that finds the table full sees all its
+     * entries. From then on it is constant, and behaviours beyond the bound take no lock at each
+     * spawn. */
     if (atomic_load_explicit(&behaviours->count, memory_order_acquire) == DOMUS_BEHAVIOURS_MAX)
         return domi_behaviours_find(behaviours, behaviour);
     domi_spinlock_lock(&behaviours->lock);
     uint32_t count = atomic_load_explicit(&behaviours->count, memory_order_relaxed);
-    uint32_t number = domi_behaviours_find(behaviours, behaviour); /* another thread was faster */
+    /* not 0 if another thread was faster */
+    uint32_t number = domi_behaviours_find(behaviours, behaviour);
 
     if (number == 0 && count < DOMUS_BEHAVIOURS_MAX) {
         domi_known_at *at =
@@ -58,7 +60,8 @@ uint32_t domi_behaviours_add(domi_behaviours *behaviours, const domus_behaviour 
         snprintf(known->name, sizeof known->name, "%s", domi_behaviour_name(behaviour));
         known->bytes = bytes;
         known->kind = behaviour->kind;
-        /* release: who finds the behaviour sees its number, who reads the count its name. */
+        /* release: a thread that finds the behaviour sees its number; one that reads the count sees
+         * its name. */
         atomic_store_explicit(&at->behaviour, behaviour, memory_order_release);
         atomic_store_explicit(&behaviours->count, number, memory_order_release);
     }

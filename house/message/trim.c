@@ -1,16 +1,16 @@
-/* This file decides when a pass (trim.h) begins, and takes its steps. */
+/* Begins passes (trim.h) when they are due, and takes their steps. */
 #include "house/message/trim.h"
 
 #include "base/check.h"
 #include "base/memory.h"
 #include "house/message/pool.h"
 
-#define MS_NS         UINT64_C(1000000) /* one millisecond */
-#define FIRST_WAIT_NS (1000 * MS_NS)    /* the first wait between two passes; it doubles */
-#define LAST_WAIT_NS  (60000 * MS_NS)   /* the longest wait between two passes */
-#define SHORT_WAIT_NS (100 * MS_NS)     /* the wait between passes while memory is short */
+#define MS_NS         UINT64_C(1000000) /* nanoseconds in a millisecond */
+#define FIRST_WAIT_NS (1000 * MS_NS)    /* first wait between two passes; it doubles */
+#define LAST_WAIT_NS  (60000 * MS_NS)   /* longest wait between two passes */
+#define SHORT_WAIT_NS (100 * MS_NS)     /* wait between two passes while memory is short */
 
-static uint64_t mapped_bytes(const domi_manager *manager)
+static uint64_t count_mapped_bytes(const domi_manager *manager)
 {
     uint64_t bytes = 0;
 
@@ -19,31 +19,31 @@ static uint64_t mapped_bytes(const domi_manager *manager)
     return bytes;
 }
 
-/* True if memory is short for this thread. The level alone does not tell: it leaves out the bytes
+/* True if memory is short for this thread. The level alone is not enough: it leaves out the bytes
  * that the last pass found free, and these may have been taken since. So the memory that is really
- * used is looked at, too. */
+ * used is tested, too. */
 static bool is_memory_short(const domi_manager *manager)
 {
     return manager->memory.pressure_seen != DOMUS_MEMORY_NORMAL || domi_memory_is_tight() ||
            manager->memory.at_max;
 }
 
-/* Returns the next longer wait between passes. */
-static uint64_t longer_wait(uint64_t wait_ns)
+/* Returns the next longer wait between passes, in nanoseconds. */
+static uint64_t get_longer_wait(uint64_t wait_ns)
 {
     return wait_ns < LAST_WAIT_NS / 2 ? 2 * wait_ns : LAST_WAIT_NS;
 }
 
-/* Put the next pass off if the slabs have grown since the last look, because they need what they
- * have. Let it begin sooner if memory is short. */
-static void note_growth(domi_manager *manager, uint64_t now_ns)
+/* Put the next pass off if the slabs have grown since the last check, because then they use all
+ * they have. Let it begin sooner if memory is short. */
+static void handle_growth(domi_manager *manager, uint64_t now_ns)
 {
     domi_trim *trim = &manager->memory.trim;
-    uint64_t mapped = mapped_bytes(manager);
+    uint64_t mapped = count_mapped_bytes(manager);
 
     if (mapped != trim->mapped) {
-        /* If the last pass gave memory back, it is needed again: wait longer the next time. */
-        trim->wait_ns = trim->gained ? longer_wait(trim->wait_ns) : FIRST_WAIT_NS;
+        /* If the last pass gave memory back, the slabs need it again: wait longer the next time. */
+        trim->wait_ns = trim->gained ? get_longer_wait(trim->wait_ns) : FIRST_WAIT_NS;
         trim->gained = false;
         trim->mapped = mapped;
         trim->next_ns = now_ns + trim->wait_ns;
@@ -55,9 +55,9 @@ static void note_growth(domi_manager *manager, uint64_t now_ns)
         trim->next_ns = now_ns + SHORT_WAIT_NS;
 }
 
-/* Publish the sum of the slabs' spare bytes. It is made anew after each step, because a slab that
- * runs dry takes its own bytes off the sum at once (pool.c). */
-static void tell_spare(domi_manager *manager)
+/* Publish the sum of the slabs' spare bytes. The sum is computed anew after each step, because a
+ * slab that runs dry subtracts its own bytes at once (pool.c). */
+static void publish_spare_bytes(domi_manager *manager)
 {
     uint64_t spare = 0;
 
@@ -73,13 +73,14 @@ static void end_pass(domi_manager *manager, uint64_t now_ns)
     domi_trim *trim = &manager->memory.trim;
 
     trim->under_way = trim->begun = false;
-    manager->memory.at_max = false; /* false until a further message is refused */
-    tell_spare(manager); /* a slab whose trim did not begin may have changed its spare bytes */
-    trim->mapped = mapped_bytes(manager);
+    manager->memory.at_max = false; /* the next refused message sets it again */
+    /* a slab whose trim did not begin may have other spare bytes than before */
+    publish_spare_bytes(manager);
+    trim->mapped = count_mapped_bytes(manager);
     if (now_ns < trim->short_ns)
         trim->wait_ns = FIRST_WAIT_NS;
     else if (!trim->gained)
-        trim->wait_ns = longer_wait(trim->wait_ns);
+        trim->wait_ns = get_longer_wait(trim->wait_ns);
     trim->next_ns = now_ns + (is_memory_short(manager) ? SHORT_WAIT_NS : trim->wait_ns);
 }
 
@@ -101,10 +102,10 @@ static bool begin_pass(domi_manager *manager)
     return true;
 }
 
-/* Free objects that stay in the slab's list while it is trimmed. Without them the next message
- * would find the slab dry and stop the trim, even if that message is then refused. With a message
- * every now and then no trim would come to its end. Objects that were freed last lie in few chunks,
- * so these keep few chunks from being given back, and other ones in the next pass. */
+/* Number of free objects that stay in the slab's list while it is trimmed. Without them the next
+ * message would find the slab dry and stop the trim, even if that message is then refused. With a
+ * message every now and then no trim would come to its end. Objects that were freed last lie in few
+ * chunks, so they keep few chunks from being given back, and other chunks in the next pass. */
 #define KEPT 64
 
 static bool begin_slab(domi_slab *slab)
@@ -115,7 +116,7 @@ static bool begin_slab(domi_slab *slab)
     for (int left = KEPT - 1; left != 0 && last != NULL; left--)
         last = *(void **)last;
     if (last == NULL || *(void **)last == NULL) {
-        slab->spare_bytes = 0; /* the objects that the last trim counted have been taken since */
+        slab->spare_bytes = 0; /* the objects that the last trim counted are in use again */
         return false;
     }
     slab->free = *(void **)last;
@@ -131,13 +132,13 @@ static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
     domi_trim *trim = &manager->memory.trim;
 
     if (trim->begun && slab->trim == NULL)
-        return false; /* the slab ran dry, which stopped the trim */
+        return false; /* the slab ran dry meanwhile, which stopped the trim */
     if (!trim->begun && !begin_slab(slab))
         return false;
     trim->begun = true;
     uint64_t before = slab->mapped_bytes;
     bool more = !domi_slab_trim_step(slab, objects);
-    tell_spare(manager);
+    publish_spare_bytes(manager);
     if (slab->mapped_bytes != before) {
         trim->gained = true;
         domi_counter_add(&manager->counters.trimmed_bytes, before - slab->mapped_bytes);
@@ -145,13 +146,13 @@ static bool take_step(domi_manager *manager, domi_slab *slab, uint32_t objects)
     return more;
 }
 
-/* Returns true if a step was due. */
+/* Take one step of the pass, and begin a pass if it is time. Returns true if a step was due. */
 static bool step_pass(domi_manager *manager, uint64_t now_ns, uint32_t objects)
 {
     domi_trim *trim = &manager->memory.trim;
 
     if (!trim->under_way) {
-        note_growth(manager, now_ns);
+        handle_growth(manager, now_ns);
         if (now_ns < trim->next_ns || !begin_pass(manager))
             return false;
     }
@@ -179,8 +180,8 @@ bool domi_trim_is_sound(const domi_manager *manager)
         DOMI_CHECK(slab->trim == NULL || (trim->begun && i == trim->slab));
         spare += slab->spare_bytes;
     }
-    /* A pass that finds nothing to trim in a slab clears its bytes, and tells so with the next step
-     * of a trim, or at its end. */
+    /* A pass that finds nothing to trim in a slab clears the slab's bytes, and publishes that with
+     * the next step of a trim, or at its end. */
     DOMI_CHECK(trim->under_way ? spare <= told : spare == told);
     return true;
 }

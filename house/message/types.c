@@ -1,4 +1,5 @@
-/* The types are constant, and only their addresses are compared. */
+/* Types of messages that the library itself puts and handles. They are constant, and only their
+ * addresses are compared. */
 #include "house/message/types.h"
 
 #include "house/message/remote.h"
