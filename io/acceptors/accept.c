@@ -4,7 +4,7 @@
 #include "io/acceptors/hand_over.h"
 #include "io/acceptors/listener_spells.h"
 
-/* the first pause of an acceptor; it doubles with each */
+/* first pause of an acceptor; each further pause is twice as long */
 #define BACKOFF_FIRST_NS UINT64_C(10000000)
 #define BACKOFF_LAST_NS  UINT64_C(1000000000) /* the longest pause */
 
@@ -33,7 +33,7 @@ void domi_acceptor_pause(domi_acceptor *acceptor, bool full)
 
     acceptor->full = full;
     if (full && domi_acceptor_is_at_max(acceptor))
-        domi_shortage_of_connections(acceptor);
+        domi_shortage_record_connections(acceptor);
     if (domi_wheel_is_armed(&acceptor->timer.node))
         return;
     domi_counter_add(&io->counters.accept_pauses, 1);
@@ -50,7 +50,7 @@ void domi_acceptor_end_backoff(domi_acceptor *acceptor)
     acceptor->backoff_ns = BACKOFF_FIRST_NS;
 }
 
-void domi_acceptor_look_at_pressure(domi_acceptor *acceptor)
+void domi_acceptor_apply_pressure(domi_acceptor *acceptor)
 {
     if (!acceptor->io->pressure.pauses || acceptor->stopping)
         return;

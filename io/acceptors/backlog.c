@@ -1,10 +1,10 @@
-/* Connections that still wait to be accepted when a listener is to be closed.
+/* Accepts the connections that still wait when a listener will be closed.
  *
- * Closing a listener resets the connections in its backlog, although their peers may have sent
- * bytes that were acknowledged. So they are accepted first: in a drain they are answered, otherwise
- * they are turned away and counted. If connections cannot be accepted, the number that the kernel
- * tells is counted. A socket that others hold, too, is left as it is: its backlog is theirs. Owner
- * thread, where the header does not say any thread. */
+ * The close of a listener resets the connections in its backlog, although their peers may have sent
+ * bytes that were acknowledged. So these connections are accepted first: in a drain they are
+ * answered, otherwise they are turned away and counted. If they cannot be accepted, their number,
+ * as the kernel tells it, is counted. A socket that other processes hold, too, keeps its backlog
+ * for them. Owner thread, unless the header says any thread. */
 #include "io/acceptors/backlog.h"
 
 #include "io/resources/socket.h"
@@ -15,11 +15,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Most connections taken from one listener in all. This is more than a backlog can hold, because
- * net.core.somaxconn is rarely above 65,535. */
+/* most connections that are taken from one listener in all; this is more than a backlog can hold,
+ * because net.core.somaxconn is rarely above 65,535 */
 #define TAKES_MAX 131072u
 
-/* Count connections of the listener that has these settings. Relaxed: as below. */
+/* Count connections as turned away by the listener that has these settings. Relaxed:
+ * domi_connection_turn_away() says why. */
 static void count_at_listener(domi_io *io, const domi_channel_settings *settings, uint64_t count)
 {
     if (settings != NULL && settings->row < DOMI_LISTENER_ROWS)
@@ -32,7 +33,7 @@ void domi_connection_turn_away(domi_io *io, const domi_channel_settings *setting
 
     count_at_listener(io, settings, 1);
 
-    /* Relaxed: these are sums for the profile. They are atomic because any thread may drop a
+    /* Relaxed: the profile only shows these sums. They are atomic because any thread may drop a
      * message that carries a connection. */
     atomic_fetch_add_explicit(&io->turned_away, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->turned_away_bytes, bytes, memory_order_relaxed);

@@ -1,5 +1,5 @@
-/* Hands connections over. The thread with the fewest connections gets the next one; those for which
- * there is no room wait in the acceptor. */
+/* Hands connections over: the thread with the fewest connections gets the next one. Connections for
+ * which there is no room wait in the acceptor. */
 #include "io/acceptors/hand_over.h"
 
 #include "base/memory.h"
@@ -13,11 +13,11 @@
 #include <errno.h>
 #include <string.h>
 
-/* places in the first array of waiting connections, which then doubles */
+/* number of places in the first array of waiting connections, which doubles when it is full */
 #define WAITING_FIRST 64u
 
-/* This is the `release` of the event that carries a connection. It runs if no actor has adopted
- * the connection. */
+/* Turn away the connection of an event that no actor has handled; this is the `release` of the
+ * event's type. */
 static void accepted_release(void *payload)
 {
     const domi_accepted *accepted = payload;
@@ -43,7 +43,7 @@ void domi_accepted_adopt(const domi_accepted *accepted, domi_house *owner)
         accepted_release((void *)(uintptr_t)accepted);
 }
 
-static uint32_t connections_of(const domi_io *io)
+static uint32_t get_connection_count(const domi_io *io)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->connections,
                                 memory_order_relaxed);
@@ -68,7 +68,7 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
     for (uint32_t i = 0; i < acceptor->target_count; i++) {
         domi_acceptor_target *target =
             &acceptor->targets[(acceptor->turn + i) % acceptor->target_count];
-        uint32_t count = connections_of(target->io);
+        uint32_t count = get_connection_count(target->io);
         if (target->actor.house != NULL && count < best_count) {
             best = target;
             best_count = count;
@@ -79,9 +79,9 @@ static domi_acceptor_target *find_target_with_fewest(domi_acceptor *acceptor)
 }
 
 /* Put the connection to one actor. Returns 0; -ENOMEM; -ESTALE when that actor is gone or was asked
- * to stop. (Such an actor takes events until its children have ended but serves nobody, so it would
- * always have the fewest connections.) The count goes up before the hand-over: if it went up at the
- * arrival, a burst would all go to one thread. */
+ * to stop. (Such an actor takes events until its children have ended but serves no connection, so
+ * it would always have the fewest.) The count of connections is raised before the hand-over: if it
+ * were raised at the arrival, all connections of a burst would go to one thread. */
 static int hand_connection_to(domi_acceptor *acceptor, const domi_acceptor_target *target,
                               const domi_connection *arrival)
 {
@@ -117,7 +117,7 @@ bool domi_acceptor_is_from_elsewhere(domi_acceptor *acceptor, domi_connection *a
     domi_socket_name_peer(acceptor->io, arrival->fd, &address);
     arrival->is_proxied = domi_networks_have(&acceptor->proxies, &address);
     if (!arrival->is_proxied)
-        domi_spell_of_proxies(acceptor->io, DOMI_PROXY_ELSEWHERE, acceptor->name, &address);
+        domi_spell_record_proxies(acceptor->io, DOMI_PROXY_ELSEWHERE, acceptor->name, &address);
     return !arrival->is_proxied;
 }
 
@@ -136,8 +136,8 @@ void domi_arrival_drop(domi_acceptor *acceptor, const domi_connection *arrival)
     domi_peers_count_out(acceptor->io->peers, arrival->peer);
 }
 
-/* Hand a connection over. A target whose actor is gone is struck out, because it would have the
- * fewest connections for ever. */
+/* Hand a connection over. A target whose actor is gone is removed, because it would have the fewest
+ * connections for ever. */
 void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     domi_listener_counts *counts = domi_io_listener_counts(acceptor->io, acceptor->settings);
@@ -157,7 +157,7 @@ void domi_arrival_hand_over(domi_acceptor *acceptor, const domi_connection *arri
     domi_arrival_drop(acceptor, arrival);
 }
 
-/* The array doubles when it is full. */
+/* Keep a connection in the array, which doubles when it is full. */
 void domi_arrival_keep(domi_acceptor *acceptor, const domi_connection *arrival)
 {
     if (acceptor->waiting_count == acceptor->waiting_capacity) {

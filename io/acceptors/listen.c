@@ -1,4 +1,4 @@
-/* This file makes listening sockets, and sets their options. */
+/* Makes listening sockets, and sets their options. */
 #include "io/acceptors/listen.h"
 
 #include "io/resources/endpoint.h"
@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Set the options that the connections of a listener inherit. `resets`: domi_socket_set_tcp(). */
+/* Set the options that the connections of a listener inherit. `resets` is that of
+ * domi_socket_set_tcp(). */
 static int set_inherited(const domi_io *io, int fd, int family, const domi_listen_plan *plan,
                          bool resets)
 {
@@ -28,7 +29,7 @@ static int set_inherited(const domi_io *io, int fd, int family, const domi_liste
     return result;
 }
 
-/* Set these, and the options that a listener has for itself. */
+/* Set all options of a listener: those that its connections inherit, and its own. */
 static int set_options(const domi_io *io, int fd, int family, const domi_listen_plan *plan)
 {
     const domi_socket_option options[] = {
@@ -92,7 +93,7 @@ int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
                         domus_endpoint *ret_at)
 {
     domus_endpoint at;
-    int zero = 0; /* also what the call below sets */
+    int zero = 0; /* value of the option, which the call below sets again */
     int result = check_listening(io, fd);
 
     if (result == 0)
@@ -103,14 +104,15 @@ int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
         result = set_inherited(io, fd, at.family, plan, true);
     if (result != 0)
         return result;
-    /* io_uring does not wait for a socket that must not wait: each accept would end at once. The
-     * simulated network has no such flag. */
+    /* io_uring does not wait on a non-blocking socket: each accept would end at once. The simulated
+     * network has no such flag. */
     (void)io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &zero);
     *ret_at = at;
     return 0;
 }
 
-/* True if nobody listens at the path of a Unix socket any more: the kernel refuses a connection. */
+/* True if no process listens at the path of a Unix socket any more: the kernel refuses a connection
+ * to it. */
 static bool is_socket_left_over(const domi_io *io, const domus_endpoint *at)
 {
     const domi_sockets *sockets = io->backend->sockets;
@@ -128,7 +130,7 @@ static bool is_socket_left_over(const domi_io *io, const domus_endpoint *at)
 }
 
 /* True if the file at a path is a socket. The kernel refuses a connection to any other file in the
- * same way, and such a file is somebody's. */
+ * same way, and such a file must not be removed. */
 static bool is_socket(const char *path)
 {
     struct stat found;

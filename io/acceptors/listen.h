@@ -6,24 +6,25 @@
 
 #include <domus/endpoint.h>
 
-/* How to listen. */
+/* The properties of a new listening socket. */
 typedef struct domi_listen_plan {
-    uint32_t backlog;                      /* connections that wait to be accepted */
-    bool shares_port;                      /* others may listen at the same endpoint */
-    const domi_channel_settings *settings; /* options of the sockets; NULL: those that the
-                                              configuration says */
+    uint32_t backlog; /* most connections that wait to be accepted */
+    bool shares_port; /* other sockets may listen at the same endpoint */
+    /* options of the sockets; NULL: the options of the configuration */
+    const domi_channel_settings *settings;
 } domi_listen_plan;
 
 /* Make a listening socket, whose connections get the socket options of its settings, as far as its
- * family has them. `io` is that of any thread of the system. `ret_at` gets the endpoint, with the
+ * family has them. `io` is the io of any thread of the system. `ret_at` gets the endpoint, with the
  * port that the kernel has chosen. Returns the descriptor; a negative errno. */
 int domi_acceptor_open(const domi_io *io, const domus_endpoint *at, const domi_listen_plan *plan,
                        domus_endpoint *ret_at);
 
-/* Look whether `fd` is a stream socket that listens, and set the options of its settings, which its
+/* Check that `fd` is a stream socket that listens, and set the options of its settings, which its
  * connections get; its address and its backlog stay. `ret_at` gets its endpoint. Returns 0;
  * -ENOTSOCK; -EPROTOTYPE if it is no stream; -ENOTCONN if it does not listen; -EAFNOSUPPORT if it
- * is neither of IPv4, IPv6 nor of Unix; another negative errno. It stays open in each case. */
+ * is neither of IPv4, IPv6 nor of Unix; another negative errno. The descriptor stays open in each
+ * case. */
 int domi_acceptor_adopt(const domi_io *io, int fd, const domi_listen_plan *plan,
                         domus_endpoint *ret_at);
 

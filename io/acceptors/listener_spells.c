@@ -1,4 +1,4 @@
-/* Notes the shortages of listeners, and says in the log when a spell begins and ends. */
+/* Records the shortages of listeners, and logs when a spell of shortage begins and ends. */
 #include "io/acceptors/listener_spells.h"
 
 #include "io/resources/spells.h"
@@ -14,19 +14,19 @@ static const char *get_listener_name(const domi_acceptor *acceptor)
     return acceptor->name != NULL ? acceptor->name : "?";
 }
 
-void domi_shortage_of_connections(domi_acceptor *acceptor)
+void domi_shortage_record_connections(domi_acceptor *acceptor)
 {
     domi_io *io = acceptor->io;
 
-    if (domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
-                        &io->counters.full_spells))
+    if (domi_spell_record(io, &acceptor->shortages[DOMI_SHORTAGE_CONNECTIONS],
+                          &io->counters.full_spells))
         domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
                        "all %" PRIu32
                        " connections of channel.maxConnections are taken: new ones wait",
                        io->config->channel.connections_max);
 }
 
-static uint64_t descriptors_max(void)
+static uint64_t get_most_descriptors(void)
 {
     struct rlimit limit = {0};
 
@@ -34,7 +34,7 @@ static uint64_t descriptors_max(void)
     return limit.rlim_cur;
 }
 
-void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
+void domi_shortage_record_accept(domi_acceptor *acceptor, int error)
 {
     domi_io *io = acceptor->io;
     bool is_memory = error == -ENOBUFS || error == -ENOMEM;
@@ -43,7 +43,7 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
                                                    : is_short ? DOMI_SHORTAGE_DESCRIPTORS
                                                               : DOMI_SHORTAGE_REFUSED];
 
-    if (!domi_spell_note(io, shortage, &io->counters.accept_spells))
+    if (!domi_spell_record(io, shortage, &io->counters.accept_spells))
         return;
     if (!is_memory && !is_short)
         domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
@@ -59,21 +59,21 @@ void domi_shortage_of_accept(domi_acceptor *acceptor, int error)
                        "all %" PRIu64
                        " descriptors of this process (RLIMIT_NOFILE) are in use: new "
                        "connections wait",
-                       descriptors_max());
+                       get_most_descriptors());
     else
         domi_spell_log(
             io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
             "all descriptors of this machine (fs.file-max) are in use: new connections wait");
 }
 
-void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most)
+void domi_shortage_record_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most)
 {
     domi_io *io = acceptor->io;
     char shown[DOMI_PEER_TEXT_SIZE];
 
     domi_counter_add(&io->counters.refused_by_address, 1);
-    if (!domi_spell_note(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS],
-                         &io->counters.address_spells))
+    if (!domi_spell_record(io, &acceptor->shortages[DOMI_SHORTAGE_ADDRESS],
+                           &io->counters.address_spells))
         return;
     domi_peer_print(key, shown, sizeof shown);
     domi_spell_log(io, DOMUS_LOG_WARNING, get_listener_name(acceptor),
@@ -82,8 +82,9 @@ void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key,
                    shown, most, key->is_local ? "channel.maxPerLoopback" : "channel.maxPerAddress");
 }
 
-/* Keep the spells of a paused acceptor going. While it is paused it does not try to accept, so
- * nothing tells that the shortage is over; and its pause may be as long as the quiet time. */
+/* Prolong the spells of a paused acceptor. While it is paused it does not try to accept, so nothing
+ * tells that the shortage is over; and its pause may be as long as the quiet time after which a
+ * spell ends. */
 static void continue_spells(domi_acceptor *acceptor)
 {
     if (!domi_wheel_is_armed(&acceptor->timer.node))
@@ -102,19 +103,19 @@ void domi_shortages_handle_timer(domi_io *io)
         [DOMI_SHORTAGE_REFUSED] = "the kernel accepts connections again",
         [DOMI_SHORTAGE_ADDRESS] = "no connection is reset for its address any more",
     };
-    bool any = domi_shortage_of_buffers_goes_on(io);
+    bool any = domi_shortage_continue_buffers(io);
 
-    any |= domi_spells_of_proxies_go_on(io);
-    any |= domi_spell_of_conversations_goes_on(io);
-    any |= domi_spell_of_failures_goes_on(io);
+    any |= domi_spells_continue_proxies(io);
+    any |= domi_spell_continue_conversations(io);
+    any |= domi_spell_continue_failures(io);
     for (uint32_t slot = 0; slot < DOMI_ACCEPTORS_MAX; slot++) {
         domi_acceptor *acceptor = io->acceptors[slot];
         if (acceptor != NULL)
             continue_spells(acceptor);
         for (uint32_t kind = 0; acceptor != NULL && kind < DOMI_SHORTAGES; kind++)
-            any |= domi_spell_goes_on(io, get_listener_name(acceptor), &acceptor->shortages[kind],
-                                      over[kind]);
+            any |= domi_spell_continue(io, get_listener_name(acceptor), &acceptor->shortages[kind],
+                                       over[kind]);
     }
     if (any)
-        domi_spells_look_later(io);
+        domi_spells_arm_timer(io);
 }

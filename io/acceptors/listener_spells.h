@@ -1,21 +1,21 @@
-/* The spells of shortage of a listener (shortage.h). Owner thread. */
+/* The spells of shortage of a listener, for the log (shortage.h). Owner thread. */
 #ifndef DOMI_IO_ACCEPTORS_LISTENER_SPELLS_H
 #define DOMI_IO_ACCEPTORS_LISTENER_SPELLS_H
 
 #include "io/acceptors/acceptor.h"
 
-/* Called when the acceptor has met channel.maxConnections. */
-void domi_shortage_of_connections(domi_acceptor *acceptor);
+/* Record that the acceptor has reached channel.maxConnections. */
+void domi_shortage_record_connections(domi_acceptor *acceptor);
 
-/* Called when an accept has failed with `error`, a negative errno, because descriptors or memory
+/* Record that an accept has failed with `error`, a negative errno, because descriptors or memory
  * had run out. */
-void domi_shortage_of_accept(domi_acceptor *acceptor, int error);
+void domi_shortage_record_accept(domi_acceptor *acceptor, int error);
 
-/* Called when a connection of `key` is refused, because its address has `most` connections. */
-void domi_shortage_of_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most);
+/* Record that a connection of `key` is refused, because its address has `most` connections. */
+void domi_shortage_record_address(domi_acceptor *acceptor, const domi_peer_key *key, uint32_t most);
 
-/* Called by the timer: log all spells of the thread that are over, also that of the receive
- * buffers, and arm the timer again while others go on. */
+/* Log all spells of the thread that are over, also those of the receive buffers, and arm the timer
+ * again while others last. The timer calls this. */
 void domi_shortages_handle_timer(domi_io *io);
 
 #endif

@@ -1,5 +1,5 @@
 /* Listeners that an actor makes for itself. The acceptor is a child of that actor, on the same
- * thread, and hands its connections to that actor only. */
+ * thread, and hands its connections to that actor alone. */
 #include "base/memory.h"
 #include "base/pipeline.h"
 #include "house/conversation/ringless.h"
@@ -16,8 +16,8 @@
 
 #define BACKLOG_DEFAULT 4096u
 
-/* Spawn the actor of the acceptor, and give the acceptor its place at once: the listener is open,
- * and an actor that is stopped before its mount has no function that could close it. */
+/* Spawn the actor of the acceptor, and attach the acceptor at once, before its mount: the listener
+ * is open, and an actor that is stopped before its mount has no function that could close it. */
 static int spawn_acceptor(domi_manager *manager, domi_house *owner, domi_acceptor *acceptor,
                           domus_address *ret_listener)
 {
@@ -26,7 +26,7 @@ static int spawn_acceptor(domi_manager *manager, domi_house *owner, domi_accepto
 
     if (result != 0)
         return result;
-    /* there is a free place: domus_listen() has looked */
+    /* this finds a free place, because domus_listen() has checked that */
     result = domi_acceptor_attach(acceptor, manager->io, ret_listener->house);
     DOMI_CHECK(result == 0);
     return 0;
@@ -91,7 +91,8 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     if (house->behaviour->kind != DOMUS_CHANNELS ||
         (options != NULL && options->backlog > INT32_MAX))
         return -EINVAL;
-    /* The behaviour of a channel was checked without that of its own channels. */
+    /* The behaviour of a channel was checked before, but without the behaviour of its own
+     * channels. */
     int result = domi_behaviour_check(house->behaviour);
     if (result == 0 && options != NULL)
         result = domi_front_check(options->front, house->behaviour);
@@ -100,7 +101,7 @@ int domus_listen(domus_stack *stack, const domus_endpoint *at, const domus_liste
     if (manager->io == NULL)
         return -EOPNOTSUPP;
     if (!domi_house_may_spawn(manager, house))
-        return -ESHUTDOWN; /* before the path of a Unix socket is made */
+        return -ESHUTDOWN; /* checked before the path of a Unix socket is made */
     if (!has_place(manager->io))
         return -EMFILE;
     result = open_listener(manager, house, at, options != NULL ? options : &defaults, &listener,

@@ -1,5 +1,6 @@
-/* The life of an acceptor: accept, hand over or keep waiting, pause, and at the end close the
- * listener. While it serves, a multishot accept is in flight, or the timer of a pause is armed. */
+/* The life of an acceptor: it accepts, hands over or keeps connections waiting, pauses, and at the
+ * end closes the listener. While it serves, a multishot accept is in flight, or the timer of a
+ * pause is armed. */
 #include "io/acceptors/serve.h"
 
 #include "base/check.h"
@@ -14,8 +15,8 @@
 
 #include <errno.h>
 
-/* Count a connection on its address. That of a proxy is counted later, on the address of its
- * client. Returns 0; -EDQUOT or -ENOMEM when it may not stay. */
+/* Count a connection on its address. The connection of a proxy is counted later, on the address of
+ * its client. Returns 0; -EDQUOT or -ENOMEM when the connection may not stay. */
 static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
 {
     domi_peers *peers = acceptor->io->peers;
@@ -28,17 +29,17 @@ static int count_peer(domi_acceptor *acceptor, domi_connection *arrival)
     domi_peer_key_of(&address, &key);
     int result = domi_peers_count_in(peers, &key, &arrival->peer);
     if (result == -EDQUOT)
-        domi_shortage_of_address(acceptor, &key, domi_peers_max(peers, &key));
+        domi_shortage_record_address(acceptor, &key, domi_peers_max(peers, &key));
     return result;
 }
 
-/* Take a connection that was accepted. */
-static void take_arrival(domi_acceptor *acceptor, int fd)
+/* Handle a connection that was accepted. */
+static void handle_arrival(domi_acceptor *acceptor, int fd)
 {
     domi_connection arrival = {.fd = fd};
 
     if (acceptor->stopping) {
-        domi_acceptor_take_last(acceptor, fd);
+        domi_acceptor_handle_last(acceptor, fd);
         return;
     }
     domi_acceptor_end_backoff(acceptor);
@@ -65,14 +66,14 @@ static void handle_accept(domi_acceptor *acceptor, const domi_completion *comple
     if ((completion->flags & DOMI_MORE) == 0)
         acceptor->armed = false;
     if (result >= 0) {
-        take_arrival(acceptor, result);
+        handle_arrival(acceptor, result);
     } else if (result == -EMFILE || result == -ENFILE || result == -ENOBUFS || result == -ENOMEM ||
                result == -EPERM || result == -EACCES || result == -ENOSYS) {
-        domi_shortage_of_accept(acceptor, result);
+        domi_shortage_record_accept(acceptor, result);
         domi_acceptor_pause(acceptor, false);
     }
     if (acceptor->stopping)
-        domi_acceptor_go_on_stopping(acceptor);
+        domi_acceptor_continue_stop(acceptor);
     else if (!acceptor->armed && !domi_wheel_is_armed(&acceptor->timer.node))
         /* the accept failed for one connection (ECONNABORTED), or ended by itself */
         domi_acceptor_arm(acceptor);
@@ -93,7 +94,7 @@ int domi_acceptor_attach(domi_acceptor *acceptor, domi_io *io, domi_house *house
     acceptor->timer.kind = DOMI_TIMER_ACCEPTOR;
     domi_wheel_node_init(&acceptor->timer.node);
     io->acceptors[slot] = acceptor;
-    if (acceptor->settings != NULL) { /* before there is any channel that reads it */
+    if (acceptor->settings != NULL) { /* no channel exists yet that could read these settings */
         acceptor->settings->listener = domi_house_address(house);
         if (acceptor->settings->listener_name[0] != '\0')
             acceptor->name = acceptor->settings->listener_name;
@@ -111,7 +112,7 @@ static int mount_acceptor(domus_stack *stack, void *self)
 
     if (acceptor->held != NULL)
         *acceptor->held = NULL;
-    /* an actor that listens for itself has attached it already (own.c) */
+    /* an acceptor that an actor has made for itself is attached already (own.c) */
     if (acceptor->house == NULL &&
         domi_acceptor_attach(acceptor, io, domi_stack_house(stack)) != 0) {
         domi_socket_close(io, acceptor->fd);
@@ -119,7 +120,7 @@ static int mount_acceptor(domus_stack *stack, void *self)
         return -ENOMEM;
     }
     if (io->failed != 0) {
-        domi_acceptor_fail(acceptor); /* nothing would come back from the ring */
+        domi_acceptor_fail(acceptor); /* the failed ring would complete no accept */
         return 0;
     }
     if (!acceptor->stopping)
@@ -169,21 +170,21 @@ void domi_acceptor_complete(domi_io *io, enum domi_op op, const domi_completion 
     uint32_t slot = (uint32_t)completion->user_data;
 
     if (slot >= DOMI_ACCEPTORS_MAX)
-        return; /* DOMI_OP_IGNORED */
+        return; /* a completion of DOMI_OP_IGNORED */
     DOMI_CHECK(io->acceptors[slot] != NULL);
     if (op == DOMI_OP_ACCEPT) {
         handle_accept(io->acceptors[slot], completion);
     } else {
         io->acceptors[slot]->cancelling = false;
         if (io->acceptors[slot]->stopping)
-            domi_acceptor_go_on_stopping(io->acceptors[slot]);
+            domi_acceptor_continue_stop(io->acceptors[slot]);
     }
 }
 
 void domi_acceptor_handle_timer(domi_acceptor *acceptor)
 {
     if (acceptor->stopping) {
-        domi_acceptor_go_on_stopping(acceptor);
+        domi_acceptor_continue_stop(acceptor);
         return;
     }
     domi_acceptor_serve_waiting(acceptor);

@@ -12,9 +12,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define NO_DESCRIPTOR_NS UINT64_C(10000000) /* the wait when descriptors have run out */
+/* wait for the next step when descriptors have run out, in nanoseconds */
+#define NO_DESCRIPTOR_NS UINT64_C(10000000)
 
-/* release: a thread that sees that no listener is open (is_quiet) also sees the connections that
+/* release: a thread that sees that no listener is open (is_quiet()) also sees the connections that
  * were handed over before. */
 void domi_io_count_listener(domi_io *io, uint64_t by)
 {
@@ -23,7 +24,7 @@ void domi_io_count_listener(domi_io *io, uint64_t by)
                           memory_order_release);
 }
 
-void domi_acceptor_take_last(domi_acceptor *acceptor, int fd)
+void domi_acceptor_handle_last(domi_acceptor *acceptor, int fd)
 {
     domi_connection arrival = {.fd = fd};
 
@@ -50,7 +51,7 @@ void domi_acceptor_close(domi_acceptor *acceptor)
     domi_io_count_listener(acceptor->io, UINT64_MAX);
 }
 
-/* Take the next step of closing after `delay_ns`. */
+/* Arm the timer for the next step of closing after `delay_ns`. */
 static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
 {
     domi_io *io = acceptor->io;
@@ -58,9 +59,9 @@ static void schedule_next_close_step(domi_acceptor *acceptor, uint64_t delay_ns)
     domi_wheel_arm(&io->wheel, &acceptor->timer.node, io->manager->now_ns + delay_ns);
 }
 
-/* If nothing is in flight, accept the connections that wait and close the listener. So a peer that
- * comes now is refused, and does not wait for the end of a drain. One call accepts a bounded
- * number, and the next iteration goes on. In a drain without descriptors it is tried again later,
+/* Accept waiting connections and close the listener, once nothing is in flight. So a peer that
+ * connects now is refused, and does not wait for the end of a drain. One call accepts a bounded
+ * number, and the next iteration goes on. In a drain without descriptors this is tried again later,
  * because channels that end give theirs back. */
 static void finish_stop(domi_acceptor *acceptor)
 {
@@ -68,9 +69,9 @@ static void finish_stop(domi_acceptor *acceptor)
 
     if (acceptor->armed || acceptor->cancelling)
         return;
-    /* the last accept may have armed the timer of a pause */
+    /* the last accept may have armed this timer for a pause */
     domi_wheel_cancel(&io->wheel, &acceptor->timer.node);
-    int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_take_last) : 0;
+    int result = acceptor->fd >= 0 ? domi_backlog_take(acceptor, domi_acceptor_handle_last) : 0;
     if (result == -EAGAIN)
         schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
     else if (result != 0 && io->draining)
@@ -92,9 +93,9 @@ uint32_t domi_acceptor_stop(domi_acceptor *acceptor)
     begin_stop(acceptor, false);
     if (acceptor->armed || acceptor->cancelling)
         return 1;
-    /* When its thread has ended there is no next iteration: the connections that are left are
-     * counted as the listener closes. */
-    if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_take_last) == -EAGAIN &&
+    /* Behind the end of its thread there is no next iteration: the connections that are left are
+     * counted when the listener is closed. */
+    if (acceptor->fd >= 0 && domi_backlog_take(acceptor, domi_acceptor_handle_last) == -EAGAIN &&
         !acceptor->io->manager->ending.has_stopped) {
         schedule_next_close_step(acceptor, DOMI_WHEEL_TICK_NS);
         return 1;
@@ -131,7 +132,7 @@ void domi_acceptor_fail(domi_acceptor *acceptor)
     domi_acceptor_abort_drain(acceptor);
 }
 
-void domi_acceptor_go_on_stopping(domi_acceptor *acceptor)
+void domi_acceptor_continue_stop(domi_acceptor *acceptor)
 {
     finish_stop(acceptor);
     if (acceptor->fd < 0 && acceptor->house->state == DOMI_WAITING)

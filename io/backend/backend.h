@@ -17,37 +17,40 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-struct open_how; /* of <linux/openat2.h>, which not every header can be included beside */
+/* a structure of <linux/openat2.h>, which not every header can be included beside */
+struct open_how;
 
-#define DOMI_MORE     1u /* more completions of this operation will come */
-#define DOMI_BUFFERED 2u /* `buffer` is the index of the provided buffer that was filled */
+#define DOMI_MORE     1u /* flag: more completions of this operation will come */
+#define DOMI_BUFFERED 2u /* flag: `buffer` is the index of the provided buffer that was filled */
 
-#define DOMI_PIECES_MAX 16u /* most pieces of one send_message */
+#define DOMI_PIECES_MAX 16u /* most pieces of one send_message() */
 
 typedef struct domi_completion {
-    uint64_t user_data; /* the number that the operation was begun with (domi_op_data) */
+    uint64_t user_data; /* the number with which the operation was begun (domi_op_data()) */
     int32_t result;     /* the result of the system call, or a negative errno */
-    uint16_t flags;     /* DOMI_MORE, DOMI_BUFFERED */
+    uint16_t flags;     /* flags: DOMI_MORE, DOMI_BUFFERED */
     uint16_t buffer;    /* index of the provided buffer that a receive has filled */
 } domi_completion;
 
-/* A provided buffer that holds a datagram begins with this head, and the bytes of the datagram
- * stand behind it. (The layout is that of struct io_uring_recvmsg_out and an address behind that.)
- * The buffer need not be aligned, so the head is to be copied out. */
+/* The head of a datagram in a provided buffer, behind which the bytes of the datagram stand. (The
+ * layout is that of struct io_uring_recvmsg_out with an address behind it.) The buffer need not be
+ * aligned, so the head has to be copied out. */
 typedef struct domi_datagram_head {
-    uint32_t name_size;      /* bytes of the sender's address, as recvmsg(2) tells; 0: no name */
+    /* size of the sender's address in bytes, as recvmsg(2) tells; 0: the sender has none */
+    uint32_t name_size;
     uint32_t control_size;   /* 0 */
-    uint32_t size;           /* bytes of the datagram */
+    uint32_t size;           /* size of the datagram in bytes */
     uint32_t flags;          /* MSG_TRUNC: the datagram was longer than the rest of the buffer */
     unsigned char name[112]; /* the sender's address, a struct sockaddr_in, _in6 or _un */
 } domi_datagram_head;
 
 /* A datagram to be sent. */
 typedef struct domi_datagram_out {
-    const void *data;      /* the bytes of the piece */
-    const void *address;   /* where it is sent, a struct sockaddr_in, _in6 or _un */
-    uint32_t size;         /* bytes at `data`; may be 0 */
-    uint32_t address_size; /* bytes at `address`; 0: to the peer that the socket is connected to */
+    const void *data;    /* the bytes of the piece */
+    const void *address; /* destination, a struct sockaddr_in, _in6 or _un */
+    uint32_t size;       /* number of bytes at `data`; may be 0 */
+    /* number of bytes at `address`; 0: the datagram goes to the peer of the connected socket */
+    uint32_t address_size;
 } domi_datagram_out;
 
 /* Calls on sockets that act at once and never wait. Any thread may make them, except that the
@@ -63,47 +66,47 @@ typedef struct domi_sockets {
     int (*socket)(void *ring, int family, int type);
     int (*bind)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     int (*listen)(void *ring, int fd, int backlog);
-    /* With AF_UNSPEC the connection is reset and the queued bytes are thrown away. With any other
-     * address a stream socket has to be made with SOCK_NONBLOCK, or the kernel would wait;
-     * -EINPROGRESS then says that poll_once for POLLOUT and SO_ERROR tell the result. A datagram
-     * socket only remembers its peer. */
+    /* Connect a socket. With AF_UNSPEC the connection is reset and the queued bytes are thrown
+     * away. With any other address a stream socket has to be made with SOCK_NONBLOCK, or the kernel
+     * would wait; -EINPROGRESS then says that poll_once() for POLLOUT and SO_ERROR tell the result.
+     * A datagram socket only remembers its peer. */
     int (*connect)(void *ring, int fd, const struct sockaddr *address, socklen_t size);
     /* Returns a connection that waits at a listener, close-on-exec; -EAGAIN when none waits;
      * -EMFILE, -ENFILE, -ENOBUFS or -ENOMEM; -EINVAL when `listener` does not listen. Any other
      * error concerns one connection only. No multishot accept may be in flight on the listener. */
     int (*accept)(void *ring, int listener);
     int (*shutdown)(void *ring, int fd, int how);
-    /* The descriptor is free in every case, also if an error is returned. */
+    /* Close a descriptor. It is free in every case, also if an error is returned. */
     int (*close)(void *ring, int fd);
-    /* As getsockopt(2) and setsockopt(2). io asks for SO_ERROR, SO_DOMAIN, SO_PEERNAME and the
+    /* Do as getsockopt(2) and setsockopt(2). io reads SO_ERROR, SO_DOMAIN, SO_PEERNAME and the
      * TCP_INFO of a listener, and sets SO_LINGER and the options of listen.c. */
     int (*option_get)(void *ring, int fd, int level, int name, void *value, socklen_t *size);
     int (*option_set)(void *ring, int fd, int level, int name, const void *value, socklen_t size);
-    /* FIONREAD: bytes that nobody has read; SIOCOUTQ: bytes that the peer has not acknowledged.
-     * `ret_value` stays untouched on failure. */
+    /* Read a number of a socket: FIONREAD, the bytes that nobody has read; SIOCOUTQ, the bytes that
+     * the peer has not acknowledged. `ret_value` stays untouched on failure. */
     int (*ioctl)(void *ring, int fd, unsigned long request, int *ret_value);
-    /* The own address of a socket; with `is_peer` that of its peer. */
+    /* Read the own address of a socket; with `is_peer` the address of its peer. */
     int (*address)(void *ring, int fd, bool is_peer, struct sockaddr *address, socklen_t *size);
 
-    /* The wake of a thread. wake_open() returns a descriptor for `poll`; -EMFILE, -ENFILE, -ENOMEM.
-     * After each wake() a poll of it completes; this never fails, and is the one call here by which
-     * a thread acts on the ring of another one. wake_wait() serves a thread whose ring has failed:
-     * it returns after a wake that came since the last wake_wait(), or after `timeout_ns`. */
+    /* Wake a thread. wake_open() returns a descriptor for `poll`; -EMFILE, -ENFILE, -ENOMEM. After
+     * each wake() a poll of it completes; this never fails, and is the one call here by which a
+     * thread acts on the ring of another one. wake_wait() serves a thread whose ring has failed: it
+     * returns after a wake that came since the last wake_wait(), or after `timeout_ns`. */
     int (*wake_open)(void *ring);
     void (*wake)(void *ring, int fd);
     void (*wake_wait)(void *ring, int fd, uint64_t timeout_ns);
-    /* Let a thread that has nothing better to do wait for about this time. */
+    /* Wait for about this time, on a thread that has nothing else to do. */
     void (*pause)(void *ring, uint64_t ns);
 } domi_sockets;
 
 typedef struct domi_backend {
-    const char *name;            /* the name in the key io.backend and in the log */
-    const domi_sockets *sockets; /* the calls for sockets, which no ring sees */
-    bool is_simulated;           /* descriptors of the kernel mean nothing to it */
+    const char *name;            /* name of the backend in the key io.backend and in the log */
+    const domi_sockets *sockets; /* the calls for sockets, which need no ring */
+    bool is_simulated;           /* the backend does not know descriptors of the kernel */
 
     /* Make a ring with room for `io.buffers.count` provided buffers, of which none is given yet.
      * Returns 0; on failure a negative errno, and one line in `error` that says what is missing and
-     * what to do. */
+     * how to get it. */
     int (*open)(const domus_config *config, char *error, size_t error_size, void **ret_ring);
 
     /* Enable the ring. Called once, by the thread that will own it. Returns 0; a negative errno. */
@@ -118,44 +121,45 @@ typedef struct domi_backend {
      * may be lost (with -EBADR their completions are), and this and every later call returns the
      * same errno. */
     int (*enter)(void *ring, uint32_t min_complete, uint64_t timeout_ns);
-    /* Carry out those queued operations that need no call which asks the kernel for anything else,
-     * and show what has completed: most sends. After that `pending` tells whether some are left.
-     * Returns as enter() does. NULL: there are no such operations. */
+    /* Carry out those queued operations that need no other call to the kernel, mostly sends, and
+     * show their completions. After that `pending` tells whether some are left. Returns as enter()
+     * does. NULL: there are no such operations. */
     int (*submit)(void *ring);
 
-    /* Take up to `max` completions. Returns how many it took. */
+    /* Take up to `max` completions. Returns their number. */
     uint32_t (*reap)(void *ring, domi_completion *completions, uint32_t max);
 
     /* True if completions wait to be reaped. */
     bool (*ready)(const void *ring);
-    /* True if an enter would bring anything: operations are queued, or the kernel has something for
-     * this ring. This may ask the kernel, so it is for a thread that has nothing better to do. */
+    /* True if an enter would bring anything: operations are queued, or the kernel has completions
+     * or events for this ring. This may ask the kernel, so it is for a thread that has nothing else
+     * to do. */
     bool (*pending)(void *ring);
 
-    /* Multishot: accept connections (close-on-exec) on `fd`. */
+    /* Begin a multishot accept of connections (close-on-exec) on `fd`. */
     void (*accept)(void *ring, int fd, uint64_t user_data);
-    /* Multishot: receive from `fd` into provided buffers. With `once` a single receive
+    /* Begin a multishot receive from `fd` into provided buffers. With `once` it is a single receive
      * into one buffer. */
     void (*receive)(void *ring, int fd, bool once, uint64_t user_data);
-    /* Multishot: complete each time when `fd` becomes readable. */
+    /* Begin a multishot poll: it completes each time when `fd` becomes readable. */
     void (*poll)(void *ring, int fd, uint64_t user_data);
-    /* Complete once when one of `events` (as for poll(2)) holds; the result says which ones do.
-     * This slot may be NULL in a backend that has no such poll. */
+    /* Begin a poll that completes once, when one of `events` (as for poll(2)) holds; the result
+     * says which ones do. NULL: the backend has no such poll. */
     void (*poll_once)(void *ring, int fd, uint32_t events, uint64_t user_data);
     /* Send as much as the socket takes, at least one byte; the result may be short. The bytes, and
-     * what else `message` points to, must stay unchanged until the completion. `message` itself and
-     * its list of at most DOMI_PIECES_MAX pieces are copied by the call. A send_message may
+     * all that `message` points to, must stay unchanged until the completion. `message` itself and
+     * its list of at most DOMI_PIECES_MAX pieces are copied by the call. A send_message() may
      * complete with -EAGAIN when it had to wait and there is room now: nothing was sent, and the
-     * caller gathers again, with what was queued meanwhile. */
+     * caller gathers again, with the bytes that were queued meanwhile. */
     void (*send)(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data);
     void (*send_message)(void *ring, int fd, const struct msghdr *message, uint64_t user_data);
-    /* Multishot: receive datagrams, each with a domi_datagram_head into one provided buffer. The
-     * result is the size of the head and the number of bytes behind it. Bytes for which the buffer
-     * has no room are lost, and the head has MSG_TRUNC then. An empty datagram may end the
-     * operation, as any other one may. An error of the socket (such as -ECONNREFUSED, which a
-     * connected one hears of) ends it, too, and then the next one may be begun.
+    /* Begin a multishot receive of datagrams, each with a domi_datagram_head into one provided
+     * buffer. The result is the size of the head and the number of bytes behind it. Bytes for which
+     * the buffer has no room are lost, and the head has MSG_TRUNC then. An empty datagram may end
+     * the operation, as any other one may. An error of the socket (such as -ECONNREFUSED on a
+     * connected socket) ends it, too, and then the next receive may be begun.
      *
-     * Both slots for datagrams may be NULL in a backend that has none. */
+     * Both entries for datagrams may be NULL in a backend that has none. */
     void (*receive_datagrams)(void *ring, int fd, uint64_t user_data);
     /* Send a datagram, as a whole or not at all. This never waits: the result is -EAGAIN when the
      * socket, or a Unix receiver, has no room now (poll_once for POLLOUT tells when the socket has
@@ -169,17 +173,18 @@ typedef struct domi_backend {
      * without DOMI_MORE. The cancel itself completes with 0 or, if nothing was there to be
      * cancelled, -ENOENT. */
     void (*cancel)(void *ring, int fd, uint64_t target, uint64_t user_data);
-    /* The thread of this ring is about to close `fd`, on which operations were begun here. None is
-     * in flight any more, unless the ring has failed. */
+    /* Forget a descriptor, because the thread of this ring will close `fd` at once, on which it has
+     * begun operations. None of these is in flight any more, unless the ring has failed. */
     void (*forget)(void *ring, int fd);
 
-    /* Operations on files of the kernel. None of the three waits for a disk, and each has ended
-     * when the next enter returns: it does what the kernel has in memory, and completes with
-     * -EAGAIN for anything else. With -EOPNOTSUPP the file system cannot tell. The memory that they
-     * are given stays until the completion. NULL, all three: there are no such files.
+    /* Begin an operation on a file of the kernel. None of the three operations waits for a disk,
+     * and each has ended when the next enter returns: it does what the kernel can do from memory,
+     * and completes with -EAGAIN for anything else. With -EOPNOTSUPP the file system cannot tell.
+     * The memory that is passed stays until the completion. All three NULL: the backend has no
+     * files.
      *
-     * The result is how many bytes were read or written, which may be fewer than `size`, or the new
-     * descriptor. `file_open` knows neither O_CREAT nor O_TRUNC. */
+     * The result is the number of bytes that were read or written, which may be less than `size`,
+     * or the new descriptor. `file_open` knows neither O_CREAT nor O_TRUNC. */
     void (*file_read)(void *ring, int fd, void *data, uint32_t size, uint64_t position,
                       uint64_t user_data);
     void (*file_write)(void *ring, int fd, const void *data, uint32_t size, uint64_t position,
@@ -187,7 +192,7 @@ typedef struct domi_backend {
     void (*file_open)(void *ring, int directory, const char *path, const struct open_how *how,
                       uint64_t user_data);
 
-    /* Give buffer `index` to the kernel, which sees it only after publish(). */
+    /* Give buffer `index` to the kernel, which may use it only after publish(). */
     void (*give)(void *ring, uint16_t index, void *data, uint32_t size);
     void (*publish)(void *ring);
 } domi_backend;

@@ -1,8 +1,8 @@
-/* This file chooses a backend, once for all threads of a system, by a small ring that is opened,
- * started and closed again. Only a refusal that no other setting of this program could end makes it
- * epoll: the kernel, a sysctl or a filter does not let this process have a ring. If memory or
- * descriptors have run out, the start of the system fails, because a service that is meant to use
- * io_uring would otherwise change its backend by chance. */
+/* Chooses a backend, once for all threads of a system, by a small ring that is opened, started and
+ * closed again. Only a refusal that no setting of this program could end leads to epoll: the
+ * kernel, a sysctl or a filter does not let this process have a ring. If memory or descriptors have
+ * run out, the start of the system fails, because a service that is meant to use io_uring would
+ * otherwise change its backend by chance. */
 #include "io/backend/choose.h"
 
 #include "io/backend/explain.h"
@@ -40,7 +40,7 @@ int domi_backend_choose(const domus_config *config, char *reason, size_t reason_
         *ret_backend = &domi_backend_epoll;
         return 0;
     }
-    if (result != 0) /* in figures of the rings that threads would have */
+    if (result != 0) /* write the reason with the size of the rings that threads would have */
         domi_setup_explain(result, DOMI_SETUP_RING, config, reason, reason_size);
     else
         *ret_backend =

@@ -1,4 +1,4 @@
-/* This function chooses the backend of a system. Called before start. */
+/* The choice of a system's backend. Called before start. */
 #ifndef DOMI_IO_BACKEND_CHOOSE_H
 #define DOMI_IO_BACKEND_CHOOSE_H
 

@@ -1,10 +1,10 @@
-/* Tries sends at once, within a bound; see the header. */
+/* Makes sends without a ring, within a bound (direct.h). */
 #include "io/backend/direct.h"
 
 #include "base/check.h"
 
-#define SENDS_MAX 4u /* sends between two shows; beyond that an enter is cheaper */
-#define ROOM      8u /* completions that may wait, a power of two */
+#define SENDS_MAX 4u /* most sends between two shows; beyond that number an enter is cheaper */
+#define ROOM      8u /* number of completions for which there is room, a power of two */
 
 bool domi_direct_init(domi_direct *direct)
 {

@@ -1,11 +1,11 @@
 /* The sends that an io_uring backend makes without its ring.
  *
- * A send of the ring leaves with an enter, and its completion is one more thing to take. A thread
- * that was woken by one or two requests would make an enter for its answers alone, before the one
- * in which it sleeps. So the first sends after an enter are tried at once, by send(2), as long as
- * no other operation has to be submitted. A full socket, and all further sends, are left to the
- * ring, where many of them share one enter. Completions wait here until the owner shows them.
- * Owner thread. */
+ * A send of the ring leaves with an enter, and its completion has to be taken. A thread that was
+ * woken by one or two requests would make an enter for its answers alone, before the enter in which
+ * it sleeps. So the first sends after an enter are tried at once, by send(2), as long as no other
+ * operation has to be submitted. Sends to a full socket, and all further sends, are left to the
+ * ring, where many of them share one enter. Completions wait here until the owner shows them. Owner
+ * thread. */
 #ifndef DOMI_IO_BACKEND_DIRECT_H
 #define DOMI_IO_BACKEND_DIRECT_H
 
@@ -13,26 +13,27 @@
 #include "io/backend/output.h"
 
 typedef struct domi_direct {
-    /* the completions of these sends; it has room for all that may be made, so it never grows */
+    /* completions of these sends; it has room for as many as may be made, so it never grows */
     domi_completion_queue queue;
-    uint32_t made; /* sends since the last show */
+    uint32_t made; /* number of sends since the last show */
 } domi_direct;
 
-/* Returns whether there was memory. */
+/* Make the queue of completions. Returns false if there is no memory. */
 bool domi_direct_init(domi_direct *direct);
 void domi_direct_fini(domi_direct *direct);
 
-/* Try a send. Returns whether it has completed; otherwise nothing was sent, and the ring has to. */
+/* Try a send. Returns whether it has completed; otherwise nothing was sent, and the ring has to
+ * send. */
 bool domi_direct_send(domi_direct *direct, int fd, const domi_output *output, uint64_t user_data);
 
-/* Let the completions so far be reaped (completion_queue.h). */
+/* Show all completions so far, so that they may be reaped (completion_queue.h). */
 static inline void domi_direct_show(domi_direct *direct)
 {
     direct->queue.shown = direct->queue.tail;
     direct->made = 0;
 }
 
-/* True if completions are shown, or wait for that. */
+/* True if completions are shown, or wait to be shown. */
 static inline bool domi_direct_has_some(const domi_direct *direct)
 {
     return direct->queue.head != direct->queue.tail;

@@ -1,7 +1,7 @@
 /* The epoll backend, for machines that forbid io_uring: it turns readiness into completions.
  *
  * Operations are queued, and the next enter carries them out in their order. A send is tried at
- * once, and waits only if the socket is full; everything else waits for readiness (interest.h).
+ * once, and waits only if the socket is full; all other operations wait for readiness (interest.h).
  * Then the enter asks the kernel which descriptors are ready, and handles a bounded number of them
  * (epoll_ready.h). A completion is shown by the enter that brought it, not before. Owner thread,
  * except open. */
@@ -30,17 +30,18 @@ enum kind {
     CANCEL,
 };
 
-/* An operation that is not carried out yet. */
+/* A queued operation that is not carried out yet. */
 struct domi_epoll_entry {
-    uint64_t user_data; /* comes back with the completion */
+    uint64_t user_data; /* number that comes back with the completion */
     union {
-        uint64_t target;            /* user_data of the operation that a cancel ends */
-        domi_output output;         /* the bytes that a send writes */
-        domi_datagram_out datagram; /* the datagram that is sent */
+        /* user_data of the operation that has to be cancelled, in a cancel */
+        uint64_t target;
+        domi_output output;         /* the bytes to write, in a send */
+        domi_datagram_out datagram; /* the datagram to send */
     };
     enum kind kind;  /* the operation */
-    int fd;          /* the descriptor that the operation is about */
-    uint32_t events; /* the events that a poll of one shot waits for */
+    int fd;          /* the descriptor of the operation */
+    uint32_t events; /* the events that a one-shot poll waits for */
 };
 
 static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_input input)
@@ -53,13 +54,14 @@ static int begin_input(domi_epoll *ring, const domi_epoll_entry *entry, domi_inp
     DOMI_CHECK(interest->input_data == 0);
     interest->input_data = entry->user_data;
     interest->input = (uint8_t)input;
-    result = domi_interest_tell_more(&ring->interests, interest);
+    result = domi_interest_register_more(&ring->interests, interest);
     if (result != 0)
         interest->input_data = 0;
     return result == -EPERM ? -ENOTSOCK : result;
 }
 
-/* An accept has no flag with which it does not wait, so the listener itself must not wait. */
+/* Begin an accept. An accept has no flag that keeps it from waiting, so the listener itself is made
+ * non-blocking. */
 static int begin_accept(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     int flags = fcntl(entry->fd, F_GETFL);
@@ -70,7 +72,7 @@ static int begin_accept(domi_epoll *ring, const domi_epoll_entry *entry)
     return begin_input(ring, entry, DOMI_INPUT_ACCEPT);
 }
 
-/* Returns 0 if the poll waits; otherwise its result. */
+/* Begin a one-shot poll. Returns 0 if it waits; otherwise its result. */
 static int begin_poll_once(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
@@ -79,12 +81,12 @@ static int begin_poll_once(domi_epoll *ring, const domi_epoll_entry *entry)
     if (result == 0)
         result =
             domi_interest_add_poll(&ring->interests, interest, entry->events, entry->user_data);
-    if (result == -EPERM) /* such a file is always ready */
+    if (result == -EPERM) /* a file that epoll refuses is always ready */
         return (int)(entry->events & (POLLIN | POLLOUT | POLLRDNORM | POLLWRNORM));
     return result;
 }
 
-/* Returns 0 if the send waits; otherwise its result, which is never 0. */
+/* Try a send. Returns 0 if it has to wait; otherwise its result, which is never 0. */
 static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest;
@@ -100,13 +102,13 @@ static int begin_send(domi_epoll *ring, const domi_epoll_entry *entry)
     interest->output = entry->output;
     /* The memory of the message is used again by the next operations. */
     interest->output.message = NULL;
-    result = domi_interest_tell_more(&ring->interests, interest);
+    result = domi_interest_register_more(&ring->interests, interest);
     if (result != 0)
         interest->output_data = 0;
     return result;
 }
 
-/* A datagram never waits, and one that is empty is sent, too; so this always completes. */
+/* Send a datagram. This never waits, and an empty datagram is sent, too; so it always completes. */
 static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     const domi_datagram_out *datagram = &entry->datagram;
@@ -116,7 +118,7 @@ static void send_datagram(domi_epoll *ring, const domi_epoll_entry *entry)
     domi_epoll_complete(ring, entry->user_data, size >= 0 ? (int)size : -errno, 0, 0);
 }
 
-/* End the operations on a descriptor whose user_data is `target`. Returns how many. */
+/* End the operations on a descriptor whose user_data is `target`. Returns their number. */
 static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t target)
 {
     int count = 0;
@@ -141,8 +143,8 @@ static int cancel_operations(domi_epoll *ring, domi_interest *interest, uint64_t
     return count;
 }
 
-/* The completion of a cancel comes before those of the operations that it hit, as the kernel's
- * does, but its result is known only after them. */
+/* Carry out a cancel. Its completion comes before those of the operations that it ended, as in
+ * io_uring, but its result is known only after them. */
 static void carry_out_cancel(domi_epoll *ring, const domi_epoll_entry *entry)
 {
     domi_interest *interest = domi_interest_find(&ring->interests, entry->fd);
@@ -154,7 +156,7 @@ static void carry_out_cancel(domi_epoll *ring, const domi_epoll_entry *entry)
     bool is_lazy = interest->polls == NULL && interest->input != DOMI_INPUT_POLL;
     int count = cancel_operations(ring, interest, entry->target);
     if (!is_lazy)
-        (void)domi_interest_tell(&ring->interests, interest);
+        (void)domi_interest_register(&ring->interests, interest);
     if (count != 0 && ring->failed == 0)
         domi_completion_queue_at(&ring->queue, place)->result = 0;
 }
@@ -204,12 +206,13 @@ static void carry_out_all_entries(domi_epoll *ring)
     ring->entry_count = 0;
 }
 
-/* Queue an operation. If the queue is full, it is carried out first. */
+/* Queue an operation. If the queue is full, its operations are carried out first. */
 static domi_epoll_entry *begin_entry(void *ring_, enum kind kind, int fd, uint64_t user_data)
 {
     domi_epoll *ring = ring_;
 
-    static _Thread_local domi_epoll_entry nowhere; /* for operations on a failed ring */
+    /* place for an operation on a failed ring, which is lost */
+    static _Thread_local domi_epoll_entry nowhere;
 
     DOMI_CHECK(user_data != 0);
     if (ring->entry_count == ring->entry_capacity)
@@ -294,7 +297,8 @@ static void epoll_publish(void *ring_)
 
 /* --- the ring -------------------------------------------------------------------------------- */
 
-/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
+/* Returns the size in bytes of the places for gathered sends. Pages that no send has used take no
+ * memory. */
 static size_t gathered_bytes(const domi_epoll *ring)
 {
     return (size_t)ring->entry_capacity * sizeof *ring->gathered;
@@ -353,14 +357,14 @@ fail_memory:
     return result;
 }
 
-/* Returns the error of a call if it is one of a filter of system calls, else 0. */
+/* Returns the error of a system call if a filter of system calls may have caused it, else 0. */
 static int get_filter_error(long result)
 {
     return result < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS) ? -errno : 0;
 }
 
-/* A filter may refuse a call that is needed later. It is better to find that here than in the loop:
- * each call is made with a descriptor that is none, or has nothing to do. */
+/* Try each system call that is needed later, because a filter may refuse it, and here the error can
+ * be reported. Each call gets an invalid descriptor, or has nothing to do. */
 static int epoll_start(void *ring_)
 {
     domi_epoll *ring = ring_;
@@ -392,8 +396,9 @@ static int epoll_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     if (ring->failed != 0)
         return ring->failed;
     carry_out_all_entries(ring);
-    /* A thread that only waits for a completion, and has one now, goes on with it at once. But what
-     * is ready when an operation begins completes in the same enter, as in an io_uring. */
+    /* A thread that only waits for a completion, and has one now, continues at once. But an
+     * operation on a descriptor that is ready when it begins completes in the same enter, as in an
+     * io_uring. */
     bool has_some = domi_completion_queue_count(&ring->queue) != 0;
     if (ring->failed == 0 && ring->report_next == ring->report_count &&
         (min_complete == 0 || !has_some || ring->interests.has_told))

@@ -1,4 +1,4 @@
-/* Files on the epoll backend: system calls that do what the kernel has in memory (RWF_NOWAIT,
+/* Files on the epoll backend: system calls that succeed only from the kernel's memory (RWF_NOWAIT,
  * RESOLVE_CACHED), in place of readiness, which a file does not have. Owner thread. */
 #include "io/backend/epoll_file.h"
 

@@ -5,7 +5,7 @@
 
 #include "io/backend/backend.h"
 
-/* These functions are domi_backend.file_read, file_write and file_open. */
+/* Implement domi_backend.file_read, file_write and file_open. */
 void domi_epoll_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,
                           uint64_t user_data);
 void domi_epoll_file_write(void *ring, int fd, const void *data, uint32_t size, uint64_t position,

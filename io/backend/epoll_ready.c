@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PIECES_MAX      8  /* pieces received for one report */
-#define CONNECTIONS_MAX 16 /* connections accepted for one report */
+#define PIECES_MAX      8  /* most pieces received for one report */
+#define CONNECTIONS_MAX 16 /* most connections accepted for one report */
 
 void domi_epoll_complete(domi_epoll *ring, uint64_t user_data, int result, uint32_t flags,
                          uint16_t buffer)
@@ -40,7 +40,7 @@ void domi_epoll_end_output(domi_epoll *ring, domi_interest *interest, int result
     domi_epoll_complete(ring, user_data, result, 0, 0);
 }
 
-/* Returns whether a buffer is free; otherwise the receive has ended. */
+/* Returns whether a buffer is free; otherwise ends the receive. */
 static bool has_buffer(domi_epoll *ring, domi_interest *interest)
 {
     if (ring->free_count == 0) {
@@ -50,8 +50,8 @@ static bool has_buffer(domi_epoll *ring, domi_interest *interest)
     return true;
 }
 
-/* Receive once, into `count` free buffers at most: what came is completed, one piece for a buffer.
- * Returns whether the last buffer was filled, so that there may be more. */
+/* Receive once, into at most `count` free buffers, and complete one piece for each filled buffer.
+ * Returns whether the last buffer was filled, so that there may be more bytes. */
 static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint32_t count)
 {
     struct iovec vector[PIECES_MAX];
@@ -65,7 +65,7 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
         vector[used] = (struct iovec){buffer->data, buffer->size};
         room += buffer->size;
     }
-    message.msg_iovlen = (__typeof__(message.msg_iovlen))used; /* an int for musl */
+    message.msg_iovlen = (__typeof__(message.msg_iovlen))used; /* the field is an int in musl */
     ssize_t size = used == 1 ? syscall(SYS_recvfrom, interest->fd, vector[0].iov_base, room,
                                        MSG_DONTWAIT, NULL, NULL)
                              : syscall(SYS_recvmsg, interest->fd, &message, MSG_DONTWAIT);
@@ -91,10 +91,10 @@ static bool receive_into_buffers(domi_epoll *ring, domi_interest *interest, uint
     return filled && !once;
 }
 
-/* A buffer that was filled mostly means that there is more, and a call for each piece would cost
- * more than the copying: what follows comes in one further call. A connection that fills buffers
- * again and again, as one whose messages have just their size does, gets several buffers in its
- * first call, which saves a second one that finds nothing. */
+/* Receive the pieces for one report. A filled buffer mostly means that more bytes wait, and a call
+ * for each piece would cost more than a copy: so one further call receives several pieces. A
+ * connection that fills buffers again and again, because its messages have just their size, gets
+ * several buffers in its first call, which saves a second call that finds nothing. */
 static void receive_pieces(domi_epoll *ring, domi_interest *interest)
 {
     bool several = interest->fills_buffers && interest->input != DOMI_INPUT_RECEIVE_ONCE;
@@ -106,7 +106,7 @@ static void receive_pieces(domi_epoll *ring, domi_interest *interest)
         (void)receive_into_buffers(ring, interest, PIECES_MAX - 1);
 }
 
-/* Receive a datagram, and write its head in front of it. Returns its bytes and those of the head; a
+/* Receive a datagram, and write its head in front of it. Returns the number of bytes of both; a
  * negative errno. */
 static int receive_datagram(int fd, const domi_epoll_buffer *buffer)
 {
@@ -164,7 +164,7 @@ static void accept_connections(domi_epoll *ring, domi_interest *interest)
     }
 }
 
-static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t events)
+static void handle_input(domi_epoll *ring, domi_interest *interest, uint32_t events)
 {
     switch ((domi_input)interest->input) {
     case DOMI_INPUT_ACCEPT:
@@ -183,7 +183,7 @@ static void take_input(domi_epoll *ring, domi_interest *interest, uint32_t event
     }
 }
 
-static void go_on_sending(domi_epoll *ring, domi_interest *interest)
+static void continue_send(domi_epoll *ring, domi_interest *interest)
 {
     bool is_gathered = interest->output.data == NULL;
     int result = is_gathered ? -EAGAIN : domi_output_try(interest->fd, &interest->output);
@@ -219,17 +219,17 @@ static void handle_report(domi_epoll *ring, const struct epoll_event *event)
     bool out = interest->output_data != 0;
     bool is_unwanted =
         ((events & EPOLLIN) != 0 && !in) || ((events & EPOLLOUT) != 0 && !out) || (!in && !out);
-    domi_interest_note_report(interest);
+    domi_interest_record_report(interest);
     if (in && (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0)
-        take_input(ring, interest, events);
+        handle_input(ring, interest, events);
     if (out && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
-        go_on_sending(ring, interest);
+        continue_send(ring, interest);
     if (interest->polls != NULL)
         complete_polls(ring, interest, events);
-    /* A report of one shot was the last one, also for an operation that goes on. An error here is
-     * that of the start of the operation, or the descriptor is closed. */
+    /* The report of a one-shot registration was the last one, also for an operation that goes on.
+     * An error here is one of the start of the operation, or the descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
-        (void)domi_interest_tell(&ring->interests, interest);
+        (void)domi_interest_register(&ring->interests, interest);
 }
 
 static int wait_for_reports(domi_epoll *ring, uint64_t timeout_ns)

@@ -1,7 +1,7 @@
-/* An errno of the set-up of a ring has these causes. EPERM: a sysctl or a seccomp filter forbids
- * it. ENOSYS: the kernel has no io_uring, or a filter says so. EINVAL: the kernel is too old.
- * ENOMEM: the limit of locked memory is too low, which bounds the rings of users without
- * CAP_IPC_LOCK. EMFILE and ENFILE: no descriptor is free. */
+/* Explains the errnos of the set-up of a ring. EPERM: a sysctl or a seccomp filter forbids it.
+ * ENOSYS: the kernel has no io_uring, or a filter says so. EINVAL: the kernel is too old. ENOMEM:
+ * the limit of locked memory is too low, which bounds the rings of users without CAP_IPC_LOCK.
+ * EMFILE and ENFILE: no descriptor is free. */
 #include "io/backend/explain.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
-#define ENTRY_BYTES        64u /* bytes of a submission entry; its index takes 4 more */
-#define COMPLETION_BYTES   16u /* bytes of a completion entry */
-#define BUFFER_ENTRY_BYTES 16u /* bytes of an entry of the ring of buffers */
+#define ENTRY_BYTES        64u /* size of a submission entry in bytes; its index takes 4 more */
+#define COMPLETION_BYTES   16u /* size of a completion entry in bytes */
+#define BUFFER_ENTRY_BYTES 16u /* size of an entry of the ring of buffers in bytes */
 #define PAGE               4096u
 
-static long read_number(const char *path, const char *key)
+static long read_number_of_file(const char *path, const char *key)
 {
     char line[256];
     long number = -1;
@@ -39,8 +39,9 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     domi_setup_facts facts = {
         .result = result,
         .step = step,
-        .disabled = (int)read_number("/proc/sys/kernel/io_uring_disabled", ""),
-        .seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0), /* a container may have no /proc */
+        .disabled = (int)read_number_of_file("/proc/sys/kernel/io_uring_disabled", ""),
+        /* prctl(2) answers also in a container without /proc */
+        .seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0),
         .memlock_bytes = UINT64_MAX,
         .needed_bytes = (uint64_t)config->io.ring_entries * (ENTRY_BYTES + 4) +
                         (uint64_t)config->io.completion_entries * COMPLETION_BYTES +
@@ -50,7 +51,7 @@ void domi_setup_explain(int result, domi_setup_step step, const domus_config *co
     struct utsname names;
 
     if (facts.seccomp < 0)
-        facts.seccomp = (int)read_number("/proc/self/status", "Seccomp:");
+        facts.seccomp = (int)read_number_of_file("/proc/self/status", "Seccomp:");
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         facts.memlock_bytes = limit.rlim_cur;
     if (uname(&names) == 0)

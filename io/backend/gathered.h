@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 
 typedef struct domi_gathered {
-    struct msghdr message; /* its msg_iov points to `pieces` */
+    struct msghdr message; /* head of the send, whose msg_iov points to `pieces` */
     struct iovec pieces[DOMI_PIECES_MAX];
 } domi_gathered;
 
@@ -22,7 +22,7 @@ typedef struct domi_gathered {
 static inline const struct msghdr *domi_gathered_set(domi_gathered *gathered,
                                                      const struct msghdr *message)
 {
-    size_t count = (size_t)message->msg_iovlen; /* an int where the C library is musl */
+    size_t count = (size_t)message->msg_iovlen; /* the field is an int in musl */
 
     DOMI_CHECK(count <= DOMI_PIECES_MAX);
     gathered->message = *message;

@@ -1,5 +1,6 @@
-/* Interests by descriptor. The table doubles up to the largest descriptor, and an interest is
- * freed when its descriptor is closed, so there are never more than descriptors. */
+/* Keeps the interests, by descriptor. The table doubles up to the largest descriptor, and an
+ * interest is freed when its descriptor is closed, so there are never more interests than
+ * descriptors. */
 #include "io/backend/interest.h"
 
 #include "base/memory.h"
@@ -10,7 +11,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define TABLE_FIRST 64u /* descriptors for which the first table has room; it then doubles */
+/* number of descriptors for which the first table has room; it doubles when it is full */
+#define TABLE_FIRST 64u
 #define SLAB_BYTES  (16u * 1024) /* bytes that a slab maps at a time */
 #define POLL_BYTES  64u          /* a slab's objects are whole cache lines */
 
@@ -79,7 +81,7 @@ int domi_interest_make(domi_interests *interests, int fd, domi_interest **ret_in
     return 0;
 }
 
-static uint32_t wanted_events(const domi_interest *interest)
+static uint32_t get_wanted_events(const domi_interest *interest)
 {
     uint32_t events = interest->output_data != 0 ? EPOLLOUT : 0;
 
@@ -90,7 +92,7 @@ static uint32_t wanted_events(const domi_interest *interest)
     return events;
 }
 
-/* Tell epoll_ctl(2) what to report about the descriptor. Returns 0 or a negative errno. */
+/* Tell epoll_ctl(2) which events to report about the descriptor. Returns 0 or a negative errno. */
 static int control_epoll(domi_interests *interests, const domi_interest *interest, int operation,
                          uint32_t events)
 {
@@ -108,18 +110,19 @@ static int tell_epoll_of_events(domi_interests *interests, domi_interest *intere
     int result = control_epoll(interests, interest,
                                interest->told != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, events);
 
-    if (result == -ENOENT) /* the owner has closed the descriptor, and the number is used again */
+    if (result == -ENOENT) /* the owner has closed the descriptor, and its number is used again */
         result = control_epoll(interests, interest, EPOLL_CTL_ADD, events);
     else if (result == -EEXIST)
         result = control_epoll(interests, interest, EPOLL_CTL_MOD, events);
     if (result == 0)
         interest->told = events;
-    return result == -ENOSPC ? -ENOMEM : result; /* ENOSPC: fs.epoll.max_user_watches */
+    /* ENOSPC: the limit fs.epoll.max_user_watches is reached */
+    return result == -ENOSPC ? -ENOMEM : result;
 }
 
-int domi_interest_tell(domi_interests *interests, domi_interest *interest)
+int domi_interest_register(domi_interests *interests, domi_interest *interest)
 {
-    uint32_t events = wanted_events(interest);
+    uint32_t events = get_wanted_events(interest);
 
     if (events != 0)
         return tell_epoll_of_events(interests, interest, events);
@@ -132,17 +135,17 @@ int domi_interest_tell(domi_interests *interests, domi_interest *interest)
     return 0;
 }
 
-int domi_interest_tell_more(domi_interests *interests, domi_interest *interest)
+int domi_interest_register_more(domi_interests *interests, domi_interest *interest)
 {
-    uint32_t events = wanted_events(interest);
+    uint32_t events = get_wanted_events(interest);
 
-    return (events & ~interest->told) != 0 ? domi_interest_tell(interests, interest) : 0;
+    return (events & ~interest->told) != 0 ? domi_interest_register(interests, interest) : 0;
 }
 
-void domi_interest_note_report(domi_interest *interest)
+void domi_interest_record_report(domi_interest *interest)
 {
     if ((interest->told & EPOLLONESHOT) != 0)
-        interest->told = EPOLLONESHOT; /* registered, and reports nothing */
+        interest->told = EPOLLONESHOT; /* the registration stays, but reports nothing */
 }
 
 int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, uint32_t events,
@@ -154,7 +157,7 @@ int domi_interest_add_poll(domi_interests *interests, domi_interest *interest, u
         return -ENOMEM;
     *poll = (domi_poll){.next = interest->polls, .user_data = user_data, .events = events};
     interest->polls = poll;
-    int result = domi_interest_tell(interests, interest);
+    int result = domi_interest_register(interests, interest);
     if (result != 0)
         domi_interest_end_poll(interests, &interest->polls);
     return result;
@@ -174,7 +177,7 @@ void domi_interest_forget(domi_interests *interests, int fd)
 
     if (interest == NULL)
         return;
-    /* Closing does not end a registration while a forked process still has the descriptor. */
+    /* A close does not end a registration while a forked process still has the descriptor. */
     if (interest->told != 0)
         (void)control_epoll(interests, interest, EPOLL_CTL_DEL, 0);
     while (interest->polls != NULL)

@@ -10,15 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* `message` is NULL if the bytes are in one piece. A gathered send that has to wait keeps no list
- * of its pieces: then `data` is NULL, too, and the sender gathers again when there is room. */
+/* The bytes of a send. `message` is NULL if they are in one piece. A gathered send that has to wait
+ * keeps no list of its pieces: then `data` is NULL, too, and the sender gathers again when there is
+ * room. */
 typedef struct domi_output {
     const struct msghdr *message; /* the message for sendmsg(2) */
     const void *data;             /* the bytes, if they are in one piece */
-    uint32_t size;                /* bytes at `data` */
+    uint32_t size;                /* number of bytes at `data` */
 } domi_output;
 
-/* Returns how many bytes the socket took; -EAGAIN when it is full; a negative errno. */
+/* Try a send. Returns the number of bytes that the socket took; -EAGAIN when it is full; another
+ * negative errno. */
 static inline int domi_output_try(int fd, const domi_output *output)
 {
     long size = output->message != NULL

@@ -1,6 +1,6 @@
-/* Plain calls on sockets of the kernel, for the backends that live on it. A wake is an eventfd. It
- * is read only by a thread whose ring has failed, because every write to it fires the poll of a
- * ring that works. */
+/* Plain calls on sockets of the kernel, for the backends whose descriptors are those of the kernel.
+ * A wake is an eventfd. It is read only by a thread whose ring has failed, because every write to
+ * it fires the poll of a working ring. */
 #include "io/backend/backend.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static int sockets_ioctl(void *ring, int fd, unsigned long request, int *ret_val
     int value = 0;
 
     (void)ring;
-    /* musl declares ioctl() with an int */
+    /* ioctl() of musl takes an int */
     if (syscall(SYS_ioctl, fd, request, &value) != 0)
         return -errno;
     *ret_value = value;

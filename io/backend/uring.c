@@ -25,13 +25,13 @@ static unsigned flush_entries(struct io_uring *uring)
         queue->sqe_head = queue->sqe_tail;
     for (unsigned place = *queue->ktail; queue->sqe_head != queue->sqe_tail; queue->sqe_head++)
         queue->array[place++ & queue->ring_mask] = queue->sqe_head & queue->ring_mask;
-    /* release: the entries are written before the kernel sees the tail. */
+    /* release: the entries are written before the kernel sees the new tail. */
     __atomic_store_n(queue->ktail, tail, __ATOMIC_RELEASE);
     return tail - __atomic_load_n(queue->khead, __ATOMIC_ACQUIRE);
 }
 
-/* This is a function of its own so that get_free_entry(), which runs for each operation, has none
- * of these locals. */
+/* Submit and wait by one system call. This is a function of its own so that get_free_entry(), which
+ * runs for each operation, has none of these locals. */
 __attribute__((noinline)) DOMI_NO_CANARY static int
 enter(domi_uring *ring, unsigned submit, uint32_t min_complete, uint64_t timeout_ns)
 {
@@ -131,9 +131,10 @@ static bool uring_pending(void *ring_)
     return needs_enter(ring) || domi_direct_has_some(&ring->direct);
 }
 
-#define ENTRY_TRIES   5000 /* looks for a free entry, 1 ms apart, before the ring has failed */
-#define ENTRY_WAIT_MS 1    /* the wait between two of these looks */
-#define ENTRY_WAIT_NS UINT64_C(1000000) /* the same in nanoseconds */
+/* number of attempts to get a free entry, 1 ms apart, before the ring has failed */
+#define ENTRY_TRIES   5000
+#define ENTRY_WAIT_MS 1                 /* wait between two of these attempts, in milliseconds */
+#define ENTRY_WAIT_NS UINT64_C(1000000) /* wait between two of these attempts, in nanoseconds */
 
 /* Let the kernel take the queued entries; if it has no room, wait for 1 ms. */
 static int make_room(domi_uring *ring, bool wait)
@@ -149,7 +150,8 @@ static int make_room(domi_uring *ring, bool wait)
     return result;
 }
 
-/* Returns an entry of a queue that was full, after the kernel has made room. */
+/* Returns an entry of a queue that was full, after the kernel has made room. If it does not, the
+ * ring fails. */
 static struct io_uring_sqe *get_entry_of_full_queue(domi_uring *ring)
 {
     int result = 0;
@@ -165,10 +167,10 @@ static struct io_uring_sqe *get_entry_of_full_queue(domi_uring *ring)
     return &ring->nowhere;
 }
 
-/* Returns a free entry; if the queue is full, it is submitted first. This may be called from
- * anywhere, because under DEFER_TASKRUN a submit runs no completions. If the kernel has no memory
- * for more, it is given 1 ms at a time, and after five seconds the ring has failed. The entry of a
- * ring that has failed leads nowhere, and the next enter returns the error. */
+/* Returns a free entry; if the queue is full, it is submitted first. Any code may call this,
+ * because under DEFER_TASKRUN a submit runs no completions. If the kernel has no memory for more,
+ * this waits 1 ms at a time, and after five seconds the ring has failed. The entry of a failed ring
+ * leads nowhere, and the next enter returns the error. */
 static struct io_uring_sqe *get_free_entry(domi_uring *ring)
 {
     struct io_uring_sqe *sqe = ring->failed == 0 ? io_uring_get_sqe(&ring->uring) : NULL;
@@ -176,7 +178,8 @@ static struct io_uring_sqe *get_free_entry(domi_uring *ring)
     return DOMI_LIKELY(sqe != NULL) ? sqe : get_entry_of_full_queue(ring);
 }
 
-/* The user_data is set after the prep functions, because some versions of these zero it. */
+/* Set the user_data of an entry. This comes after the prep functions, because some versions of
+ * these zero it. */
 static void set_user_data(struct io_uring_sqe *sqe, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
@@ -221,8 +224,8 @@ static void uring_poll_once(void *ring, int fd, uint32_t events, uint64_t user_d
     set_user_data(sqe, user_data);
 }
 
-/* Returns whether a send has completed without the ring. When there is an enter to come anyway, a
- * send is one more entry of it, which costs less than a call of its own. */
+/* Try a send without the ring. Returns whether it has completed. If an enter is needed anyway, the
+ * send is left to the ring, because one more entry costs less than a call of its own. */
 static bool send_directly(domi_uring *ring, int fd, const domi_output *output, uint64_t user_data)
 {
     DOMI_CHECK(user_data != 0);
@@ -266,7 +269,8 @@ static_assert(
 
 static void uring_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
-    /* says how much room the kernel leaves for the name; it is copied when the operation begins */
+    /* tells the kernel how much room to leave for the name; the kernel copies it when the operation
+     * begins */
     static struct msghdr room = {.msg_namelen = sizeof(((domi_datagram_head *)NULL)->name)};
     struct io_uring_sqe *sqe = get_free_entry(ring);
 
@@ -287,7 +291,7 @@ static void uring_send_datagram(void *ring, int fd, const domi_datagram_out *dat
     set_user_data(sqe, user_data);
 }
 
-/* RWF_NOWAIT also keeps the kernel from handing the operation to a worker of its own. */
+/* RWF_NOWAIT also keeps the kernel from giving the operation to a worker thread of its own. */
 static void uring_file_read(void *ring, int fd, void *data, uint32_t size, uint64_t position,
                             uint64_t user_data)
 {
@@ -321,14 +325,14 @@ static void uring_cancel(void *ring, int fd, uint64_t target, uint64_t user_data
 {
     struct io_uring_sqe *sqe = get_free_entry(ring);
 
-    (void)fd; /* the kernel finds operations by their user_data */
+    (void)fd; /* the kernel finds an operation by its user_data alone */
     io_uring_prep_cancel64(sqe, target, 0);
     set_user_data(sqe, user_data);
 }
 
 static void uring_forget(void *ring, int fd)
 {
-    (void)ring, (void)fd; /* this backend knows operations, and remembers no descriptors */
+    (void)ring, (void)fd; /* an io_uring keeps nothing for a descriptor */
 }
 
 static void uring_give(void *ring_, uint16_t index, void *data, uint32_t size)

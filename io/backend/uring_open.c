@@ -9,13 +9,14 @@
 
 #include <errno.h>
 
-/* Constants that the header of liburing 2.3 does not have: the first two belong to
- * newer kernels. */
-#define ENTER_NO_IOWAIT       (1u << 7)
-#define FEAT_NO_IOWAIT        (1u << 17)
-#define REGISTER_ENABLE_RINGS 12 /* 2.3 declares io_uring_enable_rings() but does not export it */
+/* Constants that the header of liburing 2.3 lacks. The first two belong to newer kernels. */
+#define ENTER_NO_IOWAIT (1u << 7)
+#define FEAT_NO_IOWAIT  (1u << 17)
+/* liburing 2.3 declares io_uring_enable_rings() but does not export it */
+#define REGISTER_ENABLE_RINGS 12
 
-/* Bytes of the places for gathered sends. Pages that no send has used take no memory. */
+/* Returns the size in bytes of the places for gathered sends. Pages that no send has used take no
+ * memory. */
 static size_t gathered_bytes(const domi_uring *ring)
 {
     return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
@@ -99,14 +100,14 @@ int domi_uring_start(void *ring_)
 
     if (result < 0)
         return result;
-    /* A registered ring saves a reference count per enter, and everything works
-     * without one, too. */
+    /* A registered ring saves a reference count for each enter; without it everything works,
+     * too. */
     ring->registered = io_uring_register_ring_fd(&ring->uring) == 1;
     if (ring->registered)
         ring->enter_flags |= IORING_ENTER_REGISTERED_RING;
 
-    /* A seccomp filter may allow the set-up and refuse io_uring_enter(). It is better to find that
-     * here than in the loop. */
+    /* A seccomp filter may allow the set-up and refuse io_uring_enter(2). A first call here finds
+     * that before the loop does. */
     result = io_uring_enter2(
         (unsigned)ring->uring.enter_ring_fd, 0, 0,
         IORING_ENTER_GETEVENTS | (ring->enter_flags & IORING_ENTER_REGISTERED_RING), NULL, 0);

@@ -1,5 +1,5 @@
-/* The io_uring of a thread, as the two files see it that use liburing: uring_open.c makes it, and
- * uring.c submits and reaps. Owner thread, except domi_uring_open(). */
+/* The io_uring of a thread, for the two files that use liburing: uring_open.c makes it, and uring.c
+ * submits and reaps. Owner thread, except domi_uring_open(). */
 #ifndef DOMI_IO_BACKEND_URING_RING_H
 #define DOMI_IO_BACKEND_URING_RING_H
 
@@ -8,26 +8,26 @@
 
 #include <liburing.h>
 
-#define DOMI_URING_BUFFERS 0 /* the group id of the provided buffers in each ring */
+#define DOMI_URING_BUFFERS 0 /* group id of the provided buffers in each ring */
 
 typedef struct domi_uring {
     struct io_uring uring;             /* liburing's part of the ring */
     struct io_uring_buf_ring *buffers; /* the ring in which buffers are given to the kernel */
-    size_t buffers_bytes;              /* bytes mapped for `buffers` */
-    uint32_t buffers_mask;             /* places in `buffers`, minus 1 */
-    uint32_t given;                    /* buffers given since the last publish */
+    size_t buffers_bytes;              /* number of bytes mapped for `buffers` */
+    uint32_t buffers_mask;             /* number of places in `buffers`, minus 1 */
+    uint32_t given;                    /* number of buffers given since the last publish */
     uint32_t enter_flags;              /* flags of each io_uring_enter(2) */
     bool registered; /* the ring's descriptor is registered, so an enter uses its index */
     int failed;      /* the errno that every enter returns; 0: the ring works */
-    /* One message for each entry of the submission queue. When the kernel takes an entry, it copies
-     * the message (IORING_FEAT_SUBMIT_STABLE, since 5.5), so message and entry are used again
-     * together. */
+    /* Places for messages, one for each entry of the submission queue. When the kernel takes an
+     * entry, it copies the message (IORING_FEAT_SUBMIT_STABLE, since 5.5), so message and entry are
+     * used again together. */
     domi_gathered *gathered;
-    domi_direct direct;          /* sends that need no enter */
+    domi_direct direct;          /* the sends that are made without the ring */
     struct io_uring_sqe nowhere; /* entry for operations on a ring that has failed */
 } domi_uring;
 
-/* These functions do what the slots `open`, `start` and `close` of the table say. */
+/* Implement the entries `open`, `start` and `close` of the table. */
 int domi_uring_open(const domus_config *config, char *error, size_t error_size, void **ret_ring);
 int domi_uring_start(void *ring);
 void domi_uring_close(void *ring);

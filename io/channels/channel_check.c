@@ -9,14 +9,14 @@ static bool implies(bool when, bool then)
     return !when || then;
 }
 
-/* An open channel has a descriptor, unless it is an inner one. */
+/* True if a channel in the state OPEN should have a descriptor: all but inner ones. */
 static bool has_descriptor(const domus_channel *channel)
 {
     return channel->fd >= 0 || domi_channel_is_inner(channel);
 }
 
-/* CLOSED: nothing is in flight and nothing is kept; only on_close is due, and then the
- * slot is freed. */
+/* Check a CLOSED channel: nothing is in flight and nothing is kept; only on_close is due, and then
+ * the slot is freed. */
 static void check_closed(const domus_channel *channel)
 {
     DOMI_CHECK(channel->fd == -1);
@@ -51,7 +51,7 @@ bool domi_channel_is_sound(const domus_channel *channel)
     case DOMI_CHANNEL_FLUSHING:
         DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
         break;
-    case DOMI_CHANNEL_LINGERING: /* everything is sent, and bytes that arrive are thrown away */
+    case DOMI_CHANNEL_LINGERING: /* everything is sent, and arriving bytes are thrown away */
         DOMI_CHECK(has_descriptor(channel) && channel->inbound.head == NULL);
         DOMI_CHECK(channel->outbound.head == NULL && !channel->sending);
         break;

@@ -1,4 +1,4 @@
-/* This file closes a channel for one of the reasons in close.h; state.c then takes the steps. */
+/* Begins to close a channel for one of the reasons in close.h; state.c then takes the steps. */
 #include "io/channels/close.h"
 
 #include "io/channels/owed.h"
@@ -14,7 +14,7 @@ void domi_channel_drain(domus_channel *channel)
 {
     channel->drain = true;
     domi_channel_carry(channel);
-    if (channel->special == NULL) /* datagrams that nobody has read may be lost */
+    if (channel->special == NULL) /* a drain may lose datagrams that nobody has read */
         channel->drain_bytes = domi_socket_bytes(channel->io, channel->fd, FIONREAD);
     channel->served = channel->state != DOMI_CHANNEL_OPEN || channel->drain_bytes != 0 ||
                       channel->inbound.head != NULL || channel->outbound.head != NULL ||
@@ -22,7 +22,7 @@ void domi_channel_drain(domus_channel *channel)
                       channel->asks != 0 || channel->carried != 0 || channel->behind;
 }
 
-/* True if nothing of the peer is being worked on, and it has no ask to answer. */
+/* True if no request of the peer is under way, and it has no ask to answer. */
 static bool is_answered(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -44,9 +44,9 @@ static bool has_been_idle_in_drain(const domus_channel *channel)
            !domi_channel_has_undelivered(channel);
 }
 
-/* True if no byte came or went for channel.linger. A peer that is in the midst of a dialogue may
- * send at this moment, and a close at once would answer that with a reset, which throws away what
- * the peer has acknowledged and not read yet. */
+/* True if no byte came or went for channel.linger. A peer in the middle of a dialogue may send at
+ * this moment, and a close at once would answer with a reset, which throws away what the peer has
+ * acknowledged and not read yet. */
 static bool has_been_quiet_for_linger(const domus_channel *channel)
 {
     return channel->io->manager->now_ns - channel->active_ns >= channel->settings->linger_ns;
@@ -66,18 +66,18 @@ void domi_channel_count_drained(const domus_channel *channel)
         domi_counter_add(&counters->drained_answered, 1);
 }
 
-/* See whether a drain waits for the rest of a body. */
+/* Find out whether a drain waits for the rest of a body. */
 static bool await_body(domus_channel *channel)
 {
     return channel->io->draining && channel->pipe != NULL &&
            channel->io->pipe_ways->await_body(channel);
 }
 
-/* Read nothing more if the bytes that had come when the drain began are read, but not yet answered.
- * Otherwise a peer that goes on sending would have requests under way at any time, until the time
- * of the drain is over and its channel is cut. A body that is awaited is read on. A behaviour
- * without a pipeline may need more bytes before it answers, so it goes on reading; so does a
- * channel that carries others, whose peer tells how much it takes of each. */
+/* Stop reading if the bytes that had come when the drain began are read, but not yet answered.
+ * Otherwise a peer that goes on sending would always have requests under way, until the time of the
+ * drain is over and its channel is cut. An awaited body is read on. A behaviour without a pipeline
+ * may need more bytes before it answers, so its channel goes on reading; so does a channel that
+ * carries others, whose peer tells how much it takes of each. */
 static void decide_to_read_no_more(domus_channel *channel, bool is_awaited)
 {
     if (!channel->io->draining || channel->pipe == NULL || channel->drain_bytes != 0 ||
@@ -114,7 +114,7 @@ void domi_channel_drain_step(domus_channel *channel)
     (void)domi_channel_close(channel);
 }
 
-void domi_channel_stay(domus_channel *channel)
+void domi_channel_end_retirement(domus_channel *channel)
 {
     if (!channel->aged || channel->io->draining ||
         channel->io->manager->now_ns >= domi_channel_age_due(channel))
@@ -147,8 +147,8 @@ void domi_channel_count_refused(domus_channel *channel)
 
 void domi_channel_refuse(domus_channel *channel, int error)
 {
-    /* The actor has not failed: otherwise any peer that can send bytes could have its parent
-     * restarted and could fill the log. */
+    /* Only the channel is reset: if its actor failed, any peer that can send bytes could have the
+     * parent of the actor restarted and could fill the log. */
     if (channel->state < DOMI_CHANNEL_CLOSING)
         domi_channel_count_refused(channel);
     domi_channel_end(channel, error, true);

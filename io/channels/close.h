@@ -1,25 +1,25 @@
-/* The library itself closes a channel for these reasons: everything is answered in a drain, or the
- * ring has failed. (When the peer has finished: half_close.h.) Owner thread. */
+/* The closes that the library itself begins: everything is answered in a drain, or the ring has
+ * failed. (For a peer that has finished: half_close.h.) Owner thread. */
 #ifndef DOMI_IO_CHANNELS_CLOSE_H
 #define DOMI_IO_CHANNELS_CLOSE_H
 
 #include "io/channels/channel.h"
 
-/* Called when a drain begins: note how many bytes have come so far, which will be answered before
- * the channel closes. */
+/* Begin a drain of the channel: record how many bytes have come so far, which will be answered
+ * before the channel closes. */
 void domi_channel_drain(domus_channel *channel);
 
 /* Close a draining channel if everything that it had received is answered, and no rest of a body is
- * awaited. One that only has become too old (timeouts.c) waits for the end of any message that is
- * under way, for shutdown.drainTimeout at most. */
+ * awaited. A channel that only has become too old (timeouts.c) waits for the end of any message
+ * that is under way, for shutdown.drainTimeout at most. */
 void domi_channel_drain_step(domus_channel *channel);
 
-/* Called when the settings of an open channel have changed: one that was too old stays if it is not
- * too old by these. */
-void domi_channel_stay(domus_channel *channel);
+/* End the drain of an open channel that was too old, if its settings have changed and it is not too
+ * old by the new ones. */
+void domi_channel_end_retirement(domus_channel *channel);
 
-/* Called when the channel is freed: if a drain has ended it, count it as answered, cut or idle. One
- * that its peer or its actor has reset meanwhile was not ended by the drain. */
+/* Count a channel that is freed as answered, cut or idle, if a drain has ended it. A channel that
+ * its peer or its actor has reset meanwhile was not ended by the drain. */
 void domi_channel_count_drained(const domus_channel *channel);
 
 /* End the channel with `error` and RST, because the ring has failed and its operations do not come
@@ -31,7 +31,7 @@ void domi_channel_fail(domus_channel *channel, int error);
 /* Reset the channel because of an error of its actor. */
 void domi_channel_refuse(domus_channel *channel, int error);
 
-/* Count an error of the actor, or of what the peer has sent: once for each channel. */
+/* Count an error of the actor, or of the bytes of the peer: once for each channel. */
 void domi_channel_count_refused(domus_channel *channel);
 
 #endif

@@ -1,5 +1,5 @@
-/* This file takes the results of completions to their channels. This happens in phase 1, so nothing
- * here runs code of the user: pieces of bytes wait in the channel until the run of its actor. */
+/* Gives the results of completions to their channels. This happens in phase 1, so no code of the
+ * user runs here: pieces of bytes wait in the channel until the run of its actor. */
 #include "io/channels/complete.h"
 
 #include "base/check.h"
@@ -14,12 +14,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Copy a piece to a heap buffer, and recycle the provided buffer. If there is no memory for that,
- * the provided buffer is returned. */
+/* Copy a piece to a heap buffer, and recycle the provided buffer. Without memory for that, the
+ * provided buffer is returned. */
 static domus_buffer *copy_to_heap_buffer(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
-    uint32_t front = domi_buffer_front(buffer); /* the head of a datagram goes along */
+    uint32_t front = domi_buffer_front(buffer); /* the head of a datagram is copied, too */
     domus_buffer *copy = domi_buffer_heap(io, front + buffer->size);
 
     if (copy == NULL)
@@ -33,8 +33,9 @@ static domus_buffer *copy_to_heap_buffer(domus_channel *channel, domus_buffer *b
     return copy;
 }
 
-/* The piece is copied out if the channel holds its share or if few buffers are free, so that many
- * channels that hold their buffers for long cannot starve the others. */
+/* Keep a received piece for the actor. It is copied if the channel holds its share of provided
+ * buffers or if few of them are free, so that many channels that hold their buffers for long cannot
+ * starve the others. */
 void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
 {
     domi_io *io = channel->io;
@@ -49,7 +50,7 @@ void domi_channel_keep_piece(domus_channel *channel, domus_buffer *buffer)
         domi_channel_make_ready(channel);
 }
 
-static void take_bytes(domus_channel *channel, const domi_completion *completion)
+static void handle_bytes(domus_channel *channel, const domi_completion *completion)
 {
     domi_io *io = channel->io;
     domus_buffer *buffer = &io->buffers[completion->buffer];
@@ -60,12 +61,13 @@ static void take_bytes(domus_channel *channel, const domi_completion *completion
     if (channel->state != DOMI_CHANNEL_OPEN) {
         channel->silent_ns = 0;
         domi_counter_add(&io->counters.discarded_bytes, size);
-        domi_buffer_recycle(io, buffer); /* after a close bytes are read and thrown away */
-        return;                          /* these completions do not keep the channel alive */
+        domi_buffer_recycle(io, buffer); /* a closing channel throws received bytes away */
+        /* such completions do not prolong the life of the channel */
+        return;
     }
     channel->active_ns = io->manager->now_ns;
     if (DOMI_UNLIKELY(channel->proxy != NULL)) {
-        if (!domi_channel_take_header(channel, buffer))
+        if (!domi_channel_read_header(channel, buffer))
             return;
         size = buffer->size;
     }
@@ -87,14 +89,15 @@ static void receive_failed(domus_channel *channel, int result)
         channel->ended = true;
         if (channel->state == DOMI_CHANNEL_OPEN && channel->proxy != NULL)
             domi_channel_end(channel, 0,
-                             false); /* a proxy that only looks whether this side lives */
+                             /* a proxy sometimes connects only to see whether this side lives */
+                             false);
         else if (channel->state == DOMI_CHANNEL_OPEN)
             domi_channel_make_ready(channel);
         break;
     case -ENOBUFS:
         domi_channel_starve(channel);
         break;
-    case -ECANCELED: /* domi_channel_end_receive() or the close has ended it */
+    case -ECANCELED: /* domi_channel_end_receive() or the close has cancelled the receive */
     case -EINTR:
     case -EAGAIN:
         break;
@@ -123,7 +126,7 @@ static void handle_receive(domus_channel *channel, const domi_completion *comple
             domi_channel_ways_of(channel)->take(channel, &channel->io->buffers[completion->buffer],
                                                 (uint32_t)completion->result);
         else
-            take_bytes(channel, completion);
+            handle_bytes(channel, completion);
     } else {
         if ((completion->flags & DOMI_BUFFERED) != 0)
             domi_buffer_recycle(channel->io, &channel->io->buffers[completion->buffer]);
@@ -148,7 +151,7 @@ static void handle_send(domus_channel *channel, const domi_completion *completio
         domi_channel_drop_sent(channel, (uint32_t)completion->result);
         domi_channel_decide_receive(channel);
         if (DOMI_UNLIKELY(channel->answer_bytes != 0))
-            domi_channel_give_turn(channel);
+            domi_channel_continue_answer(channel);
         if (DOMI_UNLIKELY(channel->flushes != NULL))
             domi_flush_end_sent(channel);
     } else if (completion->result != -EINTR && completion->result != -EAGAIN) {

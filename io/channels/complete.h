@@ -1,4 +1,4 @@
-/* The completions of the operations of channels are handed out here. Owner thread. */
+/* Gives completions of the operations of channels to the channels. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_COMPLETE_H
 #define DOMI_IO_CHANNELS_COMPLETE_H
 
@@ -17,7 +17,7 @@ static inline domus_channel *domi_channel_of(const domi_io *io, const domi_compl
     return io->slots[slot].channel;
 }
 
-/* Hand a completion of `op` (a receive, a send, or a cancel) to the channel that it names. */
+/* Give a completion of `op` (a receive, a send, or a cancel) to the channel that it names. */
 void domi_channel_complete(domi_io *io, enum domi_op op, const domi_completion *completion);
 
 /* Keep a received piece until the run of the actor. */

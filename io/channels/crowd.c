@@ -1,5 +1,5 @@
-/* This file keeps the list of crowded channels (crowd.h), and sets the bound of queued bytes. A
- * channel leaves the list a quarter below its part. */
+/* Keeps the list of crowded channels (crowd.h), and sets the bound of queued bytes. A channel
+ * leaves the list a quarter below its part. */
 #include "io/channels/crowd.h"
 
 static void join_crowd(domus_channel *channel)
@@ -42,8 +42,8 @@ void domi_channel_leave_crowd(domus_channel *channel)
         io->crowd_left = io->crowd_count;
 }
 
-/* True if a crowded channel may go on. It has to be a quarter below its part, so that it does not
- * stop and go with every piece. If it has nothing queued, there is no such margin. */
+/* True if a crowded channel may read again. It has to be a quarter below its part, so that it does
+ * not stop and start with every piece. A channel that has nothing queued needs no such margin. */
 static bool may_channel_go_on(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -54,7 +54,7 @@ static bool may_channel_go_on(const domus_channel *channel)
     return channel->cost + io->piece <= part - part / 4;
 }
 
-void domi_channel_note_crowded(domus_channel *channel)
+void domi_channel_update_crowded(domus_channel *channel)
 {
     domi_io *io = channel->io;
 
@@ -88,7 +88,7 @@ void domi_io_set_queue_max(domi_io *io, uint64_t queue_max)
     io->pressure.queue_max = queue_max;
     domi_pages_set_most(&io->pages, queue_max / 2);
     io->careful_mark = queue_max / 4;
-    /* Under a small bound a piece counts as less than a whole buffer, because it must not be larger
+    /* With a small bound a piece counts as less than a whole buffer, because it must not be larger
      * than any part can be. */
     io->piece =
         size < domi_bound_part_of(queue_max, 0) / 4 ? size : domi_bound_part_of(queue_max, 0) / 4;

@@ -11,7 +11,7 @@
  * short, count from the copy until their actor has taken them.
  *
  * A channel above its part is crowded: it is not read, and its actor does not get what has been
- * read already. The channel waits in a list, and is looked at again when less is queued.
+ * read already. The channel waits in a list, and is checked again when less is queued.
  *
  * While much is queued, or the library is above its budget, the thread is careful: a receive brings
  * one piece, and the next receive is armed when that piece has been handled. (A multishot receive
@@ -24,8 +24,8 @@
 #include "base/memory.h"
 #include "io/channels/channel.h"
 
-/* Returns the threshold: how many bytes a channel may have queued, while all channels have `queued`
- * bytes queued of at most `queue_max`. */
+/* Returns the part of a channel: how many bytes it may have queued, while all channels together
+ * have `queued` bytes queued of at most `queue_max`. */
 static inline uint64_t domi_bound_part_of(uint64_t queue_max, uint64_t queued)
 {
     uint64_t shared = queue_max / 2;
@@ -47,28 +47,29 @@ static inline uint64_t domi_io_queued(const domi_io *io)
     return domi_counter_read(&io->queued);
 }
 
-/* Returns the queued bytes without copied-out pieces, which wait for their actor and
- * not for a peer. */
+/* Returns the number of queued bytes that wait for peers: all but copied pieces, which wait for
+ * their actor. */
 static inline uint64_t domi_io_outbound(const domi_io *io)
 {
     return domi_io_queued(io) - io->copied;
 }
 
-/* Returns the mark of queued bytes from which on only small answers are taken. */
+/* Returns the number of queued bytes from which on only small answers are accepted. */
 static inline uint64_t domi_queue_mark(uint64_t queue_max)
 {
     return queue_max - queue_max / 4;
 }
 
 /* Returns how many of `queued` bytes count against other channels. Pages (pages.h) count only up to
- * half of the bound: otherwise one page that is larger than the bound would silence all channels
- * while it waits. */
+ * half of the bound: otherwise one page that is larger than the bound would stop all channels while
+ * it waits. */
 static inline uint64_t domi_io_in_the_way(const domi_io *io, uint64_t queued)
 {
     return queued - io->pages.beyond;
 }
 
-/* Returns the memory that a slice takes if it is queued: none if the page waits already. */
+/* Returns the bytes of memory that a slice takes when it is queued: none if its page is queued
+ * already. */
 static inline uint64_t domi_io_further_bytes(const domi_io *io, domus_slice slice)
 {
     return domi_pages_has(&io->pages, slice.page) ? 0 : slice.size;
@@ -76,8 +77,8 @@ static inline uint64_t domi_io_further_bytes(const domi_io *io, domus_slice slic
 
 /* True if a write that takes `size` bytes of further memory is refused because of the bound. The
  * last quarter is kept for small answers (at most one piece) of channels that have nothing else
- * queued. Without it, a few channels whose actors write much for peers that take nothing would
- * silence all others. */
+ * queued. Without it, a few channels whose actors write much for peers that take nothing would stop
+ * all others. */
 static inline bool domi_channel_is_refused(const domus_channel *channel, uint64_t size)
 {
     const domi_io *io = channel->io;
@@ -94,10 +95,10 @@ DOMI_INLINE uint64_t domi_io_part(const domi_io *io)
     return domi_bound_part_of(io->pressure.queue_max, domi_io_in_the_way(io, domi_io_queued(io)));
 }
 
-/* Returns the memory that a waiting buffer takes for its channel. A heap buffer takes everything
- * that was allocated for it, also after it was trimmed. A provided buffer takes the bytes in it,
- * because its memory exists in any case. That of a slice takes the bytes of the slice, also if the
- * page waits for other channels, too: they are what this peer has not taken. */
+/* Returns the bytes of memory that a queued buffer counts for its channel. A heap buffer counts all
+ * that was allocated for it, also after it was trimmed. A provided buffer counts the bytes in it,
+ * because its memory exists in any case. A buffer of a slice counts the bytes of the slice, also if
+ * its page waits for other channels, too: they are what this peer has not taken. */
 static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
 {
     if (DOMI_LIKELY(buffer->index == DOMI_BUFFER_HEAP))
@@ -107,7 +108,7 @@ static inline uint64_t domi_buffer_cost(const domus_buffer *buffer)
 }
 
 /* Count `cost` bytes as queued, on the thread and in `of`, which is a sum of this channel;
- * discharge takes them off again. */
+ * domi_channel_discharge() subtracts them again. */
 static inline void domi_channel_charge(domus_channel *channel, uint64_t *of, uint64_t cost)
 {
     domi_counter_add(&channel->io->queued, cost);
@@ -123,7 +124,7 @@ static inline void domi_channel_discharge(domus_channel *channel, uint64_t *of, 
     io->crowd_left = io->crowd_count;
 }
 
-/* Count a buffer as queued, in `of` by its cost for the channel. On the thread the page of a slice
+/* Count a buffer as queued; in `of` by its cost for the channel. On the thread the page of a slice
  * counts once, as a whole (pages.h). */
 static inline void domi_channel_charge_buffer(domus_channel *channel, uint64_t *of,
                                               const domus_buffer *buffer)
@@ -150,7 +151,7 @@ static inline void domi_channel_discharge_buffer(domus_channel *channel, uint64_
     io->crowd_left = io->crowd_count;
 }
 
-/* Count a copied-out piece for as long as it waits for its actor. */
+/* Count a copied piece while it waits for its actor. */
 static inline void domi_channel_charge_copy(domus_channel *channel, uint64_t cost)
 {
     channel->io->copied += cost;
@@ -163,8 +164,8 @@ static inline void domi_channel_discharge_copy(domus_channel *channel, uint64_t 
     domi_channel_discharge(channel, &channel->copied, cost);
 }
 
-/* True if a channel that has nothing queued may be shown its first piece. If that piece is a copy,
- * it is counted already, so only bytes that wait for peers can be in its way. Otherwise copies
+/* True if the actor of a channel that has nothing queued may get its first piece. If that piece is
+ * a copy, it is counted already, so only bytes that wait for peers can forbid it. Otherwise copies
  * could fill the bound and wait for each other for ever. */
 static inline bool domi_channel_has_room_for_first(const domus_channel *channel)
 {
@@ -184,8 +185,8 @@ static inline bool domi_channel_is_above_part(const domus_channel *channel, uint
            !(bytes == 0 && domi_channel_has_room_for_first(channel));
 }
 
-/* True if nothing keeps the channel from receiving, and nothing would by a new look: it is neither
- * blocked nor paused, and has less than sendHigh and than its part queued. */
+/* True if nothing keeps the channel from receiving, and a new check would find nothing either: it
+ * is neither blocked nor paused, and has fewer bytes queued than sendHigh and than its part. */
 static inline bool domi_channel_is_unhindered(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -197,9 +198,9 @@ static inline bool domi_channel_is_unhindered(const domus_channel *channel)
            channel->cost + io->piece <= domi_io_part(io);
 }
 
-/* True if the answer at the front may bring more although the channel has too much queued: others
- * wait behind it, and it has next to nothing to send itself. They cannot leave before it has ended,
- * so if it waited for them, both would wait for ever. */
+/* True if the answer at the front may bring more bytes although the channel has too much queued:
+ * others wait behind it, and it has next to nothing left to send. They cannot leave before it has
+ * ended, so if it waited for them, both would wait for ever. */
 static inline bool domi_channel_may_take_turn(const domus_channel *channel)
 {
     return channel->answer_bytes != 0 &&
@@ -207,30 +208,32 @@ static inline bool domi_channel_may_take_turn(const domus_channel *channel)
            !domi_channel_is_above_part(channel, channel->cost - channel->answer_cost);
 }
 
-/* Set `crowded` by the bytes that the channel has queued, and let it join or leave the list. */
-void domi_channel_note_crowded(domus_channel *channel);
+/* Set `crowded` by the number of queued bytes, and let the channel join or leave the list of
+ * crowded ones. */
+void domi_channel_update_crowded(domus_channel *channel);
 
-/* Take a channel that closes off the list. */
+/* Remove a channel that closes from the list of crowded ones. */
 void domi_channel_leave_crowd(domus_channel *channel);
 
-/* Returns the next channel of the list that has to be looked at again, because bytes were freed
- * since its last look; `crowd_left` says how many there are, at least one. The channel goes to the
- * end of the list, so that each is looked at. */
+/* Returns the next crowded channel that has to be checked again, because bytes were freed since its
+ * last check; `crowd_left` says how many there are, at least one. The channel goes to the end of
+ * the list, so that each is checked in turn. */
 domus_channel *domi_io_take_crowded(domi_io *io);
 
-/* Make the thread careful (see the top), because much is queued: it receives piece by piece from
- * now on. */
+/* Make the thread careful (see the head of this file), because much is queued: it receives piece by
+ * piece from now on. */
 void domi_io_receive_carefully(domi_io *io);
 
-/* Make the thread careful (see the top) if too much is queued. Called after each charge. */
+/* Make the thread careful (see the head of this file) if too much is queued. Called after each
+ * charge. */
 static inline void domi_io_note_queued(domi_io *io)
 {
     if (DOMI_UNLIKELY(domi_io_queued(io) > io->careful_mark) && !io->careful)
         domi_io_receive_carefully(io);
 }
 
-/* Set the bound on the bytes that this thread may queue for peers (see the top), and the fields
- * that follow from it: the mark above which the thread is careful, and the size of a piece. */
+/* Set the bound on the bytes that this thread may queue for peers, and the fields that follow from
+ * it: the mark above which the thread is careful, and the size of a piece. */
 void domi_io_set_queue_max(domi_io *io, uint64_t queue_max);
 
 #endif

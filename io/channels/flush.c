@@ -1,7 +1,7 @@
-/* The list of waits is a circle, linked both ways: `flushes` is the last promise, whose
- * `next_flush` is the first. Waits mostly come with more bytes than the ones before, so the place
- * of a new one is looked for from the end. A promise that ends for whichever reason leaves the list
- * by domi_flush_leave(), without a walk, because there may be very many. */
+/* Keeps the list of waits for bytes to leave: a circle, linked both ways. `flushes` is the last
+ * promise, whose `next_flush` is the first. Mostly a new wait is for more bytes than the ones
+ * before, so its place is searched from the end. A promise that ends for whatever reason leaves the
+ * list by domi_flush_leave(), without a walk, because there may be very many. */
 #include "io/channels/flush.h"
 
 #include "base/check.h"
@@ -29,7 +29,7 @@ static void link_flush(domus_channel *channel, domi_promise *promise)
     }
     if (promise->wait.sent_bytes >= last->wait.sent_bytes) {
         channel->flushes = promise;
-    } else { /* the first is behind the last */
+    } else { /* the promise is the new first one; the last one leads to it */
         do
             before = before->wait.previous_flush;
         while (before != last && before->wait.sent_bytes > promise->wait.sent_bytes);

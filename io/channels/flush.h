@@ -1,33 +1,32 @@
-/* Bytes of a channel have left, and two kinds of waiters hear of it: senders that a full mailbox
- * has refused, and conversations that wait until the kernel has taken bytes
- * (domus_channel_flush()).
+/* Two kinds of waits for bytes of a channel to leave: of senders that a full mailbox has refused,
+ * and of conversations that wait until the kernel has taken bytes (domus_channel_flush()).
  *
- * Such a conversation has a promise (DOMI_PROMISE_FLUSH), which is in a list of the channel, the
- * one with the fewest bytes to wait for first. So a send that has nobody to resume costs one
- * comparison. A wait takes no memory of its own, and scheduler.conversationsMax bounds how many
- * there are. Owner thread: that of the channel, which is also that of each actor that waits. */
+ * Such a conversation has a promise (DOMI_PROMISE_FLUSH) in a list of the channel, the one with the
+ * fewest bytes to wait for first. So a send that has nobody to resume costs one comparison. A wait
+ * takes no memory of its own, and scheduler.conversationsMax bounds their number. Owner thread:
+ * that of the channel, which is also that of each actor that waits. */
 #ifndef DOMI_IO_CHANNELS_FLUSH_H
 #define DOMI_IO_CHANNELS_FLUSH_H
 
 #include "house/conversation/promise.h"
 #include "io/channels/channel.h"
 
-/* More than sendHigh bytes wait to be sent now, or at most sendLow again. While `high`, the mailbox
- * of the channel's actor is full: senders of asks and notices are refused, and hear of room. */
+/* Set whether more than sendHigh bytes wait to be sent (`high`), or at most sendLow again. While it
+ * is set, the mailbox of the channel's actor is full: senders of asks and notices are refused, and
+ * are told when it has room. */
 void domi_channel_set_high(domus_channel *channel, bool high);
 
 /* Let `promise` wait until the kernel has taken all bytes that are queued now, except the last
  * `left_bytes` of them. If the channel is gone, the promise fails. */
 void domi_flush_begin(domus_channel *channel, domi_promise *promise, uint64_t left_bytes);
 
-/* End the waits that are over because of the bytes sent so far. */
+/* Complete the waits for bytes that the kernel has taken by now. */
 void domi_flush_end_sent(domus_channel *channel);
 
-/* End all waits with `error`, because the channel is gone. */
+/* Fail all waits with `error`, because the channel is gone. */
 void domi_flush_fail_all(domus_channel *channel, int error);
 
-/* This function is domi_io_hooks.flush_left: it takes a promise that ends out of its channel's
- * list. */
+/* Remove a promise that ends from the list of its channel. Implements domi_io_hooks.flush_left. */
 void domi_flush_leave(domi_manager *manager, domi_promise *promise);
 
 #endif

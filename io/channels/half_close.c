@@ -1,4 +1,4 @@
-/* A half close is the FIN of the peer; see the header. */
+/* Half closes: the peer has sent FIN (half_close.h). */
 #include "io/channels/half_close.h"
 
 #include "io/channels/state.h"
@@ -14,6 +14,6 @@ void domi_channel_close_when_answered(domus_channel *channel)
     } else if (kept_ns != 0) {
         channel->finished_ns = channel->io->manager->now_ns;
         channel->kept_ns = channel->finished_ns + kept_ns;
-        domi_channel_note_due(channel, channel->kept_ns);
+        domi_channel_advance_timer(channel, channel->kept_ns);
     }
 }

@@ -1,4 +1,4 @@
-/* Kept asks of a peer that has finished sending; see the header. */
+/* Cancels kept asks of a peer that has finished sending (kept.h). */
 #include "io/channels/kept.h"
 
 #include "house/conversation/peer.h"
@@ -10,7 +10,8 @@ void domi_channel_cancel_kept(domus_channel *channel)
     uint64_t since_ns = manager->now_ns - channel->finished_ns;
 
     /* An actor that works for the peer may keep the ask later, so this is done again; but each time
-     * tells all that works for the peer, so the time between two of them doubles. */
+     * sends messages to all actors that work for the peer, so the time between two of them
+     * doubles. */
     channel->kept_ns =
         kept_ns != 0 ? manager->now_ns + (since_ns > kept_ns ? since_ns : kept_ns) : 0;
     if (kept_ns == 0)

@@ -1,4 +1,4 @@
-/* This file tells how many bytes a channel owes its peer, and counts them when the library ends the
+/* Computes how many bytes a channel owes its peer, and counts them when the library ends the
  * channel by itself. */
 #include "io/channels/owed.h"
 
@@ -9,10 +9,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-/* Returns how many bytes the peer has not acknowledged. Bytes sent on a Unix socket lie with
- * the peer already and survive the close. On a TCP socket a FIN that is not acknowledged
+/* Returns the number of bytes that the peer has not acknowledged. Bytes sent on a Unix socket lie
+ * with the peer already and survive the close. On a TCP socket a FIN that is not acknowledged
  * counts as one byte. */
-static uint64_t undelivered_bytes(const domus_channel *channel)
+static uint64_t count_undelivered_bytes(const domus_channel *channel)
 {
     const domi_io *io = channel->io;
     int domain = AF_UNIX;
@@ -29,14 +29,14 @@ static uint64_t undelivered_bytes(const domus_channel *channel)
 
 bool domi_channel_has_undelivered(const domus_channel *channel)
 {
-    return undelivered_bytes(channel) != 0;
+    return count_undelivered_bytes(channel) != 0;
 }
 
 void domi_channel_count_cut(domus_channel *channel, uint64_t lost_bytes)
 {
     domi_io *io = channel->io;
     uint64_t bytes = lost_bytes + channel->queued_bytes + domi_channel_inbound_bytes(channel) +
-                     undelivered_bytes(channel);
+                     count_undelivered_bytes(channel);
 
     if (channel->state == DOMI_CHANNEL_OPEN && channel->special == NULL)
         bytes += domi_socket_bytes(io, channel->fd, FIONREAD);

@@ -1,5 +1,5 @@
-/* This file gives received pieces to the parser of headers, and lets the channel begin when the
- * header is done. */
+/* Gives received pieces to the parser of PROXY headers, and lets the channel begin when the header
+ * is complete. */
 #include "io/channels/proxy.h"
 
 #include "base/memory.h"
@@ -13,7 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Get the address of the client; that of the connection itself if there is no other. */
+/* Return the address of the client that the header has named; that of the connection itself if it
+ * has named none. */
 static void get_address(const domus_channel *channel, struct sockaddr_storage *ret_address)
 {
     if (channel->client == NULL || domi_endpoint_to_socket(channel->client, ret_address) < 0)
@@ -34,7 +35,7 @@ static int count_client(domus_channel *channel)
     return domi_peers_count_in(io->peers, &key, &channel->peer);
 }
 
-/* Keep the client that the header has named. Returns 0; -ENOMEM. */
+/* Store the client that the header has named in the channel. Returns 0; -ENOMEM. */
 static int keep_client(domus_channel *channel)
 {
     if (channel->proxy->client.family == 0)
@@ -63,20 +64,21 @@ static int end_header(domus_channel *channel)
     return 0;
 }
 
-/* Reset the connection; count why, and say so in the log. */
+/* Reset the connection, count the reason, and log it. */
 static void refuse_connection(domus_channel *channel, int error)
 {
     struct sockaddr_storage address;
 
     if (error == -EDQUOT || error == -EPROTO) {
         get_address(channel, &address);
-        domi_spell_of_proxies(channel->io, error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
-                              channel->settings->listener_name, &address);
+        domi_spell_record_proxies(channel->io,
+                                  error == -EDQUOT ? DOMI_PROXY_CLIENT : DOMI_PROXY_HEADER,
+                                  channel->settings->listener_name, &address);
     }
     domi_channel_end(channel, error, true);
 }
 
-bool domi_channel_take_header(domus_channel *channel, domus_buffer *buffer)
+bool domi_channel_read_header(domus_channel *channel, domus_buffer *buffer)
 {
     size_t taken;
     int result = domi_proxy_header_take(channel->proxy, buffer->data, buffer->size, &taken);

@@ -1,10 +1,10 @@
-/* This file measures the rate of a peer span by span, and draws the age of a channel. */
+/* Measures the rate of a peer span by span, and chooses the age at which a channel ends. */
 #include "io/channels/rate.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Returns answered_bytes if a message is under way; else UINT64_MAX. */
-static uint64_t message_under_way(const domus_channel *channel)
+static uint64_t get_bytes_before_message(const domus_channel *channel)
 {
     bool is_under_way = channel->conversations == 0 && channel->inbound.head == NULL &&
                         channel->received_bytes != channel->answered_bytes;
@@ -15,7 +15,8 @@ static uint64_t message_under_way(const domus_channel *channel)
 /* True if `bytes` in `time_ns` are less than `rate` bytes in a second. */
 static bool is_below_rate(uint64_t bytes, uint64_t time_ns, uint64_t rate)
 {
-    /* the rate is below 2^31 and the time at most some hours, so this is exact enough and fits */
+    /* the rate is below 2^31 and the time at most some hours, so this does not overflow and is
+     * exact enough */
     return bytes < rate * (time_ns / SECOND_NS) + rate * (time_ns % SECOND_NS) / SECOND_NS;
 }
 
@@ -28,7 +29,7 @@ bool domi_channel_is_slow(domus_channel *channel, bool is_read)
     if (!domi_channel_has_rate(channel) || now_ns < span.begun_ns + settings->rate_grace_ns)
         return false;
     uint64_t answered = is_read && !channel->starved && !channel->paused && channel->receiving
-                            ? message_under_way(channel)
+                            ? get_bytes_before_message(channel)
                             : UINT64_MAX;
     channel->rate = (domi_rate_span){
         .begun_ns = now_ns, .received = channel->received_bytes, .answered = answered};
@@ -37,8 +38,8 @@ bool domi_channel_is_slow(domus_channel *channel, bool is_read)
                          settings->rate_min_bytes);
 }
 
-/* Returns 64 bits that look random and are the same for the same channel (the end of splitmix64).
- * The jitter has to spread channels, and need not be secret. */
+/* Returns 64 bits that look random and are always the same for one channel (the last steps of
+ * splitmix64). The jitter has to spread channels, and need not be secret. */
 static uint64_t hash_channel(const domus_channel *channel)
 {
     uint64_t bits = channel->opened_ns + (uint64_t)channel->slot * UINT64_C(0x9e3779b97f4a7c15) +

@@ -1,10 +1,10 @@
-/* How fast the peer of a channel sends, and how old the channel may become.
+/* The speed at which the peer of a channel sends, and the age that the channel may reach.
  *
  * The library sees bytes, no messages: a message is under way while `received_bytes` is more than
  * `answered_bytes`, which catches up when the actor writes, says that a message is done, or ends a
- * conversation that on_read began. So messages cost one store each. The rate is looked at by the
- * timer of the channel, over spans of channel.minRateGrace one after the other; a span counts only
- * if the same message was under way from its start to its end, and this side was reading.
+ * conversation that on_read began. So messages cost one store each. The timer of the channel
+ * measures the rate, over spans of channel.minRateGrace one after the other; a span counts only if
+ * the same message was under way from its start to its end, and this side was reading.
  *
  * Owner thread. */
 #ifndef DOMI_IO_CHANNELS_RATE_H
@@ -12,9 +12,9 @@
 
 #include "io/channels/channel.h"
 
-/* True if the peer has to keep to a rate. A peer that this side has connected to need not, unless
- * the channel has settings of its own: when such a peer has answered, this side is to send next. A
- * datagram is a whole message. */
+/* True if the peer has to keep to a rate. A peer to which this side has connected need not, unless
+ * the channel has settings of its own: when such a peer has answered, this side has to send next. A
+ * datagram is a whole message, so its peer need not, either. */
 static inline bool domi_channel_has_rate(const domus_channel *channel)
 {
     return channel->settings->rate_min_bytes != 0 && channel->state == DOMI_CHANNEL_OPEN &&
@@ -22,14 +22,15 @@ static inline bool domi_channel_has_rate(const domus_channel *channel)
            !(channel->is_outbound && channel->settings == &channel->io->settings);
 }
 
-/* True if the channel is to be closed at an age. A channel of datagrams is not a connection. */
+/* True if the channel has to close at an age. A channel of datagrams has none, because it is no
+ * connection. */
 static inline bool domi_channel_has_age(const domus_channel *channel)
 {
     return channel->settings->age_max_ns != 0 && channel->state == DOMI_CHANNEL_OPEN &&
            channel->special == NULL;
 }
 
-/* Note that this side does not read, so that the present span does not count. */
+/* Record that this side does not read, so that the present span does not count. */
 static inline void domi_channel_void_rate(domus_channel *channel)
 {
     channel->rate.answered = UINT64_MAX;
@@ -39,8 +40,8 @@ static inline void domi_channel_void_rate(domus_channel *channel)
  * read now. Returns whether the peer was too slow. */
 bool domi_channel_is_slow(domus_channel *channel, bool is_read);
 
-/* Returns when the channel is too old: channel.maxAge after it was made, give or take a part that
- * is different for each channel. UINT64_MAX: never. */
+/* Returns the time at which the channel is too old: channel.maxAge after it was made, plus or minus
+ * a part that differs from channel to channel; UINT64_MAX: never. */
 uint64_t domi_channel_age_due(const domus_channel *channel);
 
 #endif

@@ -1,4 +1,4 @@
-/* The mark in the house of a channel says that there is something, and the run finds out what. */
+/* Marks the house of a channel that has work for its actor; the run then finds out which. */
 #include "io/channels/ready.h"
 
 #include "io/channels/crowd.h"
@@ -15,7 +15,7 @@ void domi_channel_make_ready(domus_channel *channel)
         domi_house_make_ready(channel->io->manager, house);
 }
 
-void domi_channel_give_turn(domus_channel *channel)
+void domi_channel_continue_answer(domus_channel *channel)
 {
     if ((channel->high || channel->crowded) && domi_channel_may_take_turn(channel))
         domi_channel_make_ready(channel);

@@ -1,4 +1,4 @@
-/* This file decides whether a channel receives, and takes care of the buffers that it holds.
+/* Decides whether a channel receives, and limits the buffers that it holds.
  *
  * Each channel has one multishot receive, into the provided buffers of the thread. The receive is
  * armed again when it has ended (no DOMI_MORE), whatever its last result was. If there are no
@@ -34,8 +34,9 @@ void domi_channel_arm_receive(domus_channel *channel)
     if (channel->receiving || !is_opened || !wants_receive(channel))
         return;
     channel->receiving = true;
-    /* Time in which this side did not read does not count. A header that has begun has its time all
-     * the same: otherwise each byte of it would bring more, where a receive brings one piece. */
+    /* Time in which this side did not read does not count for the peer. But the time for a header
+     * that has begun goes on: otherwise each of its bytes would prolong it, where a receive brings
+     * one piece. */
     if (channel->silent_ns != 0 && (channel->proxy == NULL || channel->proxy->taken == 0))
         channel->silent_ns = channel->io->manager->now_ns;
     if (channel->special != NULL) {
@@ -52,7 +53,8 @@ void domi_channel_end_receive(domus_channel *channel)
 {
     if (!channel->receiving || channel->cancelling)
         return;
-    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) { /* the outer channel may pass on bytes */
+    /* the outer channel may go on to pass bytes to this one */
+    if (DOMI_UNLIKELY(domi_channel_is_inner(channel))) {
         channel->receiving = false;
         return;
     }
@@ -64,7 +66,7 @@ void domi_channel_end_receive(domus_channel *channel)
         domi_op_data(DOMI_OP_CANCEL, channel->slot_generation, channel->slot));
 }
 
-static void note_high(domus_channel *channel)
+static void update_high(domus_channel *channel)
 {
     const domi_channel_settings *settings = channel->settings;
 
@@ -77,9 +79,9 @@ static void note_high(domus_channel *channel)
     }
 }
 
-/* Returns how many pieces the channel may hold and still receive. While memory is critical the next
- * piece is received when the last one has been handled, so that a request that frees memory still
- * gets in. */
+/* Returns the number of pieces that the channel may hold and still receive. While memory is
+ * critical the next piece is received when the last one has been handled, so that a request that
+ * frees memory still gets in. */
 static uint32_t get_most_held_pieces(const domus_channel *channel)
 {
     if (channel->io->pressure.spares)
@@ -87,19 +89,19 @@ static uint32_t get_most_held_pieces(const domus_channel *channel)
     return channel->paused ? channel->io->share / 2 : channel->io->share - 1;
 }
 
-/* True if so much waits for the peer that it is shown nothing more. While a piece of a body is
- * wanted, it is taken: whoever reads it may not be the one who has to wait for the peer. While
- * the peer has asks to answer, its answers are still taken: it may take no bytes before it has
- * got rid of them, and then both sides would wait for each other. They make nothing that waits
- * for the peer. */
+/* True if so many bytes wait for the peer that its input is not handled. A piece of a body that is
+ * wanted is handled nevertheless: its reader may be another actor than the one that has to wait for
+ * the peer. While the peer has asks to answer, its answers are handled, too: it may take no bytes
+ * before it has sent them, and then both sides would wait for each other. Such answers cause no
+ * bytes for the peer. */
 static bool is_output_full(const domus_channel *channel)
 {
     return (channel->high || channel->crowded) && channel->asks == 0 && !channel->reading;
 }
 
-/* True if a blocked channel does not receive. One that is only busy receives until a piece comes
- * that has to wait: most peers send nothing before they have their answer, and a receive that is
- * ended and begun again for each request would cost two operations. */
+/* True if a blocked channel does not receive. A channel that is only busy receives until a piece
+ * comes that has to wait: most peers send nothing before they have their answer, and a receive that
+ * is ended and begun again for each request would cost two operations. */
 static bool is_receiving_held_up(const domus_channel *channel)
 {
     if (DOMI_LIKELY(!channel->blocked))
@@ -125,20 +127,20 @@ void domi_channel_decide_hindered(domus_channel *channel)
     bool was_paused = channel->paused;
     bool had_room = !channel->high && !channel->crowded;
 
-    note_high(channel);
-    domi_channel_note_crowded(channel);
+    update_high(channel);
+    domi_channel_update_crowded(channel);
     channel->blocked =
         is_output_full(channel) || channel->halted || (channel->busy && !channel->reading);
     if (DOMI_UNLIKELY(!had_room) && channel->pipe != NULL && !channel->high && !channel->crowded) {
-        domi_channel_make_ready(channel); /* asks may wait for that */
+        domi_channel_make_ready(channel); /* asks may wait for this channel to be free again */
         domi_channel_carry(channel);
     }
     if (was_blocked && !channel->blocked &&
         (channel->inbound.head != NULL || channel->pipe != NULL ||
          (channel->ended && !channel->end_told)))
         domi_channel_make_ready(channel);
-    /* Pieces that are held go on to the actor unless the channel is blocked, because otherwise
-     * their buffers would never come back. */
+    /* Pieces that the channel holds go on to the actor unless the channel is blocked, because
+     * otherwise their buffers would never come back. */
     channel->paused = (channel->sated && channel->asks == 0 && !channel->reading) ||
                       is_receiving_held_up(channel) ||
                       channel->held > get_most_held_pieces(channel) ||
@@ -149,17 +151,17 @@ void domi_channel_decide_hindered(domus_channel *channel)
     if (was_paused && !channel->paused)
         domi_channel_add_unread_time(channel);
     if (was_paused && !channel->paused) {
-        /* until now this side did not read, so the channel was not idle, nor its peer slow */
+        /* this side did not read until now, so the channel was not idle and the peer not slow */
         channel->active_ns = io->manager->now_ns;
         domi_channel_void_rate(channel);
     }
-    /* A receive that brings one piece is not ended: the piece can wait here as well as
-     * in the kernel. */
+    /* A receive that brings one piece is not cancelled: the piece can wait here as well as in the
+     * kernel. */
     if (channel->paused && channel->state == DOMI_CHANNEL_OPEN && !channel->once)
         domi_channel_end_receive(channel);
 }
 
-void domi_channel_note_requests(domus_channel *channel)
+void domi_channel_update_busy(domus_channel *channel)
 {
     uint64_t most = channel->settings->requests_max;
     bool busy = most != 0 && channel->conversations >= most;
@@ -186,7 +188,7 @@ void domi_channel_starve(domus_channel *channel)
     domi_channel_void_rate(channel);
     domi_starved_put(&io->starved, channel);
     domi_counter_add(&io->counters.receivers_starved, 1);
-    domi_shortage_of_buffers(io);
+    domi_shortage_record_buffers(io);
 }
 
 void domi_channel_unstarve(domus_channel *channel)
@@ -211,7 +213,8 @@ domus_buffer *domi_channel_take_inbound(domus_channel *channel)
 
 void domi_channel_drop_inbound(domus_channel *channel)
 {
-    /* a handler that ends its channel may still see a message in the first piece */
+    /* a handler that ends its channel may still use a message that shows bytes of the first
+     * piece */
     if (channel->pipe != NULL && channel->shown == NULL)
         channel->shown = domi_channel_take_inbound(channel);
     for (domus_buffer *buffer = domi_channel_take_inbound(channel); buffer != NULL;
@@ -228,8 +231,8 @@ uint64_t domi_channel_inbound_bytes(const domus_channel *channel)
     return sum;
 }
 
-/* Take a buffer off the share of the channel that held it. The channel receives again if it holds
- * few enough now. */
+/* Subtract a buffer from the share of the channel that held it. The channel receives again if it
+ * holds few enough buffers now. */
 static void release_hold(domi_io *io, uint32_t slot, uint32_t generation)
 {
     if (slot >= io->slot_count)

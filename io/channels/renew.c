@@ -1,6 +1,6 @@
-/* This file applies changed settings to open channels: time-outs that are over by the new values
- * end at once, and the channel decides again whether it reads its peer. The rate of the peer is
- * measured from the change on. */
+/* Applies changed settings to open channels: time-outs that are over by the new values end at once,
+ * and the channel decides again whether it reads its peer. The rate of the peer is measured from
+ * the change on. */
 #include "io/channels/renew.h"
 
 #include "io/channels/close.h"
@@ -10,8 +10,8 @@
 
 void domi_channel_renew(domus_channel *channel)
 {
-    domi_channel_stay(channel);
-    domi_channel_note_requests(channel);
+    domi_channel_end_retirement(channel);
+    domi_channel_update_busy(channel);
     channel->rate = (domi_rate_span){.begun_ns = channel->io->manager->now_ns,
                                      .received = channel->received_bytes,
                                      .answered = UINT64_MAX};

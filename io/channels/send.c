@@ -1,8 +1,8 @@
-/* This file sends the queued buffers of a channel. The buffers of one iteration leave in one
- * operation per channel, and one send at most is in flight, because two could overtake each other.
- * The kernel reads the buffers until the completion. Small writes that follow each other are copied
+/* Sends the queued buffers of a channel. The buffers of one iteration leave in one operation for
+ * each channel, and at most one send is in flight, because two could overtake each other. The
+ * kernel reads the buffers until the completion. Small writes that follow each other are copied
  * together before, so that many of them leave in one send. A short send is followed by another one.
- * (MSG_WAITALL, which asks for all of it, would after some tries hand a send to a slow peer to a
+ * (MSG_WAITALL, which asks for all bytes, would after some tries give a send to a slow peer to a
  * kernel worker.) */
 #include "io/channels/send.h"
 
@@ -14,9 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define SMALL_BYTES 512u  /* a write of fewer bytes may be copied behind the last one */
-#define ROOM_LEAST  512u  /* bytes of the smallest buffer that is made for small writes */
-#define ROOM_MOST   4032u /* bytes of the largest one: with its descriptor it takes 4 KiB */
+#define SMALL_BYTES 512u /* size in bytes below which a write may be copied behind the last one */
+#define ROOM_LEAST  512u /* size in bytes of the smallest buffer that is made for small writes */
+/* size in bytes of the largest such buffer: with its descriptor it takes 4 KiB */
+#define ROOM_MOST 4032u
 
 static_assert(ROOM_LEAST >= SMALL_BYTES, "there is room for the write that asked for it");
 
@@ -29,7 +30,7 @@ void domi_channel_mark_dirty(domus_channel *channel)
     channel->io->dirty = channel;
 }
 
-/* Take the first buffer of outbound, which is not needed there any more. */
+/* Take the first buffer out of `outbound`. */
 static domus_buffer *take_outbound_head(domus_channel *channel)
 {
     domus_buffer *buffer = domi_buffer_list_take(&channel->outbound);
@@ -38,16 +39,16 @@ static domus_buffer *take_outbound_head(domus_channel *channel)
     return buffer;
 }
 
-/* Returns 0; -EPIPE if nothing may be written any more. */
+/* Returns 0 if bytes may be written; -EPIPE if not any more. */
 DOMI_INLINE int check_is_writable(const domus_channel *channel)
 {
     return channel->state != DOMI_CHANNEL_OPEN || channel->finished ? -EPIPE : 0;
 }
 
-/* Returns 0 if the channel takes bytes for `size` bytes of further memory that have room whatever
- * waits already; -EPIPE; -ENOBUFS. Pipelines are shown no request while more than sendHigh bytes
- * wait, or requestsMax requests are under way. They have to answer those that they were shown, so
- * answers have room beyond sendMax. */
+/* Returns 0 if the channel may queue an answer that takes `size` bytes of further memory; -EPIPE;
+ * -ENOBUFS. The bound sendMax does not hold here: pipelines get no request while more than sendHigh
+ * bytes wait, or requestsMax requests are under way, but they have to answer the requests that they
+ * have got. */
 DOMI_INLINE int check_may_answer(const domus_channel *channel, uint64_t size)
 {
     int error = check_is_writable(channel);
@@ -74,8 +75,8 @@ DOMI_INLINE void put_outbound(domus_channel *channel, domus_buffer *bytes)
     domi_channel_charge_buffer(channel, &channel->cost, bytes);
 }
 
-/* Let what was queued just now be sent, and see whether the channel still reads. */
-DOMI_INLINE void note_written(domus_channel *channel)
+/* Mark the channel for the send of what was just queued, and decide whether it still receives. */
+DOMI_INLINE void prepare_send(domus_channel *channel)
 {
     channel->answered_bytes = channel->received_bytes;
     domi_io_note_queued(channel->io);
@@ -84,8 +85,8 @@ DOMI_INLINE void note_written(domus_channel *channel)
     domi_channel_decide_receive(channel);
 }
 
-/* Queue a buffer with room for `size` bytes and more, the more the more is queued. If one small
- * buffer alone is queued, its bytes move to the new one. Returns false without memory. */
+/* Queue a buffer with room for at least `size` bytes, and for more of them the more is queued. If
+ * one small buffer alone is queued, its bytes move to the new one. Returns false without memory. */
 static bool queue_room(domus_channel *channel, uint32_t size)
 {
     domus_buffer *alone = NULL;
@@ -96,7 +97,7 @@ static bool queue_room(domus_channel *channel, uint32_t size)
     if (joint == NULL)
         return false;
     joint->size = 0;
-    /* the last buffer is not in flight, or nothing could be copied behind it */
+    /* only then may its bytes move: the last buffer is not in flight */
     if (channel->outbound.head == channel->outbound.tail && channel->queued_bytes + size <= room) {
         alone = take_outbound_head(channel);
         memcpy(joint->data, alone->data, alone->size);
@@ -110,8 +111,10 @@ static bool queue_room(domus_channel *channel, uint32_t size)
 }
 
 /* Copy a small write behind the last one, if that was small and is not in flight. Without this each
- * small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it did. */
-__attribute__((noinline)) static bool join(domus_channel *channel, const void *data, uint32_t size)
+ * small write would take one of the DOMI_PIECES_MAX pieces of a send. Returns whether it was
+ * copied. */
+__attribute__((noinline)) static bool join_small_writes(domus_channel *channel, const void *data,
+                                                        uint32_t size)
 {
     if (size >= channel->tail_room && !queue_room(channel, size))
         return false;
@@ -133,11 +136,11 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes)
         return error;
     }
     if (channel->tail_room != 0 && bytes->size < SMALL_BYTES &&
-        join(channel, bytes->data, bytes->size))
+        join_small_writes(channel, bytes->data, bytes->size))
         domus_buffer_free(bytes);
     else
         put_outbound(channel, bytes);
-    note_written(channel);
+    prepare_send(channel);
     return 0;
 }
 
@@ -151,16 +154,18 @@ static domus_buffer *copy_to_new_buffer(domus_channel *channel, const void *data
     return bytes;
 }
 
-/* Queue a copy of `size` bytes (1..DOMI_BUFFER_MAX) that the channel takes. Returns 0; -ENOMEM. */
+/* Queue a copy of `size` bytes (1..DOMI_BUFFER_MAX), which the caller has checked. Returns 0;
+ * -ENOMEM. */
 DOMI_INLINE int put_copy(domus_channel *channel, const void *data, size_t size)
 {
-    if (channel->tail_room == 0 || size >= SMALL_BYTES || !join(channel, data, (uint32_t)size)) {
+    if (channel->tail_room == 0 || size >= SMALL_BYTES ||
+        !join_small_writes(channel, data, (uint32_t)size)) {
         domus_buffer *bytes = copy_to_new_buffer(channel, data, size);
         if (bytes == NULL)
             return -ENOMEM;
         put_outbound(channel, bytes);
     }
-    note_written(channel);
+    prepare_send(channel);
     return 0;
 }
 
@@ -203,7 +208,7 @@ int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes)
             domi_buffer_give_back(buffer);
     }
     if (error == 0)
-        note_written(channel);
+        prepare_send(channel);
     return error;
 }
 
@@ -214,7 +219,7 @@ int domi_channel_write_copy(domus_channel *channel, const void *data, size_t siz
     return error != 0 || size == 0 ? error : put_copy(channel, data, size);
 }
 
-/* Let `pieces` point to the queued buffers. Returns how many pieces there are. */
+/* Fill `pieces` with the queued buffers. Returns the number of pieces. */
 static uint32_t gather_pieces(const domus_channel *channel, struct iovec pieces[DOMI_PIECES_MAX])
 {
     uint32_t count = 0;
@@ -237,13 +242,14 @@ __attribute__((noinline)) static void send_gathered(const domus_channel *channel
     struct iovec pieces[DOMI_PIECES_MAX];
     struct msghdr message = {.msg_iov = pieces};
 
-    /* a size_t for glibc, an int for musl */
+    /* the field is a size_t in glibc and an int in musl */
     message.msg_iovlen = (__typeof__(message.msg_iovlen))gather_pieces(channel, pieces);
     io->backend->send_message(io->ring, channel->fd, &message, data);
 }
 
-/* One timer serves all time-outs of a channel, and fires at the earliest. When the timer is armed
- * for one send, all later sends are due later, so each later send costs one comparison only. */
+/* Arm the timer for the time-out of a send. One timer serves all time-outs of a channel, and fires
+ * at the earliest. When it is armed for one send, all later sends are due later, so each later send
+ * costs only one comparison. */
 static void arm_send_timeout(domus_channel *channel)
 {
     domi_wheel_node *node = &channel->timer.node;
@@ -270,7 +276,7 @@ void domi_channel_send(domus_channel *channel)
 
     uint64_t data = domi_op_data(DOMI_OP_SEND, channel->slot_generation, channel->slot);
     const domus_buffer *head = channel->outbound.head;
-    channel->tail_room = 0; /* the kernel reads the buffers, so nothing is copied into them */
+    channel->tail_room = 0; /* the kernel reads the buffers, so nothing may be copied into them */
     channel->sending = true;
     channel->send_ns = io->manager->now_ns;
     arm_send_timeout(channel);

@@ -1,10 +1,10 @@
-/* The way out of a channel: the buffers that wait to be sent to its peer. Owner thread. */
+/* The sending side of a channel: the buffers that wait to be sent to its peer. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_SEND_H
 #define DOMI_IO_CHANNELS_SEND_H
 
 #include "io/channels/channel.h"
 
-/* Put the channel on the list of those that have something to send. */
+/* Put the channel into the list of channels with bytes to send. */
 void domi_channel_mark_dirty(domus_channel *channel);
 
 /* Queue `bytes` to be sent, as domus_channel_write() does, but for any caller in io. */
@@ -14,14 +14,15 @@ int domi_channel_write(domus_channel *channel, domus_buffer *bytes);
  * io. */
 int domi_channel_append(domus_channel *channel, const void *data, size_t size);
 
-/* Returns 0 if domi_channel_write() would take `size` bytes, or its error. */
+/* Returns 0 if domi_channel_write() would accept `size` bytes; else the error that it would
+ * return. */
 int domi_channel_check_may_write(const domus_channel *channel, uint64_t size);
 
 /* Returns 0 if a pipeline may queue `size` bytes of an answer, or of a message for the peer;
- * -EPIPE; -ENOBUFS by the bound of the thread (crowd.h) alone: there is room beyond sendMax. */
+ * -EPIPE; -ENOBUFS by the bound of the thread (crowd.h) alone: sendMax does not hold for these. */
 int domi_channel_check_may_answer(const domus_channel *channel, uint64_t size);
 
-/* Queue all buffers of the list, for which there is room (domi_channel_check_may_answer()). Takes
+/* Queue all buffers of the list, after domi_channel_check_may_answer() has allowed that. Consumes
  * them. Returns 0; -EPIPE, and nothing is queued then. */
 int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes);
 
@@ -29,13 +30,13 @@ int domi_channel_write_all(domus_channel *channel, domi_buffer_list *bytes);
  * domi_channel_check_may_answer(); -ENOMEM. */
 int domi_channel_write_copy(domus_channel *channel, const void *data, size_t size);
 
-/* Queue one send of the bytes that wait, unless one is in flight or the channel closes. */
+/* Queue one send of the waiting bytes, unless one is in flight or the channel closes. */
 void domi_channel_send(domus_channel *channel);
 
-/* Throw away the bytes that are not sent. No send may be in flight. */
+/* Throw away the bytes that are not sent yet. No send may be in flight. */
 void domi_channel_drop_outbound(domus_channel *channel);
 
-/* Note that the kernel has taken `size` bytes, and free the buffers that are sent as a whole. */
+/* Record that the kernel has taken `size` bytes, and free the buffers that are completely sent. */
 void domi_channel_drop_sent(domus_channel *channel, uint32_t size);
 
 #endif

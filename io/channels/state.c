@@ -69,8 +69,8 @@ static void begin_closing(domus_channel *channel, int error, bool abort)
     channel->abort = abort || channel->streams != 0;
     move_channel(channel, DOMI_CHANNEL_CLOSING);
     domi_channel_drop_inbound(channel);
-    /* While a send is in flight, the kernel reads the buffers. They are dropped when
-     * the send ends. */
+    /* While a send is in flight, the kernel reads the buffers. They are dropped when the send
+     * ends. */
     if (!channel->sending)
         domi_channel_drop_outbound(channel);
     domi_flush_fail_all(channel, error);
@@ -102,7 +102,7 @@ static void settle_flushing(domus_channel *channel)
         begin_closing(channel, channel->error, true);
         return;
     }
-    /* The peer has finished sending, so nothing has to be waited for, except in a drain: then the
+    /* The peer has finished sending, so its FIN is not waited for, except in a drain: then the
      * channel stays open until the peer has acknowledged everything. Datagrams have no end, and the
      * end of an inner channel reaches its outer one at once. */
     if (channel->special != NULL || (channel->ended && !channel->io->draining)) {
@@ -116,9 +116,9 @@ static void settle_flushing(domus_channel *channel)
     domi_channel_set_timer(channel, channel->io->manager->now_ns + channel->settings->linger_ns);
 }
 
-/* Cancel what is in flight, each operation by its number: the kernel finds that at once. For a
- * cancel by descriptor it walks over all operations of the ring, so thousands of channels that
- * close at a time would hold up the thread. */
+/* Cancel all operations in flight, each by its number, by which the kernel finds it at once. A
+ * cancel by descriptor would walk over all operations of the ring, so thousands of channels that
+ * close at the same time would hold up the thread. */
 static void cancel_all_operations(domus_channel *channel)
 {
     if (channel->cancelled_all)
@@ -146,7 +146,7 @@ static void settle_closing(domus_channel *channel)
         cancel_all_operations(channel);
     if (channel->receiving || channel->sending)
         return;
-    /* In these two lists domi_io_queue_sends() finds the channel, and settles it again. */
+    /* domi_io_queue_sends() finds the channel in these two lists, and settles it again. */
     if (channel->cancels != 0 || channel->dirty || channel->carry_due)
         return;
     domi_channel_unstarve(channel);
@@ -161,8 +161,9 @@ static void settle_closing(domus_channel *channel)
         domi_socket_close_used(channel->io, channel->fd);
     channel->fd = -1;
     move_channel(channel, DOMI_CHANNEL_CLOSED);
-    channel->house->marks |= DOMI_MARK_GONE; /* on_close then waits for no conversation */
-    if (channel->proxy != NULL)              /* the actor was never mounted, and is not called */
+    channel->house->marks |= DOMI_MARK_GONE; /* from now on on_close waits for no conversation */
+    /* an actor that waits for the header was never mounted, and is not called */
+    if (channel->proxy != NULL)
         (void)domi_house_stop(channel->io->manager, domi_house_address(channel->house));
     domi_channel_make_ready(channel);
 }
@@ -182,8 +183,8 @@ void domi_channel_take_steps(domus_channel *channel)
         domi_channel_arm_receive(channel);
 }
 
-/* Let the stages of the channel end what they send, unless it is to be reset. Returns 0; an error,
- * with which it is to be reset. */
+/* Let the stages of the channel write what ends their output, unless the channel will be reset.
+ * Returns 0; an error, with which the caller resets the channel. */
 static int end_output(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->broken || channel->finished)
@@ -197,7 +198,8 @@ int domi_channel_break(domus_channel *channel, int error)
         return -EALREADY;
     channel->broken = true;
     channel->error = error;
-    if (domi_channel_is_inner(channel)) /* the stage need not wait for the channel */
+    /* the stage that carries an inner channel need not wait for it */
+    if (domi_channel_is_inner(channel))
         domi_channel_ways_of(channel)->note_used(channel);
     return domi_channel_close(channel);
 }
@@ -224,7 +226,8 @@ int domi_channel_close(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EALREADY;
-    if (channel->streams != 0 && !channel->broken) { /* as above */
+    /* the peer would take a part of a body for the whole */
+    if (channel->streams != 0 && !channel->broken) {
         channel->broken = true;
         channel->error = -EPIPE;
     }
@@ -237,7 +240,8 @@ int domi_channel_close(domus_channel *channel)
     domi_counter_add(&channel->io->counters.discarded_bytes, domi_channel_inbound_bytes(channel));
     domi_channel_drop_inbound(channel);
     if (channel->pipe != NULL)
-        domi_channel_make_ready(channel); /* the peer answers no asks any more */
+        /* the actor has to fail asks that the peer will not answer */
+        domi_channel_make_ready(channel);
     domi_channel_settle(channel);
     return 0;
 }

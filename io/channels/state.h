@@ -1,15 +1,15 @@
-/* The states of a channel; state.c draws them. Owner thread. */
+/* The steps of a channel from state to state; state.c draws the states. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_STATE_H
 #define DOMI_IO_CHANNELS_STATE_H
 
 #include "io/channels/channel.h"
 
-/* Do the same as domi_channel_settle(), for a channel for which there may be something to do. */
+/* Do the same as domi_channel_settle(), for a channel that may have steps to take. */
 void domi_channel_take_steps(domus_channel *channel);
 
 /* Take each step that the state of the channel makes due: arm a receive, send FIN, cancel, close.
- * May be called at any time. This is called several times for each message, and returns at once for
- * an open channel that receives. */
+ * It may be called at any time. Each message leads to several calls, so this returns at once for an
+ * open channel that receives. */
 static inline void domi_channel_settle(domus_channel *channel)
 {
     if (DOMI_UNLIKELY(channel->state != DOMI_CHANNEL_OPEN || channel->finished ||
@@ -18,7 +18,7 @@ static inline void domi_channel_settle(domus_channel *channel)
     DOMI_CHECK_SLOW(domi_channel_is_sound(channel));
 }
 
-/* Close the channel when the queued bytes are sent, as domus_channel_close() says. Returns 0;
+/* Close the channel when the queued bytes are sent, as domus_channel_close() does. Returns 0;
  * -EALREADY if the channel is being closed. */
 int domi_channel_close(domus_channel *channel);
 
@@ -26,7 +26,7 @@ int domi_channel_close(domus_channel *channel);
  */
 int domi_channel_break(domus_channel *channel, int error);
 
-/* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() says.
+/* Send FIN when the queued bytes are sent, and go on reading, as domus_channel_finish() does.
  * Returns 0; -EALREADY if that was done, or if the channel is being closed. */
 int domi_channel_finish(domus_channel *channel);
 

@@ -1,6 +1,6 @@
-/* This file makes channels and frees them, each with its house. The table doubles when it is full,
- * and freed slots are reused, the last one first; the generation of a slot grows with each channel
- * that it had. */
+/* Makes channels and frees them, each with its house. The table doubles when it is full, and freed
+ * slots are used again, the last one first; the generation of a slot grows with each channel in
+ * it. */
 #include "io/channels/table.h"
 
 #include "base/check.h"
@@ -19,8 +19,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define SLOTS_FIRST 64u        /* slots in the first table of channels, which then doubles */
-#define NO_SLOT     UINT32_MAX /* ends the list of free slots */
+/* number of slots in the first table of channels, which doubles when it is full */
+#define SLOTS_FIRST 64u
+#define NO_SLOT     UINT32_MAX /* end of the list of free slots */
 
 /* Double the table of slots. Returns 0; -ENOMEM, and then the old table stays. */
 static int grow_table(domi_io *io)
@@ -38,7 +39,7 @@ static int grow_table(domi_io *io)
     return 0;
 }
 
-static int slot_take(domi_io *io, uint32_t *ret_slot)
+static int take_slot(domi_io *io, uint32_t *ret_slot)
 {
     if (io->free_slot != NO_SLOT) {
         *ret_slot = io->free_slot;
@@ -51,28 +52,27 @@ static int slot_take(domi_io *io, uint32_t *ret_slot)
     return 0;
 }
 
-static void slot_put(domi_io *io, uint32_t slot)
+static void put_slot_back(domi_io *io, uint32_t slot)
 {
     io->slots[slot].channel = NULL;
     io->slots[slot].next_free = io->free_slot;
     io->free_slot = slot;
 }
 
-/* Take the memory of a channel and a slot for it. Returns 0; -ENOMEM, and then
- * nothing was taken. */
+/* Allocate a channel and take a slot for it. Returns 0; -ENOMEM, and then nothing was taken. */
 static int take_place(domi_io *io, domus_channel **ret_channel, uint32_t *ret_slot)
 {
     *ret_channel = domi_slab_take(&io->channel_slab);
     if (*ret_channel == NULL)
         return -ENOMEM;
-    if (slot_take(io, ret_slot) == 0)
+    if (take_slot(io, ret_slot) == 0)
         return 0;
     domi_slab_put(&io->channel_slab, *ret_channel);
     return -ENOMEM;
 }
 
-/* Returns the settings of a connection. The thread has a copy of those of each listener of the
- * configuration, and learns from the first connection who serves it. */
+/* Returns the settings for a connection. The thread has a copy of the settings of each listener of
+ * the configuration, and learns from the first connection which actor serves it. */
 static domi_channel_settings *find_settings_of_connection(domi_io *io,
                                                           const domi_connection *connection)
 {
@@ -88,8 +88,9 @@ static domi_channel_settings *find_settings_of_connection(domi_io *io,
     return own;
 }
 
-/* Fill a channel whose actor is `house`, and let it begin. A peer that this side has connected to
- * may wait for the first byte of this side, so only settings of its own can bound that wait. */
+/* Fill a channel whose actor is `house`, and let it begin. A peer to which this side has connected
+ * may wait for the first byte of this side, so only settings of the channel's own bound the wait
+ * for its first byte. */
 static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house, uint32_t slot,
                           const domi_connection *connection, domi_proxy_header *proxy)
 {
@@ -131,7 +132,7 @@ static void begin_channel(domus_channel *channel, domi_io *io, domi_house *house
         domi_channel_settle(channel); /* the channel receives the PROXY header first */
 }
 
-/* Copy the name of the server of a connection, if its behaviour has stages that may want it.
+/* Copy the name of the server of a connection, if the behaviour has stages that may need it.
  * Returns 0; -ENOMEM. */
 static int copy_server(const domi_connection *connection, const domus_behaviour *behaviour,
                        domi_server **ret_server)
@@ -149,8 +150,8 @@ static int copy_server(const domi_connection *connection, const domus_behaviour 
     return 0;
 }
 
-/* Make the place for the header of a proxy, if the connection is to have one.
- * Returns 0; -ENOMEM. */
+/* Allocate the state of a proxy's header, if the connection comes from a proxy. Returns 0;
+ * -ENOMEM. */
 static int make_header(const domi_connection *connection, domi_proxy_header **ret_proxy)
 {
     *ret_proxy = NULL;
@@ -194,7 +195,7 @@ int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *beh
     return 0;
 
 fail_house:
-    slot_put(io, slot);
+    put_slot_back(io, slot);
     domi_slab_put(&io->channel_slab, channel);
 fail_place:
     domi_memory_free(proxy);
@@ -209,8 +210,8 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
 
     if (io->failed != 0)
         return io->failed;
-    /* A connect that completes so late would only delay the stop: after the drain its channel would
-     * not be ended by any function. */
+    /* A connect that completes so late would only delay the stop: no later step of the drain would
+     * end its channel. */
     if (io->draining_upstream)
         return -ESHUTDOWN;
     domi_server *server;
@@ -223,7 +224,7 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
         return error;
     }
     domi_house_become_channel(io->manager, house, behaviour);
-    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
+    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, 1, memory_order_relaxed);
     begin_channel(channel, io, house, slot, connection, NULL);
@@ -231,8 +232,8 @@ int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour
     return 0;
 }
 
-/* Returns how many connections of a thread were accepted, with inner ones. The two numbers are read
- * one after the other. Relaxed: they only serve to choose a thread, and to bound. */
+/* Returns the number of accepted connections of a thread, with inner ones. Its two addends are read
+ * one after the other. Relaxed: they only serve to choose a thread, and to check a bound. */
 static uint32_t count_accepted(const domi_io *io)
 {
     uint32_t outbound =
@@ -255,7 +256,8 @@ bool domi_io_has_accepted_all(const domi_io *io)
 bool domi_io_has_opened_all(const domi_io *io)
 {
     uint32_t open = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&io->outbound,
-                                         memory_order_relaxed); /* this thread writes it */
+                                         /* relaxed: this thread writes the number */
+                                         memory_order_relaxed);
 
     return io->connecting + open >= io->config->connect.connections_max;
 }
@@ -265,7 +267,7 @@ bool domi_io_has_opened_all(const domi_io *io)
 static void end_actor(domi_house *house, int error)
 {
     house->channels.owned = NULL;
-    if (house->reason == 0) /* otherwise a link has stopped the actor, and has named the reason */
+    if (house->reason == 0) /* otherwise a link has stopped the actor, and has set the reason */
         house->reason = (int16_t)(error > INT16_MIN ? error : INT16_MIN);
     if (house->behaviour->conversations_go_on)
         return;
@@ -293,7 +295,7 @@ void domi_channel_free(domus_channel *channel)
                !channel->carry_due);
     end_actor(channel->house, channel->error);
     io->slots[channel->slot].generation++;
-    slot_put(io, channel->slot);
+    put_slot_back(io, channel->slot);
     io->open--;
     if (channel->is_outbound)
         atomic_fetch_sub_explicit(&io->outbound, 1, memory_order_relaxed);
@@ -303,7 +305,7 @@ void domi_channel_free(domus_channel *channel)
     domi_channel_count_drained(channel);
     if (channel->error != 0)
         domi_counter_add(&io->counters.channels_reset, 1);
-    /* release: a thread that sees that no connection is left (domi_system_connections) also sees
+    /* release: a thread that sees that no connection is left (domi_system_connections()) also sees
      * the counts of what was cut. */
     atomic_fetch_sub_explicit(&io->connections, 1, memory_order_release);
     domi_peers_count_out(io->peers, channel->peer);

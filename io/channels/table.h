@@ -1,34 +1,35 @@
-/* The channels of a thread, each in a slot for its life. An operation in the ring names its channel
- * by slot and generation. Owner thread. */
+/* The channels of a thread: each has a slot for its life. An operation in the ring names its
+ * channel by slot and generation. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_TABLE_H
 #define DOMI_IO_CHANNELS_TABLE_H
 
 #include "io/channels/channel.h"
 
-/* Make a channel of a connection, with a house of its own, which is a child of `owner`. The channel
- * takes over the descriptor and the count on its address, and becomes one more user of the settings
- * (NULL: those of the thread). Returns 0. On failure everything still belongs to the caller:
- * -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the errno with which the ring
- * has failed. */
+/* Make a channel for a connection, with a house of its own, which is a child of `owner`. The
+ * channel takes over the descriptor and the count on its address, and becomes one more user of the
+ * settings (NULL: those of the thread). Returns 0. On failure everything still belongs to the
+ * caller: -ENOMEM; -ESHUTDOWN if the owner ends, restarts or is not mounted; the errno with which
+ * the ring has failed. */
 int domi_channel_adopt(domi_io *io, domi_house *owner, const domi_connection *connection);
 
-/* Make a channel of a connection that this side has opened. Its actor is `house`, a house of
+/* Make a channel for a connection that this side has opened. Its actor is `house`, a house of
  * domi_house_spawn_connecting(), which behaves as `behaviour` from now on. The channel takes over
- * as domi_channel_adopt() says. Returns 0. On failure everything is as it was: -ENOMEM; -ESHUTDOWN
- * when the thread drains the channels that it has connected; the errno with which the ring has
- * failed. */
+ * the same things as by domi_channel_adopt(). Returns 0. On failure everything is as it was:
+ * -ENOMEM; -ESHUTDOWN when the thread drains the channels that it has connected; the errno with
+ * which the ring has failed. */
 int domi_channel_connected(domi_io *io, domi_house *house, const domus_behaviour *behaviour,
                            const domi_connection *connection);
 
-/* True if the actors of this thread have opened as many connections as they may, with the connects
- * that are under way. */
+/* True if the actors of this thread have opened as many connections as they may; connects that are
+ * under way count, too. */
 bool domi_io_has_opened_all(const domi_io *io);
 
-/* True if as many connections were accepted, by all threads, as may be (channel.maxConnections). */
+/* True if all threads together have accepted as many connections as they may
+ * (channel.maxConnections). */
 bool domi_io_has_accepted_all(const domi_io *io);
 
-/* Do the same as domi_channel_adopt(), with this behaviour for the channel (NULL: the one that its
- * owner names). */
+/* Do the same as domi_channel_adopt(), with this behaviour for the channel (NULL: the behaviour
+ * that its owner names). */
 int domi_channel_make(domi_io *io, domi_house *owner, const domus_behaviour *behaviour,
                       const domi_connection *connection, domus_channel **ret_channel);
 

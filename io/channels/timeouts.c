@@ -1,8 +1,8 @@
-/* This file serves all time-outs of a channel with one timer, which fires at the earliest of them.
+/* Serves all time-outs of a channel by one timer, which fires at the earliest of them.
  *
- * The timer is not moved when bytes come or go. When it fires, domi_channel_handle_timer() looks
- * whether a time-out is really over, and arms the timer again if not. So time-outs cost no work per
- * message. In LINGERING the timer means that the peer's time to close is over (state.c). */
+ * The timer is not moved when bytes come or go. When it fires, domi_channel_handle_timer() checks
+ * whether a time-out is really over, and arms the timer again if not. So time-outs cost no work for
+ * each message. In LINGERING the timer ends the peer's time to close (state.c). */
 #include "io/channels/timeouts.h"
 
 #include "house/message/house.h"
@@ -23,7 +23,8 @@
 #define PROXY_TIMEOUT_NS                                                                           \
     UINT64_C(10000000000) /* for a header, if channel.firstByteTimeout is 0                        \
                            */
-/* time between looks at a channel that is too old, or that is late while this side does not read */
+/* time between two checks of a channel that is too old, or that is late while this side does not
+ * read, in nanoseconds */
 #define LOOK_NS UINT64_C(100000000)
 
 /* Returns the earlier of `next_ns` and `since_ns + timeout_ns`. A time-out of 0 is never due. */
@@ -34,37 +35,37 @@ static uint64_t get_earlier_deadline(uint64_t next_ns, uint64_t since_ns, uint64
     return timeout_ns != 0 && due_ns < next_ns ? due_ns : next_ns;
 }
 
-/* True if the first byte of the peer is still waited for. It is not if the actor has closed the
+/* True if the channel waits for the first byte of the peer. It does not if the actor has closed the
  * channel, or if the peer has finished sending. */
 static bool is_first_byte_awaited(const domus_channel *channel)
 {
     return channel->silent_ns != 0 && !channel->ended && channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* Returns when the age of the channel is looked at next. Once it is too old, the look finds whether
- * its last message is over. */
-static uint64_t next_age_look_ns(const domus_channel *channel)
+/* Returns the time of the next check of the channel's age. Once it is too old, the check finds out
+ * whether its last message is over. */
+static uint64_t get_next_age_check_ns(const domus_channel *channel)
 {
     return channel->aged ? channel->io->manager->now_ns + LOOK_NS : domi_channel_age_due(channel);
 }
 
-/* Returns how long the peer has for its first byte, or a proxy for its whole header; 0: no
- * bound. */
-static uint64_t first_byte_timeout_ns(const domus_channel *channel)
+/* Returns the time that the peer has for its first byte, or a proxy for its whole header, in
+ * nanoseconds; 0: no bound. */
+static uint64_t get_first_byte_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->first_byte_timeout_ns;
 
     return timeout_ns == 0 && channel->proxy != NULL ? PROXY_TIMEOUT_NS : timeout_ns;
 }
 
-/* True if the channel has said that it has nothing to do, and its actor has nothing, either. */
+/* True if the channel has declared itself resting, and its actor has nothing to do, either. */
 static bool is_channel_resting(const domus_channel *channel)
 {
     return channel->rests && channel->house->stacks == NULL;
 }
 
-/* Returns how long the channel may be idle; 0: no bound. */
-static uint64_t idle_timeout_ns(const domus_channel *channel)
+/* Returns the time that the channel may be idle, in nanoseconds; 0: no bound. */
+static uint64_t get_idle_timeout_ns(const domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->idle_timeout_ns;
 
@@ -73,16 +74,17 @@ static uint64_t idle_timeout_ns(const domus_channel *channel)
                : timeout_ns;
 }
 
-/* Returns when the first time-out of the channel is due; UINT64_MAX when none is set. */
-static uint64_t next_timeout_ns(const domus_channel *channel)
+/* Returns the time at which the first time-out of the channel is due; UINT64_MAX: none is set. */
+static uint64_t get_next_timeout_ns(const domus_channel *channel)
 {
     const domi_channel_settings *settings = channel->settings;
     uint64_t next_ns = UINT64_MAX;
 
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
-        next_ns = get_earlier_deadline(next_ns, channel->active_ns, idle_timeout_ns(channel));
+        next_ns = get_earlier_deadline(next_ns, channel->active_ns, get_idle_timeout_ns(channel));
     if (is_first_byte_awaited(channel))
-        next_ns = get_earlier_deadline(next_ns, channel->silent_ns, first_byte_timeout_ns(channel));
+        next_ns =
+            get_earlier_deadline(next_ns, channel->silent_ns, get_first_byte_timeout_ns(channel));
     if (channel->ask_due_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
         next_ns = get_earlier_deadline(next_ns, 0, channel->ask_due_ns);
     if (channel->look_ns != 0 && channel->state == DOMI_CHANNEL_OPEN)
@@ -98,24 +100,24 @@ static uint64_t next_timeout_ns(const domus_channel *channel)
     if (domi_channel_has_rate(channel))
         next_ns = get_earlier_deadline(next_ns, channel->rate.begun_ns, settings->rate_grace_ns);
     if (domi_channel_has_age(channel))
-        next_ns = get_earlier_deadline(next_ns, 0, next_age_look_ns(channel));
+        next_ns = get_earlier_deadline(next_ns, 0, get_next_age_check_ns(channel));
     return next_ns;
 }
 
 void domi_channel_arm_timeouts(domus_channel *channel)
 {
-    domi_channel_set_timer(channel, next_timeout_ns(channel));
+    domi_channel_set_timer(channel, get_next_timeout_ns(channel));
 }
 
-void domi_channel_note_due(domus_channel *channel, uint64_t due_ns)
+void domi_channel_advance_timer(domus_channel *channel, uint64_t due_ns)
 {
     if (due_ns != 0 &&
         (!domi_wheel_is_armed(&channel->timer.node) || channel->timer.node.expires_ns > due_ns))
         domi_channel_arm_timeouts(channel);
 }
 
-/* Do bytes of the peer wait for this side, in the channel for its actor, or in the socket because
- * the thread had no buffer? A peer that takes no answers (`blocked`) does not count. */
+/* True if bytes of the peer wait for this side, in the channel for its actor, or in the socket
+ * because the thread had no buffer. False for a peer that takes no answers (`blocked`). */
 static bool waits_to_be_read(const domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN ||
@@ -125,7 +127,7 @@ static bool waits_to_be_read(const domus_channel *channel)
            domi_socket_bytes(channel->io, channel->fd, FIONREAD) != 0;
 }
 
-/* True if the kernel had no room for the datagrams of an open channel for too long. They are thrown
+/* True if for too long the kernel had no room for the datagrams of an open channel. They are thrown
  * away then, and the channel goes on. */
 static bool is_late_datagram(const domus_channel *channel, uint64_t now_ns)
 {
@@ -141,8 +143,8 @@ static bool is_too_old(const domus_channel *channel)
            channel->io->manager->now_ns >= domi_channel_age_due(channel);
 }
 
-/* Let a channel that is too old close as in a drain, once it has answered everything. Returns
- * whether it is closed or being closed, with the timer set for what comes now. */
+/* Close a channel that is too old as in a drain, once it has answered everything. Returns whether
+ * it is closed or being closed; then the timer is set for the next step. */
 static bool retire_old_channel(domus_channel *channel)
 {
     if (!channel->aged && !channel->drain)
@@ -155,7 +157,7 @@ static bool retire_old_channel(domus_channel *channel)
 }
 
 /* Call the message stage of an open channel, if its time has come. Returns whether the channel is
- * still open. `is_unread`: this side has not looked at bytes of the peer. */
+ * still open. `is_unread` says that this side has not read all bytes of the peer. */
 static bool wake_stage(domus_channel *channel, bool is_unread)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
@@ -172,9 +174,8 @@ static bool wake_stage(domus_channel *channel, bool is_unread)
 }
 
 /* Cancel the asks that are kept for a peer that has finished sending, if their time has come; all
- * asks, if it was seen to be gone.
- * Returns whether the channel is still open; otherwise all is answered, and the timer is set for
- * what comes now. */
+ * asks, if the peer was seen to be gone. Returns whether the channel is still open; otherwise all
+ * is answered, and the timer is set for the next step. */
 static bool cancel_kept_asks(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN)
@@ -182,7 +183,7 @@ static bool cancel_kept_asks(domus_channel *channel)
     if (channel->kept_ns == 0 || channel->kept_ns > channel->io->manager->now_ns)
         return true;
     int error = channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
-    if (error != 0) { /* the peer has reset the connection, so nothing was cut on this side */
+    if (error != 0) { /* the peer has reset the connection, so this side has cut nothing */
         domi_channel_end(channel, error, false);
         return false;
     }
@@ -208,21 +209,21 @@ static bool is_message_late(domus_channel *channel, bool is_read)
     return false;
 }
 
-/* The time of the peer is over: if it has begun a message, the pipeline ends the channel with an
- * answer. Returns whether it does, with the timer set for what comes now. */
+/* Answer a peer whose time for a message that it has begun is over: the pipeline ends the channel
+ * with an answer. Returns whether it does; then the timer is set for the next step. */
 static bool answer_late_message(domus_channel *channel)
 {
     if (channel->pipe == NULL || channel->state != DOMI_CHANNEL_OPEN ||
         !channel->io->pipe_ways->answer_late(channel))
         return false;
     channel->message_due_ns = 0;
-    channel->active_ns = channel->io->manager->now_ns; /* time for the answers that are owed */
+    channel->active_ns = channel->io->manager->now_ns; /* begin the time for the owed answers */
     if (channel->state <= DOMI_CHANNEL_FLUSHING)
         domi_channel_arm_timeouts(channel);
     return true;
 }
 
-/* The peer was too slow with a message. */
+/* End the channel of a peer that was too slow with a message. */
 static void end_slow_channel(domus_channel *channel)
 {
     domi_counter_add(&channel->io->counters.channels_slow, 1);
@@ -233,7 +234,7 @@ static void end_slow_channel(domus_channel *channel)
 }
 
 /* True if the channel has been idle for too long, and neither a send nor an ask has taken longer
- * than it may. */
+ * than allowed. */
 static bool is_channel_idle(const domus_channel *channel, uint64_t now_ns)
 {
     const domi_channel_settings *settings = channel->settings;
@@ -241,8 +242,8 @@ static bool is_channel_idle(const domus_channel *channel, uint64_t now_ns)
     if (channel->sending &&
         get_earlier_deadline(UINT64_MAX, channel->send_ns, settings->send_timeout_ns) <= now_ns)
         return false;
-    return channel->ask_due_ns == 0 &&
-           get_earlier_deadline(UINT64_MAX, channel->active_ns, idle_timeout_ns(channel)) <= now_ns;
+    return channel->ask_due_ns == 0 && get_earlier_deadline(UINT64_MAX, channel->active_ns,
+                                                            get_idle_timeout_ns(channel)) <= now_ns;
 }
 
 void domi_channel_handle_timer(domus_channel *channel)
@@ -264,7 +265,8 @@ void domi_channel_handle_timer(domus_channel *channel)
     bool is_asked =
         (channel->bounds && channel->asks != 0) || (channel->lends && channel->carried != 0);
     if (is_crowded || is_unread || is_asked)
-        /* a channel that this side does not read is not idle, nor is one whose peer works */
+        /* a channel that this side does not read is not idle, and one whose peer works on an ask is
+         * not, either */
         channel->active_ns = now_ns;
     if (channel->silent_ns != 0 && (is_unread || !channel->receiving || channel->cancelling))
         /* this side did not read, so the peer's first byte may have come long ago */
@@ -285,7 +287,7 @@ void domi_channel_handle_timer(domus_channel *channel)
         return;
     if (!cancel_kept_asks(channel))
         return;
-    uint64_t next_ns = next_timeout_ns(channel);
+    uint64_t next_ns = get_next_timeout_ns(channel);
     if (next_ns > now_ns) {
         domi_channel_set_timer(channel, next_ns);
         return;
@@ -302,7 +304,7 @@ void domi_channel_handle_timer(domus_channel *channel)
     if (is_channel_idle(channel, now_ns) && answer_late_message(channel))
         return;
     if (is_first_byte_awaited(channel) &&
-        get_earlier_deadline(UINT64_MAX, channel->silent_ns, first_byte_timeout_ns(channel)) <=
+        get_earlier_deadline(UINT64_MAX, channel->silent_ns, get_first_byte_timeout_ns(channel)) <=
             now_ns)
         domi_counter_add(&channel->io->counters.channels_silent, 1);
     domi_channel_count_cut(channel, 0);

@@ -1,6 +1,6 @@
-/* The public functions that act on a channel, and those that tell about it. Only the channel's own
- * actor and its owner may act on it, and the channels that share the state of one of these two: all
- * of them run on the thread of the channel and nowhere else. */
+/* The public functions that act on a channel, and those that tell its properties. Only the
+ * channel's own actor and its owner may act on it, and channels that share the state of one of
+ * these two: all of them run on the thread of the channel and nowhere else. */
 #include "io/channels/verbs.h"
 
 #include "house/conversation/stack.h"
@@ -15,8 +15,8 @@
 
 #include <errno.h>
 
-/* True if the actor is the channel itself or its parent, or acts for one of them because it has the
- * same state. (A relay has two channels and one state.) */
+/* True if the actor is the channel itself or its parent, or has the same state as one of them. (A
+ * relay has two channels and one state.) */
 static bool may_act(const domus_stack *stack, const domus_channel *channel)
 {
     const domi_house *house = domi_stack_house(stack);
@@ -46,7 +46,7 @@ int domus_channel_options_check(const domus_stack *stack, const domus_channel_op
 
 #define NO_SLICE ((domus_slice){NULL, 0, 0})
 
-/* Queue a buffer that the byte stages of the channel wrap. Takes it. */
+/* Queue a buffer after the byte stages of the channel have wrapped it. Consumes it. */
 static int write_wrapped(domus_channel *channel, domus_buffer *bytes)
 {
     int error = bytes->size != 0
@@ -70,7 +70,7 @@ int domus_channel_write(domus_stack *stack, domus_channel *channel, domus_buffer
                : domi_channel_ways_of(channel)->write(channel, bytes);
 }
 
-/* Append what may_act() has allowed. */
+/* Append bytes to a channel on which may_act() has allowed to act. */
 static int append_allowed_bytes(domus_channel *channel, const void *data, size_t size)
 {
     if (DOMI_LIKELY(!channel->wraps) || size == 0 || size > DOMI_BUFFER_MAX)
@@ -83,10 +83,10 @@ int domus_channel_append(domus_stack *stack, domus_channel *channel, const void 
     return may_act(stack, channel) ? append_allowed_bytes(channel, data, size) : -EPERM;
 }
 
-/* A slice that is at most this long is copied, together with what stands before it. */
+/* size in bytes up to which a slice is copied, together with the bytes before it */
 #define SLICE_COPIED 512u
 
-/* Queue a slice, which is the caller's. */
+/* Queue a slice, which stays the caller's. */
 static int write_slice(domus_channel *channel, domus_slice slice)
 {
     domus_slice kept;
@@ -145,7 +145,7 @@ int domus_channel_finish(domus_stack *stack, domus_channel *channel)
     return may_act(stack, channel) ? domi_channel_finish(channel) : -EPERM;
 }
 
-/* Make settings for one channel, which stay those of its listener by name. */
+/* Make settings for one channel that replace those of its listener, whose name they keep. */
 static int make_settings(const domus_channel *channel, const domus_channel_options *options,
                          domi_channel_settings **ret_settings)
 {
@@ -208,7 +208,7 @@ int domus_channel_reset(domus_stack *stack, domus_channel *channel, int error)
     return 0;
 }
 
-/* Stop showing the actor what comes, or begin to again. */
+/* Stop handing input to the actor, or begin again. */
 static int set_halted(domus_stack *stack, domus_channel *channel, bool halted)
 {
     if (!may_act(stack, channel))
@@ -253,7 +253,8 @@ domus_address domus_channel_address(const domus_channel *channel)
     return domi_house_address(channel->house);
 }
 
-/* The descriptor of the connection on which the bytes of the channel travel; -1: it is gone. */
+/* Returns the descriptor of the connection on which the bytes of the channel travel; -1: it is
+ * gone. */
 static int get_descriptor_of_connection(const domus_channel *channel)
 {
     if (!domi_channel_is_inner(channel))

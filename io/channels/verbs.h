@@ -1,4 +1,4 @@
-/* The one question that all public functions that act on a channel ask first. Owner thread. */
+/* The check that all public functions begin with which act on a channel. Owner thread. */
 #ifndef DOMI_IO_CHANNELS_VERBS_H
 #define DOMI_IO_CHANNELS_VERBS_H
 

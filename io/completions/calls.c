@@ -1,9 +1,9 @@
-/* This file calls the functions of a channel's behaviour.
+/* Calls the functions of a channel's behaviour.
  *
  * A function begins a conversation as a row does: without a frame on a stack in this C frame, and
- * with a frame on a pooled one. A function is called in every case, because it owns what it is
- * shown, and because on_close ends what on_open began. So if there is no memory for a pooled stack,
- * the conversation gets a stack in a C frame, too, and cannot wait. Owner thread. */
+ * with a frame on a pooled one. A function is called in every case, because it owns the bytes that
+ * it gets, and because on_close ends what on_open began. So if there is no memory for a pooled
+ * stack, the conversation gets a stack in a C frame, too, and cannot wait. Owner thread. */
 #include "io/completions/calls.h"
 
 #include "io/channels/close.h"
@@ -16,7 +16,7 @@
 #include "house/conversation/turn.h"
 #include "io/pipelines/open.h"
 
-/* These types belong to no message. They name the callback that a thread is in, for stall reports,
+/* Types that belong to no message. Each names the callback that a thread runs, for stall reports,
  * and the callback that began a conversation. */
 static const domus_type open_type = {.name = "on_open"};
 static const domus_type read_type = {.name = "on_read"};
@@ -30,16 +30,17 @@ static void count_conversation(domus_channel *channel, domus_stack *pooled)
     pooled->away |= DOMI_STACK_COUNTED;
 }
 
-/* Call a function on a stack that has its frame, and end the turn. Returns what it returned. */
+/* Call a function on a stack that has its frame, and end the turn. Returns the function's
+ * result. */
 static int call_on_stack(domus_stack *stack, domi_house *house, const domus_call *call,
                          const domus_type *type, const domus_channel_event *event)
 {
     stack->begun_by = type;
     domi_turn_begin(stack, type);
-    return domi_turn_end_untold(stack, call->handle(stack, house->self, event));
+    return domi_turn_end_unreported(stack, call->handle(stack, house->self, event));
 }
 
-/* Call a function that has a frame, though there is no memory for its stack. */
+/* Call a function that has a frame, without memory for a pooled stack. */
 __attribute__((noinline, cold)) static int call_local(domi_manager *manager, domi_house *house,
                                                       const domus_call *call,
                                                       const domus_type *type,
@@ -51,7 +52,7 @@ __attribute__((noinline, cold)) static int call_local(domi_manager *manager, dom
                          call, type, event);
 }
 
-/* Call a function that has a frame. Returns what it returned. */
+/* Call a function that has a frame. Returns the function's result. */
 static int call_framed(domi_manager *manager, domi_house *house, const domus_call *call,
                        const domus_type *type, const domus_channel_event *event)
 {
@@ -63,11 +64,11 @@ static int call_framed(domi_manager *manager, domi_house *house, const domus_cal
         count_conversation(event->channel, stack);
     int result = call_on_stack(stack, house, call, type, event);
     if (type == &read_type)
-        domi_channel_note_requests(event->channel);
+        domi_channel_update_busy(event->channel);
     return result;
 }
 
-/* Call a function of the behaviour. Returns what it returned; a failure is not told, because the
+/* Call a function of the behaviour. Returns its result; a failure is not reported, because the
  * caller decides what it means. Inlined, so that `type` is a constant. */
 DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const domus_call *call,
                               const domus_type *type, const domus_channel_event *event)
@@ -86,7 +87,7 @@ DOMI_INLINE int call_function(domi_manager *manager, domi_house *house, const do
         count_conversation(event->channel, stack.pooled);
     (void)domi_turn_end_begun(&stack, result < 0 ? 0 : result, DOMI_EVENT);
     if (DOMI_UNLIKELY(counts))
-        domi_channel_note_requests(event->channel);
+        domi_channel_update_busy(event->channel);
     return result;
 }
 
@@ -147,7 +148,7 @@ DOMI_NO_CANARY void domi_channel_call_close(domi_manager *manager, domi_house *h
 
     if (call->handle != NULL && channel->opened) {
         const domus_channel_event event = {.channel = channel, .error = channel->error};
-        /* the connection is gone, so nothing can be refused any more */
+        /* the connection is gone, so the result changes nothing */
         (void)call_function(manager, house, call, &close_type, &event);
     }
     domi_pipe_end(channel);

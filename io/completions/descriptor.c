@@ -1,6 +1,6 @@
-/* This file has the verbs of domus/descriptor.h. The event of a watch is embedded in its record, so
- * it never fails because memory is short. If the actor changes the events of a watch, its poll is
- * cancelled and then armed again. */
+/* Implements the verbs of domus/descriptor.h. The event of a watch is embedded in its record, so it
+ * never fails for lack of memory. If the actor changes the events of a watch, its poll is cancelled
+ * and then armed again. */
 #include "io/completions/descriptor.h"
 
 #include "base/check.h"
@@ -20,19 +20,21 @@ const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready
 
 struct domi_descriptor {
     domi_envelope event;                  /* the message that tells the actor what is ready */
-    domi_descriptor *next;                /* next in the list of armed watches of its io */
+    domi_descriptor *next;                /* next watch in the list of armed ones of its io */
     DOMI_KEEP_PLACE(8) domi_house *house; /* the house of the actor that watches */
     int fd;                               /* the watched descriptor, which belongs to the user */
-    uint32_t events;                      /* bits of poll(2) to wait for */
+    uint32_t events;                      /* events to wait for, bits of poll(2) */
     _Atomic uint32_t generation; /* grows when the watch is freed, so that old handles are stale */
     bool armed;                  /* a poll is in the ring */
-    bool cancelling;             /* that poll is being cancelled */
+    bool cancelling;             /* the poll in the ring is being cancelled */
     bool under_way;              /* the watch's event is in the mailbox or is being handled */
-    bool cancelled; /* the watch was taken back; it is freed when nothing of it is under way */
-    bool failed;    /* the event tells an error: once it was handled, the watch is freed */
-    bool noted;     /* the watch was begun on a loan: home arms it when the house is back */
-    DOMI_KEEP_PLACE(8) domi_descriptor **place; /* while armed: the pointer to it in that list */
-    DOMI_AT_LINK domi_link link; /* links in the house's list of what is attached to it */
+    /* the watch was taken back; it is freed when neither its poll nor its event is under way */
+    bool cancelled;
+    bool failed; /* the event carries an error: when it was handled, the watch is freed */
+    bool noted;  /* the watch was begun on a loan: home arms it when the house is back */
+    /* address of the pointer to this watch in that list, while it is armed */
+    DOMI_KEEP_PLACE(8) domi_descriptor **place;
+    DOMI_AT_LINK domi_link link; /* link in the house's list `attached` */
 };
 
 static_assert(sizeof(domi_descriptor) == 128, "two cache lines");
@@ -45,7 +47,7 @@ static uint64_t make_user_data(const domi_descriptor *descriptor)
     return (uint64_t)DOMI_OP_DESCRIPTOR << 56 | (uintptr_t)descriptor;
 }
 
-static domi_io *io_of(const domi_descriptor *descriptor)
+static domi_io *get_io_of_watch(const domi_descriptor *descriptor)
 {
     return descriptor->house->home->io; /* constant while threads run */
 }
@@ -58,12 +60,13 @@ static void send_ready_event(domi_descriptor *descriptor, uint32_t events, int e
     memcpy(descriptor->event.payload, &ready, sizeof ready);
     descriptor->under_way = true;
     descriptor->failed = error != 0;
-    int result =
-        domi_mailbox_put(io_of(descriptor)->manager, address, &descriptor->event.node, DOMI_EVENT);
-    DOMI_CHECK(result == 0); /* it cannot fail: a house takes its watches back before it ends */
+    int result = domi_mailbox_put(get_io_of_watch(descriptor)->manager, address,
+                                  &descriptor->event.node, DOMI_EVENT);
+    /* the put cannot fail, because a house takes its watches back before it ends */
+    DOMI_CHECK(result == 0);
 }
 
-static void list_armed(domi_io *io, domi_descriptor *descriptor)
+static void add_to_armed_list(domi_io *io, domi_descriptor *descriptor)
 {
     descriptor->armed = true;
     descriptor->place = &io->watched;
@@ -73,7 +76,7 @@ static void list_armed(domi_io *io, domi_descriptor *descriptor)
     io->watched = descriptor;
 }
 
-static void unlist_armed(domi_descriptor *descriptor)
+static void remove_from_armed_list(domi_descriptor *descriptor)
 {
     *descriptor->place = descriptor->next;
     if (descriptor->next != NULL)
@@ -81,23 +84,24 @@ static void unlist_armed(domi_descriptor *descriptor)
     descriptor->armed = descriptor->cancelling = false;
 }
 
-/* Arm the poll. If the ring has failed it will never complete, so the actor is told at once. */
+/* Arm the poll. If the ring has failed, the poll would never complete, so the actor is told at
+ * once. */
 static void arm_poll(domi_descriptor *descriptor)
 {
-    domi_io *io = io_of(descriptor);
+    domi_io *io = get_io_of_watch(descriptor);
 
     if (io->failed != 0) {
         send_ready_event(descriptor, 0, io->failed);
         return;
     }
-    list_armed(io, descriptor);
+    add_to_armed_list(io, descriptor);
     io->backend->poll_once(io->ring, descriptor->fd, descriptor->events,
                            make_user_data(descriptor));
 }
 
 static void cancel_poll(domi_descriptor *descriptor)
 {
-    domi_io *io = io_of(descriptor);
+    domi_io *io = get_io_of_watch(descriptor);
 
     if (!descriptor->armed || descriptor->cancelling)
         return;
@@ -112,16 +116,16 @@ static void detach_descriptor(domi_descriptor *descriptor)
     cancel_poll(descriptor);
 }
 
-/* Relaxed, as is the write: an actor's own watches end in its own runs, so it sees their
- * generations in order. With a stale handle it may read a record that belongs to another thread by
- * now, and then only finds another generation. */
-static uint32_t generation_of(const domi_descriptor *descriptor)
+/* Returns the generation of a watch. Relaxed, as is the store: an actor's own watches end in its
+ * own runs, so it sees their generations in order. With a stale handle it may read a record that
+ * belongs to another thread by now, and then finds another generation. */
+static uint32_t get_generation_of_watch(const domi_descriptor *descriptor)
 {
     return atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&descriptor->generation,
                                 memory_order_relaxed);
 }
 
-/* Free the watch or arm it again, unless something of it is still under way. */
+/* Free the watch or arm it again, unless its poll or its event is still under way. */
 static void settle_watch(domi_descriptor *descriptor)
 {
     if (descriptor->armed || descriptor->under_way || descriptor->noted)
@@ -133,15 +137,15 @@ static void settle_watch(domi_descriptor *descriptor)
     if (!descriptor->cancelled)
         detach_descriptor(descriptor);
     atomic_fetch_add_explicit(&descriptor->generation, 1, memory_order_relaxed);
-    domi_pool_free(io_of(descriptor)->manager, &descriptor->event.node);
+    domi_pool_free(get_io_of_watch(descriptor)->manager, &descriptor->event.node);
 }
 
 void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result)
 {
     bool again = descriptor->cancelling;
 
-    DOMI_CHECK(io_of(descriptor) == io && descriptor->armed);
-    unlist_armed(descriptor);
+    DOMI_CHECK(get_io_of_watch(descriptor) == io && descriptor->armed);
+    remove_from_armed_list(descriptor);
     if (!descriptor->cancelled && !(result == -ECANCELED && again))
         send_ready_event(descriptor, result >= 0 ? (uint32_t)result : 0, result < 0 ? result : 0);
     settle_watch(descriptor);
@@ -192,7 +196,7 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
         return -EBADF;
     if (io == NULL || io->backend->poll_once == NULL || io->backend->is_simulated)
         return domi_refuse_ringless(stack);
-    /* a thief may not look into home's io: home tells the actor later */
+    /* a thief may not read home's io: home tells the actor later */
     if (!is_lent && io->failed != 0)
         return io->failed;
     domi_descriptor *descriptor = domi_pool_take(manager, DOMI_SLAB_DESCRIPTOR);
@@ -207,14 +211,15 @@ int domus_watch_fd(domus_stack *stack, int fd, uint32_t events, domus_fd_watch *
     descriptor->armed = descriptor->cancelling = false;
     descriptor->under_way = descriptor->cancelled = descriptor->failed = false;
     domi_link_add(house, &descriptor->link);
-    house->marks |= DOMI_MARK_PINNED; /* the poll is in the ring of its home */
+    /* the poll is in the ring of the home, so the house must stay there */
+    house->marks |= DOMI_MARK_PINNED;
     descriptor->noted = is_lent;
     if (descriptor->noted)
         domi_note_add(manager, &descriptor->event.node);
     else
         arm_poll(descriptor);
     if (ret_watch != NULL)
-        *ret_watch = (domus_fd_watch){descriptor, generation_of(descriptor)};
+        *ret_watch = (domus_fd_watch){descriptor, get_generation_of_watch(descriptor)};
     return 0;
 }
 
@@ -222,7 +227,7 @@ static domi_descriptor *find_watch(const domus_stack *stack, domus_fd_watch watc
 {
     domi_descriptor *descriptor = watch.descriptor;
 
-    if (descriptor == NULL || generation_of(descriptor) != watch.generation ||
+    if (descriptor == NULL || get_generation_of_watch(descriptor) != watch.generation ||
         descriptor->house != domi_stack_house(stack) || descriptor->cancelled)
         return NULL;
     return descriptor;

@@ -1,6 +1,6 @@
-/* Watches on descriptors that do not belong to the library. A watch has one poll at a time in the
- * ring of its actor's home, and the poll is armed again when its event has been handled. The record
- * is freed when neither a poll nor an event of it is under way. Owner thread only. */
+/* Watches on descriptors that belong to users. A watch has one poll at a time in the ring of its
+ * actor's home, and the poll is armed again when its event has been handled. The record is freed
+ * when neither its poll nor its event is under way. Owner thread only. */
 #ifndef DOMI_IO_COMPLETIONS_DESCRIPTOR_H
 #define DOMI_IO_COMPLETIONS_DESCRIPTOR_H
 
@@ -8,14 +8,13 @@
 
 typedef struct domi_descriptor domi_descriptor;
 
-/* Called when the poll of `descriptor` has come back with `result`. */
+/* Handle the result of the poll of `descriptor`, which has come back. */
 void domi_descriptor_handle_completion(domi_io *io, domi_descriptor *descriptor, int result);
 
-/* Tell every actor that watches a descriptor the error of the ring, once, because the
- * ring has failed. */
+/* Tell every actor that watches a descriptor that the ring has failed, with its error, once. */
 void domi_descriptors_fail(domi_io *io);
 
-/* These functions are domi_io_hooks.descriptor_handled, descriptor_cancel and descriptor_noted. */
+/* Implement domi_io_hooks.descriptor_handled, descriptor_cancel and descriptor_noted. */
 void domi_descriptor_end_event(domi_manager *manager, domi_node *node);
 void domi_descriptor_cancel(domi_manager *manager, domi_node *node);
 void domi_descriptor_carry_out_note(domi_manager *home, domi_node *node);

@@ -1,11 +1,11 @@
-/* In this file the channels of a thread end, because the system stops.
+/* Ends the channels of a thread, because the system stops.
  *
  * Everything that had been received is answered, then FIN follows. The channel stays open for as
- * long as the kernel has bytes that the peer has not acknowledged: closing a descriptor while input
- * is unread sends a reset, and a reset throws those bytes away. The kernel does not tell when the
- * last byte is acknowledged, so this looks from time to time, at a bounded number of channels in an
- * iteration. A channel that the library ends before that counts as cut, with the bytes that it
- * owed. Owner thread. */
+ * long as the kernel has bytes that the peer has not acknowledged: to close a descriptor while
+ * input is unread sends a reset, and a reset throws those bytes away. The kernel does not tell when
+ * the last byte is acknowledged, so a bounded number of channels is checked from time to time. A
+ * channel that the library ends before that counts as cut, with the bytes that it owed. Owner
+ * thread. */
 #include "io/completions/drain.h"
 
 #include "io/acceptors/stop.h"
@@ -23,21 +23,22 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-#define LOOK_NS   UINT64_C(10000000) /* time between two looks at a channel, at least */
-#define LOOKS_MAX 1024u              /* looks in one iteration */
+/* least time between two checks of a channel, in nanoseconds */
+#define LOOK_NS   UINT64_C(10000000)
+#define LOOKS_MAX 1024u /* most checks in one iteration */
 
 /* Returns the error of the socket if the peer has finished sending; otherwise 0. */
-static int pending_error(const domus_channel *channel)
+static int get_pending_error(const domus_channel *channel)
 {
     return channel->ended && channel->fd >= 0 ? domi_socket_error(channel->io, channel->fd) : 0;
 }
 
-/* Look at a lingering channel. While the peer has not acknowledged everything, its time to close
- * begins again with each look. */
-static void look_at_lingering(domus_channel *channel)
+/* Check a lingering channel. While the peer has not acknowledged everything, its time to close
+ * begins again with each check. */
+static void check_lingering(domus_channel *channel)
 {
     domi_io *io = channel->io;
-    int error = pending_error(channel);
+    int error = get_pending_error(channel);
 
     if (error != 0) {
         domi_channel_end(channel, error, false);
@@ -63,7 +64,7 @@ void domi_io_look_at_draining(domi_io *io)
             continue;
         domi_channel_drain_step(channel);
         if (channel->state == DOMI_CHANNEL_LINGERING)
-            look_at_lingering(channel);
+            check_lingering(channel);
     }
     if (io->look_slot >= io->slots_used)
         io->look_slot = 0;
@@ -87,7 +88,7 @@ static void drain_channels(domi_io *io, bool outbound)
             continue;
         domi_channel_drain(channel);
         if (channel->state == DOMI_CHANNEL_OPEN) {
-            /* the channel may have paused because memory was short */
+            /* a channel may have paused because memory was short */
             domi_channel_decide_receive(channel);
             domi_channel_settle(channel);
         }
@@ -109,8 +110,8 @@ void domi_io_drain(domi_io *io)
     if (io->draining)
         return;
     domi_io_end_shortage(io);
-    /* Everything that has completed by now, also completions that overflowed into the kernel, is
-     * handled before the sockets are asked how many bytes are left in them. */
+    /* All completions so far, also those that overflowed into the kernel, are handled before the
+     * sockets are asked how many bytes are left in them. */
     (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     io->draining = true;
     drain_channels(io, false);
@@ -122,13 +123,13 @@ void domi_io_drain(domi_io *io)
 
 /* --- its end --------------------------------------------------------------------------------- */
 
-/* End a channel. If its peer has acknowledged everything, a close loses nothing, and it does not
- * count as cut. */
+/* End a channel. If its peer has acknowledged everything, the close loses nothing, and the channel
+ * does not count as cut. */
 static void cut_channel(domus_channel *channel)
 {
     domi_channel_drain_step(channel);
     if (channel->state >= DOMI_CHANNEL_CLOSING)
-        return; /* the channel was idle, and is closing now */
+        return; /* the channel was idle, and closes now */
     if (channel->state == DOMI_CHANNEL_LINGERING && !domi_channel_has_undelivered(channel)) {
         domi_channel_end(channel, 0, false);
         return;

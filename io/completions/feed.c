@@ -1,5 +1,5 @@
-/* This file does the end of phase 2: buffers that came back go to the kernel, starved and crowded
- * channels read again, and each channel that has bytes to send sends them. */
+/* The end of phase 2: buffers that came back go to the kernel, starved and crowded channels read
+ * again, and each channel with bytes to send sends them. */
 #include "io/completions/feed.h"
 
 #include "io/channels/crowd.h"
@@ -11,7 +11,7 @@
 #include "io/inner/inner.h"
 #include "io/pipelines/time.h"
 
-#define CROWDED_VISITS 16u /* crowded channels that are looked at in one iteration */
+#define CROWDED_VISITS 16u /* most crowded channels that are checked in one iteration */
 
 /* Let as many starved channels receive as there are free buffers. A channel that again finds no
  * buffer goes to the end of the queue. */
@@ -28,20 +28,20 @@ static void resume_starved_channels(domi_io *io)
     }
 }
 
-/* Look again at some crowded channels (those that have more queued than their part of what the
- * thread may queue, and so are not read), if bytes were freed since their last look. */
+/* Check some crowded channels again, if bytes were freed since their last check. (A channel is
+ * crowded, and not read, if it has more queued than its part of what the thread may queue.) */
 static void feed_crowded(domi_io *io)
 {
     for (uint32_t visits = 0; io->crowd_left != 0 && visits < CROWDED_VISITS; visits++) {
         domus_channel *channel = domi_io_take_crowded(io);
 
         domi_channel_decide_receive(channel);
-        domi_channel_give_turn(channel);
+        domi_channel_continue_answer(channel);
         domi_channel_settle(channel);
     }
 }
 
-/* Let each channel send that has something to send. Returns how many there were. */
+/* Let each channel send that has bytes to send. Returns the number of these channels. */
 static uint32_t send_from_dirty_channels(domi_io *io)
 {
     uint32_t count = 0;
@@ -68,7 +68,8 @@ uint32_t domi_io_queue_sends(domi_io *io)
     if (io->stages.begun_ns != 0)
         domi_stages_end_phase(io);
     count = send_from_dirty_channels(io);
-    while (DOMI_UNLIKELY(io->carriers != NULL)) { /* their stages send what inner channels did */
+    /* stages send the bytes that inner channels have queued */
+    while (DOMI_UNLIKELY(io->carriers != NULL)) {
         domi_io_carry(io);
         count += send_from_dirty_channels(io);
     }

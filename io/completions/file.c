@@ -1,7 +1,7 @@
-/* This file tries operations on files in the ring of a thread.
+/* Tries operations on files in the ring of a thread.
  *
  * A try does only what the kernel can do without waiting, so the enter that submits it also
- * completes it, and no worker thread of the kernel is ever made. The tries of a ring are in a list,
+ * completes it, and the kernel never makes a worker thread. The tries of a ring are in a list,
  * because a ring that has failed completes nothing, and because a thread that ends must leave none
  * behind. Owner thread. */
 #include "io/completions/file.h"

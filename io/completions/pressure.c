@@ -1,12 +1,13 @@
-/* This file tells the channels and the acceptors of a thread how short memory is. */
+/* Tells the channels and the acceptors of a thread how short memory is. */
 #include "io/completions/pressure.h"
 
 #include "io/acceptors/accept.h"
 #include "io/channels/crowd.h"
 #include "io/completions/shed.h"
 
-/* Channels that have to read less from now on are found by the sweep, or when something comes for
- * them; channels that may read more are found by the last pass of the sweep. */
+/* Set the shortage of memory. Channels that have to read less from now on are found by the sweep,
+ * or when bytes come for them; channels that may read more are found by the last pass of the
+ * sweep. */
 void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
 {
     bool begins = now->pauses && !io->pressure.pauses;
@@ -23,11 +24,12 @@ void domi_io_set_pressure(domi_io *io, const domi_io_pressure *now)
     domi_counter_add(&io->counters.memory_pauses, 1);
     for (uint32_t i = 0; i < DOMI_ACCEPTORS_MAX; i++) {
         if (io->acceptors[i] != NULL)
-            domi_acceptor_look_at_pressure(io->acceptors[i]);
+            domi_acceptor_apply_pressure(io->acceptors[i]);
     }
 }
 
-/* A drain reads everything that has come, however little memory there is. */
+/* End the shortage for a drain, which reads everything that has come, however little memory there
+ * is. */
 void domi_io_end_shortage(domi_io *io)
 {
     domi_io_set_pressure(io, &(domi_io_pressure){.queue_max = UINT64_MAX});

@@ -1,6 +1,6 @@
-/* This file enters and reaps the ring of a thread, and hands each completion to its owner, which
- * follows from the kind of the operation. If the ring has failed, it is not used any more, and a
- * thread that waits is woken by its wake descriptor alone. */
+/* Enters and reaps the ring of a thread, and gives each completion to its owner, which follows from
+ * the kind of the operation. A failed ring is not used any more, and a thread that waits is woken
+ * by its wake descriptor alone. */
 #include "io/completions/ring.h"
 
 #include "base/check.h"
@@ -13,8 +13,8 @@
 
 #include <errno.h>
 
-/* The wait between two tries when the kernel has no room; without it the loop would ask
- * without a pause. */
+/* wait between two tries when the kernel has no room, in nanoseconds; without it the loop would
+ * retry without a pause */
 #define REFUSED_WAIT_NS UINT64_C(1000000)
 
 void domi_io_arm_wake(domi_io *io, bool again)
@@ -105,8 +105,8 @@ static void dispatch_completion(domi_io *io, const domi_completion *completion)
     }
 }
 
-/* Completions are copied out before they are handled, because handling one queues operations, which
- * may submit. */
+/* Reap completions and give them to their owners. They are copied out before, because to handle one
+ * queues operations, which may submit. */
 static uint32_t reap_completions(domi_io *io)
 {
     domi_completion completions[DOMI_COMPLETIONS_BATCH];
@@ -153,9 +153,9 @@ uint32_t domi_io_reap(domi_io *io)
     return count;
 }
 
-/* Buffers that come back meanwhile are published only at the end, so this takes at most as many
- * bytes as the free buffers hold. A peer that sends faster than this thread reads therefore cannot
- * keep it here. */
+/* Enter and reap until nothing comes. Buffers that come back meanwhile are published only at the
+ * end, so this reaps at most as many bytes as the free buffers hold: a peer that sends faster than
+ * this thread reads cannot keep it here. */
 bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
 {
     uint32_t taken = 0;
@@ -167,7 +167,7 @@ bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken)
         taken += count;
         more = io->failed == 0 && (count != 0 || io->backend->pending(io->ring));
         if (io->refusals != 0 && count == 0)
-            break; /* the kernel has no room: the next iteration asks again */
+            break; /* the kernel has no room: the next iteration tries again */
     }
     domi_io_publish(io);
     *ret_taken = taken;

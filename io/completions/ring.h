@@ -1,5 +1,4 @@
-/* The way through the ring: enter it, reap it, and hand each completion to its owner.
- * Owner thread. */
+/* The use of the ring: enter it, reap it, and give each completion to its owner. Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_RING_H
 #define DOMI_IO_COMPLETIONS_RING_H
 
@@ -8,30 +7,30 @@
 /* Arm the wake poll if it is not armed; with `again`, cancel it and arm it in any case. */
 void domi_io_arm_wake(domi_io *io, bool again);
 
-/* Submit what is queued, and wait for `min_complete` completions, at most `timeout_ns`. If the ring
- * has failed, this only waits to be woken. */
+/* Submit the queued operations, and wait for `min_complete` completions, at most `timeout_ns`. If
+ * the ring has failed, this only waits for a wake. */
 void domi_io_enter(domi_io *io, uint32_t min_complete, uint64_t timeout_ns);
 
-/* Phase 1: enter the ring if that would bring anything. If completions wait already (the enter of a
- * park brings some), they can be reaped without one. Returns whether it entered. */
+/* Enter the ring in phase 1, if that would bring anything. Completions that wait already (the enter
+ * of a park brings some) can be reaped without an enter. Returns whether it entered. */
 bool domi_io_submit(domi_io *io);
 
-/* Before a rest: carry out the sends that phase 2 has queued, if there are any and if that takes no
+/* Carry out the sends that phase 2 has queued, before a rest, if there are any and if that takes no
  * enter. Returns whether it did. */
 bool domi_io_submit_sends(domi_io *io);
 
-/* Phase 1, and after domi_io_submit_sends(): reap up to io.completionsPerPoll completions. Returns
- * how many there were. */
+/* Reap up to io.completionsPerPoll completions, in phase 1 and after domi_io_submit_sends().
+ * Returns their number. */
 uint32_t domi_io_reap(domi_io *io);
 
 /* Enter and reap until nothing comes any more. Then everything that had arrived when this began has
- * been handed to its channel. (With deferred task work an empty completion queue proves nothing,
+ * been given to its channel. (With deferred task work an empty completion queue proves nothing,
  * because only an enter fills it, and by 20 at a time.) `ret_taken` gets the number of completions.
- * Returns true if all was taken. Returns false if there may be more, because `limit` completions
- * were taken, as many enters were made, or the kernel refused one. */
+ * Returns true if all were taken; false if there may be more, because `limit` completions were
+ * taken, as many enters were made, or the kernel refused one. */
 bool domi_io_reap_all(domi_io *io, uint32_t limit, uint32_t *ret_taken);
 
-/* Show the kernel the receive buffers that have come back. */
+/* Give the receive buffers that have come back to the kernel. */
 void domi_io_publish(domi_io *io);
 
 #endif

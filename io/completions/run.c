@@ -1,4 +1,4 @@
-/* This file handles, in a run of a channels actor, the channels that have something for it.
+/* Handles the channel of a channels actor in a run of the actor.
  *
  * A run calls on_open, on_read, on_end and on_close for its channel, in that order, within the
  * places that the run has left (calls.c). */
@@ -24,15 +24,15 @@
 
 #include <errno.h>
 
-/* Returns the channel of a house that is that of a channel; NULL when the channel is gone. */
-static domus_channel *channel_of(const domi_house *house)
+/* Returns the channel to which a house belongs; NULL when the channel is gone. */
+static domus_channel *get_channel_of_house(const domi_house *house)
 {
     return house->channels.owned;
 }
 
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
 {
-    domus_channel *channel = channel_of(house);
+    domus_channel *channel = get_channel_of_house(house);
 
     (void)manager;
     if (channel == NULL)
@@ -41,7 +41,7 @@ void domi_channel_conversation_ended(domi_manager *manager, domi_house *house)
     channel->answered_bytes = channel->received_bytes;
     channel->conversations--;
     if (channel->busy)
-        domi_channel_note_requests(channel);
+        domi_channel_update_busy(channel);
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }
@@ -51,14 +51,14 @@ bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error
     (void)manager;
     if (!domi_house_is_channel(house))
         return false;
-    if (channel_of(house) != NULL)
-        domi_channel_refuse(channel_of(house), error);
+    if (get_channel_of_house(house) != NULL)
+        domi_channel_refuse(get_channel_of_house(house), error);
     return true;
 }
 
-/* True if the actor may get the next piece. While much is queued this is decided anew for
- * each piece: other channels have written since it came, and an answer to it may find no
- * room any more. */
+/* True if the actor may get the next piece. While much is queued this is decided anew for each
+ * piece: other channels have written since the last one, and an answer to it may find no room any
+ * more. */
 static bool may_show_next_piece(domus_channel *channel)
 {
     if (channel->state != DOMI_CHANNEL_OPEN || channel->inbound.head == NULL || channel->blocked)
@@ -68,14 +68,14 @@ static bool may_show_next_piece(domus_channel *channel)
     return !channel->blocked;
 }
 
-/* True if the actor has been shown all bytes that came before the end of the peer. */
+/* True if the actor has got all bytes that came before the end of the peer. */
 static bool has_seen_all(const domus_channel *channel)
 {
     return channel->inbound.head == NULL && (channel->pipe == NULL || domi_pipe_has_ended(channel));
 }
 
-/* True if the actor has to hear that the peer has finished sending. It has seen all bytes, and has
- * not paused the channel. An actor with an on_end also hears of it while a request that DOMUS_ALONE
+/* True if the actor has to be told that the peer has finished sending. It has got all bytes, and
+ * has not paused the channel. An actor with an on_end is also told while a request that DOMUS_ALONE
  * marks is not answered, if no bytes came behind that request, or if the request asks for it; such
  * a request may end with its peer. */
 static bool is_end_of_peer_due(const domus_channel *channel)
@@ -87,8 +87,8 @@ static bool is_end_of_peer_due(const domus_channel *channel)
                                        domi_pipe_ends_with_peer(channel))));
 }
 
-/* Let the actor hear of the end, or end with the peer. */
-static void end_channel(domi_manager *manager, domi_house *house, domus_channel *channel)
+/* Call on_end, or end the channel with its peer. */
+static void handle_end_of_peer(domi_manager *manager, domi_house *house, domus_channel *channel)
 {
     bool is_early = channel->pipe != NULL && domi_pipe_hears_end(channel);
 
@@ -99,7 +99,7 @@ static void end_channel(domi_manager *manager, domi_house *house, domus_channel 
     }
     domi_channel_call_end(manager, house, channel);
     if (DOMI_UNLIKELY(is_early) && channel->state == DOMI_CHANNEL_OPEN)
-        channel->end_told = false; /* the end of what is behind the request is to come */
+        channel->end_told = false; /* the end of what follows the request is still to come */
 }
 
 /* Open a channel, with its pipeline if it has one. */
@@ -113,13 +113,13 @@ static void open_channel(domi_manager *manager, domi_house *house, domus_channel
         domi_channel_call_open(manager, house, channel);
 }
 
-/* Handle one channel, within `budget` places of the run. Returns how many places it used. */
+/* Handle one channel, within `budget` places of the run. Returns the number of used places. */
 static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_channel *channel,
                             uint32_t budget)
 {
     uint32_t used = 0;
 
-    DOMI_CHECK(channel->proxy == NULL); /* the actor is mounted when the header is done */
+    DOMI_CHECK(channel->proxy == NULL); /* the actor is mounted only when the header is complete */
     if (!channel->opened && channel->state == DOMI_CHANNEL_OPEN) {
         open_channel(manager, house, channel);
         used++;
@@ -132,11 +132,12 @@ static uint32_t run_channel(domi_manager *manager, domi_house *house, domus_chan
         used++;
     }
     if (is_end_of_peer_due(channel) && used < budget) {
-        end_channel(manager, house, channel);
+        handle_end_of_peer(manager, house, channel);
         used++;
     }
     if (channel->io->careful)
-        domi_channel_settle(channel); /* a careful thread asks for the next piece only now */
+        /* a careful thread arms the receive of the next piece only now */
+        domi_channel_settle(channel);
     if (channel->pipe != NULL)
         channel->behind = domi_pipe_is_behind(channel);
     domi_channel_drain_step(channel);
@@ -162,14 +163,14 @@ static inline bool owner_runs_here(const domi_house *house)
 
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget)
 {
-    domus_channel *channel = channel_of(house);
+    domus_channel *channel = get_channel_of_house(house);
 
     if (budget == 0)
         return 0;
     house->marks &= (uint16_t)~DOMI_MARK_CHANNELS;
     if (channel == NULL)
         return 0;
-    /* The owner is not idle while its channels are busy. */
+    /* The owner does not count as idle while its channels are busy. */
     if (owner_runs_here(house) && DOMI_UNLIKELY((house->parent->marks & DOMI_MARK_PASSIVATES) != 0))
         house->parent->family->last_ns = manager->now_ns;
     return run_channel(manager, house, channel, budget);
@@ -177,15 +178,15 @@ uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t bu
 
 void domi_channels_open(domi_manager *manager, domi_house *house)
 {
-    domus_channel *channel = channel_of(house);
+    domus_channel *channel = get_channel_of_house(house);
 
     /* A channel that on_mount has ended is not opened, and its next run frees it. */
     if (channel->state == DOMI_CHANNEL_OPEN)
         open_channel(manager, house, channel);
 }
 
-/* Begin to close a channel, because its actor stops. If a restart waits for that, the peer is not
- * waited for. */
+/* Begin to close a channel, because its actor stops. If a restart waits for the stop, the close
+ * does not wait for the peer. */
 static uint32_t stop_channel(domi_house *house, domus_channel *channel)
 {
     if ((domi_house_life(house) & DOMI_LIFE_HASTE) != 0)
@@ -205,7 +206,7 @@ static uint32_t stop_acceptor(const domi_manager *manager, domi_house *house,
 {
     uint32_t left = domi_acceptor_stop(acceptor);
 
-    /* the thread has ended: closing the ring cancels the operations in flight */
+    /* when the thread has ended, the close of the ring cancels the operations in flight */
     if (left != 0 && !manager->ending.has_stopped)
         return left;
     house->channels.owned = NULL;
@@ -221,7 +222,7 @@ uint32_t domi_channels_stop(domi_manager *manager, domi_house *house)
         return 0;
     switch ((enum domi_owns)house->channels.owns) {
     case DOMI_OWNS_CHANNEL:
-        return stop_channel(house, channel_of(house));
+        return stop_channel(house, get_channel_of_house(house));
     case DOMI_OWNS_ACCEPTOR:
         return stop_acceptor(manager, house, house->channels.owned);
     case DOMI_OWNS_CONNECT:
@@ -236,8 +237,8 @@ bool domi_channels_handle_event(domi_manager *manager, domi_house *house, domi_e
 {
     if (message->type != &domi_accepted_type)
         return false;
-    /* If the actor is not mounted, the event becomes a dead letter: it is counted, subscribers hear
-     * of it, and its connection is reset. */
+    /* If the actor is not mounted, the event becomes a dead letter: it is counted, subscribers are
+     * told, and its connection is reset. */
     if ((house->marks & DOMI_MARK_UNMOUNTED) != 0)
         return false;
     const domi_accepted *accepted = domi_envelope_payload(message);

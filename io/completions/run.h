@@ -1,18 +1,16 @@
-/* The actor's side of its channels: these are the functions that io sets in a manager.
- * Owner thread. */
+/* The side of channels that house calls: the functions that io sets in a manager. Owner thread. */
 #ifndef DOMI_IO_COMPLETIONS_RUN_H
 #define DOMI_IO_COMPLETIONS_RUN_H
 
 #include "house/message/manager.h"
 
-/* This function is domi_io_hooks.conversation_ended. */
+/* Implement domi_io_hooks.conversation_ended. */
 void domi_channel_conversation_ended(domi_manager *manager, domi_house *house);
 
-/* This function is domi_io_hooks.channel_failed: if `house` belongs to a channel, it resets the
- * channel. */
+/* Reset the channel of `house`, if it belongs to one: implements domi_io_hooks.channel_failed. */
 bool domi_channel_fail_actor(domi_manager *manager, domi_house *house, int error);
 
-/* These functions are domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
+/* Implement domi_io_hooks.run_channels, open_channel, stop_channels and take_event. */
 uint32_t domi_channels_run(domi_manager *manager, domi_house *house, uint32_t budget);
 void domi_channels_open(domi_manager *manager, domi_house *house);
 uint32_t domi_channels_stop(domi_manager *manager, domi_house *house);

@@ -1,5 +1,5 @@
-/* This file makes the io of a thread: the receive buffers, the ring, its wake, and the hooks
- * that io brings to a manager. */
+/* Makes the io of a thread: the receive buffers, the ring, its wake, and the hooks that io brings
+ * to a manager. */
 #include "io/completions/setup.h"
 
 #include "base/check.h"
@@ -33,7 +33,7 @@ const domi_io_hooks domi_hooks_of_io = {
     .fail_request = domi_pipe_fail_request,
     .answer_peer = domi_pipe_answer_peer,
     .release_message = domi_pipe_release_message,
-    .send_mail = domi_pipe_take_mail,
+    .send_mail = domi_pipe_handle_mail,
     .unsent_asks = domi_pool_unsent_asks,
     .return_mail = domi_pool_return_mail,
     .channel_failed = domi_channel_fail_actor,
@@ -44,9 +44,9 @@ const domi_io_hooks domi_hooks_of_io = {
     .stop_channels = domi_channels_stop,
 };
 
-#define SHARES 16u /* a channel may hold 1/16 of the receive buffers */
+#define SHARES 16u /* number of shares: a channel may hold 1/16 of the receive buffers */
 
-static int buffers_init(domi_io *io)
+static int init_buffers(domi_io *io)
 {
     uint32_t count = io->config->io.buffers.count;
     uint32_t size = io->config->io.buffers.size_bytes;
@@ -92,7 +92,7 @@ int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend
     io->sweep.timer.kind = DOMI_TIMER_SWEEP;
     domi_io_set_queue_max(io, UINT64_MAX);
 
-    int result = buffers_init(io);
+    int result = init_buffers(io);
     if (result != 0) {
         snprintf(error, error_size, "no memory for the receive buffers (io.buffers)");
         return result;
@@ -133,7 +133,8 @@ void domi_io_end(domi_io *io)
 {
     uint32_t taken;
 
-    /* With an enter the ring has carried out all that is queued, and uses no memory of a try. */
+    /* After an enter the ring has carried out all queued operations, and uses no memory of a
+     * try. */
     if (io->tries != NULL)
         (void)domi_io_reap_all(io, io->config->io.completion_entries, &taken);
     domi_file_tries_end(io, -ESHUTDOWN);
@@ -142,8 +143,9 @@ void domi_io_end(domi_io *io)
 
 void domi_io_fini(domi_io *io)
 {
-    DOMI_CHECK(io->tries == NULL); /* an actor that ends begins none */
-    domi_connects_end(io); /* those of actors whose work was abandoned, or that had no thread */
+    DOMI_CHECK(io->tries == NULL); /* actors that end begin no tries */
+    /* free the connects of actors whose work was abandoned, or that had no thread */
+    domi_connects_end(io);
     DOMI_CHECK(io->connects == NULL);
     domi_socket_close_used(io, io->wake_fd);
     io->backend->close(io->ring);

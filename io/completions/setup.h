@@ -1,10 +1,10 @@
-/* These functions make the io of a thread, and end it. */
+/* Makes the io of a thread, and ends it. */
 #ifndef DOMI_IO_COMPLETIONS_SETUP_H
 #define DOMI_IO_COMPLETIONS_SETUP_H
 
 #include "io/resources/io.h"
 
-/* The hooks for the options of a manager that has io. */
+/* The functions of io, for the options of a manager that has io. */
 extern const domi_io_hooks domi_hooks_of_io;
 
 /* Make the ring and the buffers. Any thread, before start. `manager` was made with domi_hooks_of_io
@@ -12,12 +12,12 @@ extern const domi_io_hooks domi_hooks_of_io;
 int domi_io_init(domi_io *io, domi_manager *manager, const domi_backend *backend, char *error,
                  size_t error_size);
 
-/* On the owning thread: enable the ring, give it the buffers, and arm the wake poll. Returns 0; a
+/* Enable the ring, give it the buffers, and arm the wake poll, on the owning thread. Returns 0; a
  * negative errno. */
 int domi_io_start(domi_io *io);
 
-/* On the owning thread, which has left its loop and has ended its actors: close the sockets of
- * connects that were given up and whose completion has not come. Otherwise these would stay open
+/* Close the sockets of connects that were given up and whose completion has not come, on the owning
+ * thread, which has left its loop and has ended its actors. Otherwise these sockets would stay open
  * until the system is freed. */
 void domi_io_end(domi_io *io);
 

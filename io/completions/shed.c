@@ -1,16 +1,16 @@
 /* The sweep of a careful thread (crowd.h). In each tick it visits some of its channels, ends
- * receives that would bring more than one piece, and notes which peers acknowledge bytes.
+ * receives that would bring more than one piece, and records which peers acknowledge bytes.
  *
- * A peer is deaf if bytes wait for it and if for memory.resetAfter it has acknowledged at
- * most a sixteenth of those that wait. A byte now and then must not be enough, because
- * otherwise many peers that take a byte in time could hold all the memory. SIOCOUTQ tells
- * how much was acknowledged; the completion of a send does not, because a send to a slow
- * peer may just take long.
+ * A peer is deaf if bytes wait for it and if for memory.resetAfter it has acknowledged at most a
+ * sixteenth of those that wait. A byte now and then must not be enough, because otherwise many
+ * peers that take a byte in time could hold all the memory. SIOCOUTQ tells how much was
+ * acknowledged; the completion of a send does not, because a send to a slow peer may just take
+ * long.
  *
- * Each pass remembers the deaf channels that hold most. At its end these are reset, the
- * largest first, while the library is above its budget or so much is queued here that long
- * answers are refused. So the work of one tick is bounded, and no list has to be kept in order
- * in normal times. */
+ * Each pass remembers the deaf channels that hold most. At its end these are reset, the largest
+ * first, while the library is above its budget or so much is queued here that long answers are
+ * refused. So the work of one tick is bounded, and no list has to be kept in order in normal
+ * times. */
 #include "io/completions/shed.h"
 
 #include "io/channels/crowd.h"
@@ -23,20 +23,21 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-#define VISITS_PER_TICK 256u /* slots that one step of the sweep looks at */
-#define TAKES_LEAST     16u  /* a peer that acknowledged more than 1/16 is not deaf */
-/* time from the end of one pass of the sweep to the next */
+#define VISITS_PER_TICK 256u /* most slots that one step of the sweep visits */
+/* divisor: a peer that acknowledged more than 1/16 of the waiting bytes is not deaf */
+#define TAKES_LEAST 16u
+/* time from the end of one pass of the sweep to the next, in nanoseconds */
 #define PASS_EVERY_NS UINT64_C(250000000)
 
-/* Returns the bytes that a reset of this channel would give back. */
-static uint64_t bytes_held(const domus_channel *channel, uint64_t in_kernel)
+/* Returns the number of bytes that a reset of this channel would give back. */
+static uint64_t count_held_bytes(const domus_channel *channel, uint64_t in_kernel)
 {
     uint64_t sockets = channel->io->pressure.counts_sockets ? in_kernel : 0;
 
     return channel->cost + channel->copied + sockets;
 }
 
-static void remember_worst(domi_sweep *sweep, const domus_channel *channel, uint64_t bytes)
+static void remember_large_channel(domi_sweep *sweep, const domus_channel *channel, uint64_t bytes)
 {
     uint32_t at = sweep->worst_count;
 
@@ -51,14 +52,14 @@ static void remember_worst(domi_sweep *sweep, const domus_channel *channel, uint
     sweep->worst[at] = (domi_worst){channel->slot, channel->slot_generation, bytes};
 }
 
-static void look_at_peer(domus_channel *channel)
+static void check_peer(domus_channel *channel)
 {
     domi_io *io = channel->io;
     uint64_t in_kernel = domi_socket_bytes(io, channel->fd, SIOCOUTQ);
     uint64_t taken = channel->sent_bytes - in_kernel;
     uint64_t waiting = in_kernel + channel->queued_bytes;
-    /* `progress` is below zero while a send has given bytes to the kernel and its completion
-     * is not reaped. */
+    /* `progress` is negative while a send has given bytes to the kernel and its completion is not
+     * reaped. */
     int64_t progress = (int64_t)(taken - channel->peer_took);
 
     /* The measurement begins again: no bytes wait, or the peer made progress, or the last
@@ -69,10 +70,10 @@ static void look_at_peer(domus_channel *channel)
         channel->peer_seen_ns = io->manager->now_ns;
         return;
     }
-    uint64_t bytes = bytes_held(channel, in_kernel);
+    uint64_t bytes = count_held_bytes(channel, in_kernel);
     if (bytes != 0 &&
         io->manager->now_ns - channel->peer_seen_ns >= io->config->memory.reset_after_ns)
-        remember_worst(&io->sweep, channel, bytes);
+        remember_large_channel(&io->sweep, channel, bytes);
 }
 
 /* Apply the present shortage of memory to one channel. */
@@ -85,11 +86,11 @@ static void visit_channel(domus_channel *channel)
         domi_channel_settle(channel);
     }
     if (channel->state <= DOMI_CHANNEL_FLUSHING && channel->special == NULL)
-        look_at_peer(channel);
+        check_peer(channel);
 }
 
-/* True if long answers are refused. This begins at the mark (crowd.h), and ends when an eighth of
- * the bound less is queued. */
+/* Update whether long answers are refused, and return it. The refusal begins at the mark (crowd.h),
+ * and ends when an eighth of the bound less is queued. */
 static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 {
     uint64_t queue_max = io->pressure.queue_max;
@@ -104,14 +105,14 @@ static bool update_refusal_of_long_answers(domi_io *io, uint64_t queued)
 /* True if a channel has to be reset to free memory. */
 static bool has_to_shed(domi_io *io, uint64_t queued)
 {
-    /* Relaxed: the number of bytes publishes no other data. */
+    /* Relaxed: this number publishes no other data. */
     return update_refusal_of_long_answers(io, queued) ||
            (io->shared != NULL &&
             atomic_load_explicit(&io->shared->excess, memory_order_relaxed) > 0);
 }
 
-/* Reset a channel to get its memory back. The additions are relaxed, because the numbers
- * guard no other data. */
+/* Reset a channel to get its memory back. The additions are relaxed, because these numbers publish
+ * no other data. */
 static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 {
     domi_counter_add(&io->counters.channels_shed, 1);
@@ -126,8 +127,8 @@ static void shed_channel(domi_io *io, domus_channel *channel, uint64_t bytes)
 
 /* Shed (reset) the remembered channels, the largest first. Their queued bytes are free only when
  * their sends have ended, so they are subtracted from a local copy here. A pass that remembered no
- * channel asks has_to_shed(), too, because that also notes when the queued bytes have fallen below
- * the mark. Returns whether more channels have to be shed. */
+ * channel calls has_to_shed(), too, because that also finds out when the queued bytes have fallen
+ * below the mark. Returns whether more channels have to be shed. */
 static bool shed_worst(domi_io *io)
 {
     domi_sweep *sweep = &io->sweep;
@@ -141,8 +142,8 @@ static bool shed_worst(domi_io *io)
 
         if (channel == NULL || channel->slot_generation != worst->generation ||
             channel->state > DOMI_CHANNEL_FLUSHING)
-            continue; /* the channel was closed after the sweep had looked at it */
-        /* less, where pages wait for other channels, too: then the next pass sheds more */
+            continue; /* the channel was closed after the sweep had visited it */
+        /* less is freed where pages wait for other channels, too: then the next pass sheds more */
         uint64_t freed = channel->cost + channel->copied;
         queued -= freed < queued ? freed : queued;
         shed_channel(io, channel, worst->bytes);
@@ -153,14 +154,15 @@ static bool shed_worst(domi_io *io)
     return count != 0 && more;
 }
 
-/* True if the thread has to read one piece at a time still. */
+/* True if the thread still has to read one piece at a time. */
 static bool has_to_read_carefully(const domi_io *io)
 {
     return io->pressure.pauses || io->pressure.spares ||
            domi_io_queued(io) > io->careful_mark - io->careful_mark / 4;
 }
 
-/* End a pass over the channels. Returns the time until the next step in ns; 0: there is none. */
+/* End a pass over the channels. Returns the time until the next step, in nanoseconds; 0: there is
+ * none. */
 static uint64_t end_pass(domi_io *io)
 {
     bool was_careful = io->careful;

@@ -1,4 +1,5 @@
-/* The sweep over the channels of a careful thread (crowd.h), and what it sheds. Owner thread. */
+/* The sweep over the channels of a careful thread (crowd.h), which sheds some of them. Owner
+ * thread. */
 #ifndef DOMI_IO_COMPLETIONS_SHED_H
 #define DOMI_IO_COMPLETIONS_SHED_H
 
@@ -7,7 +8,7 @@
 /* Do the next step of the sweep. Called by its timer. */
 void domi_io_sweep(domi_io *io);
 
-/* End the sweep, and be careful no more. */
+/* End the sweep, and let the thread be careful no more. */
 void domi_io_sweep_stop(domi_io *io);
 
 #endif

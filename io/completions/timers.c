@@ -1,5 +1,5 @@
-/* This file fires the io timers of a thread. A timer means that something did not come in time, so
- * everything that has arrived is collected first. */
+/* Fires the io timers of a thread. A timer means that something did not come in time, so everything
+ * that has arrived is collected first. */
 #include "io/completions/timers.h"
 
 #include "base/check.h"

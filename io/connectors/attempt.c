@@ -1,7 +1,8 @@
-/* This file lets one socket connect to one address.
+/* Lets one socket connect to one address.
  *
- * The socket is made with SOCK_NONBLOCK, because the kernel would wait otherwise, and loses that
- * again when it is connected: a ring would get -EAGAIN for each receive that finds nothing. */
+ * The socket is made with SOCK_NONBLOCK, because the kernel would wait otherwise. The flag is
+ * removed when the socket is connected: a ring would get -EAGAIN for each receive that finds
+ * nothing. */
 #include "io/connectors/connect.h"
 
 #include "base/check.h"
@@ -26,8 +27,8 @@ static void close_socket(domi_attempt *attempt)
     attempt->fd = -1;
 }
 
-/* Bind the socket to the own address that the options name. The port is chosen by connect(), which
- * knows the peer, so more connections fit than there are ports. */
+/* Bind the socket to the own address that the options name. connect(), which knows the peer,
+ * chooses the port, so more connections fit than there are ports. */
 static int bind_own_address(const domi_attempt *attempt)
 {
     const domi_socket_option late[] = {{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, false}};
@@ -65,9 +66,9 @@ static int open_socket(domi_attempt *attempt)
     return result;
 }
 
-/* The socket is connected: make it ready for a channel, and find its endpoints. A socket that the
- * kernel has connected to itself is not a connection: no socket listens at that port, and the
- * kernel has chosen the same one as the own port. Returns 0; the error. */
+/* Prepare a connected socket for a channel, and find its endpoints. A socket that the kernel has
+ * connected to itself is not a connection: no socket listens at that port, and the kernel has
+ * chosen the same one as the own port. Returns 0; the error. */
 static int check_connected(domi_attempt *attempt)
 {
     domi_connect *connect = attempt->of;
@@ -87,8 +88,8 @@ static int check_connected(domi_attempt *attempt)
     return result;
 }
 
-/* Take a result of the kernel. Closes the socket if that is an error. */
-static int take_result(domi_attempt *attempt, int result)
+/* Handle a result of the kernel. Closes the socket if the result is an error. */
+static int handle_result(domi_attempt *attempt, int result)
 {
     if (result == 0)
         result = check_connected(attempt);
@@ -108,12 +109,12 @@ int domi_attempt_try(domi_attempt *attempt)
                    : io->backend->sockets->connect(io->ring, attempt->fd,
                                                    (struct sockaddr *)&storage, (socklen_t)length);
 
-    /* a Unix listener has no room for it; the socket stays as it was */
+    /* the Unix listener has no room for this connection; the socket stays as it was */
     attempt->waits = result == -EAGAIN && attempt->to.family == AF_UNIX;
     if (attempt->waits)
         return -EAGAIN;
     if (result != -EINPROGRESS)
-        return take_result(attempt, result);
+        return handle_result(attempt, result);
     attempt->is_polled = true;
     attempt->of->polls++;
     io->backend->poll_once(io->ring, attempt->fd, POLLOUT, make_user_data(attempt));
@@ -124,7 +125,7 @@ int domi_attempt_begin(domi_attempt *attempt)
 {
     int result = open_socket(attempt);
 
-    return result == 0 ? domi_attempt_try(attempt) : take_result(attempt, result);
+    return result == 0 ? domi_attempt_try(attempt) : handle_result(attempt, result);
 }
 
 int domi_attempt_finish(domi_attempt *attempt, int result)
@@ -141,7 +142,7 @@ int domi_attempt_finish(domi_attempt *attempt, int result)
     if (result >= 0)
         result = io->backend->sockets->option_get(io->ring, attempt->fd, SOL_SOCKET, SO_ERROR,
                                                   &error, &size);
-    return take_result(attempt, result < 0 ? result : -error);
+    return handle_result(attempt, result < 0 ? result : -error);
 }
 
 void domi_attempt_drop(domi_attempt *attempt)

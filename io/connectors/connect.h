@@ -22,61 +22,64 @@
 
 typedef struct domi_connect domi_connect;
 
-/* Check a text as domus_connect() does before it connects. Any thread. */
+/* Check a text as domus_connect() does before it connects. Returns its error. Any thread. */
 int domi_connect_check_place(const char *text);
 
 /* An attempt: one socket that connects to one address. */
 typedef struct domi_attempt {
     domi_connect *of;
     domus_endpoint to;
-    int fd;          /* the socket; -1: none */
+    int fd;          /* descriptor of the socket; -1: none */
     bool is_polled;  /* a poll of `fd` is in flight */
     bool is_dropped; /* the poll of `fd` is being cancelled, and `fd` is closed when the poll comes
                         back */
-    bool waits;      /* the Unix listener has no room: the connect is tried again */
+    bool waits;      /* the Unix listener has no room, so the connect is tried again later */
 } domi_attempt;
 
 struct domi_connect {
-    const domi_io *home;   /* the io of the home; other threads read only what is constant there */
-    domi_io *io;           /* the same; NULL: home has not begun the race */
-    domi_house *house;     /* the connecting actor; NULL: nobody wants the connection any more */
-    domi_house *stopping;  /* the same, while it stops and waits for polls in flight; else NULL */
-    domi_promise *promise; /* the promise of the ask to connect */
-    domi_connect *next;    /* links in io->connects */
-    domi_connect **place;  /* the pointer to this one in that list */
+    const domi_io *home; /* the io of the home; other threads read only its constant fields */
+    domi_io *io;         /* the io of the home, once the race has begun; NULL before */
+    /* house of the connecting actor; NULL: no actor wants the connection any more */
+    domi_house *house;
+    /* house of the connecting actor, while it stops and waits for polls in flight; else NULL */
+    domi_house *stopping;
+    domi_promise *promise;            /* the promise of the ask to connect */
+    domi_connect *next;               /* next connect in io->connects */
+    domi_connect **place;             /* address of the pointer to this connect in that list */
     const domus_behaviour *behaviour; /* the behaviour of the channel */
     domi_channel_settings *settings;  /* the settings of the channel */
-    uint64_t timeout_ns;   /* the time-out of the options; 0: that of the configuration */
-    domus_endpoint wanted; /* the own address that the options name */
-    domi_io_timer timer;   /* the next attempt is due */
-    uint64_t pause_ns;     /* the wait before the next try at a Unix listener */
-    bool has_ended;        /* the race is over: `fd` or `error` tells how */
+    /* time-out of the options in nanoseconds; 0: the one of the configuration */
+    uint64_t timeout_ns;
+    domus_endpoint wanted; /* own address that the options name */
+    domi_io_timer timer;   /* timer of the next attempt */
+    uint64_t pause_ns;     /* wait before the next try at a Unix listener, in nanoseconds */
+    bool has_ended;        /* the race is over, with `fd` or `error` as its result */
     int fd;                /* the connected socket; -1: none */
-    /* why the race has failed: the error of the first address, or else of the first attempt that
-     * failed; 0: none has */
+    /* error of the race: of the first address, or else of the first attempt that failed; 0: none
+     * has failed */
     int error;
-    domus_endpoint peer; /* the endpoints of `fd` */
+    domus_endpoint peer; /* endpoints of the connected socket */
     domus_endpoint local;
-    uint32_t polls;         /* polls in flight */
-    uint32_t begun;         /* attempts that have begun */
-    uint32_t count;         /* entries of `attempts` */
-    domi_attempt *attempts; /* in the order in which they begin */
-    domi_attempt only;      /* the attempt of a connect that has one address */
-    domi_lookup lookup;     /* the addresses of the name, if there is one */
-    uint16_t port;          /* the port at these addresses */
-    char name[];            /* the name to look up; "": there is none */
+    uint32_t polls;         /* number of polls in flight */
+    uint32_t begun;         /* number of attempts that have begun */
+    uint32_t count;         /* number of entries of `attempts` */
+    domi_attempt *attempts; /* array of attempts, in the order in which they begin */
+    domi_attempt only;      /* the attempt of a connect with one address */
+    domi_lookup lookup;     /* look-up of the name, if there is one */
+    uint16_t port;          /* port at the addresses of the name */
+    char name[];            /* name to look up; "": none */
 };
 
 /* --- one attempt (attempt.c) ------------------------------------------------------------------ */
 
 /* Make a socket and let it connect. Returns 0 when it is connected; -EINPROGRESS when a poll will
- * tell; -EAGAIN when domi_attempt_try() has to be called again later; otherwise the error, and then
- * the socket is closed. */
+ * tell the result; -EAGAIN when domi_attempt_try() has to be called again later; otherwise the
+ * error, and then the socket is closed. */
 int domi_attempt_begin(domi_attempt *attempt);
 int domi_attempt_try(domi_attempt *attempt);
 
-/* The poll of the attempt has come back with `result`. Returns 0 when the socket is connected;
- * otherwise the error, and then it is closed. */
+/* Handle the result of the attempt's poll. Returns 0 when the socket is connected; otherwise the
+ * error, and then it is closed. */
 int domi_attempt_finish(domi_attempt *attempt, int result);
 
 /* Give the attempt up: close its socket, at once or when its poll has come back. */
@@ -84,26 +87,28 @@ void domi_attempt_drop(domi_attempt *attempt);
 
 /* --- the race (race.c) ------------------------------------------------------------------------ */
 
-/* Begin, on the thread of `io`. `promise` completes when the race has ended. */
+/* Begin the race, on the thread of `io`. `promise` completes when the race has ended. */
 void domi_connect_begin(domi_connect *connect, domi_io *io, domi_promise *promise);
 
-/* Nobody wants the connection any more, or the channel has taken it: close what is under way, and
- * free the record as soon as no poll of it is in flight. Returns whether that is still to come. */
+/* Give the connect up, because no actor wants the connection any more or the channel has taken it:
+ * close what is under way, and free the record as soon as no poll of it is in flight. Returns
+ * whether polls are still in flight. */
 bool domi_connect_give_up(domi_connect *connect);
 
-/* The look-up of the name has ended. */
+/* Begin the attempts, or end the race, because the look-up of the name has ended. */
 void domi_connect_resolved(domi_connect *connect);
 
-/* Called when the poll of `attempt` has come back. */
+/* Handle the poll of `attempt`, which has come back. */
 void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result);
 
-/* Called when the timer of the connect fires. */
+/* Begin the next attempt, because the timer of the connect has fired. */
 void domi_connect_handle_timer(domi_connect *connect);
 
-/* The ring has failed: nothing that is in flight comes back. */
+/* End all connects of a failed ring, which brings nothing back that is in flight. */
 void domi_connects_fail(domi_io *io);
 
-/* The thread reaps nothing more: free the connects that were given up, and close their sockets. */
+/* Free the connects that were given up, and close their sockets, because the thread reaps nothing
+ * more. */
 void domi_connects_end(domi_io *io);
 
 /* --- the connecting actor (connecting.c) ------------------------------------------------------ */
@@ -113,11 +118,12 @@ extern const domus_behaviour domi_connecting_behaviour;
 /* The type of the ask that begins a connect. */
 extern const domus_type domi_connect_type;
 
-/* Returns 0 if the thread of `io` may have one more connection that it opens; otherwise why not. */
+/* Returns 0 if the thread of `io` may open one more connection; otherwise the error that says why
+ * not. */
 int domi_connect_admit(const domi_io *io);
 
-/* The connecting actor in `house` stops: take its connect back. Returns 0 when no poll of it is in
- * flight any more; otherwise the house runs again when the last one has come back. */
+/* Take back the connect of the connecting actor in `house`, which stops. Returns 0 when no poll of
+ * it is in flight any more; otherwise the house runs again when the last one has come back. */
 uint32_t domi_connecting_stop(domi_house *house);
 
 #endif

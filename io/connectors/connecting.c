@@ -1,8 +1,8 @@
-/* The connecting actor: one ask, which begins the race, and the end of it. When a socket is
+/* The connecting actor: one ask, which begins the race, and the end of the race. When a socket is
  * connected, its house becomes that of the channel, and on_mount and on_open have their turns
- * before the asker gets its answer. So whoever has the address never reaches an actor that does not
- * know its connection yet. If the connection cannot be had, or on_open refuses it, the ask fails
- * and the house stops. */
+ * before the asker gets its answer. So a sender that has the address never reaches an actor that
+ * does not know its connection yet. If the connection cannot be made, or on_open refuses it, the
+ * ask fails and the house stops. */
 #include "io/connectors/connect.h"
 
 #include "house/conversation/stack.h"
@@ -18,19 +18,19 @@ const domus_type domi_connect_type = {.name = "domus.connect"};
 const domus_type domus_connected_type = {.name = "connected", .size = sizeof(domus_connected)};
 
 /* Returns the connect of the actor; NULL when it was taken back. */
-static domi_connect *connect_of(const domi_house *house)
+static domi_connect *get_connect_of_house(const domi_house *house)
 {
     return house->channels.owns == DOMI_OWNS_CONNECT ? house->channels.owned : NULL;
 }
 
 uint32_t domi_connecting_stop(domi_house *house)
 {
-    domi_connect *connect = connect_of(house);
+    domi_connect *connect = get_connect_of_house(house);
     bool is_left = connect != NULL;
 
     if (connect != NULL && connect->stopping == NULL)
         is_left = domi_connect_give_up(connect);
-    /* when the thread has ended, closing the ring ends what is in flight */
+    /* when the thread has ended, the close of the ring ends what is in flight */
     bool waits = is_left && !house->home->ending.has_stopped;
     if (is_left)
         connect->stopping = waits ? house : NULL;
@@ -38,7 +38,8 @@ uint32_t domi_connecting_stop(domi_house *house)
     return waits ? 1 : 0;
 }
 
-/* The connect has failed: take it back, and let the actor stop. Returns `error`, the answer. */
+/* Take back a connect that has failed, and let the actor stop. Returns `error`, which is the
+ * answer. */
 static int fail_connect(domi_house *house, int error)
 {
     domi_io *io = house->home->io;
@@ -53,7 +54,7 @@ int domi_connect_admit(const domi_io *io)
 {
     if (io->failed != 0)
         return io->failed;
-    if (io->draining_upstream) /* a channel that comes now would only hold the stop */
+    if (io->draining_upstream) /* a channel that comes now would only delay the stop */
         return -ESHUTDOWN;
     if (io->pressure.pauses)
         return -EBUSY;
@@ -70,8 +71,8 @@ static bool does_asker_wait(const domus_stack *stack)
     return back != NULL && domi_promise_serial(back->promise) == back->serial;
 }
 
-/* The race has ended, or its time is over, or the conversation was cancelled. Returns 0 if there is
- * a socket that an actor waits for. */
+/* Check the result of a race that has ended, whose time is over, or whose conversation was
+ * cancelled. Returns 0 if there is a socket that an actor waits for. */
 static int check_connect_result(const domus_stack *stack, const domi_connect *connect, int error)
 {
     if (error != 0)
@@ -83,7 +84,7 @@ static int check_connect_result(const domus_stack *stack, const domi_connect *co
     return does_asker_wait(stack) ? 0 : -ECANCELED;
 }
 
-/* Name the server: as it was named when it was asked for, or by its address. NULL: a Unix
+/* Returns the name of the server, as the asker has named it, or its address as text; NULL: a Unix
  * socket. */
 static const char *get_server_name(const domi_connect *connect, char text[INET6_ADDRSTRLEN])
 {
@@ -96,7 +97,7 @@ static const char *get_server_name(const domi_connect *connect, char text[INET6_
     return inet_ntop(family, connect->peer.bytes, text, INET6_ADDRSTRLEN);
 }
 
-/* Make the house that of a channel, and call on_mount. Returns 0; the error. */
+/* Make the house the house of a channel, and call on_mount. Returns 0; the error. */
 static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     char text[INET6_ADDRSTRLEN];
@@ -118,12 +119,12 @@ static int make_house_a_channel(domi_manager *manager, domi_house *house, domi_c
     domi_run_begin(manager, house);
     result = domi_house_mount_in_run(manager, house);
     if (result < 0)
-        domi_house_fail_mount(manager, house, result);
+        domi_house_record_failed_mount(manager, house, result);
     return result < 0 ? result : 0;
 }
 
-/* Make the channel, and call on_mount and on_open. Returns 0; the error, also that with which one
- * of these refuses the connection. */
+/* Make the channel, and call on_mount and on_open. Returns 0; the error, also if one of the two
+ * refuses the connection. */
 static int open_channel(domi_manager *manager, domi_house *house, domi_connect *connect)
 {
     int result = make_house_a_channel(manager, house, connect);
@@ -131,7 +132,7 @@ static int open_channel(domi_manager *manager, domi_house *house, domi_connect *
     if (result != 0)
         return result;
     const domus_channel *channel = house->channels.owned;
-    if (channel->state == DOMI_CHANNEL_OPEN) /* otherwise on_mount has ended it */
+    if (channel->state == DOMI_CHANNEL_OPEN) /* otherwise on_mount has ended the channel */
         (void)manager->io_hooks.run_channels(manager, house, 1);
     return channel->state < DOMI_CHANNEL_CLOSING ? 0 : channel->error;
 }
@@ -139,7 +140,7 @@ static int open_channel(domi_manager *manager, domi_house *house, domi_connect *
 static int conclude_connect(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domi_house *house = domi_stack_house(stack);
-    domi_connect *connect = connect_of(house);
+    domi_connect *connect = get_connect_of_house(house);
 
     (void)self;
     if (connect == NULL || connect->stopping != NULL) /* the actor was stopped */
@@ -156,7 +157,8 @@ static int conclude_connect(domus_stack *stack, void *self, const domus_answer *
     return error == 0 ? domus_reply(stack, &domus_connected_type, &connected) : error;
 }
 
-/* The time that the connect has: its own, or until the deadline of the asker, if that is sooner. */
+/* Returns the time that the connect has: its own time-out, or the time until the deadline of the
+ * asker, if that is sooner. */
 static uint64_t get_time_of_connect(const domus_stack *stack, const domi_connect *connect,
                                     const domi_io *io)
 {
@@ -166,7 +168,8 @@ static uint64_t get_time_of_connect(const domus_stack *stack, const domi_connect
     uint64_t now_ns = io->manager->now_ns;
 
     if (deadline_ns != 0 && deadline_ns - now_ns < timeout_ns)
-        return deadline_ns - now_ns; /* an ask whose deadline has passed was dropped */
+        /* not negative, because an ask whose deadline has passed was dropped */
+        return deadline_ns - now_ns;
     return timeout_ns;
 }
 
@@ -174,7 +177,7 @@ static int begin_connect(domus_stack *stack, void *self, const void *payload)
 {
     domi_house *house = domi_stack_house(stack);
     domi_io *io = house->home->io;
-    domi_connect *connect = connect_of(house);
+    domi_connect *connect = get_connect_of_house(house);
 
     (void)self, (void)payload;
     if (connect == NULL || connect->io != NULL)
@@ -190,11 +193,12 @@ static int begin_connect(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-/* A state actor has adopted a socket: nobody asks, and the channel is made at once. */
+/* Make the channel of a socket that a state actor has adopted. No actor asks here, so this is done
+ * at the mount. */
 static int mount_connector(domus_stack *stack, void *self)
 {
     domi_house *house = domi_stack_house(stack);
-    domi_connect *connect = connect_of(house);
+    domi_connect *connect = get_connect_of_house(house);
 
     (void)self;
     if (connect == NULL || connect->fd < 0)
@@ -209,7 +213,7 @@ static int mount_connector(domus_stack *stack, void *self)
 
 static int on_resolved(domus_stack *stack, void *self, const void *payload)
 {
-    domi_connect *connect = connect_of(domi_stack_house(stack));
+    domi_connect *connect = get_connect_of_house(domi_stack_house(stack));
 
     (void)self, (void)payload;
     if (connect != NULL && connect->stopping == NULL)

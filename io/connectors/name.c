@@ -1,5 +1,5 @@
-/* This file checks the names of hosts, and orders their addresses. A name goes to the C library and
- * from there to files and servers, so nothing but what a name can have is let through. */
+/* Checks the names of hosts, and orders their addresses. A name goes to the C library and from
+ * there to files and servers, so only the characters of names are accepted. */
 #include "io/connectors/name.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ void domi_name_interleave(domus_endpoint *found, uint32_t count)
         while (other < count && found[other].family == found[i - 1].family)
             other++;
         if (other == count)
-            return; /* the rest is of one family */
+            return; /* all addresses that are left are of one family */
         const domus_endpoint next = found[other];
         memmove(&found[i + 1], &found[i], (other - i) * sizeof *found);
         found[i] = next;

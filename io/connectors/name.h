@@ -1,4 +1,4 @@
-/* Names of hosts: what a connect may ask for, and in which order it tries what was found. Any
+/* Names of hosts: which names a connect accepts, and in which order it tries their addresses. Any
  * thread.
  *
  * A look-up may take long, so runtime does it (domi_runtime_hooks.resolve), and tells the
@@ -9,23 +9,23 @@
 #include <domus/actor.h>
 #include <domus/endpoint.h>
 
-#define DOMI_HOST_MAX  254u /* bytes of a name: 253, as DNS has it, and a dot at its end */
-#define DOMI_FOUND_MAX 16u  /* addresses of a name that are used */
+#define DOMI_HOST_MAX  254u /* most bytes of a name: 253, as DNS has it, and a dot at its end */
+#define DOMI_FOUND_MAX 16u  /* most addresses of a name that are used */
 
 typedef struct domi_lookup domi_lookup;
 
-/* A look-up that a connect waits for. It lies in the connect. Its links are under the lock of the
- * resolver, and what was found belongs to the connect once resolve() or the event has told it. */
+/* A look-up for which a connect waits, and in which it lies. Its links are under the lock of the
+ * resolver; its results belong to the connect once resolve() or the event has told it. */
 struct domi_lookup {
-    domi_lookup *next;     /* the next one that waits for the same name */
-    domi_lookup **place;   /* the pointer to this one; NULL: it waits for nothing */
-    domus_address asker;   /* the connecting actor */
+    domi_lookup *next;     /* next look-up that waits for the same name */
+    domi_lookup **place;   /* address of the pointer to this look-up; NULL: it waits for nothing */
+    domus_address asker;   /* address of the connecting actor */
     domus_endpoint *found; /* the addresses, with port 0; freed by domi_memory_free() */
-    uint32_t count;        /* entries of `found` */
-    int error;             /* why there are none; 0: there are some */
+    uint32_t count;        /* number of entries of `found` */
+    int error;             /* the error if there are no addresses; 0: there are some */
 };
 
-/* The type of the event that tells of the end of a look-up. It has no payload. */
+/* The type of the event at the end of a look-up. It has no payload. */
 extern const domus_type domi_resolved_type;
 
 /* Read "name:port" to `ret_name` (lower case, DOMI_HOST_MAX + 1 bytes) and `ret_port`. Names
@@ -35,8 +35,8 @@ extern const domus_type domi_resolved_type;
  * -EINVAL; -ENAMETOOLONG. */
 int domi_name_parse(const char *text, char *ret_name, uint16_t *ret_port);
 
-/* Put the addresses in the order in which they are tried: that in which they were found, with the
- * two families in turns, beginning with the family of the first (RFC 8305, section 4). */
+/* Put the addresses into the order in which they are tried: as they were found, with the two
+ * families in turns, beginning with the family of the first (RFC 8305, section 4). */
 void domi_name_interleave(domus_endpoint *found, uint32_t count);
 
 #endif

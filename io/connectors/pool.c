@@ -1,4 +1,4 @@
-/* The actor of a pool: it keeps connections, and passes messages on to them; see the header. */
+/* The actor of a pool: it keeps connections, and passes messages on to them (pool.h). */
 #include "io/connectors/pool.h"
 
 #include "base/pipeline.h"
@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DRAIN_LOOK_NS UINT64_C(10000000) /* time between two looks of a pool that drains */
+#define DRAIN_LOOK_NS UINT64_C(10000000) /* nanoseconds between two checks of a drain */
 
 const domus_type domus_pool_look_type = {.name = "pool look"};
 const domus_type domus_pool_status_type = {.name = "pool status",
@@ -31,7 +31,7 @@ static const domus_type drained_type = {.name = "pool looks at its drain"};
 
 /* --- connections ------------------------------------------------------------------------------ */
 
-/* Let a place get a connection after this time. */
+/* Arm the timer of a place, which then gets a connection. */
 static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t index,
                       uint64_t delay_ns)
 {
@@ -42,7 +42,7 @@ static void arm_place(domus_stack *stack, domi_connection_pool *pool, uint32_t i
                                                                                   : DOMI_PLACE_FREE;
 }
 
-/* Returns a number that spreads the returns of many clients, and need not be secret
+/* Returns a number that spreads the reconnects of many clients, and need not be secret
  * (splitmix64). */
 static uint64_t draw_random_number(domi_connection_pool *pool)
 {
@@ -53,7 +53,7 @@ static uint64_t draw_random_number(domi_connection_pool *pool)
     return bits ^ (bits >> 31);
 }
 
-/* An address has failed: leave it out for a time. */
+/* Leave an address out for a time, because it has failed. */
 static void leave_address_out(domi_connection_pool *pool, domi_target *target, uint64_t now_ns)
 {
     uint64_t time_ns = pool->options.backoff_min_ns;
@@ -67,8 +67,8 @@ static void leave_address_out(domi_connection_pool *pool, domi_target *target, u
     pool->counted.failures++;
 }
 
-/* Choose an address, the one with the fewest connections of those that are not left out. Returns
- * NULL if all of them are, and until when. */
+/* Returns the address with the fewest connections among those that are not left out; NULL if all of
+ * them are left out, and then hands out until when. */
 static domi_target *choose_target(domi_connection_pool *pool, uint64_t now_ns, uint64_t *ret_until)
 {
     domi_target *best = NULL;
@@ -87,7 +87,7 @@ static domi_target *choose_target(domi_connection_pool *pool, uint64_t now_ns, u
     return best;
 }
 
-/* A place has lost its connection, or did not get one. */
+/* Free a place that has lost its connection, or did not get one. */
 static void clear_place(domus_stack *stack, domi_connection_pool *pool, domi_place *place)
 {
     uint32_t index = (uint32_t)(place - pool->places);
@@ -98,9 +98,9 @@ static void clear_place(domus_stack *stack, domi_connection_pool *pool, domi_pla
         arm_place(stack, pool, index, 0);
 }
 
-/* Something has changed for the asks that wait: on demand, the pool handles them once more, and
- * opens a connection for them, or lets them fail with `error` if it cannot. */
-static void look_at_waiting(domus_stack *stack, domi_connection_pool *pool, int error)
+/* Handle the waiting asks again, because something has changed. On demand the pool then opens a
+ * connection for them, or lets them fail with `error` if it cannot. */
+static void retry_waiting_messages(domus_stack *stack, domi_connection_pool *pool, int error)
 {
     if (!pool->options.on_demand)
         return;
@@ -120,7 +120,7 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     if (answer->error != 0) {
         leave_address_out(pool, &pool->targets[place->target], now_ns);
         clear_place(stack, pool, place);
-        look_at_waiting(stack, pool, answer->error);
+        retry_waiting_messages(stack, pool, answer->error);
         return 0;
     }
     const domus_connected *connected = answer->payload;
@@ -133,18 +133,18 @@ static int on_connected(domus_stack *stack, void *self, const domus_answer *answ
     pool->counted.connects++;
     domi_pipe_return_asks_to(place->channel, domus_self(stack),
                              pool->options.on_demand ? &place->last_word : NULL);
-    if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* nobody would tell of its end */
+    if (domus_watch_actor(stack, place->channel, NULL) != 0) { /* its end would not be told */
         (void)domus_stop(stack, place->channel);
         pool->open--;
         clear_place(stack, pool, place);
-        look_at_waiting(stack, pool, -ENOMEM);
+        retry_waiting_messages(stack, pool, -ENOMEM);
         return 0;
     }
     domus_unstash(stack);
     return 0;
 }
 
-/* The event of a place: get it a connection. */
+/* Get a connection for a place, at the event of its timer. */
 static int on_connect(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
@@ -163,7 +163,7 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
             arm_place(stack, pool, *index, until_ns - now_ns);
         else
             place->state = DOMI_PLACE_FREE;
-        look_at_waiting(stack, pool, pool->error);
+        retry_waiting_messages(stack, pool, pool->error);
         return 0;
     }
     place->state = DOMI_PLACE_CONNECTS;
@@ -173,13 +173,13 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     if (result < 0) {
         leave_address_out(pool, target, now_ns);
         clear_place(stack, pool, place);
-        look_at_waiting(stack, pool, result);
+        retry_waiting_messages(stack, pool, result);
         return 0;
     }
     return result;
 }
 
-/* A connection has ended. */
+/* Handle the end of a connection. */
 static int on_down(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
@@ -205,14 +205,14 @@ static int on_down(domus_stack *stack, void *self, const void *payload)
             pool->lost_ns = now_ns;
             (void)domus_after(stack, pool->options.wait_ns, &give_up_type, NULL, NULL);
         }
-        look_at_waiting(stack, pool, error != 0 ? error : -ENOTCONN);
+        retry_waiting_messages(stack, pool, error != 0 ? error : -ENOTCONN);
     }
     return 0;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Returns the connection that has the fewest asks, and how many; NULL if there is none. */
+/* Returns the connection with the fewest asks, and their number; NULL if there is no connection. */
 static domi_place *find_least(domi_connection_pool *pool, uint32_t *ret_load)
 {
     domi_place *best = NULL;
@@ -240,7 +240,7 @@ static uint32_t count_waiting_messages(domus_stack *stack)
     return house->family != NULL ? house->family->stashed : 0;
 }
 
-/* Returns whether a connection has come of which it is not known yet how many asks it takes. */
+/* True if a new connection exists of which it is not known yet how many asks it takes. */
 static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_place *place)
 {
     uint32_t load =
@@ -250,8 +250,8 @@ static bool is_capacity_unknown(const domi_connection_pool *pool, const domi_pla
            domi_pipeline_lends(pool->options.behaviour->pipeline);
 }
 
-/* Returns how many connections are being made, and the first free place; UINT32_MAX:
- * there is none. */
+/* Returns the number of connections that are being made, and hands out the first free place;
+ * UINT32_MAX: none. */
 static uint32_t count_new_connections(const domi_connection_pool *pool, uint32_t *ret_vacant)
 {
     uint32_t coming = 0;
@@ -268,8 +268,8 @@ static uint32_t count_new_connections(const domi_connection_pool *pool, uint32_t
     return coming;
 }
 
-/* Each connection has as much as it may send: open one more, unless one is being made; on demand
- * one for each message that waits, unless each may take many. */
+/* Open one more connection, because each one has as much as it may send, unless one is being made.
+ * On demand open one for each message that waits, unless each may take many. */
 static void open_more_connections(domus_stack *stack, domi_connection_pool *pool)
 {
     bool takes_many = domi_pipeline_lends(pool->options.behaviour->pipeline);
@@ -281,14 +281,14 @@ static void open_more_connections(domus_stack *stack, domi_connection_pool *pool
         arm_place(stack, pool, vacant, 0);
 }
 
-/* Let a message wait. Returns 0; -ENOBUFS when as many wait as may. */
+/* Let a message wait. Returns 0; -ENOBUFS when as many wait as allowed. */
 static int put_message_aside(domus_stack *stack, const domi_connection_pool *pool)
 {
     return count_waiting_messages(stack) < pool->options.queue_max ? domus_stash(stack) : -ENOBUFS;
 }
 
-/* Asks of a connection that has failed come back before the event of its end: leave its address out
- * now, or they would try it once more. */
+/* Leave out the address of a connection that has failed now: its asks come back before the event of
+ * its end, and would be sent there once more. */
 static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < pool->options.connections_max; i++) {
@@ -301,8 +301,8 @@ static void leave_out_failed_addresses(domi_connection_pool *pool, uint64_t now_
     }
 }
 
-/* On demand: no connection has room, so one more is made if it may be, and the message waits for
- * whatever has room first. Returns 0, or why it may not wait. */
+/* Let a message wait for the first connection with room, on demand, because none has room now; open
+ * one more if allowed. Returns 0, or the error that says why it may not wait. */
 static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
 {
     uint64_t now_ns = domus_now_ns(stack), until_ns;
@@ -316,12 +316,12 @@ static int wait_for_room(domus_stack *stack, domi_connection_pool *pool)
     return put_message_aside(stack, pool);
 }
 
-/* Nothing is connected: let the message wait. Returns 0, or why it may not. */
+/* Let a message wait for a connection. Returns 0, or the error that says why it may not wait. */
 static int wait_for_connection(domus_stack *stack, domi_connection_pool *pool)
 {
     if (pool->options.on_demand)
         return wait_for_room(stack, pool);
-    open_more_connections(stack, pool); /* those that are open may take no ask any more */
+    open_more_connections(stack, pool); /* the open connections may take no ask any more */
     if (pool->open == 0 && domus_now_ns(stack) - pool->lost_ns >= pool->options.wait_ns)
         return -ENOTCONN;
     return put_message_aside(stack, pool);
@@ -338,7 +338,7 @@ static bool is_repeatable(const domi_connection_pool *pool, const domus_type *ty
     return false;
 }
 
-/* An ask that a connection has not answered has come back. Returns 0 if it may be sent again. */
+/* Handle an ask that has come back without an answer. Returns 0 if it may be sent again. */
 static int take_ask_back(domi_connection_pool *pool, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
@@ -363,7 +363,7 @@ static int pass_message_on(domus_stack *stack, domi_connection_pool *pool)
 
     if (DOMI_UNLIKELY(place == NULL))
         return wait_for_connection(stack, pool);
-    load &= ~DOMI_PIPE_SHAKES; /* a handshake is soon over */
+    load &= ~DOMI_PIPE_SHAKES; /* a connection in its handshake counts, because that is soon over */
     if (DOMI_UNLIKELY(load >= domi_pipe_room(place->channel))) {
         if (pool->options.on_demand && (load & ~DOMI_PIPE_LAST) >= domi_pipe_room(place->channel))
             return wait_for_room(stack, pool);
@@ -373,7 +373,7 @@ static int pass_message_on(domus_stack *stack, domi_connection_pool *pool)
     return result == -ESTALE ? wait_for_connection(stack, pool) : result;
 }
 
-/* A message for the peers. */
+/* Handle a message for the peers. */
 static int on_message(domus_stack *stack, void *self, const void *payload)
 {
     domi_connection_pool *pool = self;
@@ -392,13 +392,13 @@ static int on_message(domus_stack *stack, void *self, const void *payload)
         return 0;
     pool->counted.refused++;
     if (ask == NULL)
-        return 0; /* a notice that fails is not a failure of the pool */
+        return 0; /* a notice that fails is no failure of the pool */
     /* An ask that was sent before and now finds no other connection may have been carried out
      * already, which -EPIPE says. */
     return domi_envelope_return(ask)->note >> DOMI_TRIES_SHIFT != 0 ? -EPIPE : result;
 }
 
-/* Nothing was connected for too long: the messages that wait are handled once more, and fail. */
+/* Let the waiting messages fail, because nothing was connected for too long. */
 static int on_give_up(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
@@ -424,7 +424,7 @@ static uint64_t count_asks_under_way(const domi_connection_pool *pool)
     return sum;
 }
 
-static int on_look(domus_stack *stack, void *self, const void *payload)
+static int on_check(domus_stack *stack, void *self, const void *payload)
 {
     const domi_connection_pool *pool = self;
     domus_pool_status status = pool->counted;
@@ -471,7 +471,7 @@ static int on_mount(domus_stack *stack, void *self)
     domi_connection_pool *pool = self;
     int error = domus_channel_options_check(stack, &pool->channel, NULL, 0);
 
-    if (error != 0 || pool->targets_count == 0) /* a restart without the state at the spawn */
+    if (error != 0 || pool->targets_count == 0) /* restarted without the state at the spawn */
         return error != 0 ? error : -EINVAL;
     pool->lost_ns = domus_now_ns(stack);
     pool->random = pool->lost_ns + domus_self(stack).lease;
@@ -486,7 +486,7 @@ static const domus_on rows[] = {
     {&domus_down_type, on_down, 0},
     {&give_up_type, on_give_up, 0},
     {&drained_type, on_drained, 0},
-    {&domus_pool_look_type, on_look, 0},
+    {&domus_pool_look_type, on_check, 0},
     {&domus_pool_drain_type, on_drain, 0},
     {NULL, on_message, 0},
 };

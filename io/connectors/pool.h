@@ -1,10 +1,10 @@
 /* A pool of connections (domus/pool.h): the state of its actor.
  *
  * A pool is a channels actor, so it and its connections live on one thread: it reads in its
- * channels how much they have, and an ask that a connection has not answered comes back to it in
- * its own envelope. Each connection has a place. A place is made anew by the event of a timer,
- * which connects at once, or, if every address is left out, waits until the first one is not. Owner
- * thread, except domi_pool_prepare(). */
+ * channels how much they have to do, and an ask that a connection has not answered comes back to it
+ * in its own envelope. Each connection has a place. The event of a timer makes a new connection for
+ * a place; it connects at once, or, if every address is left out, waits until the first one is not.
+ * Owner thread, except domi_pool_prepare(). */
 #ifndef DOMI_IO_CONNECTORS_POOL_H
 #define DOMI_IO_CONNECTORS_POOL_H
 
@@ -13,41 +13,43 @@
 #include <domus/pool.h>
 
 typedef enum domi_place_state {
-    DOMI_PLACE_FREE,  /* there is no connection, and none is wanted */
+    DOMI_PLACE_FREE,  /* the place has no connection, and none is wanted */
     DOMI_PLACE_WAITS, /* the timer of the place is armed */
     DOMI_PLACE_CONNECTS,
     DOMI_PLACE_OPEN,
 } domi_place_state;
 
-/* A connection of the pool. */
+/* A place of the pool for one connection. */
 typedef struct domi_place {
     domi_place_state state;
     uint32_t target; /* index of its address; valid in CONNECTS and OPEN */
     domus_address channel;
-    uint64_t opened_ns;       /* when it came */
-    domi_last_word last_word; /* set at its end, if the pool is on demand */
-    bool is_blamed; /* the end was counted as a failure of the address before the event of the end
-                       came */
+    uint64_t opened_ns; /* time at which the connection was made */
+    /* last data of the connection, set at its end if the pool is on demand */
+    domi_last_word last_word;
+    /* the end was counted as a failure of the address before the event of the end came */
+    bool is_blamed;
 } domi_place;
 
-/* An address to connect to. */
+/* An address to which the pool connects. */
 typedef struct domi_target {
     char text[DOMUS_POOL_ADDRESS_SIZE];
-    uint32_t connections;  /* connections that exist or are being made */
-    uint32_t failures;     /* in a row */
-    uint64_t out_until_ns; /* the address is left out until this time */
+    uint32_t connections;  /* number of connections that exist or are being made */
+    uint32_t failures;     /* number of failures in a row */
+    uint64_t out_until_ns; /* time until which the address is left out */
 } domi_target;
 
 typedef struct domi_connection_pool {
-    domus_pool_options options; /* with every value resolved; `channel` is not used */
+    /* options of the pool, with every default filled in; `channel` is not used */
+    domus_pool_options options;
     domus_channel_options channel;
     uint64_t random;
-    uint64_t lost_ns; /* when the last connection was lost, or the pool began */
-    uint32_t open;    /* places in OPEN */
-    uint32_t next;    /* the place at which the next look for the least one begins */
+    uint64_t lost_ns; /* time at which the last connection was lost, or the pool began */
+    uint32_t open;    /* number of places in OPEN */
+    uint32_t next;    /* index of the place at which the next search for the fewest asks begins */
     uint32_t targets_count;
     bool draining;
-    int error; /* on demand: why the last connection was lost, or could not be had */
+    int error; /* on demand: error with which the last connection was lost, or could not be made */
     domus_pool_status counted; /* the counters of the pool */
     domi_place places[DOMUS_POOL_CONNECTIONS_MAX];
     domi_target targets[DOMUS_POOL_ADDRESSES_MAX];
@@ -59,13 +61,14 @@ extern const domus_behaviour domi_pool_behaviour;
 int domi_pool_prepare(const char *to, const domus_pool_options *options,
                       domi_connection_pool *ret_pool);
 
-/* This function is domi_io_hooks.unsent_asks, for channels and for pools: a cancel finds an ask to
- * a pool in the channel to which the pool has given the ask. */
+/* Find unsent asks, for channels and for pools: implements domi_io_hooks.unsent_asks. A cancel
+ * finds an ask to a pool in the channel to which the pool has given the ask. */
 bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
 
-/* This function is domi_io_hooks.return_mail. Asks for the peer of a channel of a pool go back to
- * the pool. An ask that waits in a pool, and that may have been done before, fails with -EPIPE. */
+/* Return the mail of an actor that ends: implements domi_io_hooks.return_mail. Asks for the peer of
+ * a channel of a pool go back to the pool. An ask that waits in a pool, and that may have been done
+ * before, fails with -EPIPE. */
 void domi_pool_return_mail(domi_manager *manager, domi_house *house);
 
 #endif

@@ -1,5 +1,5 @@
-/* The mail of a pool that is not in its hands: what a cancel finds, and what goes back when a
- * connection or the pool ends. The library calls these functions for every house. */
+/* The mail of a pool that others handle: cancels find it here, and mail goes back when a connection
+ * or the pool ends. The library calls these functions for every house. */
 #include "house/conversation/answer.h"
 #include "house/message/family.h"
 #include "io/channels/channel.h"
@@ -26,7 +26,7 @@ bool domi_pool_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_l
     return false;
 }
 
-/* Let those asks in the list fail that may have been done. Returns how many. */
+/* Let those asks in the list fail that may have been done before. Returns their number. */
 static uint32_t fail_asks_maybe_done(domi_manager *manager, domi_node **list)
 {
     domi_node *waiting = *list;

@@ -1,4 +1,4 @@
-/* The verb of domus/pool.h, and how the options and addresses of a pool are read. */
+/* Implements the verb of domus/pool.h: reads the options and addresses of a pool. */
 #include "io/connectors/pool.h"
 
 #include "base/pipeline.h"
@@ -15,7 +15,7 @@
 #define HOUR_NS UINT64_C(3600000000000)
 #define MS      UINT64_C(1000000)
 
-/* Read one address, the `size` bytes at `text`. */
+/* Read one address from the `size` bytes at `text`. */
 static int read_target(const char *text, size_t size, domi_target *ret_target)
 {
     while (size != 0 && *text == ' ') {
@@ -47,7 +47,7 @@ static int read_targets(const char *to, domi_connection_pool *pool)
     return 0;
 }
 
-/* Put the defaults where the options have 0. */
+/* Replace each 0 in the options by its default. */
 static void set_default_options(domus_pool_options *options)
 {
     if (options->connections_min == 0 && !options->on_demand)

@@ -28,8 +28,8 @@ static void drop_attempts(domi_connect *connect)
         domi_attempt_drop(&connect->attempts[i]);
 }
 
-/* The race has ended: resume the conversation, unless its time is over already. It gives the
- * connect up, which closes the attempts that are left. */
+/* End the race: resume the conversation, unless its time is over already. The conversation gives
+ * the connect up, which closes the attempts that are left. */
 static void end_race(domi_connect *connect)
 {
     connect->has_ended = true;
@@ -45,8 +45,8 @@ static void win_race(domi_connect *connect, domi_attempt *attempt)
     end_race(connect);
 }
 
-/* Look at what an attempt has come to. Returns true if the next one may begin at once. */
-static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int result)
+/* Handle the result of an attempt. Returns true if the next one may begin at once. */
+static bool handle_outcome(domi_connect *connect, domi_attempt *attempt, int result)
 {
     switch (result) {
     case 0:
@@ -65,20 +65,20 @@ static bool take_outcome(domi_connect *connect, domi_attempt *attempt, int resul
     default:
         break;
     }
-    /* The first address is the one that the name stands for most of all, so its
-     * error tells most. */
+    /* The error of the first address is kept, because the name stands for that address above
+     * all. */
     if (connect->error == 0 || attempt == &connect->attempts[0])
         connect->error = result;
     return true;
 }
 
-/* Begin attempts until one is under way. If none is left, and none is under way, the
- * race is lost. */
+/* Begin attempts until one is under way. If none is left, and none is under way, the race is
+ * lost. */
 static void begin_next_attempt(domi_connect *connect)
 {
     while (!connect->has_ended && connect->begun < connect->count) {
         domi_attempt *attempt = &connect->attempts[connect->begun++];
-        if (!take_outcome(connect, attempt, domi_attempt_begin(attempt))) {
+        if (!handle_outcome(connect, attempt, domi_attempt_begin(attempt))) {
             if (!connect->has_ended && connect->begun < connect->count)
                 set_timer(connect, connect->io->config->connect.attempt_delay_ns);
             return;
@@ -186,7 +186,7 @@ bool domi_connect_give_up(domi_connect *connect)
     domi_io *io = connect->io;
 
     connect->house = NULL;
-    if (io == NULL) { /* it has not begun; a socket that was adopted is in no ring yet */
+    if (io == NULL) { /* the connect has not begun; a socket that was adopted is in no ring yet */
         if (connect->fd >= 0)
             domi_socket_close(connect->home, connect->fd);
         free_connect(connect);
@@ -213,14 +213,13 @@ void domi_connect_complete(domi_io *io, domi_attempt *attempt, int result)
     domi_connect *connect = attempt->of;
 
     DOMI_CHECK(connect->io == io);
-    if (connect
-            ->has_ended) /* another attempt has won: `peer` and `local` are those of its socket */
+    if (connect->has_ended) /* another attempt has won: `peer` and `local` belong to its socket */
         attempt->is_dropped = true;
     result = domi_attempt_finish(attempt, result);
     if (connect->house == NULL) {
         if (connect->polls == 0)
             free_connect(connect);
-    } else if (!connect->has_ended && take_outcome(connect, attempt, result)) {
+    } else if (!connect->has_ended && handle_outcome(connect, attempt, result)) {
         begin_next_attempt(connect);
     }
 }
@@ -229,7 +228,7 @@ void domi_connect_handle_timer(domi_connect *connect)
 {
     domi_attempt *last = &connect->attempts[connect->begun - 1];
 
-    if (!last->waits || take_outcome(connect, last, domi_attempt_try(last)))
+    if (!last->waits || handle_outcome(connect, last, domi_attempt_try(last)))
         begin_next_attempt(connect);
 }
 

@@ -1,5 +1,5 @@
-/* The verbs of domus/connect.h. They run on whichever thread runs the actor, so they touch nothing
- * of its home but what is constant; all else happens in the connecting actor. */
+/* Implements the verbs of domus/connect.h. They run on whatever thread runs the actor, so they read
+ * only constant fields of its home; the connecting actor does all else. */
 #include "io/connectors/connect.h"
 
 #include "base/memory.h"
@@ -20,9 +20,9 @@ static const domus_connect_options defaults = {0};
 
 /* The place to connect to, as it was read from a text. */
 typedef struct place {
-    domus_endpoint endpoint;      /* if `name` is "" */
-    uint16_t port;                /* the port at the addresses of the name */
-    char name[DOMI_HOST_MAX + 1]; /* the host name to look up */
+    domus_endpoint endpoint;      /* the endpoint, if `name` is "" */
+    uint16_t port;                /* port at the addresses of the name */
+    char name[DOMI_HOST_MAX + 1]; /* name of the host to look up */
 } place;
 
 static int read_place(const char *text, place *ret_place)
@@ -30,7 +30,7 @@ static int read_place(const char *text, place *ret_place)
     ret_place->name[0] = '\0';
     int result = domus_endpoint_parse(text, &ret_place->endpoint);
 
-    /* a text that is not an endpoint may be a name; one that is a number never is */
+    /* a text that is no endpoint may be a name; a number never is one */
     return result == -EINVAL ? domi_name_parse(text, ret_place->name, &ret_place->port) : result;
 }
 
@@ -41,10 +41,10 @@ int domi_connect_check_place(const char *text)
     return read_place(text, &at);
 }
 
-/* Make the record of a connect. `io` is that of the home: only what is constant in it is read.
+/* Make the record of a connect. `io` is the io of the home, of which only constant fields are read.
  * Returns 0; -EINVAL for wrong settings; -ENOMEM. */
-static int connect_new(domi_io *io, const place *to, const domus_connect_options *options,
-                       domi_connect **ret_connect)
+static int make_connect(domi_io *io, const place *to, const domus_connect_options *options,
+                        domi_connect **ret_connect)
 {
     size_t length = strlen(to->name);
     domi_connect *connect = domi_memory_new(sizeof *connect + length + 1);
@@ -91,7 +91,7 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
     int result = domi_front_check(options->front, behaviour);
     if (result != 0)
         return result;
-    result = connect_new(owner->home->io, to, options, &connect);
+    result = make_connect(owner->home->io, to, options, &connect);
 
     if (result != 0)
         return result;
@@ -106,11 +106,12 @@ static int spawn_connecting(domus_stack *stack, const place *to, int fd,
     return result;
 }
 
-/* Check all that can be checked here, and spawn the connecting actor. */
+/* Check all that can be checked on this thread, and spawn the connecting actor. */
 static int prepare_connect(domus_stack *stack, const char *to, const domus_connect_options *options,
                            domus_address *ret_address)
 {
-    const domi_io *io = domi_stack_house(stack)->home->io; /* constant while threads run */
+    /* this field is constant while threads run */
+    const domi_io *io = domi_stack_house(stack)->home->io;
     place at;
     int result = read_place(to, &at);
 
@@ -161,7 +162,8 @@ static int read_option(const domi_io *io, int fd, int name, int *ret_value)
     return io->backend->sockets->option_get(io->ring, fd, SOL_SOCKET, name, ret_value, &size);
 }
 
-/* Returns 0 if `fd` is a connected stream socket; otherwise the errno for what it lacks. */
+/* Returns 0 if `fd` is a connected stream socket; otherwise a negative errno that says what is
+ * wrong. */
 static int check_socket(const domi_io *io, int fd)
 {
     struct sockaddr_storage peer;
@@ -191,8 +193,8 @@ static bool has_channel_descriptor(const domi_io *io, int fd)
     return false;
 }
 
-/* The actor runs on the thread of its channel: make the channel now, before its actor is mounted.
- * On failure the connecting actor stops, and the socket stays the caller's. */
+/* Make the channel at once, before its actor is mounted, because the caller runs on the thread of
+ * the channel. On failure the connecting actor stops, and the socket stays the caller's. */
 static int adopt_socket_here(domus_stack *stack, domi_house *house)
 {
     domi_connect *connect = house->channels.owned;
@@ -212,7 +214,7 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
                            domus_address *ret_channel)
 {
     const domi_house *house = domi_stack_house(stack);
-    const domi_io *io = house->home->io; /* constant while threads run */
+    const domi_io *io = house->home->io; /* this field is constant while threads run */
     bool is_here = house->behaviour->kind == DOMUS_CHANNELS;
     const place nowhere = {.name = ""};
     domus_address channel;
@@ -223,7 +225,9 @@ int domus_channel_adopt_fd(domus_stack *stack, int fd, const domus_connect_optio
     int result = check_socket(io, fd);
     if (result == 0 && is_here)
         result = has_channel_descriptor(io, fd) ? -EALREADY : domi_connect_admit(io);
-    if (result == 0) /* as accepted sockets are; home may close it as soon as it is told */
+    /* set the options of accepted sockets before home gets the socket, because home may close it
+     * at any time */
+    if (result == 0)
         result = io->backend->sockets->ioctl(io->ring, fd, FIONBIO, &nonblocking);
     if (result == 0)
         result =

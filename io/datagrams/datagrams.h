@@ -19,26 +19,28 @@
 
 #include <domus/datagram.h>
 
-/* Bytes that a queued datagram counts besides those that it has: the size of a domi_datagram. */
+/* number of bytes that a queued datagram counts besides its contents: the size of a
+ * domi_datagram */
 #define DOMI_DATAGRAM_COST 128u
 
 /* A datagram that waits to be sent, or is being sent. */
 typedef struct domi_datagram {
-    DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel that it was queued on */
+    DOMI_KEEP_PLACE(8) domus_channel *channel; /* the channel on which it was queued */
     DOMI_KEEP_PLACE(8) domus_buffer *buffer;   /* the bytes, in `outbound` of the channel */
-    uint8_t name_size;       /* bytes of `name`; 0: it goes to the connected peer */
-    unsigned char name[110]; /* where it is sent: a struct sockaddr_in, _in6 or _un */
+    uint8_t name_size;       /* number of bytes of `name`; 0: it goes to the connected peer */
+    unsigned char name[110]; /* destination: a struct sockaddr_in, _in6 or _un */
 } domi_datagram;
 
-/* The part of a channel that channels of datagrams have. */
+/* The part of a channel that only channels of datagrams have. */
 typedef struct domi_datagrams {
-    domi_special special;           /* comes first */
-    domus_datagram_counters counts; /* the result of domus_datagram_counts() */
-    uint64_t looked_ns; /* when the kernel was asked how many datagrams it has thrown away */
-    uint32_t lost_seen; /* how many it told then */
+    domi_special special;           /* the common part, which comes first */
+    domus_datagram_counters counts; /* counters that domus_datagram_counts() returns */
+    /* time at which the kernel was last asked how many datagrams it has thrown away */
+    uint64_t looked_ns;
+    uint32_t lost_seen; /* the number that it told then */
     uint16_t family;    /* AF_INET, AF_INET6 or AF_UNIX */
-    uint8_t flying;     /* sends in flight; `sending` is set while there are some */
-    bool is_connected;  /* the channel has one peer */
+    uint8_t flying;     /* number of sends in flight; `sending` is set while there are some */
+    bool is_connected;  /* the channel has one peer, to which its socket is connected */
     bool ends_on_error; /* the first error of that peer ends the channel */
     bool is_full;       /* the kernel had no room for one of the sends in flight */
 } domi_datagrams;
@@ -53,27 +55,27 @@ static inline domi_datagrams *domi_datagrams_of(const domus_channel *channel)
 
 /* --- the way in (receive.c) ------------------------------------------------------------------- */
 
-/* These functions are receive, take, receive_failed and note_end of domi_channel_ways. */
+/* Implement receive, take, receive_failed and note_end of domi_channel_ways. */
 void domi_datagrams_receive(const domus_channel *channel);
-void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size);
+void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size);
 void domi_datagrams_handle_failure(domus_channel *channel, int error);
-void domi_datagrams_note_end(domus_channel *channel);
+void domi_datagrams_end(domus_channel *channel);
 
 /* Copy the head of a received datagram. Returns false if the buffer is not a received datagram. */
 bool domi_datagram_read_head(const domus_buffer *buffer, domi_datagram_head *ret_head);
 
 /* --- the way out (send.c) --------------------------------------------------------------------- */
 
-/* These functions are write, send, be_late and forget_outbound of domi_channel_ways. */
+/* Implement write, send, be_late and forget_outbound of domi_channel_ways. */
 int domi_datagrams_write(domus_channel *channel, domus_buffer *bytes);
 void domi_datagrams_send(domus_channel *channel);
-void domi_datagrams_be_late(domus_channel *channel);
+void domi_datagrams_handle_timeout(domus_channel *channel);
 void domi_datagrams_forget_outbound(domus_channel *channel);
 
-/* Called when the send of `datagram` has come back with `result`. */
+/* Handle the result of the send of `datagram`, which has come back. */
 void domi_datagram_complete(domi_datagram *datagram, int result);
 
-/* Called when the poll for room of a channel has come back. */
+/* Send waiting datagrams again, because the poll for room of a channel has come back. */
 void domi_datagrams_find_room(domi_io *io, const domi_completion *completion);
 
 #endif

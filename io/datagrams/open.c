@@ -1,4 +1,4 @@
-/* This file opens channels of datagrams, each with a socket of its own. */
+/* Opens channels of datagrams, each with a socket of its own. */
 #include "base/memory.h"
 #include "house/conversation/ringless.h"
 #include "house/conversation/stack.h"
@@ -15,13 +15,13 @@
 
 static const domi_channel_ways ways = {
     .receive = domi_datagrams_receive,
-    .take = domi_datagrams_take,
+    .take = domi_datagrams_handle_received,
     .receive_failed = domi_datagrams_handle_failure,
     .write = domi_datagrams_write,
     .send = domi_datagrams_send,
-    .be_late = domi_datagrams_be_late,
+    .be_late = domi_datagrams_handle_timeout,
     .forget_outbound = domi_datagrams_forget_outbound,
-    .note_end = domi_datagrams_note_end,
+    .note_end = domi_datagrams_end,
 };
 
 /* --- the socket ------------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ static int connect_to_address(const domi_io *io, int fd, const domus_endpoint *t
                                          (socklen_t)size);
 }
 
-/* Returns a socket that is bound and connected as asked; a negative errno. */
+/* Returns a socket that is bound and connected as the options say; a negative errno. */
 static int open_socket(const domi_io *io, const domus_endpoint *at,
                        const domus_datagram_options *options, const domi_channel_settings *settings)
 {
@@ -109,7 +109,7 @@ static int make_channel(domi_house *owner, int fd, const domus_datagram_options 
     datagrams->family = here.family;
     if (result != 0)
         goto fail_name;
-    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
+    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&io->outbound, is_connected, memory_order_relaxed);
     result = domi_channel_make(io, owner, options->behaviour, &connection, ret_channel);
@@ -126,7 +126,7 @@ fail_name:
     return result;
 }
 
-/* Returns 0 if the running actor may open a channel. */
+/* Returns 0 if the running actor may open a channel; else a negative errno. */
 static int check_actor(domus_stack *stack, const domus_datagram_options *options)
 {
     const domi_house *house = domi_stack_house(stack);
@@ -142,14 +142,14 @@ static int check_actor(domus_stack *stack, const domus_datagram_options *options
     const domus_behaviour *usual =
         house->behaviour->channel != NULL ? house->behaviour->channel : house->behaviour;
     const domus_behaviour *behaviour = options->behaviour != NULL ? options->behaviour : usual;
-    /* datagrams have no stream of bytes in which messages follow each other */
+    /* datagrams have no stream of bytes in which messages could follow each other */
     if (behaviour->pipeline != NULL)
         return -EOPNOTSUPP;
     if (io == NULL || io->backend->receive_datagrams == NULL)
         return -EOPNOTSUPP;
     if (io->failed != 0)
         return io->failed;
-    /* before the path of a Unix socket is made */
+    /* checked before the path of a Unix socket is made */
     bool is_connected = options->connected.family != 0;
     if ((is_connected ? io->draining_upstream : io->draining) ||
         !domi_house_may_spawn(stack->manager, house))

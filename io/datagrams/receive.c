@@ -1,5 +1,5 @@
-/* Datagrams that come. Each is one provided buffer, whose content begins behind the head, so that
- * it need not be moved. Phase 1, except domus_buffer_peer(). */
+/* Receives datagrams. Each is one provided buffer, whose content begins behind the head, so that it
+ * need not be moved. Phase 1, except domus_buffer_peer(). */
 #include "io/channels/receive.h"
 #include "io/channels/complete.h"
 #include "io/channels/state.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define LOOK_NS UINT64_C(1000000000) /* time between two questions about lost datagrams */
+/* time between two questions to the kernel about lost datagrams, in nanoseconds */
+#define LOOK_NS UINT64_C(1000000000)
 
 void domi_datagrams_receive(const domus_channel *channel)
 {
@@ -23,7 +24,7 @@ void domi_datagrams_receive(const domus_channel *channel)
 }
 
 /* Ask the kernel how many datagrams it has thrown away, and count those that are new. */
-static void look_for_lost(domus_channel *channel)
+static void count_lost_datagrams(domus_channel *channel)
 {
     domi_io *io = channel->io;
     domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -40,9 +41,9 @@ static void look_for_lost(domus_channel *channel)
     domi_counter_add(&io->counters.datagrams_lost, lost);
 }
 
-void domi_datagrams_note_end(domus_channel *channel)
+void domi_datagrams_end(domus_channel *channel)
 {
-    look_for_lost(channel);
+    count_lost_datagrams(channel);
 }
 
 static void drop_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t *counter)
@@ -52,16 +53,16 @@ static void drop_datagram(domus_channel *channel, domus_buffer *buffer, uint64_t
     domi_buffer_recycle(channel->io, buffer);
 }
 
-/* True if the channel may not keep one more: its thread is careful (crowd.h), the channel does not
- * read, and its receive has not ended yet. A stream would keep what comes then, but UDP may be
- * thrown away. */
+/* True if the channel may not keep one more datagram: its thread is careful (crowd.h), the channel
+ * does not read, and its receive has not ended yet. A stream would keep bytes that come then, but
+ * UDP may be thrown away. */
 static bool is_over_its_share(const domus_channel *channel)
 {
     return channel->io->careful && channel->paused && channel->held >= channel->io->share &&
            domi_datagrams_of(channel)->family != AF_UNIX;
 }
 
-void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t size)
+void domi_datagrams_handle_received(domus_channel *channel, domus_buffer *buffer, uint32_t size)
 {
     domi_io *io = channel->io;
     domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -76,7 +77,7 @@ void domi_datagrams_take(domus_channel *channel, domus_buffer *buffer, uint32_t 
         return;
     }
     if (io->manager->now_ns - datagrams->looked_ns >= LOOK_NS)
-        look_for_lost(channel);
+        count_lost_datagrams(channel);
     channel->silent_ns = 0;
     channel->active_ns = io->manager->now_ns;
     datagrams->counts.received++;
@@ -106,7 +107,7 @@ void domi_datagrams_handle_failure(domus_channel *channel, int error)
     case -EINTR:
     case -EAGAIN:
         break;
-    case -EBADF: /* these errors are of the socket, and would come again and again */
+    case -EBADF: /* these are errors of the socket, and would come again and again */
     case -EFAULT:
     case -EINVAL:
     case -ENOTCONN:

@@ -1,4 +1,4 @@
-/* Datagrams that are sent. Each waits in `outbound` until its send has come back. */
+/* Sends datagrams. Each waits in `outbound` until its send has come back. */
 #include "io/channels/send.h"
 #include "base/check.h"
 #include "io/channels/complete.h"
@@ -17,27 +17,28 @@
 
 #define FLYING_MAX 64u /* most sends of a channel in flight */
 
-/* most bytes of a UDP datagram: 65,535 less its header, and over IPv4 that of IP */
+/* most bytes of a UDP datagram: 65,535 minus its header, and over IPv4 also minus the header of
+ * IP */
 #define BYTES_MAX_IPV4 65507u
 #define BYTES_MAX_IPV6 65527u
 
 /* --- queue ------------------------------------------------------------------------------------ */
 
-static uint32_t bytes_max(const domi_datagrams *datagrams)
+static uint32_t get_most_bytes(const domi_datagrams *datagrams)
 {
     if (datagrams->family == AF_UNIX)
         return DOMI_BUFFER_MAX;
     return datagrams->family == AF_INET ? BYTES_MAX_IPV4 : BYTES_MAX_IPV6;
 }
 
-/* Returns 0 if the channel takes a datagram of `size` bytes. */
+/* Returns 0 if the channel accepts a datagram of `size` bytes; else a negative errno. */
 static int check_room(const domus_channel *channel, uint32_t size)
 {
     uint64_t counted = (uint64_t)size + DOMI_DATAGRAM_COST;
 
     if (channel->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
-    if (size > bytes_max(domi_datagrams_of(channel)))
+    if (size > get_most_bytes(domi_datagrams_of(channel)))
         return -EMSGSIZE;
     if (channel->queued_bytes + counted > channel->settings->send_max_bytes ||
         domi_channel_is_refused(channel, counted))
@@ -159,7 +160,7 @@ static void free_datagram(domus_channel *channel, domus_buffer *buffer)
     domi_slab_put(&channel->io->datagram_slab, buffer->datagram);
     buffer->datagram = NULL;
     channel->queued_bytes -= (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
-    /* The sum must be the one with which flush.c compares. */
+    /* flush.c compares with a sum of the same addends. */
     channel->sent_bytes += (uint64_t)buffer->size + DOMI_DATAGRAM_COST;
     domi_channel_discharge_buffer(channel, &channel->cost, buffer);
     domi_channel_discharge(channel, &channel->cost, DOMI_DATAGRAM_COST);
@@ -175,8 +176,9 @@ static void count_unsent(domus_channel *channel, int error)
     domi_counter_add(&channel->io->counters.datagrams_unsent, 1);
 }
 
-/* True if the channel waits for room. An unconnected Unix channel does not: a stranger that reads
- * nothing would hold up all others, and there is no poll that would tell of its room. */
+/* True if the channel waits for room in the kernel. An unconnected Unix channel does not: a
+ * stranger that reads nothing would hold up all others, and no poll would tell of the stranger's
+ * room. */
 static bool waits_for_room(const domus_channel *channel)
 {
     const domi_datagrams *datagrams = domi_datagrams_of(channel);
@@ -195,7 +197,7 @@ static void resume_waiting_senders(domus_channel *channel)
     domi_channel_settle(channel);
 }
 
-/* Every send of a batch has come back. */
+/* Finish a batch when every send of it has come back. */
 static void end_batch(domus_channel *channel)
 {
     const domi_io *io = channel->io;
@@ -251,16 +253,16 @@ void domi_datagrams_find_room(domi_io *io, const domi_completion *completion)
     end_batch(channel);
 }
 
-void domi_datagrams_be_late(domus_channel *channel)
+void domi_datagrams_handle_timeout(domus_channel *channel)
 {
     if (domi_datagrams_of(channel)->flying != 0)
-        return; /* the sends come back with the next enter */
+        return; /* these sends come back with the next enter */
     for (domus_buffer *buffer = domi_buffer_list_take(&channel->outbound); buffer != NULL;
          buffer = domi_buffer_list_take(&channel->outbound)) {
         count_unsent(channel, -ETIMEDOUT);
         free_datagram(channel, buffer);
     }
-    channel->send_ns = channel->io->manager->now_ns; /* the poll is in flight still */
+    channel->send_ns = channel->io->manager->now_ns; /* the poll for room is still in flight */
     resume_waiting_senders(channel);
 }
 

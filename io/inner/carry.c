@@ -1,5 +1,5 @@
-/* Calls the stages of outer channels at the end of phase 2, when the inner ones have run: so what
- * many of them have queued leaves in one piece. */
+/* Calls the stages of outer channels at the end of phase 2, when the inner ones have run: so the
+ * bytes that many of them have queued leave in one piece. */
 #include "io/inner/inner.h"
 
 #include "io/channels/close.h"
@@ -20,11 +20,12 @@ static void carry_inner_channels(domus_channel *channel)
     else if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
     if (channel->lends && channel->state == DOMI_CHANNEL_OPEN)
-        domi_pipe_send_waiting(channel->io->manager, pipe); /* some may be idle now */
+        /* inner channels that were busy may be free for an ask now */
+        domi_pipe_send_waiting(channel->io->manager, pipe);
     if (channel->lends && pipe->asked_last && channel->carried == 0)
         (void)domi_channel_close(channel);
     if (channel->drain)
-        domi_channel_make_ready(channel); /* its run sees whether the drain is over */
+        domi_channel_make_ready(channel); /* the run finds out whether the drain is over */
     if (channel->close_due && domi_channel_has_answered_all(channel))
         (void)domi_channel_close(channel);
 }

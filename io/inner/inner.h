@@ -4,10 +4,10 @@
  * An inner channel has the slot, the house, the limits and the states of every channel
  * (io/channels/channel.h), and a domi_inner besides, by which it receives and sends:
  *
- *   in    The stage of the outer channel puts bytes into `inbound`, as a completion would. It hears
- *         when they have been used, and so can give its peer credit.
+ *   in    The stage of the outer channel puts bytes into `inbound`, as a completion would. It is
+ *         told when they have been used, and so can give its peer credit.
  *   out   The queued bytes stay in `outbound` until the stage takes them. `sending` is set
- * meanwhile, so channel.sendTimeout bounds the wait.
+ *         meanwhile, so channel.sendTimeout bounds the wait.
  *
  * Both sides have the domi_inner: the channel until it is CLOSED, and the stage until it drops it.
  * The later of the two frees it. Owner thread. */
@@ -18,32 +18,35 @@
 #include "io/wire/inner.h"
 
 typedef struct domi_inner {
-    domi_special special;   /* comes first: the channel points to it; `outer` is NULL when the
-                               stage has dropped it */
-    domus_inner base;       /* the part that the stage knows */
-    const char *carrier;    /* the name of the stage that has opened it */
-    domus_channel *channel; /* NULL: it is CLOSED */
+    /* the part that the channel points to, which comes first; its `outer` is NULL when the stage
+     * has dropped the inner channel */
+    domi_special special;
+    domus_inner base;       /* the part that the stage sees */
+    const char *carrier;    /* the name of the stage that has opened this inner channel */
+    domus_channel *channel; /* the channel; NULL: it is CLOSED */
     domus_buffer *tail;     /* the last piece that was passed on, while it is in `inbound` */
-    uint32_t tail_room;     /* bytes free in that */
+    uint32_t tail_room;     /* free bytes in `tail` */
     int error;              /* the error with which the channel has ended */
-    bool has_news;          /* the inner channel is in the list of its outer pipeline */
-    bool finished;          /* the channel sends nothing behind what is queued */
+    bool has_news;          /* the inner channel is in the list `news` of its outer pipeline */
+    bool finished;          /* the channel sends nothing behind the queued bytes */
     struct domi_inner *next_news;
 } domi_inner;
 
-/* Tell the stage that there is something to look at. */
-void domi_inner_note_news(domi_inner *inner);
+/* Tell the stage that the inner channel has something new for it. */
+void domi_inner_add_news(domi_inner *inner);
 
-/* Free it if neither side has it any more. */
+/* Free the record if neither the channel nor the stage has it any more. */
 void domi_inner_free_if_left(domi_inner *inner);
 
-/* How an inner channel does what others do with a descriptor (ways.c). */
+/* The functions by which an inner channel does what other channels do with a descriptor
+ * (ways.c). */
 extern const domi_channel_ways domi_ways_of_inner_channels;
 
-/* How a stage acts on an inner channel (pass.c). */
+/* The functions by which a stage acts on an inner channel (pass.c). */
 extern const domi_inner_ways domi_ways_of_inner;
 
-/* How a stage makes inner channels, and what it asks of the outer one (make.c). */
+/* The functions by which a stage makes inner channels, and reads and sets properties of the outer
+ * one (make.c). */
 extern const domi_inners domi_ways_of_inners;
 
 /* Call the stages whose inner channels have news (carry.c). */

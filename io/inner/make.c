@@ -1,4 +1,4 @@
-/* Makes inner channels, and answers what the stage of the outer one asks. */
+/* Makes inner channels, and serves the stage of the outer channel. */
 #include "io/inner/inner.h"
 
 #include "base/memory.h"
@@ -7,16 +7,16 @@
 
 #include <errno.h>
 
-/* The channel of a wire, which is the outer one if the stage that asks has inner channels. */
-static domus_channel *outer_of(const domus_wire *wire)
+/* Returns the channel of a wire. It is the outer one if the stage that calls has inner channels. */
+static domus_channel *get_outer_channel(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
 
     return pipe->channel;
 }
 
-/* Returns the behaviour that the inner channels of this one have; NULL: as that of the owner says,
- * with whom they may share a state. */
+/* Returns the behaviour of the inner channels of this channel; NULL: the one that the behaviour of
+ * the owner says, with which they may share a state. */
 static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *outer)
 {
     const domus_behaviour *of_owner = domi_house_behaviour(outer->house->parent);
@@ -25,7 +25,7 @@ static const domus_behaviour *choose_behaviour_of_inner(const domus_channel *out
     return own == (of_owner->channel != NULL ? of_owner->channel : of_owner) ? NULL : own;
 }
 
-/* Make the channel of `inner`, which is a child of the actor that the outer one belongs to. */
+/* Make the channel of `inner`, which is a child of the outer channel's owner. */
 static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skipped)
 {
     domi_io *io = outer->io;
@@ -33,12 +33,12 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
         .fd = -1, .settings = outer->settings, .is_outbound = outer->is_outbound};
     domus_channel *channel;
 
-    /* An inner channel also counts against its address's share, or one connection could use up the
-     * places of all others. */
+    /* An inner channel also counts on the address of its peer: otherwise one connection could use
+     * up the places of all others. */
     if (outer->peer != NULL &&
         domi_peers_count_in(io->peers, &outer->peer->key, &connection.peer) != 0)
         return -ENOBUFS;
-    /* Relaxed: the numbers only serve to choose a thread, and to bound. */
+    /* Relaxed: the numbers only serve to choose a thread, and to check a bound. */
     atomic_fetch_add_explicit(&io->connections, 1, memory_order_relaxed);
     int error = domi_channel_make(io, outer->house->parent, choose_behaviour_of_inner(outer),
                                   &connection, &channel);
@@ -55,8 +55,8 @@ static int make_channel(domi_inner *inner, domus_channel *outer, uint32_t skippe
     return 0;
 }
 
-/* True if there are as many connections as may be, of those that this side has opened or of the
- * others. */
+/* True if there are as many connections as allowed: of those that this side has opened, or of those
+ * that it has accepted. */
 static bool has_all_inner_channels(const domus_channel *outer)
 {
     return outer->is_outbound ? domi_io_has_opened_all(outer->io)
@@ -65,7 +65,7 @@ static bool has_all_inner_channels(const domus_channel *outer)
 
 static int open_inner(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner)
 {
-    domus_channel *outer = outer_of(wire);
+    domus_channel *outer = get_outer_channel(wire);
 
     if (outer->state != DOMI_CHANNEL_OPEN)
         return -EPIPE;
@@ -103,9 +103,9 @@ static domus_inner *next_inner(domus_wire *wire)
 
 static void set_carried(domus_wire *wire, uint32_t count)
 {
-    domus_channel *outer = outer_of(wire);
+    domus_channel *outer = get_outer_channel(wire);
 
-    /* An ask may wait for the place of the one that is over. */
+    /* An ask may wait for the place of the inner channel that is over. */
     if (count < outer->carried && outer->lends)
         domi_channel_carry(outer);
     outer->carried = count;
@@ -113,7 +113,7 @@ static void set_carried(domus_wire *wire, uint32_t count)
 
 static bool is_outer_full(const domus_wire *wire)
 {
-    const domus_channel *outer = outer_of(wire);
+    const domus_channel *outer = get_outer_channel(wire);
 
     return outer->state != DOMI_CHANNEL_OPEN || outer->finished || outer->high || outer->crowded ||
            outer->queued_bytes + domi_out_bytes(wire->out) > outer->settings->send_high_bytes;
@@ -121,7 +121,7 @@ static bool is_outer_full(const domus_wire *wire)
 
 static bool is_draining(const domus_wire *wire)
 {
-    return outer_of(wire)->drain;
+    return get_outer_channel(wire)->drain;
 }
 
 static void set_lending(domus_wire *wire, uint32_t most)
@@ -131,22 +131,23 @@ static void set_lending(domus_wire *wire, uint32_t most)
     pipe->channel->lends = true;
     pipe->channel->lent_most = most;
     if (most == 0) {
-        domi_pipe_let_none_wait(pipe->channel->io->manager, pipe);
-        domi_channel_carry(pipe->channel); /* to end, if nothing is under way */
+        domi_pipe_return_waiting_asks(pipe->channel->io->manager, pipe);
+        /* so that the stage ends the channel, if nothing is under way */
+        domi_channel_carry(pipe->channel);
     }
 }
 
 static bool is_inner(const domus_wire *wire)
 {
-    return domi_channel_is_inner(outer_of(wire));
+    return domi_channel_is_inner(get_outer_channel(wire));
 }
 
 static void note_stage_left(domus_wire *wire)
 {
-    domus_channel *channel = outer_of(wire);
+    domus_channel *channel = get_outer_channel(wire);
 
     channel->wraps = wire->count > 1;
-    channel->says_end = domi_wire_says_end(wire);
+    channel->says_end = domi_wire_has_end_of_output(wire);
     channel->carries = domi_wire_carries(wire);
 }
 

@@ -1,5 +1,5 @@
-/* How a stage acts on an inner channel: it passes on what its peer has sent, and takes what is
- * queued for the peer. */
+/* The functions by which a stage acts on an inner channel: it passes on bytes of the peer, and
+ * takes the bytes that are queued for the peer. */
 #include "io/inner/inner.h"
 
 #include "base/check.h"
@@ -17,23 +17,24 @@
 #include <stddef.h>
 #include <string.h>
 
-#define JOINT_BYTES 4032u /* bytes of a buffer in which short pieces stand behind each other */
+/* size in bytes of a buffer in which short pieces stand behind each other */
+#define JOINT_BYTES 4032u
 
-static domi_inner *inner_of(const domus_inner *base)
+static domi_inner *get_inner_of_base(const domus_inner *base)
 {
     return (domi_inner *)(void *)((char *)(uintptr_t)base - offsetof(domi_inner, base));
 }
 
-/* Returns the channel, if it is not closing. */
-static domus_channel *channel_of(const domus_inner *base)
+/* Returns the channel; NULL if it is closing. */
+static domus_channel *get_channel_of_inner(const domus_inner *base)
 {
-    domus_channel *channel = inner_of(base)->channel;
+    domus_channel *channel = get_inner_of_base(base)->channel;
 
     return channel != NULL && channel->state < DOMI_CHANNEL_CLOSING ? channel : NULL;
 }
 
-/* Take it out of the list of those with news. */
-static void leave_news(domi_inner *inner)
+/* Remove the inner channel from the list of those with news. */
+static void remove_from_news(domi_inner *inner)
 {
     domi_pipe *pipe = inner->special.outer->pipe;
     domi_inner **link = pipe != NULL ? &pipe->news : NULL;
@@ -51,10 +52,10 @@ static void leave_news(domi_inner *inner)
 
 static void drop_inner(domus_inner *base, int error)
 {
-    domi_inner *inner = inner_of(base);
+    domi_inner *inner = get_inner_of_base(base);
     domus_channel *channel = inner->channel;
 
-    leave_news(inner);
+    remove_from_news(inner);
     inner->special.outer = NULL;
     if (channel == NULL)
         domi_inner_free_if_left(inner);
@@ -62,20 +63,21 @@ static void drop_inner(domus_inner *base, int error)
         domi_channel_end(channel, error, error != 0);
 }
 
-/* Asks that come back by this are not done. */
+/* End an inner channel whose ask the peer has refused: the ask goes back to the pool as not
+ * done. */
 static void refuse_inner(domus_inner *base)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_REFUSED;
     drop_inner(base, -ECONNREFUSED);
 }
 
-/* Asks that come back by this fail. */
+/* End an inner channel whose ask must not be sent again: the ask fails. */
 static void fail_inner(domus_inner *base, int error)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     if (channel != NULL && channel->pipe != NULL)
         channel->pipe->fate = DOMI_ASK_UNFIT;
@@ -84,36 +86,36 @@ static void fail_inner(domus_inner *base, int error)
 
 static bool has_ask(const domus_inner *base)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL && channel->lent;
 }
 
 static bool is_inner_broken(const domus_inner *base)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL && channel->broken;
 }
 
 static domus_address get_inner_address(const domus_inner *base)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL ? domi_house_address(channel->house) : (domus_address){NULL, 0};
 }
 
 static domus_inner_state get_inner_state(const domus_inner *base, int *ret_error)
 {
-    const domi_inner *inner = inner_of(base);
+    const domi_inner *inner = get_inner_of_base(base);
 
-    if (channel_of(base) != NULL)
+    if (get_channel_of_inner(base) != NULL)
         return inner->finished ? DOMUS_INNER_FINISHED : DOMUS_INNER_OPEN;
     *ret_error = inner->channel != NULL ? inner->channel->error : inner->error;
     return DOMUS_INNER_CLOSED;
 }
 
-/* Copy bytes behind the last piece, or into a new one. Returns 0; -ENOMEM. */
+/* Copy bytes behind the last piece, or into a new piece. Returns 0; -ENOMEM. */
 static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *bytes,
                          uint32_t size)
 {
@@ -142,7 +144,7 @@ static int copy_bytes_in(domi_inner *inner, domus_channel *channel, const void *
     return 0;
 }
 
-/* Put bytes that may be more than a buffer holds. Returns 0; -ENOMEM. */
+/* Copy bytes in, also more than one buffer can hold. Returns 0; -ENOMEM. */
 static int copy_all_bytes_in(domi_inner *inner, domus_channel *channel, const char *bytes,
                              size_t size)
 {
@@ -159,11 +161,11 @@ static int copy_all_bytes_in(domi_inner *inner, domus_channel *channel, const ch
 
 static int pass_bytes_in(domus_inner *base, const void *bytes, size_t size)
 {
-    domus_channel *channel = channel_of(base);
+    domus_channel *channel = get_channel_of_inner(base);
 
     if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->ended)
         return -EPIPE;
-    int error = copy_all_bytes_in(inner_of(base), channel, bytes, size);
+    int error = copy_all_bytes_in(get_inner_of_base(base), channel, bytes, size);
     if (error != 0)
         return error;
     channel->rests = false;
@@ -180,7 +182,7 @@ static int pass_bytes_in(domus_inner *base, const void *bytes, size_t size)
 
 static void end_input(domus_inner *base)
 {
-    domus_channel *channel = channel_of(base);
+    domus_channel *channel = get_channel_of_inner(base);
 
     if (channel == NULL || channel->ended)
         return;
@@ -192,36 +194,36 @@ static void end_input(domus_inner *base)
 
 static void let_inner_rest(domus_inner *base)
 {
-    domus_channel *channel = channel_of(base);
+    domus_channel *channel = get_channel_of_inner(base);
 
     if (channel == NULL || channel->state != DOMI_CHANNEL_OPEN)
         return;
     channel->rests = true;
     channel->active_ns = channel->io->manager->now_ns;
-    domi_channel_note_due(channel, channel->active_ns + DOMUS_INNER_REST_NS);
+    domi_channel_advance_timer(channel, channel->active_ns + DOMUS_INNER_REST_NS);
 }
 
 static uint64_t count_unused(const domus_inner *base)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
 
     return channel != NULL ? domi_channel_inbound_bytes(channel) : 0;
 }
 
 static const char *get_next_bytes(const domus_inner *base, size_t *ret_size)
 {
-    const domus_channel *channel = channel_of(base);
+    const domus_channel *channel = get_channel_of_inner(base);
     const domus_buffer *head = channel != NULL ? channel->outbound.head : NULL;
 
     *ret_size = head != NULL ? head->size - channel->head_offset : 0;
     return head != NULL ? head->data + channel->head_offset : NULL;
 }
 
-/* An inner channel learns here that its bytes have left, as another channel does by the completion
+/* Record that bytes of an inner channel have left, as another channel learns it by the completion
  * of a send. */
 static void note_bytes_taken(domus_inner *base, size_t size)
 {
-    domus_channel *channel = channel_of(base);
+    domus_channel *channel = get_channel_of_inner(base);
 
     if (size == 0)
         return;
@@ -234,7 +236,7 @@ static void note_bytes_taken(domus_inner *base, size_t size)
     channel->sending = channel->outbound.head != NULL;
     domi_channel_decide_receive(channel);
     if (channel->answer_bytes != 0)
-        domi_channel_give_turn(channel);
+        domi_channel_continue_answer(channel);
     if (channel->flushes != NULL)
         domi_flush_end_sent(channel);
     domi_channel_settle(channel);

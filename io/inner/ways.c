@@ -1,5 +1,5 @@
-/* The ways of an inner channel: what a completion or a socket does for others, the stage of its
- * outer channel does here. */
+/* The functions of an inner channel: where other channels use a completion or a socket, it uses the
+ * stage of its outer channel. */
 #include "io/inner/inner.h"
 
 #include "base/memory.h"
@@ -7,12 +7,12 @@
 #include "io/channels/timeouts.h"
 #include "io/pipelines/pipe.h"
 
-static domi_inner *inner_of(const domus_channel *channel)
+static domi_inner *get_inner_of_channel(const domus_channel *channel)
 {
     return (domi_inner *)(void *)channel->special;
 }
 
-void domi_inner_note_news(domi_inner *inner)
+void domi_inner_add_news(domi_inner *inner)
 {
     domus_channel *outer = inner->special.outer;
 
@@ -35,14 +35,14 @@ void domi_inner_free_if_left(domi_inner *inner)
         domi_memory_free(inner);
 }
 
-/* The stage passes bytes on at any time, so nothing has to be begun. */
+/* Begin no operation, because the stage passes bytes on at any time. */
 static void begin_receive(const domus_channel *channel)
 {
     (void)channel;
 }
 
-/* Note that bytes wait to be taken by the stage. From now on nothing is copied behind the last
- * piece, because a part of it may leave at any time. */
+/* Let queued bytes wait for the stage. From now on nothing is copied behind the last piece, because
+ * a part of it may leave at any time. */
 static void send_queued(domus_channel *channel)
 {
     uint64_t timeout_ns = channel->settings->send_timeout_ns;
@@ -50,8 +50,8 @@ static void send_queued(domus_channel *channel)
     channel->tail_room = 0;
     channel->sending = true;
     channel->send_ns = channel->io->manager->now_ns;
-    domi_channel_note_due(channel, timeout_ns != 0 ? channel->send_ns + timeout_ns : 0);
-    domi_inner_note_news(inner_of(channel));
+    domi_channel_advance_timer(channel, timeout_ns != 0 ? channel->send_ns + timeout_ns : 0);
+    domi_inner_add_news(get_inner_of_channel(channel));
 }
 
 static void forget_outbound(domus_channel *channel)
@@ -61,29 +61,29 @@ static void forget_outbound(domus_channel *channel)
 
 static void note_end(domus_channel *channel)
 {
-    domi_inner *inner = inner_of(channel);
+    domi_inner *inner = get_inner_of_channel(channel);
 
     inner->error = channel->error;
     inner->channel = NULL;
     inner->tail = NULL;
     channel->special = NULL;
-    domi_inner_note_news(inner);
+    domi_inner_add_news(inner);
     domi_inner_free_if_left(inner);
 }
 
 static void finish_sending(domus_channel *channel)
 {
-    inner_of(channel)->finished = true;
-    domi_inner_note_news(inner_of(channel));
+    get_inner_of_channel(channel)->finished = true;
+    domi_inner_add_news(get_inner_of_channel(channel));
 }
 
 static void note_used(domus_channel *channel)
 {
-    domi_inner *inner = inner_of(channel);
+    domi_inner *inner = get_inner_of_channel(channel);
 
     if (channel->inbound.head == NULL)
         inner->tail = NULL;
-    domi_inner_note_news(inner);
+    domi_inner_add_news(inner);
 }
 
 const domi_channel_ways domi_ways_of_inner_channels = {
@@ -99,5 +99,5 @@ const domi_channel_ways domi_ways_of_inner_channels = {
 
 const char *domus_channel_carrier(const domus_channel *channel)
 {
-    return domi_channel_is_inner(channel) ? inner_of(channel)->carrier : NULL;
+    return domi_channel_is_inner(channel) ? get_inner_of_channel(channel)->carrier : NULL;
 }

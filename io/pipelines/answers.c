@@ -1,4 +1,4 @@
-/* Brings answers to the peer, in the order of its requests. */
+/* Sends answers to the peer, in the order of its requests. */
 #include "io/pipelines/answers.h"
 #include "base/check.h"
 #include "base/memory.h"
@@ -53,14 +53,14 @@ int domi_pipe_begin(domi_pipe *pipe, const domus_type *type, uint64_t id, bool a
     pipe->alone = alone;
     channel->conversations++;
     if (DOMI_UNLIKELY(channel->conversations >= channel->settings->requests_max))
-        domi_channel_note_requests(channel);
+        domi_channel_update_busy(channel);
     return 0;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* An answer cannot be queued. A channel that is being closed takes no bytes any more; on any other
- * the order would have a hole. */
+/* Reset the channel, because an answer cannot be queued and the order of answers would have a hole.
+ * A channel that is being closed accepts no bytes any more, and is left alone. */
 static void refuse_answer(domus_channel *channel, int error)
 {
     if (channel->state == DOMI_CHANNEL_OPEN && !channel->finished)
@@ -89,7 +89,7 @@ static void charge_answer(domus_channel *channel, const domi_buffer_list *part, 
     channel->answer_cost += channel->cost - before;
 }
 
-/* The answer that a request has does not wait any longer. */
+/* Subtract the waiting answer of a request from the counts, because it does not wait any longer. */
 static void discharge_answer(domus_channel *channel, domi_request *request)
 {
     uint64_t before = channel->cost;
@@ -101,15 +101,15 @@ static void discharge_answer(domus_channel *channel, domi_request *request)
     channel->answer_cost -= before - channel->cost;
 }
 
-/* A request is over, and makes room for another one. */
+/* Subtract a request that is over from those under way, which makes room for another one. */
 static void uncount_request(domus_channel *channel)
 {
     channel->conversations--;
     if (DOMI_UNLIKELY(channel->busy))
-        domi_channel_note_requests(channel);
+        domi_channel_update_busy(channel);
 }
 
-/* The request at the front is over. */
+/* Remove the request at the front, which is over. */
 static void pop_request(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_request(pipe, pipe->first);
@@ -121,7 +121,7 @@ static void pop_request(domi_pipe *pipe)
         uncount_request(pipe->channel);
 }
 
-void domi_pipe_note_over(domi_pipe *pipe)
+void domi_pipe_continue_after_request(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
@@ -130,7 +130,8 @@ void domi_pipe_note_over(domi_pipe *pipe)
     if (domi_pipe_requests(pipe) == 0 && pipe->failed && pipe->held == NULL) {
         if (!domi_wire_has_last_message(pipe->wire) || pipe->body.open)
             (void)domi_channel_close(channel);
-        else if (!pipe->running) /* the handler may change the stages yet; else the run closes */
+        /* a handler may still change the stages; otherwise the run closes the channel */
+        else if (!pipe->running)
             domi_channel_make_ready(channel);
         return;
     }
@@ -141,19 +142,20 @@ void domi_pipe_note_over(domi_pipe *pipe)
         domi_channel_make_ready(channel);
 }
 
-/* Send what waits in the place of the request at the front. */
+/* Send the bytes that wait in the place of the request at the front. */
 static void send_stored(domus_channel *channel, domi_request *request)
 {
     discharge_answer(channel, request);
     int error = DOMI_UNLIKELY(channel->wraps) ? domi_stored_wrap(channel->pipe, &request->bytes)
                                               : domi_channel_write_all(channel, &request->bytes);
-    if (channel->state == DOMI_CHANNEL_OPEN) /* a closed one has answers left, but no marks */
+    /* a closed channel has answers left, but no marks to update */
+    if (channel->state == DOMI_CHANNEL_OPEN)
         domi_channel_decide_receive(channel);
     if (error != 0)
         refuse_answer(channel, error);
 }
 
-/* Send the answers at the front that are there, and the start of one that streams. */
+/* Send the complete answers at the front, and the first bytes of an answer that streams. */
 static void pop_answered(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
@@ -170,11 +172,11 @@ static void pop_answered(domi_pipe *pipe)
         }
         pop_request(pipe);
     }
-    domi_pipe_note_over(pipe);
+    domi_pipe_continue_after_request(pipe);
 }
 
-/* Let the bytes in the scratch wait in the place of their request. Returns 0; an error
- * as domi_stored_take(). */
+/* Store the bytes in the scratch in the place of their request. Returns 0; an error as
+ * domi_stored_take(). */
 static int store_part(domi_pipe *pipe, domi_request *request)
 {
     domus_channel *channel = pipe->channel;
@@ -204,7 +206,7 @@ int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number)
     return error;
 }
 
-/* The bytes in the scratch are the answer to a request: send them when it is its turn. */
+/* Send the bytes in the scratch, which are the answer to a request, when it is its turn. */
 static void deliver_answer(domi_pipe *pipe, uint32_t number)
 {
     domus_channel *channel = pipe->channel;
@@ -220,7 +222,7 @@ static void deliver_answer(domi_pipe *pipe, uint32_t number)
             refuse_answer(channel, error);
         pop_request(pipe);
         if (DOMI_LIKELY(domi_pipe_requests(pipe) == 0))
-            domi_pipe_note_over(pipe);
+            domi_pipe_continue_after_request(pipe);
         else
             pop_answered(pipe);
         return;
@@ -246,7 +248,7 @@ domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number)
     return request->answered ? NULL : request;
 }
 
-/* The answer to a request has begun, and ends with `error` before its end. */
+/* End an answer that has begun with `error`, before its end. */
 static void cut_answer(domi_pipe *pipe, uint32_t number, domi_request *request, int error)
 {
     pipe->wire->stream = &request->note;
@@ -277,7 +279,7 @@ void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error)
         return;
     }
     if (DOMI_UNLIKELY(request->late) && error == -ETIMEDOUT)
-        error = -ETIME; /* the peer was late, and not the answer */
+        error = -ETIME; /* the peer was late, not the answer */
     int result = domi_wire_fail(pipe->wire, request->id, request->type, error);
     if (result < 0) {
         domi_pipe_request(pipe, number)->answered = true;
@@ -304,7 +306,7 @@ bool domi_pipe_refuse_late(domi_pipe *pipe)
     return true;
 }
 
-/* Encode the end of a stream: that of the library, or a message of the protocol. */
+/* Encode the end of a stream: the one of the library, or a message of the protocol. */
 static int encode_end(domi_pipe *pipe, domi_request *request, const domus_type *type,
                       const void *payload)
 {
@@ -342,7 +344,7 @@ static void answer_request(domi_pipe *pipe, uint32_t number, const domus_type *t
     }
 }
 
-/* The request is answered, so its envelope is free: keep it for the next message. */
+/* Free the envelope of a request that is answered, or keep it for the next message. */
 static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (pipe != NULL && pipe->current == ask)
@@ -354,8 +356,9 @@ static void end_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         domi_pool_free(manager, &ask->node);
 }
 
-/* The number of a request that this house has; takes back its promise, if it has one. */
-static uint32_t take_number(domi_manager *manager, domi_envelope *ask)
+/* Returns the number of a request that this house has, and takes back its promise, if it has
+ * one. */
+static uint32_t get_number_and_end_promise(domi_manager *manager, domi_envelope *ask)
 {
     domi_promise *promise = domi_envelope_return(ask)->promise;
     uint32_t number = domi_pipe_number_of(ask);
@@ -369,7 +372,7 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
                               const domus_type *type, const void *payload)
 {
     domi_pipe *pipe = domi_pipe_of(house);
-    uint32_t number = take_number(manager, ask);
+    uint32_t number = get_number_and_end_promise(manager, ask);
 
     if (DOMI_LIKELY(pipe != NULL))
         answer_request(pipe, number, type, payload);
@@ -381,7 +384,7 @@ void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_env
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask, int error)
 {
     domi_pipe *pipe = domi_pipe_of(house);
-    uint32_t number = take_number(manager, ask);
+    uint32_t number = get_number_and_end_promise(manager, ask);
 
     if (pipe != NULL && error == -ENOMSG && pipe->channel->state == DOMI_CHANNEL_OPEN)
         domi_manager_warn(manager, house, DOMI_ASK_UNANSWERED, ask->type, 0);

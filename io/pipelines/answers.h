@@ -1,4 +1,4 @@
-/* Answers to the requests of the peer are sent in the order of the requests. Owner thread. */
+/* Answers to requests of the peer, which are sent in the order of the requests. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_ANSWERS_H
 #define DOMI_IO_PIPELINES_ANSWERS_H
 
@@ -19,31 +19,31 @@ static inline uint32_t domi_pipe_number_of(domi_envelope *ask)
     return back->promise != NULL ? (uint32_t)back->promise->answer.tag : back->serial;
 }
 
-/* Send what the stages have put into the scratch of the thread. Returns 0, or an error, and then
- * the channel was reset. */
+/* Send the bytes that the stages have put into the scratch of the thread. Returns 0, or an error,
+ * and then the channel was reset. */
 int domi_pipe_flush_out(domi_pipe *pipe);
 
-/* The type with which a stream ends that has nothing behind its last piece. */
+/* The type of the end of a stream that sends nothing behind its last piece. */
 extern const domus_type domi_end_type;
 
-/* The request with this number; NULL: it is answered. */
+/* Returns the request with this number; NULL: it is answered. */
 domi_request *domi_pipe_find(domi_pipe *pipe, uint32_t number);
 
-/* The bytes in the scratch are a part of the answer to a request that is not over: send them when
- * it is its turn. Returns 0, or an error, and then the channel was reset. */
+/* Send the bytes in the scratch when it is their turn: they are a part of the answer to a request
+ * that is not over. Returns 0, or an error, and then the channel was reset. */
 int domi_pipe_deliver_part(domi_pipe *pipe, uint32_t number);
 
 /* Continue the work that waited until a request was over or decoding had stopped. */
-void domi_pipe_note_over(domi_pipe *pipe);
+void domi_pipe_continue_after_request(domi_pipe *pipe);
 
-/* The request `number` gets what the stage makes of `error`. */
+/* Answer the request `number` with the bytes that the stage encodes for `error`. */
 void domi_pipe_fail(domi_pipe *pipe, uint32_t number, int error);
 
-/* The rest of a message did not come in time: the peer gets what the stage makes of that, behind
- * the answers before, and then the channel is closed. Returns false if that cannot be said. */
+/* Answer a message whose rest did not come in time: the stage encodes that answer, behind the
+ * answers before, and then the channel is closed. Returns false if the stage cannot do that. */
 bool domi_pipe_refuse_late(domi_pipe *pipe);
 
-/* These functions are domi_io_hooks.answer_request, fail_request and answer_peer. */
+/* Implement domi_io_hooks.answer_request, fail_request and answer_peer. */
 void domi_pipe_answer_request(domi_manager *manager, domi_house *house, domi_envelope *ask,
                               const domus_type *type, const void *payload);
 void domi_pipe_fail_request(domi_manager *manager, domi_house *house, domi_envelope *ask,

@@ -1,4 +1,4 @@
-/* The asks that the peer of a channel has to answer; see the header. The number of an ask is in its
+/* Keeps the asks that the peer of a channel has to answer (asked.h). The number of an ask is in its
  * `error`, which has no other use before the ask is answered. */
 #include "io/pipelines/asked.h"
 
@@ -28,7 +28,8 @@ int domi_asked_make_room(domi_asked *asked)
     grown.lists_count = asked->lists_count == 0 ? LISTS_LEAST : 2 * asked->lists_count;
     grown.lists = domi_memory_new(grown.lists_count * sizeof(domi_node *));
     if (grown.lists == NULL)
-        return asked->lists_count == 0 ? -ENOMEM : 0; /* longer lists will do, too */
+        /* without memory the present lists stay, which only grow longer */
+        return asked->lists_count == 0 ? -ENOMEM : 0;
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         while (asked->lists[i] != NULL) {
             domi_node *node = domi_list_take(&asked->lists[i]);
@@ -48,8 +49,7 @@ void domi_asked_put(domi_asked *asked, domi_envelope *ask, uint32_t number)
         asked->oldest = number;
 }
 
-/* Returns the node before the ask with this number, in the list of which it is; NULL: there is no
- * such ask. */
+/* Returns the node before the ask with this number, in its list; NULL: there is no such ask. */
 static domi_node *find_node_before(domi_node *tail, uint32_t number)
 {
     domi_node *before = tail;
@@ -78,10 +78,12 @@ domi_envelope *domi_asked_take(domi_asked *asked, uint32_t number)
     return (domi_envelope *)(void *)node;
 }
 
-/* Returns the lowest number of an ask. The first of each list is the oldest of it. */
+/* Returns the lowest number of an ask. The first ask of each list is the oldest one of that
+ * list. */
 static uint32_t find_lowest(const domi_asked *asked)
 {
-    uint32_t lowest = UINT32_MAX; /* behind asked->oldest, because numbers wrap */
+    /* numbers are compared as distances from asked->oldest, because they wrap */
+    uint32_t lowest = UINT32_MAX;
 
     for (uint32_t i = 0; i < asked->lists_count; i++) {
         const domi_node *tail = asked->lists[i];
@@ -91,8 +93,8 @@ static uint32_t find_lowest(const domi_asked *asked)
     return asked->oldest + lowest;
 }
 
-/* Each number is passed once, so this costs O(1) for each ask; and when very many younger ones were
- * answered before the oldest, it costs no more than a look into each list. */
+/* Find the oldest ask. Each number is passed once, so this costs O(1) for each ask; if very many
+ * younger asks were answered before the oldest, it costs at most one look into each list. */
 domi_envelope *domi_asked_oldest(domi_asked *asked)
 {
     domi_node *before = NULL;

@@ -1,5 +1,5 @@
-/* This file gives the bodies that the peer sends to their readers, piece by piece, and skips bodies
- * without a reader. */
+/* Gives the bodies that the peer sends to their readers, piece by piece, and skips bodies without a
+ * reader. */
 #include "io/pipelines/body.h"
 
 #include "base/check.h"
@@ -16,7 +16,7 @@
 
 const domus_type domi_read_type = {.name = "body read", .size = sizeof(domus_body)};
 
-/* Note whether a piece is wanted, and decide whether the channel receives. */
+/* Record whether a piece is wanted, and decide whether the channel receives. */
 static void set_reading(domi_pipe *pipe, bool reading)
 {
     domus_channel *channel = pipe->channel;
@@ -30,7 +30,7 @@ static void set_reading(domi_pipe *pipe, bool reading)
     domi_channel_settle(channel);
 }
 
-static domi_envelope *take_reader(domi_body *body)
+static domi_envelope *detach_reader(domi_body *body)
 {
     if (body->reader == NULL)
         return NULL;
@@ -40,13 +40,13 @@ static domi_envelope *take_reader(domi_body *body)
 
 static void fail_reader(domi_manager *manager, domi_body *body, int error)
 {
-    domi_envelope *ask = take_reader(body);
+    domi_envelope *ask = detach_reader(body);
 
     if (ask != NULL)
         domi_ask_fail(manager, ask, error);
 }
 
-/* The body is not open any more. */
+/* Mark the body as not open any more. */
 static void close_body(domi_manager *manager, domi_pipe *pipe, int error)
 {
     domi_body *body = &pipe->body;
@@ -68,7 +68,8 @@ void domi_body_begin(domi_pipe *pipe)
     };
 }
 
-/* Returns 0; why the rest of the peer's bytes cannot be a body of the request in hand. */
+/* Returns 0 if the rest of the peer's bytes can be a body of the request in hand; else the error
+ * that says why not. */
 static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint32_t *ret_number)
 {
     domi_pipe *pipe = channel->pipe;
@@ -79,11 +80,11 @@ static int check_may_open_rest(domus_stack *stack, domus_channel *channel, uint3
         return -EPERM;
     if (pipe == NULL || channel->state != DOMI_CHANNEL_OPEN || channel->finished)
         return -EPIPE;
-    int error = domi_stack_look_of_peer(stack, &owner, ret_number);
+    int error = domi_stack_find_request(stack, &owner, ret_number);
     if (error != 0)
         return error;
     if (!pipe->alone || *ret_number != pipe->next - 1)
-        return -EPERM; /* what is behind it may have been decoded */
+        return -EPERM; /* bytes behind the request may have been decoded */
     return pipe->body.open || pipe->change != NULL ? -EBUSY : 0;
 }
 
@@ -99,15 +100,15 @@ int domus_channel_open_rest(domus_stack *stack, domus_channel *channel, domus_bo
     if (number == 0)
         return -EOPNOTSUPP;
     pipe->body = (domi_body){.number = number, .request = request, .open = true, .is_rest = true};
-    pipe->ends = pipe->hears = false; /* the end of the peer is that of this body */
+    pipe->ends = pipe->hears = false; /* the end of the peer becomes the end of this body */
     pipe->heard = true;
     channel->tunnels = true;
     *ret_body = (domus_body){pipe->wire->self, number};
     return 0;
 }
 
-/* Let the stage tell the peer that its body is read. Returns 0; a negative errno. */
-static int tell_wanted(domi_pipe *pipe)
+/* Let the stage tell the peer that its body is wanted. Returns 0; a negative errno. */
+static int encode_wanted(domi_pipe *pipe)
 {
     if (pipe->body.wanted)
         return 0;
@@ -119,7 +120,7 @@ static int tell_wanted(domi_pipe *pipe)
     return error;
 }
 
-/* Returns why the body with this number cannot be read; 0: it can. */
+/* Returns 0 if the body with this number can be read; else the error that says why not. */
 static int check_may_read(domi_manager *manager, domi_body *body, uint32_t number)
 {
     if (body->number != number || body->over)
@@ -127,7 +128,7 @@ static int check_may_read(domi_manager *manager, domi_body *body, uint32_t numbe
     if (!body->open)
         return body->error != 0 ? body->error : -ENODATA;
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, take_reader(body));
+        domi_ask_expire(manager, detach_reader(body));
     return body->reader != NULL ? -EBUSY : 0;
 }
 
@@ -138,7 +139,7 @@ void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     int error = check_may_read(manager, body, which->number);
 
     if (error == 0) {
-        error = tell_wanted(pipe);
+        error = encode_wanted(pipe);
         if (error != 0)
             domi_body_fail(manager, pipe, error);
     }
@@ -160,25 +161,25 @@ bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe)
     domi_body *body = &pipe->body;
 
     if (body->reader != NULL && domi_ask_is_expired(manager, (domi_envelope *)(void *)body->reader))
-        domi_ask_expire(manager, take_reader(body));
+        domi_ask_expire(manager, detach_reader(body));
     if (body->reader == NULL && !body->skipping)
         set_reading(pipe, false);
     return body->skipping || body->reader != NULL;
 }
 
-void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last)
+void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last)
 {
     domi_body *body = &pipe->body;
-    domi_envelope *ask = take_reader(body);
+    domi_envelope *ask = detach_reader(body);
     int error = 0;
 
     DOMI_CHECK(body->open && (ask != NULL || body->skipping));
     if (ask == NULL)
         domi_pipe_drop_message(manager, made);
     else
-        error = domi_pipe_give_answer(manager, pipe, ask, made);
+        error = domi_pipe_deliver_answer(manager, pipe, ask, made);
     if (error == -ENOMEM) {
-        domi_body_fail(manager, pipe, error); /* a piece is lost, so the body cannot be whole */
+        domi_body_fail(manager, pipe, error); /* a piece is lost, so the body cannot be complete */
         return;
     }
     if (!last) {
@@ -190,7 +191,7 @@ void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
     }
     close_body(manager, pipe, 0);
     if (body->of_answer)
-        domi_pipe_note_body_over(manager, pipe);
+        domi_pipe_record_end_of_body(manager, pipe);
 }
 
 int domi_body_count_skipped(domi_pipe *pipe, uint64_t size)
@@ -211,10 +212,10 @@ void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error)
     if (pipe->body.of_answer)
         domi_channel_refuse(pipe->channel, error);
     else
-        domi_pipe_note_over(pipe);
+        domi_pipe_continue_after_request(pipe);
 }
 
-void domi_body_look(domi_manager *manager, domi_pipe *pipe)
+void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe)
 {
     domi_body *body = &pipe->body;
 

@@ -12,30 +12,32 @@
 /* The type of reads; the payload is a domus_body. */
 extern const domus_type domi_read_type;
 
-/* The message at hand has a body. */
+/* Begin the body of the message that was just decoded. */
 void domi_body_begin(domi_pipe *pipe);
 
-/* Take a read. The channel is open. */
+/* Handle a read of a body. The channel is open. */
 void domi_body_read(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
-/* True if the next piece of the open body is for somebody, or is skipped. A read that has expired
- * is dropped here, before a piece is made for it. */
+/* True if the next piece of the open body has a reader, or is skipped. A read that has expired is
+ * dropped here, before a piece is made for it. */
 bool domi_body_is_wanted(domi_manager *manager, domi_pipe *pipe);
 
-/* Give a piece that was made to the reader, or throw it away. */
-void domi_body_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last);
+/* Give a new piece to the reader, or throw it away. */
+void domi_body_handle_piece(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, bool last);
 
-/* While a body is skipped, `size` bytes were used. Returns 0; -EMSGSIZE beyond the bound. */
+/* Count `size` bytes that were used while a body is skipped. Returns 0; -EMSGSIZE beyond the
+ * bound. */
 int domi_body_count_skipped(domi_pipe *pipe, uint64_t size);
 
-/* The open body fails: its bytes are wrong, or have ended. Nothing more is decoded, and the channel
- * closes when the requests are answered; one that has asked is reset. */
+/* Let the open body fail, because its bytes are wrong or have ended. Nothing more is decoded, and
+ * the channel closes when the requests are answered; a channel that has asked is reset. */
 void domi_body_fail(domi_manager *manager, domi_pipe *pipe, int error);
 
-/* At the end of a run: if nobody may read the open body any more, begin to skip the rest. */
-void domi_body_look(domi_manager *manager, domi_pipe *pipe);
+/* Begin to skip the rest of the open body if nobody may read it any more. Called at the end of a
+ * run. */
+void domi_body_check_reader(domi_manager *manager, domi_pipe *pipe);
 
-/* The channel ends: so does the body. */
+/* End the body, because the channel ends. */
 void domi_body_end(domi_manager *manager, domi_pipe *pipe);
 
 #endif

@@ -1,9 +1,9 @@
 /* Changes the pipeline of a channel at a message boundary.
  *
- * The verb only notes the change. It is carried out when the last request before it is answered
+ * The verb only records the change. It is carried out when the last request before it is answered
  * and no message is in hand: in the run of the channel, or before mail is encoded, if that comes
- * first. So what is sent before leaves by the old stages, and nothing behind the boundary was
- * decoded by them. */
+ * first. So bytes that are sent before leave by the old stages, and these have decoded nothing
+ * behind the boundary. */
 #include "io/pipelines/change.h"
 
 #include "base/pipeline.h"
@@ -61,7 +61,7 @@ int domus_channel_set_pipeline(domus_stack *stack, domus_channel *channel,
         return -EPROTO;
     }
     pipe->change = next;
-    pipe->failed = false; /* its last message was that of the old protocol */
+    pipe->failed = false; /* the last message of the old protocol does not end the new one */
     pipe->change_clean = clean;
     pipe->stopped = true;
     if (!pipe->running)
@@ -74,12 +74,13 @@ void domi_pipe_change(domi_pipe *pipe)
     domus_channel *channel = pipe->channel;
     const domus_pipeline *next = pipe->change;
 
-    /* a message that was answered in its turn is still in hand: a handler may write behind that */
+    /* a message that was answered in its turn is still in hand: a handler may write behind the
+     * answer */
     if (!domi_pipe_change_is_due(pipe) || pipe->current != NULL || pipe->undone ||
         pipe->wire->made.any)
         return;
     pipe->change = NULL;
-    channel->wake_ns = 0; /* the stage that goes has asked for it */
+    channel->wake_ns = 0; /* the stage that is removed has asked for this call */
     int error = pipe->change_clean && has_bytes(pipe) ? -EPROTO : 0;
     if (error == 0)
         error = domi_wire_change(pipe->wire, next);
@@ -91,7 +92,7 @@ void domi_pipe_change(domi_pipe *pipe)
     }
     pipe->dry = pipe->asked_last = false;
     channel->wraps = pipe->wire->count > 1;
-    channel->says_end = domi_wire_says_end(pipe->wire);
+    channel->says_end = domi_wire_has_end_of_output(pipe->wire);
     if (!domi_out_is_empty(pipe->wire->out))
         (void)domi_pipe_flush_out(pipe);
     if (!pipe->running && channel->state == DOMI_CHANNEL_OPEN)

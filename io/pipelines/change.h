@@ -1,4 +1,4 @@
-/* The pipeline of an open channel changes between two messages. Owner thread. */
+/* Changes of the pipeline of an open channel, between two messages. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_CHANGE_H
 #define DOMI_IO_PIPELINES_CHANGE_H
 
@@ -11,7 +11,7 @@ static inline bool domi_pipe_change_is_due(const domi_pipe *pipe)
            pipe->channel->state == DOMI_CHANNEL_OPEN;
 }
 
-/* Carry out the change that waits, if it is due and no message is in hand. */
+/* Carry out the waiting change, if it is due and no message is in hand. */
 void domi_pipe_change(domi_pipe *pipe);
 
 #endif

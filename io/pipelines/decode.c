@@ -1,8 +1,8 @@
-/* Takes messages out of the bytes of a channel, and handles them, within a run of its actor.
+/* Decodes messages from the bytes of a channel, and handles them, within a run of its actor.
  *
  * One message is decoded at a time, where its bytes were received, and handled at once. The bytes
- * behind it stay in the channel, which reads no more when it holds its share of them. When
- * the message has not left this turn, its bytes are free again; otherwise they are copied out. */
+ * behind it stay in the channel, which reads no more when it holds its share of them. When the
+ * message has not left this turn, its bytes are free again; otherwise they are copied. */
 #include "io/pipelines/decode.h"
 #include "io/pipelines/answers.h"
 #include "io/pipelines/body.h"
@@ -38,10 +38,10 @@ static const domus_on_peer *find_row(const domus_behaviour *behaviour, const dom
     return on->handle != NULL ? on : NULL;
 }
 
-/* Let a message outlive its turn: it gets bytes of its own, if it still shows received ones, and a
- * request that leaves the house, or that has a time-out, gets a promise. Returns 0; -ENOMEM. */
-DOMI_INLINE int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
-                         bool leaves)
+/* Prepare a message to outlive its turn: it gets bytes of its own, if it shows received ones; a
+ * request that leaves the house or has a time-out gets a promise. Returns 0; -ENOMEM. */
+DOMI_INLINE int keep_beyond_turn(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
+                                 bool leaves)
 {
     domi_house *house = pipe->channel->house;
     bool is_request = message->node.kind == DOMI_ASK && domi_ask_is_of_peer(message, house);
@@ -49,7 +49,7 @@ DOMI_INLINE int let_live(domi_manager *manager, domi_pipe *pipe, domi_envelope *
 
     if (error != 0 || !is_request || (!leaves && domi_envelope_deadline_ns(message) == 0))
         return error;
-    return domi_ask_promise_of_peer(manager, house, message, &pipe->holder);
+    return domi_ask_give_request_promise(manager, house, message, &pipe->holder);
 }
 
 int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_envelope *message,
@@ -57,22 +57,22 @@ int domi_pipe_release_message(domi_manager *manager, domi_house *house, domi_env
 {
     domi_pipe *pipe = domi_pipe_of(house);
 
-    if (pipe == NULL) { /* the promise is over, but the ask is still one of the peer */
+    if (pipe == NULL) { /* the promise has ended, but the ask is still one of the peer */
         domus_address channel;
         uint32_t number;
         return message->node.kind == DOMI_ASK &&
-                       domi_ask_look_of_peer(message, &channel, &number) == 0
+                       domi_ask_find_request(message, &channel, &number) == 0
                    ? -ENOTCONN
                    : 0;
     }
-    int error = let_live(manager, pipe, message, leaves);
+    int error = keep_beyond_turn(manager, pipe, message, leaves);
     if (error == 0 && message == pipe->current)
         pipe->current = NULL;
     return error;
 }
 
-/* The bytes of the last message are in use and cannot be copied out for lack of memory. They stay
- * where they are, and the channel ends, because it could not go on before there is memory. */
+/* End the channel, because the bytes of the last message are in use and there is no memory to copy
+ * them. They stay where they are; the channel could not go on before there is memory. */
 static void end_for_lack_of_memory(domi_pipe *pipe)
 {
     pipe->undone = true;
@@ -80,7 +80,7 @@ static void end_for_lack_of_memory(domi_pipe *pipe)
 }
 
 /* End the turn that `message` has begun on `stack`. A notice that was taken, or whose forward was
- * refused, is pipe->current no longer, and ends with its turn all the same. */
+ * refused, is no longer pipe->current, and ends with its turn all the same. */
 static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
                      domi_envelope *message, int result, uint32_t kind)
 {
@@ -94,16 +94,16 @@ static void end_turn(domi_manager *manager, domi_pipe *pipe, domus_stack *stack,
     (void)domi_turn_end_begun(stack, result, kind);
     if (DOMI_LIKELY(pipe->current == NULL))
         return;
-    /* a request that waits */
+    /* the request waits in a mailbox */
     if (house->channels.owned == NULL)
         return;
-    if (let_live(manager, pipe, pipe->current, false) != 0)
+    if (keep_beyond_turn(manager, pipe, pipe->current, false) != 0)
         end_for_lack_of_memory(pipe);
     pipe->current = NULL;
 }
 
-/* Call the row of a message that is pipe->current. One that outlives the connection has its stack
- * from the pool, so that asks which it keeps know that they do. */
+/* Call the row for the message pipe->current. A message that outlives the connection gets a pooled
+ * stack, so that asks which it keeps outlive it, too. */
 static void call_row(domi_manager *manager, domi_pipe *pipe, const domus_on_peer *on,
                      domi_envelope *message, uint32_t kind, bool outlives)
 {
@@ -152,7 +152,7 @@ static void handle_notice(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     call_row(manager, pipe, on, message, DOMI_NOTICE, (marks & DOMUS_OUTLIVES) != 0);
 }
 
-/* Let a request begin. */
+/* Begin a request: give it its place, and handle it. */
 static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope *message,
                           const domus_on_peer *on, uint64_t id, uint32_t marks)
 {
@@ -168,8 +168,8 @@ static void begin_request(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     }
     pipe->hears = pipe->heard = (marks & (DOMUS_HEARS_END | DOMUS_ENDS_WITH_PEER)) != 0;
     pipe->ends = (marks & DOMUS_ENDS_WITH_PEER) != 0;
-    domi_ask_begin_of_peer(message, message->type, house, number,
-                           timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
+    domi_ask_make_request_of_peer(message, message->type, house, number,
+                                  timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
     if (on == NULL) {
         domi_manager_warn(manager, house, DOMI_TYPE_UNKNOWN, message->type, -EOPNOTSUPP);
         domi_pipe_fail_request(manager, house, message, -EOPNOTSUPP);
@@ -213,18 +213,18 @@ static void handle_made(domi_manager *manager, domi_pipe *pipe)
         handle_notice(manager, pipe, message);
         break;
     case DOMUS_STAGE_ANSWER:
-        domi_pipe_take_answer(manager, pipe, message, made.id, made.error);
+        domi_pipe_handle_answer(manager, pipe, message, made.id, made.error);
         break;
     case DOMUS_STAGE_PIECE:
-        domi_body_take(manager, pipe, message, made.last);
+        domi_body_handle_piece(manager, pipe, message, made.last);
         break;
     }
 }
 
 /* --- the run ---------------------------------------------------------------------------------- */
 
-/* The message at hand shows its bytes no more: give them back. Returns false if they are still
- * shown, and the channel was given up. */
+/* Give back the bytes of the message at hand, which shows them no more. Returns false if it still
+ * shows them, and the channel was given up. */
 static bool end_message(domi_pipe *pipe)
 {
     if (pipe->undone)
@@ -237,8 +237,8 @@ static bool end_message(domi_pipe *pipe)
     return true;
 }
 
-/* Throw away the message that a stage has made, if there is one: the stage has failed after it, or
- * the channel was reset by bytes that it has appended. Returns 0. */
+/* Throw away the message that a stage has made, if there is one, because the stage has failed after
+ * it, or the channel was reset by bytes that the stage has appended. Returns 0. */
 static int drop_made(domi_pipe *pipe)
 {
     domi_pipe_drop_message(pipe->channel->io->manager, pipe->made);
@@ -246,7 +246,7 @@ static int drop_made(domi_pipe *pipe)
     return 0;
 }
 
-/* Bytes are wrong: the peer hears of it behind the answers before, and the channel closes. */
+/* Answer wrong bytes with an error, behind the answers before, and close the channel. */
 static void fail_bytes(domi_pipe *pipe, int error)
 {
     domus_channel *channel = pipe->channel;
@@ -254,7 +254,7 @@ static void fail_bytes(domi_pipe *pipe, int error)
 
     pipe->failed = true;
     (void)drop_made(pipe);
-    if (DOMI_UNLIKELY(pipe->body.open)) { /* the body is part of a request, which gets an answer */
+    if (DOMI_UNLIKELY(pipe->body.open)) { /* the answer to its request tells the error */
         domi_channel_count_refused(channel);
         domi_body_fail(channel->io->manager, pipe, error);
         return;
@@ -267,10 +267,10 @@ static void fail_bytes(domi_pipe *pipe, int error)
     domi_pipe_fail(pipe, number, error);
 }
 
-#define PIECES_MOST 8u /* received pieces that are looked through for one message at a time */
+#define PIECES_MOST 8u /* most received pieces in which one call searches for a message */
 
-/* Decode on. Returns 1 if a message was made; 0 if there is none yet; DOMI_WIRE_BUSY if that may
- * change without new bytes; or an error. */
+/* Decode further. Returns 1 if a message was made; 0 if there is none yet; DOMI_WIRE_BUSY if that
+ * may change without new bytes; or an error. */
 static int decode_next_message(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
@@ -299,7 +299,7 @@ static int decode_next_message(domi_pipe *pipe)
         if (result == 0)
             domi_pipe_free_used(pipe);
         if (!domi_out_is_empty(pipe->wire->out))
-            (void)domi_pipe_flush_out(pipe); /* the channel may be reset now, or finished */
+            (void)domi_pipe_flush_out(pipe); /* the channel may be reset or finished by this */
         if (result == 0 && buffer == NULL)
             pipe->dry = true;
     } while (result == 0 && !pipe->dry && --pieces != 0 && channel->state == DOMI_CHANNEL_OPEN);
@@ -313,7 +313,7 @@ DOMI_INLINE bool may_decode(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
 
-    /* a piece of a body is for the request that is under way, and waits for no other one */
+    /* a piece of a body waits for no other request */
     if (DOMI_UNLIKELY(pipe->body.open) && pipe->held == NULL)
         return channel->state == DOMI_CHANNEL_OPEN && !channel->halted &&
                (pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over));
@@ -368,7 +368,7 @@ bool domi_pipe_hears_end(domus_channel *channel)
     return hears;
 }
 
-/* Handle one message, or look for one. Returns false if there is none. */
+/* Handle one message, or decode further. Returns false if there is nothing to do. */
 static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
 {
     if (DOMI_UNLIKELY(pipe->held != NULL)) {
@@ -387,21 +387,21 @@ static bool handle_or_decode_message(domi_manager *manager, domi_pipe *pipe)
         return true;
     }
     if (DOMI_UNLIKELY(was_shaking) && !domi_wire_is_shaking(pipe->wire))
-        domi_pipe_come_to_terms(manager, pipe);
+        domi_pipe_end_handshake(manager, pipe);
     if (result == 1)
         handle_made(manager, pipe);
-    else if (pipe->wire->yields) /* the stage has taken long: read the clock now */
+    else if (pipe->wire->yields) /* the stage has taken long, so read the clock now */
         pipe->channel->io->stages.steps = 1;
     return result != 0;
 }
 
-/* Decoding has stopped behind a message: go on if the reason is over. */
-static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
+/* Continue to decode if the reason is over for which decoding has stopped behind a message. */
+static void continue_after_stop(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_house *house = pipe->channel->house;
 
     if (pipe->upload.ended && pipe->channel->state == DOMI_CHANNEL_OPEN)
-        domi_pipe_note_upload_over(manager, pipe);
+        domi_pipe_record_end_of_upload(manager, pipe);
     if (pipe->own_answer) /* a run takes these mailboxes before its channel */
         pipe->own_answer = house->tails[DOMI_REPLY] != NULL || house->tails[DOMI_EXCEPTION] != NULL;
     if (pipe->change != NULL)
@@ -413,8 +413,8 @@ static void look_at_stop(domi_manager *manager, domi_pipe *pipe)
         domi_pipe_send_waiting(manager, pipe);
 }
 
-/* True if the peer will answer nothing more: its last byte was looked at, or the channel closes. In
- * a tunnel this side may go on to send. */
+/* True if the peer will answer nothing more: its last byte was decoded, or the channel closes. In a
+ * tunnel this side may go on to send. */
 static bool cannot_be_answered(const domus_channel *channel)
 {
     const domi_pipe *pipe = channel->pipe;
@@ -423,23 +423,23 @@ static bool cannot_be_answered(const domus_channel *channel)
     return channel->state != DOMI_CHANNEL_OPEN || (domi_pipe_has_ended(channel) && !may_send);
 }
 
-/* The run is over: go on with what bodies and streams wait for. */
-static void look_at_streams(domi_manager *manager, domi_pipe *pipe)
+/* Do the work of bodies and streams that waits for the end of a run. */
+static void handle_streams(domi_manager *manager, domi_pipe *pipe)
 {
     if (pipe->channel->state == DOMI_CHANNEL_OPEN) {
-        domi_body_look(manager, pipe);
+        domi_body_check_reader(manager, pipe);
         if (pipe->upload.open)
-            domi_upload_look(manager, pipe);
-        domi_stream_go_on(manager, pipe);
+            domi_upload_check_asker(manager, pipe);
+        domi_stream_continue_writes(manager, pipe);
     }
-    if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body that is too long has closed it */
+    if (pipe->channel->state != DOMI_CHANNEL_OPEN) { /* a body was too long */
         domi_body_end(manager, pipe);
         domi_stream_end(manager, pipe);
     }
 }
 
-/* The channel was closed, so its received bytes were dropped. Give the piece back in which the
- * message at hand may have lain: the peer decides how long the channel lives from now on. */
+/* Give back the piece in which the message at hand may have lain, because the channel was closed
+ * and its received bytes were dropped: the peer decides how long the channel lives from now on. */
 static void free_shown(domi_pipe *pipe)
 {
     if (pipe->undone || pipe->current != NULL)
@@ -461,7 +461,7 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
     if (DOMI_UNLIKELY(pipe->queue != NULL))
         domi_pipe_send_waiting(manager, pipe);
     if (DOMI_UNLIKELY(pipe->stopped))
-        look_at_stop(manager, pipe);
+        continue_after_stop(manager, pipe);
     if (DOMI_UNLIKELY(domi_stages_are_watched(pipe)) &&
         !domi_stages_begin_slow(pipe, domi_pipe_has_work(channel)))
         budget = 0;
@@ -480,15 +480,15 @@ uint32_t domi_pipe_run(domi_manager *manager, domi_house *house, domus_channel *
         if (channel->inbound.head == NULL && !channel->ended)
             pipe->dry = domi_wire_rest(pipe->wire);
         if (DOMI_UNLIKELY(pipe->stopped))
-            look_at_stop(manager, pipe);
+            continue_after_stop(manager, pipe);
         if (!domi_stages_step(pipe, &spent_ns))
             break;
     }
     pipe->running = false;
     if (DOMI_UNLIKELY(pipe->body.open || pipe->writers != NULL || pipe->upload.open))
-        look_at_streams(manager, pipe);
+        handle_streams(manager, pipe);
     if (DOMI_UNLIKELY(domi_pipe_is_awaited(pipe)))
-        domi_pipe_note_awaited(pipe);
+        domi_pipe_update_awaited(pipe);
     if (DOMI_UNLIKELY(channel->shown != NULL))
         free_shown(pipe);
     if (DOMI_UNLIKELY(channel->asks != 0 || pipe->queue != NULL) && cannot_be_answered(channel))

@@ -1,4 +1,4 @@
-/* Bounds the time for the rest of a message; see the header. */
+/* Bounds the time for the rest of a message (late.h). */
 #include "io/pipelines/late.h"
 
 #include "io/channels/receive.h"
@@ -10,39 +10,39 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* True if the body that is open has to come from the peer of a server. */
+/* True if a body is open that has to come from the peer of a server. */
 static bool has_body(const domi_pipe *pipe)
 {
     return pipe->body.open && !pipe->body.of_answer;
 }
 
-/* True if that body is waited for. */
+/* True if such a body is open and wanted. */
 static bool is_body_wanted(const domi_pipe *pipe)
 {
     return pipe->body.skipping || (pipe->body.reader != NULL && !pipe->body.over);
 }
 
-static domi_progress awaited_part(const domi_pipe *pipe)
+static domi_progress get_awaited_part(const domi_pipe *pipe)
 {
     if (pipe->channel->state != DOMI_CHANNEL_OPEN || pipe->channel->ended)
         return DOMI_MESSAGE_NONE;
-    if (has_body(pipe)) /* the peer of a tunnel sends when it likes */
+    if (has_body(pipe)) /* the peer of a tunnel may send at any time */
         return is_body_wanted(pipe) && !pipe->body.is_rest ? DOMI_MESSAGE_IN_BODY
                                                            : DOMI_MESSAGE_NONE;
     return pipe->failed ? DOMI_MESSAGE_NONE : (domi_progress)pipe->wire->progress;
 }
 
-/* Returns the time in stock when `bytes` have brought more of it. */
+/* Returns the time in stock after `bytes` have added to it. */
 static uint64_t add_earned(uint64_t left_ns, uint64_t bytes, uint64_t rate, uint64_t most_ns)
 {
-    if (bytes > UINT32_MAX) /* the product would not fit */
+    if (bytes > UINT32_MAX) /* the product would overflow */
         return most_ns;
     uint64_t ns = left_ns + bytes * SECOND_NS / rate;
     return ns < most_ns ? ns : most_ns;
 }
 
-/* Note what has come of a body since the last look, and begin with a new one. The time is in stock
- * (left_ns) until it runs. */
+/* Count the bytes of a body that came since the last call, and add their time to the stock;
+ * `is_new` begins with a new body. The time is in stock (left_ns) while it does not run. */
 static void count_body(domi_pipe *pipe, bool is_new)
 {
     const domus_channel *channel = pipe->channel;
@@ -56,7 +56,7 @@ static void count_body(domi_pipe *pipe, bool is_new)
     awaited->seen = channel->received_bytes;
 }
 
-/* Stop the time that runs, and put what is left of it in stock. */
+/* Stop the running time, and put the rest of it into the stock. */
 static void stop_time(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
@@ -69,7 +69,7 @@ static void stop_time(domi_pipe *pipe)
     channel->message_due_ns = 0;
 }
 
-static void note_body(domi_pipe *pipe, bool is_wanted)
+static void record_body(domi_pipe *pipe, bool is_wanted)
 {
     domus_channel *channel = pipe->channel;
     uint32_t number = has_body(pipe) ? pipe->body.number : 0;
@@ -86,15 +86,15 @@ static void note_body(domi_pipe *pipe, bool is_wanted)
         channel->message_due_ns = channel->io->manager->now_ns + pipe->awaited.left_ns;
 }
 
-void domi_pipe_note_awaited(domi_pipe *pipe)
+void domi_pipe_update_awaited(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t timeout_ns = channel->settings->head_timeout_ns;
-    domi_progress part = awaited_part(pipe);
+    domi_progress part = get_awaited_part(pipe);
 
     domi_channel_add_unread_time(channel);
     if (has_body(pipe) || part == DOMI_MESSAGE_IN_BODY)
-        note_body(pipe, part == DOMI_MESSAGE_IN_BODY);
+        record_body(pipe, part == DOMI_MESSAGE_IN_BODY);
     else if (part != DOMI_MESSAGE_IN_HEAD || timeout_ns == 0)
         channel->message_due_ns = 0;
     else if (pipe->wire->progress_new)
@@ -102,17 +102,17 @@ void domi_pipe_note_awaited(domi_pipe *pipe)
     if (pipe->seen_all && pipe->wire->progress_new)
         pipe->has_newer = true;
     pipe->wire->progress_new = false;
-    domi_channel_note_due(channel, channel->message_due_ns);
+    domi_channel_advance_timer(channel, channel->message_due_ns);
 }
 
 bool domi_pipe_is_late(domus_channel *channel)
 {
-    domi_pipe_note_awaited(channel->pipe);
+    domi_pipe_update_awaited(channel->pipe);
     return channel->message_due_ns != 0 && channel->message_due_ns <= channel->io->manager->now_ns;
 }
 
-/* The body of a request is late: the conversation that reads it hears of that, and the request is
- * answered. */
+/* Let the body of a request fail, because it is late: the conversation that reads it gets the
+ * error, and the request is answered. */
 static void fail_body(domi_pipe *pipe)
 {
     domi_request *request = domi_pipe_find(pipe, pipe->body.request);
@@ -132,7 +132,7 @@ bool domi_pipe_answer_late(domus_channel *channel)
             fail_body(pipe);
         return is_wanted;
     }
-    /* bytes that were not looked at may be a whole message, which this side lets wait */
+    /* bytes that were not decoded may be a whole message, which this side lets wait */
     if (pipe->failed || pipe->alone || pipe->stopped || !pipe->dry || channel->finished ||
         (pipe->wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(pipe->wire)))
         return false;

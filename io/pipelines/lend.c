@@ -1,4 +1,4 @@
-/* Lets asks go to inner channels; see the header. */
+/* Gives asks to inner channels (lend.h). */
 #include "io/pipelines/lend.h"
 
 #include "base/check.h"
@@ -7,9 +7,9 @@
 #include "io/pipelines/returned.h"
 #include "io/wire/inner.h"
 
-/* The inner channel is bound by the deadline of its ask, because its end costs no connection, and
- * returns the ask to where this one would. That holds from now on: the ask may run out of time in
- * the mailbox, and nobody tells the channel then. */
+/* Give an ask to an inner channel. The deadline of the ask bounds this channel, because its end
+ * costs no connection, and returns the ask to where the outer channel would. That holds from now
+ * on: the ask may run out of time in the mailbox, and nobody tells the channel then. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domus_inner *inner;
@@ -25,7 +25,7 @@ void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         channel->lent = true;
         channel->rests = false;
         channel->ask_due_ns = domi_envelope_deadline_ns(ask);
-        domi_channel_note_due(channel, channel->ask_due_ns);
+        domi_channel_advance_timer(channel, channel->ask_due_ns);
         error = domi_mailbox_put_passed(manager, address, &ask->node, DOMI_ASK);
         if (error != 0)
             domi_pipe_end_loan(channel);

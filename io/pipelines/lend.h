@@ -4,10 +4,10 @@
 
 #include "io/pipelines/pipe.h"
 
-/* Let an ask go to an inner channel that the stage lends; takes `ask`. */
+/* Give an ask to an inner channel that the stage lends. Consumes `ask`. */
 void domi_pipe_lend(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask);
 
-/* The ask for which an inner channel was lent is over, or was not sent: its stage hears of it. */
+/* Tell the stage that the ask for which an inner channel was lent is over, or was not sent. */
 void domi_pipe_end_loan(domus_channel *channel);
 
 #endif

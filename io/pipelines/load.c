@@ -1,9 +1,9 @@
-/* Tells pools what their connections take; see the header. */
+/* Tells pools the load of their connections (load.h). */
 #include "io/pipelines/load.h"
 
 #include "io/pipelines/mail.h"
 
-/* The open channel at an address of this thread; NULL if it is closed or closing. */
+/* Returns the open channel at an address of this thread; NULL if it is closed or closing. */
 static domus_channel *find_open_channel(domus_address address)
 {
     const domi_house *house = address.house;

@@ -1,4 +1,4 @@
-/* Pools look how much their connections have, and let them bring back what they cannot answer.
+/* The load of a pool's connections, and the way back for asks that a connection cannot answer.
  * Owner thread. */
 #ifndef DOMI_IO_PIPELINES_LOAD_H
 #define DOMI_IO_PIPELINES_LOAD_H
@@ -11,19 +11,19 @@
 #define DOMI_PIPE_ENDS   (1u << 31)
 #define DOMI_PIPE_MARKS  (DOMI_PIPE_SHAKES | DOMI_PIPE_LAST | DOMI_PIPE_ENDS)
 
-/* Returns how many asks the channel at this address of this thread has, in its mailbox, waiting and
- * with its peer, or'ed with DOMI_PIPE_LAST if others are better: it has more than sendHigh to send,
- * or will close when it has none; and with DOMI_PIPE_SHAKES if it has not come to terms with its
- * peer yet (TLS), so asks would wait. DOMI_PIPE_CLOSED if it takes none; DOMI_PIPE_ENDS or'ed with
- * those that are with its peer if these are the last. */
+/* Returns the number of asks that the channel at this address of this thread has, in its mailbox,
+ * waiting and with its peer. DOMI_PIPE_LAST is or'ed in if other channels are better: this one has
+ * more than sendHigh bytes to send, or will close when it has no ask; DOMI_PIPE_SHAKES if its
+ * handshake (TLS) is not over, so that asks would wait. Returns DOMI_PIPE_CLOSED if it accepts
+ * none; DOMI_PIPE_ENDS or'ed with the number of asks with its peer if these are the last. */
 uint32_t domi_pipe_load(domus_address address);
 
-/* Returns how many asks it may have with its peer. */
+/* Returns the number of asks that the channel may have with its peer at the same time. */
 uint64_t domi_pipe_room(domus_address address);
 
-/* Asks that the channel at this address cannot have answered go back to `pool`. With
- * `ret_last_word` the channel also takes the asks that wait there, its parent, when it has room,
- * and leaves a last word at its end, in the memory of the pool. */
+/* Let asks that the channel at this address cannot have answered go back to `pool`. With
+ * `ret_last_word` the channel also takes the asks that wait in the pool, its parent, when it has
+ * room, and writes `ret_last_word`, in the memory of the pool, at its end. */
 void domi_pipe_return_asks_to(domus_address address, domus_address pool,
                               domi_last_word *ret_last_word);
 

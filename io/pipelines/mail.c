@@ -1,9 +1,9 @@
-/* Mail that actors have for the peer of a channel is encoded and sent, and the answers of the peer
- * are given to the actors that asked.
+/* Encodes and sends mail of actors for the peer of a channel, and gives the answers of the peer to
+ * the actors that asked.
  *
  * Asks are with the peer in the order in which they were sent, or known by their numbers. They keep
- * their envelopes: the answer to one whose asker has stopped waiting is thrown away by the serial
- * of its promise, as any late answer. */
+ * their envelopes: an answer whose asker has stopped waiting is dropped by the serial of its
+ * promise, as any late answer. */
 #include "io/pipelines/mail.h"
 #include "base/check.h"
 #include "house/conversation/answer.h"
@@ -41,14 +41,14 @@ uint64_t domi_pipe_inflight_max(const domi_pipe *pipe)
     return most != 0 ? most : pipe->channel->settings->inflight_max;
 }
 
-static uint64_t queue_max(const domi_pipe *pipe)
+static uint64_t get_most_queued_asks(const domi_pipe *pipe)
 {
     uint32_t most = pipe->wire->pipeline->queue_max;
 
     return most != 0 ? most : pipe->channel->settings->ask_queue_max;
 }
 
-static uint64_t answer_timeout_ns(const domi_pipe *pipe)
+static uint64_t get_answer_timeout_ns(const domi_pipe *pipe)
 {
     uint64_t timeout_ns = pipe->wire->pipeline->answer_timeout_ns;
 
@@ -57,31 +57,31 @@ static uint64_t answer_timeout_ns(const domi_pipe *pipe)
 
 /* --- the time of the oldest ask --------------------------------------------------------------- */
 
-/* Note in an ask when it was sent, in ms. The bits above stay: they are the pool's. */
-static void note_sent(const domi_manager *manager, domi_envelope *ask)
+/* Record in an ask when it was sent, in ms. The upper bits stay: they belong to the pool. */
+static void record_time_of_send(const domi_manager *manager, domi_envelope *ask)
 {
     uint32_t *note = &domi_envelope_return(ask)->note;
 
     *note = (*note & ~DOMI_NOTE_MASK) | ((uint32_t)(manager->now_ns / MS) & DOMI_NOTE_MASK);
 }
 
-/* Let the channel be reset at `due_ns`; 0: never. */
+/* Set the time at which the channel is reset to `due_ns`; 0: never. */
 static void set_reset_time(domus_channel *channel, uint64_t due_ns)
 {
     channel->ask_due_ns = due_ns;
-    domi_channel_note_due(channel, due_ns);
+    domi_channel_advance_timer(channel, due_ns);
 }
 
-/* The oldest ask has changed: set when its answer is too late. */
+/* Set when the answer is too late to the ask that is the oldest one now. */
 static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
 {
-    uint64_t timeout_ns = answer_timeout_ns(pipe);
+    uint64_t timeout_ns = get_answer_timeout_ns(pipe);
     domus_channel *channel = pipe->channel;
 
     if (DOMI_LIKELY(timeout_ns == 0 && channel->ask_due_ns == 0 && !channel->bounds))
         return;
     if (pipe->body.open && pipe->body.of_answer)
-        return; /* the body that comes has its own */
+        return; /* the body that comes has a time of its own */
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
     uint64_t deadline_ns =
         channel->bounds && oldest != NULL ? domi_envelope_deadline_ns(oldest) : 0;
@@ -99,10 +99,10 @@ static void set_due_of_oldest_ask(const domi_manager *manager, domi_pipe *pipe)
 void domi_pipe_set_due_of_body(domi_manager *manager, domi_pipe *pipe)
 {
     bool is_read = pipe->body.reader != NULL;
-    /* both sides of a tunnel take the time that they like, while its asker is seen to be there */
+    /* both sides of a tunnel may take any time, while its asker is there */
     bool is_unbound = pipe->body.is_rest && (is_read || pipe->upload.open);
     uint64_t timeout_ns = is_unbound                   ? 0
-                          : is_read || pipe->body.over ? answer_timeout_ns(pipe)
+                          : is_read || pipe->body.over ? get_answer_timeout_ns(pipe)
                                                        : pipe->channel->settings->body_timeout_ns;
 
     set_reset_time(pipe->channel, timeout_ns != 0 ? manager->now_ns + timeout_ns : 0);
@@ -125,8 +125,8 @@ static bool may_send(const domi_pipe *pipe)
 
     if (DOMI_UNLIKELY(pipe->change != NULL || pipe->upload.open || pipe->upload.ended))
         return false;
-    /* nothing is sent to a peer that is not verified yet; what the channel itself has to say before
-     * it takes asks waits in the stage */
+    /* nothing is sent to a peer that is not verified yet; bytes that the channel has to send before
+     * it accepts asks wait in the stage */
     if (DOMI_UNLIKELY(channel->wraps && domi_wire_is_shaking(pipe->wire)) &&
         !pipe->wire->pipeline->holds_asks)
         return false;
@@ -134,8 +134,8 @@ static bool may_send(const domi_pipe *pipe)
     return under_way < domi_pipe_inflight_max(pipe) && !channel->high && !channel->crowded;
 }
 
-/* Note that the peer has one ask less to answer. */
-static void note_ask_answered(domus_channel *channel)
+/* Subtract an answered ask from those that the peer has to answer. */
+static void subtract_answered_ask(domus_channel *channel)
 {
     DOMI_CHECK(channel->asks != 0);
     channel->asks--;
@@ -157,15 +157,15 @@ static int send_encoded(domi_pipe *pipe, uint64_t id, const domus_type *type, co
     return error;
 }
 
-/* The stage has said that the ask at hand is the last one of this connection. */
-static void note_last_ask(domi_manager *manager, domi_pipe *pipe)
+/* Record that the stage has declared the ask at hand the last one of this connection. */
+static void record_last_ask(domi_manager *manager, domi_pipe *pipe)
 {
-    pipe->failed = false; /* answers are decoded all the same */
-    domi_pipe_let_none_wait(manager, pipe);
+    pipe->failed = false; /* answers are decoded nevertheless */
+    domi_pipe_return_waiting_asks(manager, pipe);
 }
 
-/* Send an ask to the peer. It counts before its bytes are queued, so that the channel goes on to
- * receive whatever their number. */
+/* Send an ask to the peer. It is counted before its bytes are queued, so that the channel goes on
+ * to receive however many bytes these are. */
 static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     if (DOMI_UNLIKELY(pipe->channel->lends)) {
@@ -180,16 +180,16 @@ static void send_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
                     ? send_encoded(pipe, number, ask->type, domi_envelope_payload(ask))
                     : domi_upload_begin(manager, pipe, ask, number);
     if (error < 0) {
-        pipe->failed = false; /* whatever the stage has said of it: it was not sent */
-        note_ask_answered(pipe->channel);
+        pipe->failed = false; /* the ask was not sent, so it is not the last one */
+        subtract_answered_ask(pipe->channel);
         set_due_of_oldest_ask(manager, pipe);
         domi_ask_fail_unsent(manager, ask, error == -EPIPE ? -ENOTCONN : error);
         return;
     }
-    note_sent(manager, ask);
+    record_time_of_send(manager, ask);
     domi_asked_put(&pipe->asked, ask, number);
     if (DOMI_UNLIKELY(pipe->failed))
-        note_last_ask(manager, pipe);
+        record_last_ask(manager, pipe);
     if (pipe->asked.count == 1)
         set_due_of_oldest_ask(manager, pipe);
 }
@@ -223,9 +223,9 @@ static bool goes_before_waiting_asks(const domi_pipe *pipe, const domi_envelope 
     return pipe->queue == NULL;
 }
 
-static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void handle_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
-    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* it has ended since a pool chose it */
+    if (DOMI_UNLIKELY(!domi_pipe_is_answering(pipe))) { /* ended since a pool chose it */
         domi_ask_return(manager, pipe->channel->pool, ask, DOMI_ASK_UNSENT);
         return;
     }
@@ -233,9 +233,9 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         send_ask(manager, pipe, ask);
         return;
     }
-    if (pipe->queue_count >= queue_max(pipe))
+    if (pipe->queue_count >= get_most_queued_asks(pipe))
         drop_expired(manager, pipe);
-    if (pipe->queue_count >= queue_max(pipe)) {
+    if (pipe->queue_count >= get_most_queued_asks(pipe)) {
         domi_ask_fail_unsent(manager, ask, -ENOBUFS);
         return;
     }
@@ -243,8 +243,8 @@ static void take_ask(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
     pipe->queue_count++;
 }
 
-/* Send asks that wait in the pool, the oldest first. They cannot be in its mailbox meanwhile: the
- * pool puts one aside only while no connection has room for it. */
+/* Send asks that wait in the pool, the oldest first. They cannot be in the pool's mailbox
+ * meanwhile: the pool stashes an ask only while no connection has room for it. */
 static void send_waiting_asks(domi_manager *manager, domi_pipe *pipe)
 {
     domi_family *family = pipe->channel->pool.house->family;
@@ -279,10 +279,10 @@ void domi_pipe_send_waiting(domi_manager *manager, domi_pipe *pipe)
         send_waiting_asks(manager, pipe);
 }
 
-/* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when the peer does not take what
- * waits for it; -ENOMEM when the stages have to change first, and a message in hand that cannot be
- * copied out hinders that: nothing may leave by the old ones then. This is asked before the notice
- * is encoded, because a stage may remember what it has encoded. */
+/* Returns 0 if a notice may be sent to the peer; -EPIPE; -ENOBUFS when too many bytes wait for the
+ * peer; -ENOMEM when the stages have to change first, and cannot for lack of memory to copy a
+ * message in hand: nothing may leave by the old stages then. This is called before the notice is
+ * encoded, because a stage may remember what it has encoded. */
 static int check_may_notify(const domi_pipe *pipe)
 {
     const domus_channel *channel = pipe->channel;
@@ -319,7 +319,7 @@ bool domi_pipe_send_mail(domi_manager *manager, domi_house *house, domi_envelope
         if (pipe == NULL)
             domi_ask_fail(manager, message, -ENOTCONN);
         else
-            take_ask(manager, pipe, message);
+            handle_ask(manager, pipe, message);
         return true;
     }
     const void *payload = domi_envelope_payload(message);
@@ -338,29 +338,29 @@ bool domi_pipe_hold_mail(domi_manager *manager, domi_house *house, domi_envelope
     if (pipe == NULL || !pipe->wire->pipeline->holds_asks || message->node.kind != DOMI_ASK ||
         message->sender == house)
         return false;
-    take_ask(manager, pipe, message);
+    handle_ask(manager, pipe, message);
     return true;
 }
 
 /* --- the peer's answers ----------------------------------------------------------------------- */
 
-/* Take the ask with this id, or the oldest. NULL: there is none. */
-static domi_envelope *take_asked(domi_pipe *pipe, uint64_t id)
+/* Remove and return the ask with this id, or the oldest one; NULL: there is none. */
+static domi_envelope *detach_ask(domi_pipe *pipe, uint64_t id)
 {
     if (DOMI_LIKELY(id == DOMUS_NO_ID))
         return domi_asked_take_oldest(&pipe->asked);
     return id <= UINT32_MAX ? domi_asked_take(&pipe->asked, (uint32_t)id) : NULL;
 }
 
-/* Note that one ask of this side is over. */
-static void note_answered(domi_manager *manager, domi_pipe *pipe)
+/* Record that one ask of this side is over. */
+static void record_answer(domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
 
     channel->answered_bytes = channel->received_bytes;
-    if (DOMI_UNLIKELY(pipe->upload.answered) && domi_upload_note_answered(pipe))
+    if (DOMI_UNLIKELY(pipe->upload.answered) && domi_upload_record_answer(pipe))
         return;
-    note_ask_answered(channel);
+    subtract_answered_ask(channel);
     set_due_of_oldest_ask(manager, pipe);
     if (DOMI_UNLIKELY(pipe->queue != NULL) || DOMI_UNLIKELY(channel->pulls))
         domi_pipe_send_waiting(manager, pipe);
@@ -385,8 +385,8 @@ void domi_pipe_end_asked(domi_pipe *pipe)
         domi_channel_close_when_answered(channel);
 }
 
-/* Refuse an answer without an ask. If answers have ids, the answer is thrown away. Otherwise the
- * peer is out of step, and its next answers would go to the wrong askers. */
+/* Handle an answer without an ask. If answers have ids, it is thrown away. Otherwise the peer is
+ * out of step, and its next answers would go to the wrong askers, so the channel is reset. */
 static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id)
 {
     domi_counter_add(&manager->counters.late_replies, 1);
@@ -395,12 +395,12 @@ static void refuse_unasked(domi_manager *manager, domi_pipe *pipe, domi_envelope
         domi_channel_refuse(pipe->channel, -EPROTO);
 }
 
-int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
-                          domi_envelope *made)
+int domi_pipe_deliver_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask,
+                             domi_envelope *made)
 {
     domus_address asker = {ask->sender, ask->sender_lease};
 
-    /* the answer goes to another actor, so it takes its bytes along */
+    /* the answer goes to another actor, so it needs bytes of its own */
     if (domi_wire_own(pipe->wire) != 0) {
         domi_pipe_drop_message(manager, made);
         domi_ask_fail(manager, ask, -ENOMEM);
@@ -411,40 +411,40 @@ int domi_pipe_give_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope 
     domi_envelope_end(manager, ask);
     int error = domi_mailbox_put(manager, asker, &made->node, DOMI_REPLY);
     if (DOMI_UNLIKELY(error != 0)) {
-        domi_letters_tell_dead(manager, asker, made, -ESTALE);
+        domi_letters_report_dead(manager, asker, made, -ESTALE);
         domi_answer_release(manager, made);
     }
     return error;
 }
 
-void domi_pipe_note_body_over(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_record_end_of_body(domi_manager *manager, domi_pipe *pipe)
 {
     domi_envelope *oldest = domi_asked_oldest(&pipe->asked);
 
     if (oldest != NULL) /* the oldest ask could get no answer before this time */
-        note_sent(manager, oldest);
-    note_answered(manager, pipe);
+        record_time_of_send(manager, oldest);
+    record_answer(manager, pipe);
 }
 
-void domi_pipe_note_upload_over(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_record_end_of_upload(domi_manager *manager, domi_pipe *pipe)
 {
     domi_upload *upload = &pipe->upload;
 
     upload->ended = false;
     if (upload->ask_over) {
         upload->answered = false;
-        note_answered(manager, pipe);
+        record_answer(manager, pipe);
         return;
     }
     if (upload->ask != NULL) /* the time for its answer begins */
-        note_sent(manager, upload->ask);
+        record_time_of_send(manager, upload->ask);
     set_due_of_oldest_ask(manager, pipe);
 }
 
-void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made, uint64_t id,
-                           int error)
+void domi_pipe_handle_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope *made,
+                             uint64_t id, int error)
 {
-    domi_envelope *ask = take_asked(pipe, id);
+    domi_envelope *ask = detach_ask(pipe, id);
 
     if (ask == NULL) {
         refuse_unasked(manager, pipe, made, id);
@@ -454,7 +454,7 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         pipe->upload.answered = pipe->upload.open;
         pipe->upload.ask = NULL;
         if (pipe->body.open && pipe->body.is_rest)
-            pipe->upload.deadline_ns = 0; /* this deadline was for the answer */
+            pipe->upload.deadline_ns = 0; /* this deadline was for the answer, not for the body */
     }
     if (DOMI_UNLIKELY(ask->sender == pipe->channel->house))
         pipe->own_answer = pipe->stopped = true;
@@ -463,15 +463,15 @@ void domi_pipe_take_answer(domi_manager *manager, domi_pipe *pipe, domi_envelope
         domi_ask_fail(manager, ask, error != 0 ? error : -EPROTO);
     } else {
         bool is_late = domi_ask_is_expired(manager, ask);
-        error = domi_pipe_give_answer(manager, pipe, ask, made);
+        error = domi_pipe_deliver_answer(manager, pipe, ask, made);
         if (is_late)
             error = -ETIMEDOUT;
     }
     if (DOMI_LIKELY(!pipe->body.open)) {
-        note_answered(manager, pipe);
+        record_answer(manager, pipe);
         return;
     }
-    if (error != 0) /* nobody has heard of its body */
+    if (error != 0) /* nobody has learnt of its body */
         domi_pipe_end_body(pipe);
     domi_pipe_set_due_of_body(manager, pipe);
 }

@@ -18,7 +18,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* An idle connection takes 2 KiB at most with its stage (docs/performance.md). */
+/* an idle connection takes at most 2 KiB, with its stage (docs/performance.md) */
 static_assert(sizeof(domi_house) + sizeof(domus_channel) + sizeof(domi_pipe) + sizeof(domus_wire) +
                       sizeof(domi_wire_stage) <=
                   1400,
@@ -43,7 +43,7 @@ static void *make_payload(domus_wire *wire, domus_stage_kind kind, const domus_t
     }
     if (envelope == NULL)
         return NULL;
-    /* it may have to be released before it is handled */
+    /* the kind is set early, because the message may be released before it is handled */
     envelope->node.kind = kind == DOMUS_STAGE_REQUEST  ? DOMI_ASK
                           : kind == DOMUS_STAGE_NOTICE ? DOMI_NOTICE
                                                        : DOMI_REPLY;
@@ -68,7 +68,7 @@ static void arm_wake(domus_wire *wire, uint64_t delay_ns)
         domi_channel_arm_timeouts(channel);
 }
 
-/* This function is domus_wire.is_closing. */
+/* True if no further request will be answered: implements domus_wire.is_closing. */
 static bool is_closing(const domus_wire *wire)
 {
     const domi_pipe *pipe = wire->owner;
@@ -77,12 +77,12 @@ static bool is_closing(const domus_wire *wire)
     if (DOMI_LIKELY(!channel->drain && !pipe->failed))
         return false;
     if (pipe->answering != pipe->next - 1 || pipe->held != NULL || pipe->body.open)
-        return false; /* more follows, or may follow behind the body */
+        return false; /* another message follows, or may follow behind the body */
     if (pipe->failed)
         return true;
     if (channel->inbound.head != NULL || channel->drain_bytes != 0 || pipe->change != NULL)
         return false;
-    if (channel->io->draining && pipe->dry) /* a message that is not whole was not read */
+    if (channel->io->draining && pipe->dry) /* a message that is not complete was not read */
         return !domi_pipe_is_body_awaited(pipe);
     return wire->progress == DOMI_MESSAGE_NONE && domi_wire_is_empty(wire);
 }
@@ -101,19 +101,20 @@ static int get_peer_of_channel(const domus_wire *wire, domus_endpoint *ret_peer)
     return domus_channel_peer(pipe->channel, ret_peer);
 }
 
-/* The request that is being answered has failed by a fault of this side. */
-static void tell_failure(domus_wire *wire, const char *what, int error)
+/* Count and log the failure of the request that is being answered, by a fault of this side. */
+static void report_failure(domus_wire *wire, const char *what, int error)
 {
     domi_pipe *pipe = wire->owner;
     const domus_channel *channel = pipe->channel;
     const domi_request *request = domi_pipe_find(pipe, pipe->answering);
 
     if (channel->state != DOMI_CHANNEL_OPEN)
-        return; /* the handler has closed it, and needs no answer */
+        return; /* the handler has closed the channel, and needs no answer */
     if (what == NULL && request != NULL && request->type != NULL)
         what = domi_type_name(request->type);
-    domi_spell_of_failures(channel->io, domi_behaviour_name(domi_house_behaviour(channel->house)),
-                           what != NULL ? what : "a request", error);
+    domi_spell_record_failure(channel->io,
+                              domi_behaviour_name(domi_house_behaviour(channel->house)),
+                              what != NULL ? what : "a request", error);
 }
 
 static const domi_wire_services services = {.make = make_payload,
@@ -121,7 +122,7 @@ static const domi_wire_services services = {.make = make_payload,
                                             .is_closing = is_closing,
                                             .now_ns = now_ns,
                                             .peer = get_peer_of_channel,
-                                            .tell_failure = tell_failure};
+                                            .tell_failure = report_failure};
 
 int domi_pipe_open(domus_channel *channel)
 {
@@ -152,14 +153,14 @@ int domi_pipe_open(domus_channel *channel)
     pipe->wire->server_port = channel->server != NULL ? channel->server->port : 0;
     channel->pipe = pipe;
     channel->wraps = pipe->wire->count > 1;
-    channel->says_end = domi_wire_says_end(pipe->wire);
+    channel->says_end = domi_wire_has_end_of_output(pipe->wire);
     channel->carries = domi_wire_carries(pipe->wire);
     int error = domi_wire_open(pipe->wire);
     if (error != 0)
         /* Other channels of the thread use this memory, too. */
         domi_out_clear(pipe->wire->out, false);
     if (error == 0 && domi_pipe_is_awaited(pipe)) /* a byte stage waits for its peer to begin */
-        domi_pipe_note_awaited(pipe);
+        domi_pipe_update_awaited(pipe);
     return error != 0 ? error : domi_pipe_flush_out(pipe);
 }
 
@@ -168,10 +169,10 @@ static void free_buffer(void *buffer)
     domus_buffer_free(buffer);
 }
 
-/* A conversation still shows received bytes, for a copy of which there was no memory. It may
- * outlive the channel, and then it keeps what they lie in: the piece whose last byte was used, or
- * the one that was the first when the channel closed. */
-static void let_conversation_hold(domi_pipe *pipe)
+/* Let a conversation hold received bytes that it still shows, because there was no memory to copy
+ * them. It may outlive the channel, and then it keeps the buffer in which they lie: the piece whose
+ * last byte was used, or the one that was the first when the channel closed. */
+static void hold_bytes_for_conversation(domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     domus_buffer **piece = pipe->used != NULL ? &pipe->used : &channel->shown;
@@ -190,15 +191,15 @@ void domi_pipe_end(domus_channel *channel)
         return;
     domi_body_end(manager, pipe);
     domi_stream_end(manager, pipe);
-    domi_stages_leave(pipe);
+    domi_stages_remove_pipe(pipe);
     domi_pipe_drop_asks(manager, pipe);
     domi_pipe_return_mail(manager, channel->house, channel->pool);
     channel->pipe = NULL;
     domi_pipe_drop_requests(pipe);
     domi_pipe_drop_message(manager, pipe->held);
-    domi_stack_end_of_peer(manager, pipe->holder);
+    domi_stack_cancel_requests_of_peer(manager, pipe->holder);
     if (pipe->undone)
-        let_conversation_hold(pipe);
+        hold_bytes_for_conversation(pipe);
     domi_wire_free(pipe->wire);
     domi_asked_free(&pipe->asked);
     domi_pipe_free_used(pipe);

@@ -7,7 +7,7 @@
 /* Make the pipeline of a channel that opens. Returns 0; a negative errno. */
 int domi_pipe_open(domus_channel *channel);
 
-/* The connection is gone: let all that waits for it end, and free the pipeline. */
+/* End all that waits for the connection, which is gone, and free the pipeline. */
 void domi_pipe_end(domus_channel *channel);
 
 #endif

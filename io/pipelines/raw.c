@@ -1,4 +1,4 @@
-/* Sends what stands beside the messages; see the header. */
+/* Sends bytes of channels with a pipeline that are no message (raw.h). */
 #include "io/pipelines/raw.h"
 
 #include "house/conversation/peer.h"
@@ -23,7 +23,7 @@ static int write_raw(domus_channel *channel, const void *data, size_t size, domu
     if (pipe->change != NULL)
         domi_pipe_change(pipe);
     if (channel->state != DOMI_CHANNEL_OPEN)
-        return -EPIPE; /* the change has reset it */
+        return -EPIPE; /* the change of the pipeline has reset the channel */
     error = data != NULL ? domi_wire_put(pipe->wire, data, size)
                          : domi_wire_put_slice(pipe->wire, slice);
     if (error != 0 && pipe->wire->broken != 0)
@@ -48,7 +48,7 @@ static int wake_stages(domus_channel *channel, bool owed)
 
     if (error == 0 && !domi_out_is_empty(pipe->wire->out))
         error = domi_pipe_flush_out(pipe);
-    if (pipe->writers != NULL) /* the stage may have let one go on */
+    if (pipe->writers != NULL) /* the stage may have let a write go on */
         domi_channel_make_ready(channel);
     return error;
 }

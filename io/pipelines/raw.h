@@ -1,5 +1,5 @@
-/* Bytes of a channel with a pipeline that are not a message: what its actor writes itself, and what
- * ends the output of its stages. Owner thread. */
+/* Bytes of a channel with a pipeline that are not a message: those that its actor writes itself,
+ * and those that end the output of its stages. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_RAW_H
 #define DOMI_IO_PIPELINES_RAW_H
 

@@ -1,4 +1,4 @@
-/* Returns asks to their pools; see the header. */
+/* Returns asks to their pools (returned.h). */
 #include "io/pipelines/returned.h"
 
 #include "house/conversation/answer.h"
@@ -51,7 +51,7 @@ void domi_pipe_return_asked(domi_manager *manager, const domi_pipe *pipe, domi_e
                         is_undone ? DOMI_ASK_REFUSED : DOMI_ASK_MAYBE_DONE);
 }
 
-void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_return_waiting_asks(domi_manager *manager, domi_pipe *pipe)
 {
     pipe->asked_last = true;
     while (pipe->queue != NULL && !pipe->wire->pipeline->holds_asks) {
@@ -82,7 +82,7 @@ void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_addre
     }
     house->mail -= returned;
     if (returned != 0)
-        domi_mailbox_show_again(house);
+        domi_mailbox_restart_receives(house);
 }
 
 bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,

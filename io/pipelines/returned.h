@@ -1,7 +1,8 @@
-/* Asks that a connection will not answer go back to the pool that has sent them there, or fail.
+/* The return of asks that a connection will not answer: they go back to the pool that has sent
+ * them, or fail.
  *
- * The note of an ask (domi_return) says what became of it: its upper 8 bits count how often a
- * connection may have done it, which is the pool's; the lower 24 bits are when it was sent, or, on
+ * The note of an ask (domi_return) says its fate: the upper 8 bits count how often a connection may
+ * have done it, and belong to the pool; the lower 24 bits are the time at which it was sent, or, on
  * the way back, one of the values below. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_RETURNED_H
 #define DOMI_IO_PIPELINES_RETURNED_H
@@ -18,26 +19,26 @@
 /* True if mail of this type goes to the peer. */
 bool domi_pipeline_encodes(const domus_pipeline *pipeline, const domus_type *type);
 
-/* Let an ask fail that was not sent on this connection: with `error`, unless it may have been done
- * on another one. */
+/* Let an ask fail that was not sent on this connection: with `error`, unless another connection may
+ * have done it. */
 void domi_ask_fail_unsent(domi_manager *manager, domi_envelope *ask, int error);
 
-/* The connection will not answer an ask: give it back to `pool`, or let it fail if that is nobody
- * or takes it no more. `fate` is one of the values above. */
+/* Give an ask that the connection will not answer back to `pool`; let it fail if that is nobody or
+ * accepts it no more. `fate` is one of the values above. */
 void domi_ask_return(domi_manager *manager, domus_address pool, domi_envelope *ask, uint32_t fate);
 
-/* Return an ask that was sent, in the way that follows from what its stage has said of it. */
+/* Return an ask that was sent, with the fate that its stage has declared. */
 void domi_pipe_return_asked(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask);
 
-/* No further ask is sent on this connection: those that wait go elsewhere, unless the stages are
- * going to change. */
-void domi_pipe_let_none_wait(domi_manager *manager, domi_pipe *pipe);
+/* Send no further ask on this connection: waiting asks go to other connections, unless the stages
+ * will change. */
+void domi_pipe_return_waiting_asks(domi_manager *manager, domi_pipe *pipe);
 
-/* The actor of a channel takes no mail any more: asks for the peer that lie in its mailbox go back
- * to `pool`, or fail. */
+/* Give the asks for the peer in the mailbox of a channel's actor back to `pool`, or let them fail,
+ * because the actor takes no mail any more. */
 void domi_pipe_return_mail(domi_manager *manager, domi_house *house, domus_address pool);
 
-/* This function is domi_io_hooks.unsent_asks for the house of a channel. */
+/* Find unsent asks in the house of a channel: implements domi_io_hooks.unsent_asks. */
 bool domi_pipe_unsent_asks(domi_house *house, uint32_t index, domi_node ***ret_list,
                            uint32_t **ret_count);
 

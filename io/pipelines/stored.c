@@ -1,4 +1,4 @@
-/* This file turns the bytes that stages have made into buffers, as the header says. */
+/* Turns the bytes that stages have made into buffers (stored.h). */
 #include "io/pipelines/stored.h"
 
 #include "io/channels/crowd.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define COPY_MAX (256u * 1024) /* bytes of a piece of an answer that waits */
+#define COPY_MAX (256u * 1024) /* most bytes of one buffer of an answer that waits */
 
 /* Put a copy of `size` bytes into the list. Returns 0; -ENOMEM. */
 static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, size_t size)
@@ -25,7 +25,7 @@ static int store_copy(domi_io *io, domi_buffer_list *list, const char *bytes, si
     return 0;
 }
 
-/* Hand the slice of a piece over to the list. Returns 0; -ENOMEM. */
+/* Move the slice of a piece into the list. Returns 0; -ENOMEM. */
 static int store_slice(domi_io *io, domi_buffer_list *list, domi_out_piece *piece)
 {
     domus_buffer *buffer = domi_buffer_of_slice(io, piece->slice);
@@ -44,8 +44,8 @@ void domi_stored_drop(domi_buffer_list *list)
         domi_buffer_give_back(buffer);
 }
 
-/* Returns the memory that these bytes take if they are queued. */
-static uint64_t further_bytes(const domi_io *io, const domi_out *out)
+/* Returns the bytes of memory that these bytes take when they are queued. */
+static uint64_t count_further_bytes(const domi_io *io, const domi_out *out)
 {
     uint64_t bytes = out->size;
 
@@ -54,8 +54,8 @@ static uint64_t further_bytes(const domi_io *io, const domi_out *out)
     return bytes;
 }
 
-/* Turn the scratch into buffers: the bytes of its block are copied, its slices are handed over.
- * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
+/* Turn the scratch into buffers. Its bytes are copied, its slices move. Returns 0; -EPIPE;
+ * -ENOBUFS; -ENOMEM. */
 int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
                      uint64_t *ret_size)
 {
@@ -63,7 +63,7 @@ int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_li
     domi_out_cursor cursor = {0};
     domi_out_part part;
     uint64_t size = 0;
-    int error = domi_channel_check_may_answer(channel, further_bytes(io, out));
+    int error = domi_channel_check_may_answer(channel, count_further_bytes(io, out));
 
     while (error == 0 && domi_out_next(out, &cursor, &part)) {
         size += part.size;
@@ -77,7 +77,7 @@ int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_li
     return error;
 }
 
-/* Queue the scratch for sending. */
+/* Queue the bytes of the scratch for sending. */
 int domi_stored_write(domus_channel *channel, domi_out *out)
 {
     domi_buffer_list list = {NULL, NULL};
@@ -93,7 +93,8 @@ int domi_stored_write(domus_channel *channel, domi_out *out)
     return error != 0 ? error : domi_channel_write_all(channel, &list);
 }
 
-/* Let byte stages wrap what has waited, and send it. Returns as domi_stored_write(). */
+/* Let byte stages wrap the bytes that have waited, and send them. Returns as
+ * domi_stored_write(). */
 int domi_stored_wrap(domi_pipe *pipe, domi_buffer_list *list)
 {
     domus_buffer *buffer;

@@ -1,17 +1,18 @@
-/* The bytes that stages have made, as buffers: they are queued at once, or wait until it is the
- * turn of their request. Owner thread. */
+/* The bytes that stages have made, as buffers, which are queued at once or wait for the turn of
+ * their request. Owner thread. */
 #ifndef DOMI_IO_PIPELINES_STORED_H
 #define DOMI_IO_PIPELINES_STORED_H
 
 #include "io/pipelines/pipe.h"
 
-/* Turn the scratch into buffers: the bytes of its block are copied, its slices are handed over.
- * Returns 0, with their bytes; -EPIPE and -ENOBUFS when the channel does not take them; -ENOMEM. */
+/* Turn the scratch into buffers: the bytes of its block are copied, its slices are moved. Returns
+ * 0, and hands out the number of bytes; -EPIPE and -ENOBUFS when the channel does not accept them;
+ * -ENOMEM. */
 int domi_stored_take(const domus_channel *channel, domi_out *out, domi_buffer_list *list,
                      uint64_t *ret_size);
 void domi_stored_drop(domi_buffer_list *list);
 
-/* Queue the scratch for sending. Returns as domi_stored_take(). */
+/* Queue the bytes of the scratch for sending. Returns as domi_stored_take(). */
 int domi_stored_write(domus_channel *channel, domi_out *out);
 
 /* Let byte stages wrap the bytes that have waited, and send them. Returns as domi_stored_take(). */

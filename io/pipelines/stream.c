@@ -1,4 +1,4 @@
-/* Sends answers in pieces, and lets the writers of all streams wait. */
+/* Sends answers in pieces, and lets the writers of all streams wait until they may go on. */
 #include "io/pipelines/stream.h"
 
 #include "base/memory.h"
@@ -49,7 +49,7 @@ static bool is_stream_over(domi_pipe *pipe, const domi_part *part)
                             : domi_pipe_find(pipe, part->number) == NULL;
 }
 
-/* The next piece of the stream may come. */
+/* True if the next piece of the stream may come. */
 static bool may_next_piece_come(const domi_pipe *pipe, const domi_part *part)
 {
     const domus_channel *channel = pipe->channel;
@@ -111,8 +111,8 @@ static int encode_piece(domi_pipe *pipe, domi_request *request, const domi_part 
     return error;
 }
 
-/* Tell the writer of a part that the next one may come. */
-static void let_writer_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+/* Tell the writer of a part that it may send the next one. */
+static void answer_writer(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     domi_part *part = domi_envelope_payload(ask);
     void *message = part->message;
@@ -121,26 +121,26 @@ static void let_writer_go_on(domi_manager *manager, domi_pipe *pipe, domi_envelo
         domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
         return;
     }
-    part->message = NULL; /* the answer owns what it owns */
+    part->message = NULL; /* the answer owns the members of the message now */
     domi_ask_answer(manager, pipe->channel->house, ask, part->type, message);
     domi_memory_free(message);
 }
 
-void domi_stream_let_wait(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_answer_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = get_part_of_ask(ask);
 
-    if (part->of_request && domi_upload_tell_answered(pipe)) {
+    if (part->of_request && domi_upload_has_news_for_writer(pipe)) {
         domi_ask_fail(manager, ask, -EALREADY);
     } else if (may_next_piece_come(pipe, part)) {
-        let_writer_go_on(manager, pipe, ask);
+        answer_writer(manager, pipe, ask);
     } else {
         domi_list_push(&pipe->writers, &ask->node);
         pipe->writer_count++;
     }
 }
 
-void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_stream_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = get_part_of_ask(ask);
 
@@ -157,10 +157,10 @@ void domi_stream_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     else if (part->kind == DOMI_PART_HEAD)
         domi_ask_answer(manager, pipe->channel->house, ask, &domi_taken_type, NULL);
     else
-        domi_stream_let_wait(manager, pipe, ask);
+        domi_stream_answer_part(manager, pipe, ask);
 }
 
-void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe)
+void domi_stream_continue_writes(domi_manager *manager, domi_pipe *pipe)
 {
     domi_node *waiting = pipe->writers;
 
@@ -171,7 +171,7 @@ void domi_stream_go_on(domi_manager *manager, domi_pipe *pipe)
         if (is_stream_over(pipe, get_part_of_ask(ask)))
             domi_ask_fail(manager, ask, -EPIPE);
         else
-            domi_stream_let_wait(manager, pipe, ask);
+            domi_stream_answer_part(manager, pipe, ask);
     }
 }
 

@@ -1,4 +1,4 @@
-/* Lets asks go that have waited for the dialogue of the stages; see the header. */
+/* Sends asks that have waited for the handshake of the stages (terms.h). */
 #include "io/pipelines/terms.h"
 
 #include "base/pipeline.h"
@@ -7,7 +7,7 @@
 #include "house/message/mailbox.h"
 #include "io/pipelines/mail.h"
 
-void domi_pipe_come_to_terms(domi_manager *manager, domi_pipe *pipe)
+void domi_pipe_end_handshake(domi_manager *manager, domi_pipe *pipe)
 {
     domi_house *pool = pipe->channel->pool.house;
 

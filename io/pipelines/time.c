@@ -1,9 +1,9 @@
-/* Bounds the time of pipelines; see the header. */
+/* Bounds the time that pipelines take in a phase (time.h). */
 #include "io/pipelines/time.h"
 
-#define STEPS_UNMEASURED 16u /* messages between two looks while stages are cheap */
+#define STEPS_UNMEASURED 16u /* messages between two reads of the clock while stages are cheap */
 #define WATCHED          64u /* iterations that are measured after a long one */
-#define PARTS            4u  /* a run of one channel gets this part of the time of all */
+#define PARTS            4u  /* divisor: a run of one channel gets a quarter of the time of all */
 
 static uint64_t read_clock(const domi_io *io)
 {
@@ -12,25 +12,25 @@ static uint64_t read_clock(const domi_io *io)
     return manager->hooks.read_clock != NULL ? manager->hooks.read_clock(manager) : manager->now_ns;
 }
 
-static uint64_t limit_ns(const domi_io *io)
+static uint64_t get_time_limit_ns(const domi_io *io)
 {
     return io->config->scheduler.stage_time_ns;
 }
 
-/* The time of this phase is over, or, for a channel that had its turn in this round, others wait
- * for theirs. */
+/* True if the channel has to wait: the time of this phase is over, or it had its turn in this round
+ * and others wait for theirs. */
 static bool has_channel_to_wait(const domi_pipe *pipe)
 {
     const domi_io *io = pipe->channel->io;
     const domi_stage_time *time = &io->stages;
 
-    if (time->spent_ns >= limit_ns(io))
+    if (time->spent_ns >= get_time_limit_ns(io))
         return true;
     return time->waiting != 0 && pipe->served_round == time->round &&
            pipe->waits_round != time->round;
 }
 
-/* The channel does not wait in this round any more. */
+/* Record that the channel does not wait in this round any more. */
 static void end_wait(domi_pipe *pipe)
 {
     domi_stage_time *time = &pipe->channel->io->stages;
@@ -91,7 +91,7 @@ bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
 
     if (time->watched == 0) {
         time->steps = STEPS_UNMEASURED;
-        if (now_ns - time->begun_ns < limit_ns(io))
+        if (now_ns - time->begun_ns < get_time_limit_ns(io))
             return true;
         time->watched = WATCHED;
         time->served = true;
@@ -104,10 +104,10 @@ bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns)
     *spent_ns += now_ns - time->read_ns;
     time->spent_ns += now_ns - time->read_ns;
     time->read_ns = now_ns;
-    return time->spent_ns < limit_ns(io) && *spent_ns < limit_ns(io) / PARTS;
+    return time->spent_ns < get_time_limit_ns(io) && *spent_ns < get_time_limit_ns(io) / PARTS;
 }
 
-void domi_stages_leave(domi_pipe *pipe)
+void domi_stages_remove_pipe(domi_pipe *pipe)
 {
     end_wait(pipe);
 }
@@ -116,7 +116,8 @@ void domi_stages_end_phase(domi_io *io)
 {
     domi_stage_time *time = &io->stages;
 
-    if (time->spent_ns >= limit_ns(io) || io->manager->now_ns - time->begun_ns >= limit_ns(io))
+    if (time->spent_ns >= get_time_limit_ns(io) ||
+        io->manager->now_ns - time->begun_ns >= get_time_limit_ns(io))
         time->watched = WATCHED;
     else if (time->watched != 0)
         time->watched--;

@@ -11,8 +11,8 @@
 
 #include "io/pipelines/pipe.h"
 
-/* A run of a pipeline begins, which has something to do or not. Returns false if it has to wait for
- * its turn. */
+/* Begin a run of a pipeline; `has_work` says whether it has any. Returns false if the channel has
+ * to wait for its turn. */
 bool domi_stages_begin_slow(domi_pipe *pipe, bool has_work);
 
 /* True if domi_stages_begin_slow() has to be called before a run. */
@@ -23,8 +23,8 @@ static inline bool domi_stages_are_watched(const domi_pipe *pipe)
     return time->begun_ns == 0 || time->watched != 0;
 }
 
-/* The run has handled one message, or looked for one. Returns false if it has to end. `ret_spent`
- * counts the time of this run. */
+/* Count one message that the run has handled, or one search for a message. Returns false if the run
+ * has to end. `ret_spent` counts the time of this run. */
 bool domi_stages_step_slow(domi_pipe *pipe, uint64_t *spent_ns);
 
 static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
@@ -33,10 +33,10 @@ static inline bool domi_stages_step(domi_pipe *pipe, uint64_t *spent_ns)
            domi_stages_step_slow(pipe, spent_ns);
 }
 
-/* The pipeline ends. */
-void domi_stages_leave(domi_pipe *pipe);
+/* Forget a pipeline that ends. */
+void domi_stages_remove_pipe(domi_pipe *pipe);
 
-/* The phase 2 in which pipelines have run is over. */
+/* End the phase 2 in which pipelines have run. */
 void domi_stages_end_phase(domi_io *io);
 
 #endif

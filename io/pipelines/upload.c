@@ -1,4 +1,4 @@
-/* Sends requests in pieces; see the header. */
+/* Sends requests in pieces (upload.h). */
 #include "io/pipelines/upload.h"
 
 #include "base/memory.h"
@@ -15,8 +15,8 @@
 
 #include <errno.h>
 
-/* Time between two looks whether the asker is there; and in a tunnel, which may be idle for long.
- */
+/* time between two checks whether the asker is still there, in nanoseconds; and in a tunnel, which
+ * may be idle for long */
 #define LOOK_NS        UINT64_C(100000000)
 #define TUNNEL_LOOK_NS UINT64_C(1000000000)
 
@@ -34,14 +34,14 @@ static void release_head(void *payload)
 const domus_type domi_upload_type = {
     .name = "request in pieces", .size = sizeof(domi_upload_head), .release = release_head};
 
-/* Whether the answer has a body that is all that the peer still sends. */
+/* True if the answer has a body that is all that the peer still sends. */
 static bool is_answer_a_tunnel(const domi_pipe *pipe)
 {
     return pipe->upload.answered && pipe->body.of_answer && pipe->body.is_rest;
 }
 
-/* Let the channel look at the upload again in time. */
-static void arm_look(const domi_manager *manager, domi_pipe *pipe)
+/* Set the time at which the channel checks the upload again. */
+static void schedule_check(const domi_manager *manager, domi_pipe *pipe)
 {
     domus_channel *channel = pipe->channel;
     uint64_t next_ns = manager->now_ns + (is_answer_a_tunnel(pipe) ? TUNNEL_LOOK_NS : LOOK_NS);
@@ -53,8 +53,7 @@ static void arm_look(const domi_manager *manager, domi_pipe *pipe)
     domi_channel_arm_timeouts(channel);
 }
 
-/* Note that the body is not open any more; the next run continues the work that waited for its end.
- */
+/* Mark the body as not open any more; the next run continues the work that waited for its end. */
 static void close_upload(domi_pipe *pipe)
 {
     pipe->upload.open = false;
@@ -80,7 +79,7 @@ static int send_part(domi_pipe *pipe, const domus_type *type, const void *payloa
     return error;
 }
 
-/* The body ends before its end. The bytes of an answer that has come are still read. */
+/* Cut the body before its end. The bytes of an answer that has come are still read. */
 static void cut_body(domi_pipe *pipe, int error)
 {
     domi_upload *upload = &pipe->upload;
@@ -100,7 +99,7 @@ static void cut_body(domi_pipe *pipe, int error)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Make the message that tells the asker of its start. NULL: no memory. */
+/* Returns the message that tells the asker of the start; NULL: no memory. */
 static domi_envelope *make_start_message(domi_manager *manager, const domi_pipe *pipe,
                                          domi_envelope *ask, uint32_t number)
 {
@@ -146,10 +145,10 @@ int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask
     }
     upload->open = true;
     pipe->channel->streams++;
-    arm_look(manager, pipe);
+    schedule_check(manager, pipe);
     if (domi_mailbox_put(manager, (domus_address){ask->sender, ask->sender_lease}, &begun->node,
                          DOMI_REPLY) != 0)
-        domi_envelope_end(manager, begun); /* the asker is gone, as the next look finds */
+        domi_envelope_end(manager, begun); /* the asker is gone, as the next check will find */
     return 0;
 }
 
@@ -176,10 +175,10 @@ static int send_end(domi_pipe *pipe, const domi_part *part)
                               : send_part(pipe, &domus_piece_type, &end);
 }
 
-/* Tell the writer whether the last part was sent. The asker waits for its answer, in
- * the envelope of the ask; the one of this part tells it if the end fails. */
-static void tell_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
-                               int error)
+/* Tell the writer whether the last part was sent. The asker waits for its answer, in the envelope
+ * of the ask; the envelope of this part tells it if the end fails. */
+static void report_end_of_upload(domi_manager *manager, const domi_pipe *pipe, domi_envelope *ask,
+                                 int error)
 {
     const domi_part *part = domi_envelope_payload(ask);
 
@@ -193,16 +192,16 @@ static void tell_end_of_upload(domi_manager *manager, const domi_pipe *pipe, dom
         domi_envelope_end(manager, ask);
 }
 
-static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+static void handle_end_of_body(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = domi_envelope_payload(ask);
 
     if (!domi_upload_is_open(pipe, part->number)) {
-        tell_end_of_upload(manager, pipe, ask, part->waits ? -EPIPE : 0);
+        report_end_of_upload(manager, pipe, ask, part->waits ? -EPIPE : 0);
         return;
     }
     int error = part->kind == DOMI_PART_END ? send_end(pipe, part) : -ECANCELED;
-    tell_end_of_upload(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
+    report_end_of_upload(manager, pipe, ask, part->kind == DOMI_PART_END ? error : 0);
     if (error != 0) {
         cut_body(pipe, error);
         return;
@@ -213,24 +212,24 @@ static void take_end(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
         (void)domi_channel_finish(pipe->channel);
 }
 
-void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
+void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask)
 {
     const domi_part *part = domi_envelope_payload(ask);
 
     if (part->kind != DOMI_PART_PIECE) {
-        take_end(manager, pipe, ask);
+        handle_end_of_body(manager, pipe, ask);
         return;
     }
     int error = send_piece_of_body(pipe, part);
     if (error != 0)
         domi_ask_fail(manager, ask, error);
     else
-        domi_stream_let_wait(manager, pipe, ask);
+        domi_stream_answer_part(manager, pipe, ask);
 }
 
 /* --- what ends it ----------------------------------------------------------------------------- */
 
-void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
+void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe)
 {
     const domi_upload *upload = &pipe->upload;
 
@@ -240,10 +239,10 @@ void domi_upload_look(domi_manager *manager, domi_pipe *pipe)
     else if (upload->deadline_ns != 0 && upload->deadline_ns <= manager->now_ns)
         cut_body(pipe, -ETIMEDOUT);
     else
-        arm_look(manager, pipe);
+        schedule_check(manager, pipe);
 }
 
-bool domi_upload_note_answered(domi_pipe *pipe)
+bool domi_upload_record_answer(domi_pipe *pipe)
 {
     domi_upload *upload = &pipe->upload;
 

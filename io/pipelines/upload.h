@@ -1,30 +1,30 @@
 /* Uploads: requests of this side whose bodies leave in pieces (domus_request_begin()).
  *
- * An upload is an ask with the peer, and in its order, from its head on. So its answer, its late
- * answer and the end of its connection are those of any ask (mail.c). While its body is open, no
- * other ask is sent, because its bytes would lie within the body. Its pieces and its end are asks
- * of the library to the channel's actor, as those of other streams (stream.h).
+ * An upload is an ask with the peer, in the order of such asks, from its head on. So its answer,
+ * its late answer and the end of its connection are those of any ask (mail.c). While its body is
+ * open, no other ask is sent, because its bytes would lie within the body. Its pieces and its end
+ * are asks of the library to the channel's actor, as those of other streams (stream.h).
  *
- * Nobody tells the channel when the asker has gone, so the channel looks from time to time
- * whether its conversation is still there. If it is not, the body is cut. An answer that comes
- * before the end of the body is given at once, but the ask counts until the body has ended, too.
- * Owner thread. */
+ * Nobody tells the channel when the asker has gone, so the channel checks from time to time whether
+ * its conversation still exists. If it does not, the body is cut. An answer that comes before the
+ * end of the body is given at once, but the ask counts until the body has ended, too. Owner
+ * thread. */
 #ifndef DOMI_IO_PIPELINES_UPLOAD_H
 #define DOMI_IO_PIPELINES_UPLOAD_H
 
 #include "house/conversation/owed.h"
 #include "io/pipelines/pipe.h"
 
-/* The ask that begins an upload. */
+/* The payload of the ask that begins an upload. */
 typedef struct domi_upload_head {
-    const domus_type *type; /* the type of the message */
-    void *message;          /* on the heap */
+    const domus_type *type; /* type of the message */
+    void *message;          /* the head, on the heap */
     domi_begin begin;
 } domi_upload_head;
 
 extern const domus_type domi_upload_type;
 
-/* The type of the message by which the ask is known to the pipeline. */
+/* Returns the type of an ask as the pipeline knows it: for an upload that of its head. */
 static inline const domus_type *domi_mail_type(domi_envelope *mail)
 {
     if (DOMI_LIKELY(mail->type != &domi_upload_type))
@@ -32,21 +32,21 @@ static inline const domus_type *domi_mail_type(domi_envelope *mail)
     return ((const domi_upload_head *)domi_envelope_payload(mail))->type;
 }
 
-/* Send the head of an upload, whose ask gets this number, and let its asker go on. Returns 0, or
- * what `encode` or the channel returned. */
+/* Send the head of an upload, whose ask gets this number, and let its asker go on. Returns 0; the
+ * error of `encode` or of the channel. */
 int domi_upload_begin(domi_manager *manager, domi_pipe *pipe, domi_envelope *ask, uint32_t number);
 
-/* Take a piece, or the end. The channel is open. */
-void domi_upload_take(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
+/* Handle a piece, or the end. The channel is open. */
+void domi_upload_handle_part(domi_manager *manager, domi_pipe *pipe, domi_envelope *part);
 
-/* At the end of a run: cut the body if its asker has gone. */
-void domi_upload_look(domi_manager *manager, domi_pipe *pipe);
+/* Cut the body if its asker has gone. Called at the end of a run. */
+void domi_upload_check_asker(domi_manager *manager, domi_pipe *pipe);
 
-/* The answer is there, with its body: returns true if the ask counts on, because the body of the
+/* Record the answer, with its body. Returns true if the ask still counts, because the body of the
  * request has not ended, or if the channel was closed. */
-bool domi_upload_note_answered(domi_pipe *pipe);
+bool domi_upload_record_answer(domi_pipe *pipe);
 
-/* The peer answers nothing more: the body has no end, so the channel is reset. */
+/* Reset the channel, because the peer answers nothing more and the body has no end. */
 void domi_upload_end(domi_pipe *pipe);
 
 #endif

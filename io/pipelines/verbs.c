@@ -1,5 +1,5 @@
-/* The functions of domus/stream.h, and where their asks come to. Each is an ask to the actor of the
- * channel, so it works from any actor on any thread. */
+/* Implements the verbs of domus/stream.h, and receives their asks. Each verb is an ask to the actor
+ * of the channel, so it works from any actor on any thread. */
 #include "io/pipelines/verbs.h"
 
 #include "base/memory.h"
@@ -20,14 +20,16 @@
 
 int domus_body_read(domus_stack *stack, domus_body body, domus_resumed *then)
 {
-    return body.number != 0 ? domi_ask_owed(stack, body.channel, &domi_read_type, &body, then)
-                            : -EINVAL;
+    return body.number != 0
+               ? domi_ask_for_earlier_work(stack, body.channel, &domi_read_type, &body, then)
+               : -EINVAL;
 }
 
 int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag)
 {
-    return body.number != 0 ? domi_ask_owed_add(stack, body.channel, &domi_read_type, &body, tag)
-                            : -EINVAL;
+    return body.number != 0
+               ? domi_ask_add_for_earlier_work(stack, body.channel, &domi_read_type, &body, tag)
+               : -EINVAL;
 }
 
 /* --- streams ---------------------------------------------------------------------------------- */
@@ -35,7 +37,7 @@ int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag)
 int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 {
     domus_stream stream = {.number = 0};
-    int error = domi_stack_look_of_peer(stack, &stream.channel, &stream.number);
+    int error = domi_stack_find_request(stack, &stream.channel, &stream.number);
 
     if (error == 0)
         *ret_stream = stream;
@@ -45,7 +47,7 @@ int domus_reply_stream(domus_stack *stack, domus_stream *ret_stream)
 int domus_kept_stream(domus_stack *stack, domus_kept kept, domus_stream *ret_stream)
 {
     domus_stream stream = {.number = 0};
-    int error = domi_kept_look_of_peer(stack, kept, &stream.channel, &stream.number);
+    int error = domi_kept_find_request(stack, kept, &stream.channel, &stream.number);
 
     if (error == 0)
         *ret_stream = stream;
@@ -60,7 +62,7 @@ int domus_stream_begin(domus_stack *stack, domus_stream stream, const domus_type
 
     if (error != 0)
         return error;
-    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    int result = domi_ask_for_earlier_work(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
         domi_memory_free(part.message); /* the caller still owns the members of the head */
     return result;
@@ -74,7 +76,7 @@ int domus_stream_write(domus_stack *stack, domus_stream stream, domus_slice byte
                             .of_request = stream.of_request,
                             .bytes = bytes};
 
-    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    int result = domi_ask_for_earlier_work(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
         domus_slice_free(bytes);
     return result;
@@ -87,7 +89,7 @@ int domus_stream_write_add(domus_stack *stack, domus_stream stream, domus_slice 
                             .of_request = stream.of_request,
                             .bytes = bytes};
 
-    int error = domi_ask_owed_add(stack, stream.channel, &domi_part_type, &part, tag);
+    int error = domi_ask_add_for_earlier_work(stack, stream.channel, &domi_part_type, &part, tag);
     if (error != 0)
         domus_slice_free(bytes);
     return error;
@@ -105,7 +107,7 @@ int domus_reply_await_turn(domus_stack *stack, const domus_type *type, const voi
     if (error != 0)
         return error;
     part.number = stream.number;
-    int result = domi_ask_owed(stack, stream.channel, &domi_part_type, &part, then);
+    int result = domi_ask_for_earlier_work(stack, stream.channel, &domi_part_type, &part, then);
     if (result < 0)
         domi_memory_free(part.message); /* the caller still owns the members of the payload */
     return result;
@@ -175,14 +177,15 @@ static int end_request(domus_stack *stack, domus_request request, domi_part *par
                        domus_resumed *then)
 {
     const domi_asking asking = {request.promise, request.serial};
-    int error = domi_ask_check(stack, asking);
+    int error = domi_ask_check_under_way(stack, asking);
 
     part->number = request.stream.number;
     part->of_request = true;
     part->serial = request.serial;
     part->waits = error == -ENOENT;
     if (error == -ENOENT)
-        return domi_ask_owed(stack, request.stream.channel, &domi_part_type, part, then);
+        return domi_ask_for_earlier_work(stack, request.stream.channel, &domi_part_type, part,
+                                         then);
     return error != 0
                ? error
                : domi_ask_end(stack, asking, request.stream.channel, &domi_part_type, part, then);
@@ -211,7 +214,7 @@ int domus_request_cut(domus_stack *stack, domus_request request, domus_resumed *
 
 /* --- their asks ------------------------------------------------------------------------------- */
 
-bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
+bool domi_pipe_handle_mail(domi_manager *manager, domi_house *house, domi_envelope *message)
 {
     bool is_read = message->type == &domi_read_type;
 
@@ -225,8 +228,8 @@ bool domi_pipe_take_mail(domi_manager *manager, domi_house *house, domi_envelope
     else if (is_read)
         domi_body_read(manager, pipe, message);
     else if (((const domi_part *)domi_envelope_payload(message))->of_request)
-        domi_upload_take(manager, pipe, message);
+        domi_upload_handle_part(manager, pipe, message);
     else
-        domi_stream_take(manager, pipe, message);
+        domi_stream_handle_part(manager, pipe, message);
     return true;
 }

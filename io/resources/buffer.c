@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define KEPT_MAX   64u   /* heap buffers that a thread keeps */
-#define KEPT_BYTES 1024u /* bytes of the largest buffer that is kept */
-#define SPARE_MAX  64u   /* bytes of a kept buffer that its next user does not need, at most */
+#define KEPT_MAX   64u   /* most heap buffers that a thread keeps */
+#define KEPT_BYTES 1024u /* size in bytes of the largest buffer that is kept */
+#define SPARE_MAX  64u   /* most bytes of a kept buffer that its next user does not need */
 
 void domi_buffers_keep(domi_io *io)
 {
@@ -36,8 +36,8 @@ void domi_buffers_forget(domi_io *io)
 }
 
 /* Returns memory for a buffer with room for `size` bytes behind it. Answers mostly have the size of
- * the last one, so only the buffer that was kept last is looked at. */
-DOMI_INLINE domus_buffer *new_memory(domi_io *io, size_t size, bool of_slice)
+ * the last one, so only the buffer that was kept last is tried. */
+DOMI_INLINE domus_buffer *take_memory(domi_io *io, size_t size, bool of_slice)
 {
     domus_buffer *buffer = io->kept[of_slice];
     size_t bytes = DOMI_MEMORY_HEAD + sizeof *buffer + size;
@@ -66,7 +66,7 @@ static void keep_memory(domi_io *io, domus_buffer *buffer)
 
 domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 {
-    domus_buffer *buffer = new_memory(io, size, false);
+    domus_buffer *buffer = take_memory(io, size, false);
 
     if (buffer == NULL)
         return NULL;
@@ -80,7 +80,7 @@ domus_buffer *domi_buffer_heap(domi_io *io, size_t size)
 
 domus_buffer *domi_buffer_of_slice(domi_io *io, domus_slice slice)
 {
-    domus_buffer *buffer = new_memory(io, 0, true);
+    domus_buffer *buffer = take_memory(io, 0, true);
 
     domi_queued_page *page = buffer != NULL ? domi_pages_join(&io->pages, slice.page) : NULL;
 

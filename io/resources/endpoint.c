@@ -1,6 +1,6 @@
-/* Endpoints are kept as few plain fields and not as a sockaddr, so that two
- * endpoints that name the same are equal byte for byte. An IPv4 address that is mapped into IPv6 is
- * the exception: it differs from the plain one. */
+/* Endpoints are kept as few plain fields and not as a sockaddr, so that two endpoints that name the
+ * same are equal byte for byte. Only an IPv4 address that is mapped into IPv6 differs from the
+ * plain one. */
 #include "io/resources/endpoint.h"
 
 #include "base/siphash.h"
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/un.h>
 
-#define PORT_MAX      65535   /* the highest TCP port */
-#define UNIX_PREFIX   "unix:" /* begins the text of a Unix socket's address */
+#define PORT_MAX      65535   /* highest TCP port */
+#define UNIX_PREFIX   "unix:" /* prefix of the text of a Unix socket's address */
 #define UNIX_NAME_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
-#define IPV4_IN_IPV6  12u /* bytes of ::ffff: before a mapped address */
-/* bytes for the text of an IPv6 address with its scope */
+#define IPV4_IN_IPV6  12u /* number of bytes of the prefix ::ffff: before a mapped address */
+/* size in bytes for the text of an IPv6 address with its scope */
 #define HOST_TEXT_SIZE (INET6_ADDRSTRLEN + 16)
 
 static_assert(UNIX_NAME_MAX <= sizeof(((domus_endpoint *)NULL)->bytes), "each name fits");
@@ -28,7 +28,7 @@ static_assert(sizeof UNIX_PREFIX + 4 * UNIX_NAME_MAX <= DOMUS_ENDPOINT_TEXT_MAX,
 
 /* --- socket addresses ------------------------------------------------------------------------- */
 
-static void take_name(const struct sockaddr_un *address, size_t size, domus_endpoint *endpoint)
+static void read_unix_name(const struct sockaddr_un *address, size_t size, domus_endpoint *endpoint)
 {
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
 
@@ -60,11 +60,11 @@ void domi_endpoint_from_socket(const struct sockaddr_storage *address, socklen_t
     } else if (address->ss_family == AF_UNIX) {
         ret_endpoint->family = AF_UNIX;
         if (size > offsetof(struct sockaddr_un, sun_path))
-            take_name((const struct sockaddr_un *)(const void *)address, size, ret_endpoint);
+            read_unix_name((const struct sockaddr_un *)(const void *)address, size, ret_endpoint);
     }
 }
 
-static int name_to_socket(const domus_endpoint *endpoint, struct sockaddr_un *ret_address)
+static int write_name_to_socket(const domus_endpoint *endpoint, struct sockaddr_un *ret_address)
 {
     bool is_path = endpoint->bytes[0] != '\0';
 
@@ -72,7 +72,7 @@ static int name_to_socket(const domus_endpoint *endpoint, struct sockaddr_un *re
         return -EAFNOSUPPORT;
     ret_address->sun_family = AF_UNIX;
     memcpy(ret_address->sun_path, endpoint->bytes, endpoint->size);
-    /* the NUL behind a path counts; in an abstract name every byte is a part of it */
+    /* the NUL behind a path counts; in an abstract name every byte belongs to the name */
     return (int)(offsetof(struct sockaddr_un, sun_path) + endpoint->size + (is_path ? 1u : 0u));
 }
 
@@ -96,7 +96,7 @@ int domi_endpoint_to_socket(const domus_endpoint *endpoint, struct sockaddr_stor
         return (int)sizeof *v6;
     }
     if (endpoint->family == AF_UNIX)
-        return name_to_socket(endpoint, (struct sockaddr_un *)(void *)ret_address);
+        return write_name_to_socket(endpoint, (struct sockaddr_un *)(void *)ret_address);
     return -EAFNOSUPPORT;
 }
 
@@ -112,7 +112,7 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
         0) {
         if (!is_peer)
             return -ENOTCONN;
-        domi_socket_name_peer(io, fd, &address); /* also after the peer's reset */
+        domi_socket_name_peer(io, fd, &address); /* works also after the peer's reset */
         size = address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
                                              : sizeof(struct sockaddr_in);
     }
@@ -122,7 +122,7 @@ int domi_endpoint_of(const domi_io *io, int fd, bool is_peer, domus_endpoint *re
 
 /* --- equality --------------------------------------------------------------------------------- */
 
-/* Replace an IPv4 address that is mapped into IPv6 by itself. */
+/* Replace an IPv4 address that is mapped into IPv6 by the plain one. */
 static domus_endpoint unmap_ipv4_address(const domus_endpoint *endpoint)
 {
     static const unsigned char prefix[IPV4_IN_IPV6] = {[10] = 0xff, [11] = 0xff};
@@ -242,7 +242,7 @@ static int64_t parse_number(const char *text, int64_t max)
     return number;
 }
 
-/* Read "[v6]" or "[v6%scope]", whose brackets are taken away already. */
+/* Read an IPv6 address, "v6" or "v6%scope"; its brackets were removed before. */
 static int parse_v6(char *host, domus_endpoint *endpoint)
 {
     char *percent = strchr(host, '%');

@@ -1,5 +1,5 @@
-/* IPv4 networks are held as IPv6 networks of mapped addresses, so that one comparison serves both,
- * and an IPv4 peer at an IPv6 listener is found, too. */
+/* Reads lists of networks. IPv4 networks are held as IPv6 networks of mapped addresses, so that one
+ * comparison serves both, and an IPv4 peer at an IPv6 listener is found, too. */
 #include "io/resources/networks.h"
 
 #include <arpa/inet.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 64  /* characters shown of a wrong text, escaped */
-#define WORD_MAX  63u /* bytes of the longest network */
+#define SHOWN_MAX 64  /* most characters of a wrong text that the error shows, escaped */
+#define WORD_MAX  63u /* most bytes of the text of one network */
 
 static void map_v4(const void *v4, unsigned char address[16])
 {
@@ -19,8 +19,8 @@ static void map_v4(const void *v4, unsigned char address[16])
     memcpy(address + 12, v4, 4);
 }
 
-/* True if the first `bits` of both are equal. */
-static bool are_equal(const unsigned char *one, const unsigned char *other, uint32_t bits)
+/* True if the first `bits` bits of both are equal. */
+static bool are_bits_equal(const unsigned char *one, const unsigned char *other, uint32_t bits)
 {
     uint32_t whole = bits / 8, rest = bits % 8;
 
@@ -28,7 +28,7 @@ static bool are_equal(const unsigned char *one, const unsigned char *other, uint
            (rest == 0 || ((one[whole] ^ other[whole]) >> (8 - rest)) == 0);
 }
 
-/* Read a number of 0..most without leading zeros. Returns -1 if it is none. */
+/* Read a number of 0..most without leading zeros. Returns -1 if the text is none. */
 static int read_number_up_to(const char *text, int most)
 {
     int number = 0;
@@ -143,7 +143,7 @@ bool domi_networks_have(const domi_networks *networks, const struct sockaddr_sto
         const domi_network *network = &networks->networks[i];
         if (network->is_unix != (address->ss_family == AF_UNIX))
             continue;
-        if (network->is_unix || are_equal(bytes, network->address, network->prefix))
+        if (network->is_unix || are_bits_equal(bytes, network->address, network->prefix))
             return true;
     }
     return false;

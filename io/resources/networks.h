@@ -1,5 +1,5 @@
-/* A few networks by their addresses, such as "10.0.0.0/8, ::1, unix": those from which a listener
- * takes the headers of proxies. Any thread. */
+/* Lists of a few networks, such as "10.0.0.0/8, ::1, unix": a listener accepts the headers of
+ * proxies from these. Any thread. */
 #ifndef DOMI_IO_RESOURCES_NETWORKS_H
 #define DOMI_IO_RESOURCES_NETWORKS_H
 
@@ -8,14 +8,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define DOMI_NETWORKS_MAX        32u  /* networks in one list */
-#define DOMI_NETWORKS_TEXT_BYTES 511u /* bytes of the text of a list */
+#define DOMI_NETWORKS_MAX        32u  /* most networks in one list */
+#define DOMI_NETWORKS_TEXT_BYTES 511u /* most bytes of the text of a list */
 
 /* A network of IP addresses. An IPv4 address is kept as the IPv6 address to which it is mapped. */
 typedef struct domi_network {
-    unsigned char address[16]; /* the bits behind the prefix are 0 */
-    uint8_t prefix;            /* bits of the address that count: 0..128 */
-    bool is_unix;              /* every Unix socket; there is no address */
+    unsigned char address[16]; /* the address, in which all bits behind the prefix are 0 */
+    uint8_t prefix;            /* number of bits of the address that count: 0..128 */
+    bool is_unix;              /* the entry stands for every Unix socket, and has no address */
 } domi_network;
 
 typedef struct domi_networks {

@@ -1,5 +1,5 @@
-/* This file sets the socket options of connections. Accepted sockets inherit them from their
- * listener, so that no system call per connection is needed. */
+/* Sets the socket options of connections. Accepted sockets inherit them from their listener, so
+ * that no system call for each connection is needed. */
 #include "io/resources/options.h"
 
 #include <netinet/in.h>
@@ -45,7 +45,7 @@ int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *
     uint64_t interval_s = round_up_to_unit(settings->keepalive_interval_ns, SECOND_NS);
     uint64_t user_ms = round_up_to_unit(settings->user_timeout_ns, MS_NS);
     const domi_socket_option options[] = {
-        /* the kernel takes no 0 for these three */
+        /* the kernel refuses 0 for these three */
         {IPPROTO_TCP, TCP_KEEPIDLE, idle_s, false},
         {IPPROTO_TCP, TCP_KEEPINTVL, idle_s != 0 ? interval_s : 0, false},
         {IPPROTO_TCP, TCP_KEEPCNT, idle_s != 0 ? settings->keepalive_count : 0, false},

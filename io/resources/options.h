@@ -6,14 +6,14 @@
 
 /* An option of setsockopt(2) whose value is an int. */
 typedef struct domi_socket_option {
-    int level;      /* as SOL_SOCKET */
-    int name;       /* as SO_RCVBUF */
-    uint64_t value; /* 0: it is not set, so that of the kernel stays */
-    bool sets_zero; /* a value of 0 is set, too */
+    int level;      /* level of the option, as SOL_SOCKET */
+    int name;       /* name of the option, as SO_RCVBUF */
+    uint64_t value; /* value; 0: the option is not set, so that the kernel's value stays */
+    bool sets_zero; /* the option is set also if its value is 0 */
 } domi_socket_option;
 
-/* Set the options of a socket, up to the first that fails. Returns 0; a negative errno. `io` is
- * that of any thread of the system. */
+/* Set the options of a socket, up to the first that fails. Returns 0; a negative errno. `io` is the
+ * io of any thread of the system. */
 int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option *options,
                             size_t count);
 
@@ -21,9 +21,9 @@ int domi_socket_set_options(const domi_io *io, int fd, const domi_socket_option 
  * the first packet tells the scale of the window. Returns as domi_socket_set_options(). */
 int domi_socket_set_buffers(const domi_io *io, int fd, const domi_channel_settings *settings);
 
-/* Set the options that only TCP has. With `resets` the socket is not new, and options that somebody
- * has set before are set back, too, if the settings have none; times and counts of keep-alives stay
- * while keep-alives are off. Returns as domi_socket_set_options(). */
+/* Set the options that only TCP has. With `resets` the socket is not new: options that somebody has
+ * set before are then set back, too, if the settings have none; times and counts of keep-alives
+ * stay while keep-alives are off. Returns as domi_socket_set_options(). */
 int domi_socket_set_tcp(const domi_io *io, int fd, const domi_channel_settings *settings,
                         bool resets);
 

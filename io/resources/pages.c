@@ -7,7 +7,7 @@
 #include "base/page.h"
 
 #define LISTS_LEAST 16u
-#define LISTS_KEPT  1024u /* a larger table is freed when it is empty */
+#define LISTS_KEPT  1024u /* number of lists above which an empty table is freed */
 
 static domi_queued_page **find_list_of_page(const domi_queued_pages *pages, const domus_page *page)
 {
@@ -33,7 +33,7 @@ static void put_queued_page(const domi_queued_pages *pages, domi_queued_page *ma
     *list = made;
 }
 
-/* Make room for one page more. Returns false if there is no table and no memory for one. */
+/* Make room for one more page. Returns false if there is no table and no memory for one. */
 static bool make_room(domi_queued_pages *pages)
 {
     domi_queued_pages grown = *pages;
@@ -95,7 +95,7 @@ bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page)
     return at != NULL && at->waiting != 0;
 }
 
-static void note_beyond(domi_queued_pages *pages)
+static void update_beyond(domi_queued_pages *pages)
 {
     pages->beyond = pages->bytes > pages->bytes_most ? pages->bytes - pages->bytes_most : 0;
 }
@@ -105,7 +105,7 @@ uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of)
     if (of->waiting++ != 0)
         return 0;
     pages->bytes += of->bytes;
-    note_beyond(pages);
+    update_beyond(pages);
     return of->bytes;
 }
 
@@ -115,14 +115,14 @@ uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of)
     if (--of->waiting != 0)
         return 0;
     pages->bytes -= of->bytes;
-    note_beyond(pages);
+    update_beyond(pages);
     return of->bytes;
 }
 
 void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes)
 {
     pages->bytes_most = bytes;
-    note_beyond(pages);
+    update_beyond(pages);
 }
 
 void domi_pages_end(domi_queued_pages *pages)

@@ -1,8 +1,8 @@
 /* The pages whose slices wait for peers on one thread.
  *
- * One page may wait for many peers: a value that all want, or a message that was encoded once.
- * Its memory is counted once on the thread, when the first slice of it is queued, until the last
- * one has left, and as a whole, because each slice keeps the whole page. So the sum is never
+ * One page may wait for many peers: a value that all want, or a message that was encoded once. Its
+ * memory is counted once on the thread, from the moment when its first slice is queued until its
+ * last one has left, and as a whole, because each slice keeps the whole page. So the sum is never
  * less than the memory that the queues of the thread hold. A table finds a page by its address.
  * Owner thread. */
 #ifndef DOMI_IO_RESOURCES_PAGES_H
@@ -10,41 +10,41 @@
 
 #include <domus/slice.h>
 
-/* A page of which slices are in buffers of this thread. */
+/* A page with slices in buffers of this thread. */
 typedef struct domi_queued_page {
     const domus_page *page;
     struct domi_queued_page *next; /* the next page in the same list of the hash table */
-    uint64_t bytes;                /* memory of the page */
-    uint32_t buffers;              /* buffers that have slices of the page */
-    uint32_t waiting;              /* buffers of these whose slices are counted as queued */
+    uint64_t bytes;                /* size of the page in bytes */
+    uint32_t buffers;              /* number of buffers that have slices of the page */
+    uint32_t waiting;              /* number of these buffers whose slices are counted as queued */
 } domi_queued_page;
 
 typedef struct domi_queued_pages {
     domi_queued_page **lists;
-    uint32_t lists_count; /* a power of 2, or 0 */
-    uint32_t count;       /* pages */
-    uint64_t bytes;       /* memory of the pages whose slices wait to be sent */
-    /* the most of `bytes` that counts against all channels; the excess is `beyond` */
+    uint32_t lists_count; /* number of lists; a power of 2, or 0 */
+    uint32_t count;       /* number of pages */
+    uint64_t bytes;       /* bytes of the pages whose slices wait to be sent */
+    /* most of `bytes` that counts against all channels; the excess is `beyond` */
     uint64_t bytes_most;
     uint64_t beyond;
 } domi_queued_pages;
 
-/* A buffer gets a slice of the page. NULL: no memory. */
+/* Record that a buffer has got a slice of the page. Returns the page's entry; NULL: no memory. */
 domi_queued_page *domi_pages_join(domi_queued_pages *pages, const domus_page *page);
 
-/* The buffer is freed. */
+/* Record that a buffer with a slice of the page is freed. */
 void domi_pages_leave(domi_queued_pages *pages, domi_queued_page *of);
 
 /* True if a slice of the page waits already. */
 bool domi_pages_has(const domi_queued_pages *pages, const domus_page *page);
 
-/* Note that one slice more of the page waits, or one less. A page counts once, however many slices
- * of it wait, so this returns by how many bytes the sum of all pages grows or shrinks: the size of
- * the page for its first or last slice, and 0 for others. */
+/* Count one more waiting slice of the page, or one less. A page counts once, however many of its
+ * slices wait, so these return the number of bytes by which the sum of all pages grows or shrinks:
+ * the size of the page for its first or last slice, and 0 for others. */
 uint64_t domi_pages_add_slice(domi_queued_pages *pages, domi_queued_page *of);
 uint64_t domi_pages_remove_slice(domi_queued_pages *pages, domi_queued_page *of);
 
-/* Set how many bytes of pages may hinder others. */
+/* Set how many bytes of pages may count against other channels. */
 void domi_pages_set_most(domi_queued_pages *pages, uint64_t bytes);
 
 /* Free the table. No page may be left. */

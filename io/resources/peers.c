@@ -1,5 +1,5 @@
-/* The connections of each address are counted in a hash table under a spinlock. Memory is taken and
- * given back outside of the lock, because an allocator may be slow or may be that of the user. */
+/* Counts the connections of each address in a hash table under a spinlock. Memory is allocated and
+ * freed outside of the lock, because an allocator may be slow or may be the user's own. */
 #include "io/resources/peers.h"
 
 #include "base/check.h"
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUCKETS_MIN 16u /* buckets of the smallest table */
+#define BUCKETS_MIN 16u /* number of buckets of the smallest table */
 
-/* If every connection is from another address, a bucket holds four entries on average. */
+/* number of entries in a bucket, on average, if every connection has another address */
 #define CONNECTIONS_PER_BUCKET 4u
 
 static uint32_t get_share_of_connections(uint32_t connections_max, uint32_t percent)
@@ -26,7 +26,7 @@ static uint32_t get_share_of_connections(uint32_t connections_max, uint32_t perc
     return share != 0 ? (uint32_t)share : 1;
 }
 
-/* Set the bounds of one address. Relaxed: they are read at any time (domi_peers_max()). */
+/* Set the bounds of one address. Relaxed: domi_peers_max() reads them at any time. */
 static void set_bounds(domi_peers *peers, uint32_t connections_max)
 {
     __atomic_store_n(&peers->foreign_max,
@@ -37,7 +37,7 @@ static void set_bounds(domi_peers *peers, uint32_t connections_max)
                      __ATOMIC_RELAXED);
 }
 
-/* Returns how many buckets the table needs for `connections_max` connections. */
+/* Returns the number of buckets that the table needs for `connections_max` connections. */
 static uint32_t count_buckets(uint32_t connections_max)
 {
     uint32_t count = BUCKETS_MIN;
@@ -90,7 +90,7 @@ void domi_peers_fini(domi_peers *peers)
     *peers = (domi_peers){0};
 }
 
-static void key_of_v4(uint32_t address, domi_peer_key *ret_key)
+static void get_key_of_ipv4(uint32_t address, domi_peer_key *ret_key)
 {
     *ret_key = (domi_peer_key){
         .network = address,
@@ -105,11 +105,11 @@ void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret
     const struct in6_addr *v6 = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
 
     if (address->ss_family == AF_INET) {
-        key_of_v4(ntohl(v4->sin_addr.s_addr), ret_key);
+        get_key_of_ipv4(ntohl(v4->sin_addr.s_addr), ret_key);
     } else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
         uint32_t mapped;
         memcpy(&mapped, v6->s6_addr + 12, sizeof mapped);
-        key_of_v4(ntohl(mapped), ret_key);
+        get_key_of_ipv4(ntohl(mapped), ret_key);
     } else if (address->ss_family == AF_INET6) {
         uint64_t network;
         memcpy(&network, v6->s6_addr, sizeof network);
@@ -134,7 +134,8 @@ static uint32_t hash_peer_to_bucket(const domi_peers *peers, const domi_peer_key
            (peers->buckets_count - 1);
 }
 
-/* Let the table have other buckets, which are more; the lock is held. Returns the former ones. */
+/* Move the entries to other buckets, of which there are more; the lock is held. Returns the former
+ * buckets. */
 static domi_peer **move_entries(domi_peers *peers, domi_peer **buckets, uint32_t count)
 {
     domi_peer **former = peers->buckets;
@@ -191,7 +192,8 @@ static int count_connection(domi_peers *peers, const domi_peer_key *key, domi_pe
     int result = 0;
 
     domi_spinlock_lock(&peers->lock);
-    uint32_t bucket = hash_peer_to_bucket(peers, key); /* the table may grow */
+    /* computed under the lock, because the table may have grown */
+    uint32_t bucket = hash_peer_to_bucket(peers, key);
     domi_peer *peer = find_peer(peers, bucket, key);
     if (peer == NULL && *made != NULL) {
         peer = *made;
@@ -227,7 +229,7 @@ int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer *
     if (made == NULL)
         return -ENOMEM;
     result = count_connection(peers, key, &made, ret_peer);
-    domi_memory_free(made); /* not NULL if another thread made the entry first */
+    domi_memory_free(made); /* not NULL if another thread has added an entry first */
     return result;
 }
 

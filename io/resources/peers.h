@@ -1,8 +1,8 @@
-/* The connections of each address are counted here, so that one address cannot take all places.
+/* The counts of connections of each address, so that one address cannot take all places.
  *
  * The whole system has one table, because listeners accept on several threads and connections end
- * on all of them. One spinlock is enough, because only accepting and closing touch the table, never
- * a message. An IPv6 address counts by its first 64 bits, which is the range of one subscriber. An
+ * on all of them. One spinlock is enough, because only accepting and closing use the table, never a
+ * message. An IPv6 address counts by its first 64 bits, which is the range of one subscriber. An
  * IPv4 address that is mapped into IPv6 counts as the IPv4 address, and all Unix sockets count as
  * one address. The hash of the buckets has a secret key, so that an attacker who chooses addresses
  * cannot make them collide. An entry is made with the first connection of an address and freed with
@@ -28,43 +28,46 @@ typedef struct domi_peer_key {
 typedef struct domi_peer {
     struct domi_peer *next; /* the next entry of the same bucket */
     domi_peer_key key;      /* the address that the entry counts */
-    uint32_t bucket;        /* index of the entry's bucket */
-    uint32_t count;         /* connections of this address; under the lock */
+    uint32_t bucket;        /* index of the bucket that holds the entry */
+    uint32_t count;         /* number of connections of this address; under the lock */
 } domi_peer;
 
 typedef struct domi_peers {
     domi_peer **buckets;    /* hash table of domi_peer, linked by `next` */
     size_t buckets_bytes;   /* bytes mapped for `buckets` */
-    uint32_t buckets_count; /* a power of two; it may grow, under the lock */
-    bool is_bounded;        /* some address has a bound; constant */
-    uint32_t foreign_max;   /* connections of one address; UINT32_MAX: no bound; atomic */
-    uint32_t local_max;     /* connections of one local address; likewise */
-    uint32_t share_percent; /* the field of this name of domi_peers_limits */
+    uint32_t buckets_count; /* number of buckets, a power of two; it may grow, under the lock */
+    bool is_bounded;        /* at least one kind of address has a bound; constant */
+    /* most connections of one address that is not local; UINT32_MAX: no bound; atomic */
+    uint32_t foreign_max;
+    /* most connections of one local address; UINT32_MAX: no bound; atomic */
+    uint32_t local_max;
+    uint32_t share_percent; /* value of the field of this name in domi_peers_limits */
     uint32_t local_share_percent;
     uint64_t hash_key[2]; /* random numbers, so that peers cannot choose their buckets */
     domi_spinlock lock;   /* guards the entries and the contents of the buckets */
-    uint32_t count;       /* entries in the buckets; under the lock */
+    uint32_t count;       /* number of entries in the buckets; under the lock */
 } domi_peers;
 
 typedef struct domi_peers_limits {
-    uint32_t connections_max;     /* connections of the system, as channel.maxConnections */
-    uint32_t share_percent;       /* percent of connections_max for one address; 100: no bound */
-    uint32_t local_share_percent; /* the same for one local address */
+    uint32_t connections_max; /* most connections of the system (channel.maxConnections) */
+    /* percent of connections_max for one address that is not local; 100: no bound */
+    uint32_t share_percent;
+    /* percent of connections_max for one local address; 100: no bound */
+    uint32_t local_share_percent;
 } domi_peers_limits;
 
 /* Make an empty table. `hash_key` has to be secret and random. Returns 0; -ENOMEM. */
 int domi_peers_init(domi_peers *peers, const domi_peers_limits *limits, const uint64_t hash_key[2]);
 
-/* Free the table with all entries in it. No thread may use it any more, not even for
- * domi_peers_count_out(). `peers` may be zeroed and never initialized. */
+/* Free the table with all its entries. No thread may use it any more, not even for
+ * domi_peers_count_out(). A zeroed table that was never initialized is accepted. */
 void domi_peers_fini(domi_peers *peers);
 
-/* Set the bounds anew for another number of connections of the system, and let the table grow as it
- * needs. Connections that are beyond them stay. One thread at a time; others may use the table. */
+/* Set the bounds for another number of connections of the system, and let the table grow as it
+ * needs. Connections beyond the new bounds stay. One thread at a time; others may use the table. */
 void domi_peers_set_max(domi_peers *peers, uint32_t connections_max);
 
-/* True if any address has a bound. If none has, nobody needs to find out the address of
- * a connection. */
+/* True if any address has a bound. If none has, the address of a connection need not be found. */
 static inline bool domi_peers_are_bounded(const domi_peers *peers)
 {
     return peers->is_bounded;
@@ -79,18 +82,19 @@ void domi_peer_key_of(const struct sockaddr_storage *address, domi_peer_key *ret
  *
  * Thread-safety: any thread; a spinlock.
  *
- * Returns 0; -EDQUOT when the address has all connections that it may have; -ENOMEM. */
+ * Returns 0; -EDQUOT when the address has as many connections as it may have; -ENOMEM. */
 int domi_peers_count_in(domi_peers *peers, const domi_peer_key *key, domi_peer **ret_peer);
 
 /* Count one connection less. NULL is allowed. Thread-safety: any thread; a spinlock. */
 void domi_peers_count_out(domi_peers *peers, domi_peer *peer);
 
-/* Returns how many connections one address may have; UINT32_MAX when there is no bound. */
+/* Returns the most connections that one address may have; UINT32_MAX: no bound. */
 static inline uint32_t domi_peers_max(const domi_peers *peers, const domi_peer_key *key)
 {
     const uint32_t *max = key->is_local ? &peers->local_max : &peers->foreign_max;
 
-    return __atomic_load_n(max, __ATOMIC_RELAXED); /* domi_peers_set_max() may change it */
+    /* relaxed: domi_peers_set_max() may change the bound at this moment */
+    return __atomic_load_n(max, __ATOMIC_RELAXED);
 }
 
 /* Write a key as text: "192.0.2.1", "2001:db8::/64" or "a Unix socket". */

@@ -1,6 +1,7 @@
-/* Version 1 is one line of text, version 2 a block of a known length: 12 bytes of signature, the
- * version and the command, the family, the length of the rest, the addresses, and TLVs (a type of
- * one byte, a length of two, and a value). The first byte tells the two apart. */
+/* Parses PROXY headers. Version 1 is one line of text, version 2 a block of a known length: 12
+ * bytes of signature, the version and the command, the family, the length of the rest, the
+ * addresses, and TLVs (a type of one byte, a length of two, and a value). The first byte tells
+ * which version it is. */
 #include "io/resources/proxy_header.h"
 
 #include "base/check.h"
@@ -11,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define FIXED_SIZE      16u /* bytes of version 2 before the addresses */
+#define FIXED_SIZE      16u /* number of bytes of version 2 before the addresses */
 #define UNIX_NAME_BYTES 108u
 #define TLV_CRC32C      3u
-#define TLV_HEAD        3u /* bytes of a TLV before its value */
-#define WORDS_MAX       6  /* words of a line of version 1 that names addresses */
+#define TLV_HEAD        3u /* number of bytes of a TLV before its value */
+#define WORDS_MAX       6  /* most words of a line of version 1 that names addresses */
 
 static const char line_begin[] = "PROXY ";
 static const unsigned char signature[12] = {0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d,
@@ -28,7 +29,7 @@ void domi_proxy_header_init(domi_proxy_header *header)
 
 /* --- version 1 -------------------------------------------------------------------------------- */
 
-/* Read a port: decimal, without leading zeros. Returns -1 if it is none. */
+/* Read a port: decimal, without leading zeros. Returns -1 if the word is none. */
 static int read_port(const char *word)
 {
     int port = 0;
@@ -73,7 +74,7 @@ static int read_line(domi_proxy_header *header, size_t length)
     memcpy(line, header->bytes, length);
     line[length] = '\0';
     if (strncmp(line, "PROXY UNKNOWN", 13) == 0 && (line[13] == '\0' || line[13] == ' '))
-        return 1; /* whatever follows on the line is ignored */
+        return 1; /* the rest of the line is ignored */
     if (strlen(line) != length || cut_line(line, words) != WORDS_MAX)
         return -EPROTO;
     if (strcmp(words[1], "TCP4") == 0)
@@ -91,7 +92,7 @@ static int read_line(domi_proxy_header *header, size_t length)
     return 1;
 }
 
-static int take_line_byte(domi_proxy_header *header, unsigned char byte)
+static int read_line_byte(domi_proxy_header *header, unsigned char byte)
 {
     uint32_t at = header->taken;
 
@@ -100,7 +101,7 @@ static int take_line_byte(domi_proxy_header *header, unsigned char byte)
     if (at == DOMI_PROXY_V1_MAX)
         return -EPROTO;
     bool is_after_cr = at > 0 && header->bytes[at - 1] == '\r';
-    if (is_after_cr != (byte == '\n')) /* CR and LF stand together, at the end */
+    if (is_after_cr != (byte == '\n')) /* CR and LF must stand together, at the end */
         return -EPROTO;
     header->bytes[at] = byte;
     header->taken++;
@@ -114,9 +115,9 @@ static bool is_local_command(const domi_proxy_header *header)
     return (header->bytes[12] & 0xf) == 0;
 }
 
-/* Returns how many bytes the addresses of a family take, which is that of a header; -1 if there is
- * no such family. */
-static int addresses_size(unsigned char family)
+/* Returns the number of bytes that the addresses of a family take, as the header names it; -1 if
+ * there is no such family. */
+static int get_size_of_addresses(unsigned char family)
 {
     switch (family) {
     case 0x00:
@@ -135,13 +136,13 @@ static int addresses_size(unsigned char family)
     }
 }
 
-/* Look at the fixed part, whose last byte has come. A command LOCAL says that the proxy connects
- * for itself: whatever else the header has is ignored then. */
+/* Check the fixed part, whose last byte has come. The command LOCAL says that the proxy connects
+ * for itself: then all else in the header is ignored. */
 static int read_fixed(domi_proxy_header *header)
 {
     const unsigned char *bytes = header->bytes;
     uint32_t length = (uint32_t)bytes[14] << 8 | bytes[15];
-    int size = is_local_command(header) ? 0 : addresses_size(bytes[13]);
+    int size = is_local_command(header) ? 0 : get_size_of_addresses(bytes[13]);
 
     header->total = FIXED_SIZE + length;
     if (header->total > DOMI_PROXY_V2_MAX || size < 0 || length < (uint32_t)size)
@@ -151,7 +152,8 @@ static int read_fixed(domi_proxy_header *header)
     return 0;
 }
 
-/* Take the client from the addresses. Addresses of datagrams are ignored: this is a connection. */
+/* Read the client from the addresses. Addresses of datagrams are ignored, because this is a
+ * connection. */
 static void read_client(domi_proxy_header *header)
 {
     const unsigned char *from = header->bytes + FIXED_SIZE;
@@ -168,7 +170,7 @@ static void read_client(domi_proxy_header *header)
             .family = AF_INET6, .size = 16, .port = (uint16_t)(from[32] << 8 | from[33])};
         memcpy(client->bytes, from, 16);
         break;
-    case 0x31: /* an abstract name has no end in the header, so it counts as none */
+    case 0x31: /* an abstract name has no end in the header, so it counts as no name */
         client->family = AF_UNIX;
         client->size = (uint16_t)strnlen((const char *)from, UNIX_NAME_BYTES);
         memcpy(client->bytes, from, client->size);
@@ -178,8 +180,8 @@ static void read_client(domi_proxy_header *header)
     }
 }
 
-/* Returns the CRC-32C with one more byte. Headers are short and come once a connection, so a table
- * would not pay. */
+/* Returns the CRC-32C after one more byte. Headers are short and come once for each connection, so
+ * a table would not pay. */
 static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
 {
     crc ^= byte;
@@ -188,9 +190,9 @@ static uint32_t add_byte_to_crc(uint32_t crc, unsigned char byte)
     return crc;
 }
 
-/* Take a byte of the TLVs, at `at`. Returns the byte as the checksum sees it; -EPROTO if a TLV
+/* Read a byte of the TLVs, at `at`. Returns the byte as the checksum counts it; -EPROTO if a TLV
  * would end behind the header. */
-static int take_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char byte)
+static int read_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char byte)
 {
     uint32_t index = at - header->tlv_begin;
     int seen = byte;
@@ -213,22 +215,23 @@ static int take_tlv_byte(domi_proxy_header *header, uint32_t at, unsigned char b
         header->crc_told = header->crc_told << 8 | byte;
         seen = 0;
     }
-    if (header->tlv_end == at + 1) { /* the next one begins behind it */
+    if (header->tlv_end == at + 1) { /* the next TLV begins behind this one */
         header->tlv_begin = at + 1;
         header->tlv_end = 0;
     }
     return seen;
 }
 
-/* Check the fixed part byte by byte, so that something else is refused with its first bytes. */
+/* Check the fixed part byte by byte, so that other data is refused with its first bytes. */
 static bool is_fixed_byte_right(uint32_t at, unsigned char byte)
 {
     if (at < sizeof signature)
         return byte == signature[at];
-    return at != 12 || byte == 0x20 || byte == 0x21; /* version 2, LOCAL or PROXY */
+    /* byte 12 is the version 2 with the command LOCAL or PROXY */
+    return at != 12 || byte == 0x20 || byte == 0x21;
 }
 
-static int take_block_byte(domi_proxy_header *header, unsigned char byte)
+static int read_block_byte(domi_proxy_header *header, unsigned char byte)
 {
     uint32_t at = header->taken;
     int seen = byte;
@@ -238,7 +241,7 @@ static int take_block_byte(domi_proxy_header *header, unsigned char byte)
     if (at < DOMI_PROXY_KEPT)
         header->bytes[at] = byte;
     if (at >= FIXED_SIZE && at >= header->tlvs)
-        seen = take_tlv_byte(header, at, byte);
+        seen = read_tlv_byte(header, at, byte);
     if (seen < 0)
         return seen;
     header->crc = add_byte_to_crc(header->crc, (unsigned char)seen);
@@ -265,7 +268,7 @@ int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t 
     while (taken < size && result == 0) {
         bool is_line = (header->taken != 0 ? header->bytes[0] : from[0]) == line_begin[0];
         result =
-            is_line ? take_line_byte(header, from[taken]) : take_block_byte(header, from[taken]);
+            is_line ? read_line_byte(header, from[taken]) : read_block_byte(header, from[taken]);
         taken++;
     }
     *ret_taken = taken;

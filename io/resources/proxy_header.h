@@ -1,44 +1,45 @@
 /* The header of the PROXY protocol, versions 1 and 2, which a proxy sends before the bytes of its
  * client, to tell whose connection it passes on.
  *
- * The rules are those of doc/proxy-protocol.txt of HAProxy. A header is taken byte by byte, so that
+ * The rules are those of doc/proxy-protocol.txt of HAProxy. A header is read byte by byte, so that
  * it may come in any pieces, and takes no more memory than this struct. The parser is strict: what
- * it does not know for a valid header is an error, because a lenient reader would take another
- * address than the proxy meant. Any thread. */
+ * is not certainly a valid header is an error, because a lenient reader would read another address
+ * than the proxy meant. Any thread. */
 #ifndef DOMI_IO_RESOURCES_PROXY_HEADER_H
 #define DOMI_IO_RESOURCES_PROXY_HEADER_H
 
 #include <domus/endpoint.h>
 
-#define DOMI_PROXY_V1_MAX 107u /* bytes of the longest line of version 1, with its CR and LF */
-/* bytes of the longest header of version 2 that is taken; the protocol would allow 65,551 */
+#define DOMI_PROXY_V1_MAX 107u /* most bytes of a line of version 1, with its CR and LF */
+/* most bytes of a header of version 2 that is accepted; the protocol would allow 65,551 */
 #define DOMI_PROXY_V2_MAX 4096u
 
-/* bytes of version 2 that are kept: the fixed part, and the addresses of Unix sockets */
+/* number of bytes of version 2 that are kept: the fixed part, and the addresses of Unix sockets */
 #define DOMI_PROXY_KEPT (16u + 216u)
 
 typedef struct domi_proxy_header {
     /* the client; its family is 0 if the header names none (LOCAL, UNKNOWN, UNSPEC, datagrams):
      * then the connection's own peer is the client. Valid once the header is done. */
     domus_endpoint client;
-    uint32_t taken;       /* bytes of the header that were taken */
-    uint32_t total;       /* bytes of a header of version 2 in all; 0: not known yet */
-    uint32_t tlvs;        /* where its TLVs begin; `total`: there are none that are looked at */
-    uint32_t tlv_begin;   /* where the present TLV begins */
-    uint32_t tlv_end;     /* and where it ends; 0: its length is not known yet */
-    uint32_t crc;         /* the CRC-32C of the bytes so far, those of the checksum taken as 0 */
-    uint32_t crc_told;    /* the checksum that the header has */
+    uint32_t taken; /* number of bytes of the header that were read */
+    uint32_t total; /* number of bytes of the whole header of version 2; 0: not known yet */
+    /* offset at which its TLVs begin; `total`: there are none to be checked */
+    uint32_t tlvs;
+    uint32_t tlv_begin;   /* offset at which the present TLV begins */
+    uint32_t tlv_end;     /* offset at which the present TLV ends; 0: its length is not known yet */
+    uint32_t crc;         /* CRC-32C of the bytes so far, with those of the checksum counted as 0 */
+    uint32_t crc_told;    /* checksum that the header contains */
     bool has_crc;         /* the header has a checksum (CRC-32C) */
     unsigned char tlv[3]; /* type and length of the present TLV */
     unsigned char bytes[DOMI_PROXY_KEPT]; /* the first bytes of the header */
 } domi_proxy_header;
 
-/* Begin to take a header. */
+/* Begin to read a header. */
 void domi_proxy_header_init(domi_proxy_header *header);
 
-/* Take bytes up to the end of the header. `ret_taken` gets their number. Returns 1 when the header
- * is done; 0 when more has to come, and then all bytes were taken; -EPROTO when this is not a
- * header. After 1 or an error no more may be given. */
+/* Read bytes up to the end of the header. `ret_taken` gets their number. Returns 1 when the header
+ * is complete; 0 when more bytes have to come, and then all bytes were read; -EPROTO when this is
+ * not a header. It must not be called again after 1 or an error. */
 int domi_proxy_header_take(domi_proxy_header *header, const void *bytes, size_t size,
                            size_t *ret_taken);
 

@@ -1,4 +1,4 @@
-/* This file checks options by the table of their keys, and makes settings of them. */
+/* Checks options by the table of their keys, and makes settings from them. */
 #include "io/resources/settings.h"
 
 #include "base/check.h"
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MESSAGE_SIZE 256 /* bytes of a message without its path, its NUL included */
+#define MESSAGE_SIZE 256 /* size in bytes of a message without its path, with its NUL */
 
 #define OPTION_ROW(name, sort, section_field, field, low, high, value, zero)                       \
     {.path = (name),                                                                               \
@@ -27,7 +27,7 @@ static const domus_config_key keys[] = {DOMI_CHANNEL_KEYS(OPTION_ROW)};
 
 #define KEYS_COUNT (sizeof keys / sizeof keys[0])
 
-/* Returns the value that holds for one key. */
+/* Returns the value of one key after the defaults are applied. */
 static uint64_t resolve_option(uint64_t option, uint64_t of_section)
 {
     if (option == 0)
@@ -93,13 +93,14 @@ domus_channel_options domi_options_for_datagrams(const domus_channel_options *op
     return own;
 }
 
-/* Say that `greater` is less than `lesser`. */
+/* Write that `greater` is less than `lesser` into the error. */
 static void print_relation(const char *lesser, uint64_t least, uint64_t most, char *error,
                            size_t error_size)
 {
     char low[DOMI_KEY_TEXT_SIZE], high[DOMI_KEY_TEXT_SIZE];
 
-    domi_key_print_number(&keys[0], least, low); /* all of them are sizes */
+    /* all these keys are sizes, so the first one's row prints any of them */
+    domi_key_print_number(&keys[0], least, low);
     domi_key_print_number(&keys[0], most, high);
     snprintf(error, error_size, "must be at least %s (%s), is %s", lesser, low, high);
 }
@@ -146,7 +147,7 @@ int domi_settings_check(const domus_config *config, const domus_channel_options 
     return result;
 }
 
-/* True if no option says anything. */
+/* True if no option is set. */
 static bool are_options_empty(const domus_channel_options *options)
 {
     for (size_t i = 0; i < KEYS_COUNT; i++)
@@ -155,7 +156,7 @@ static bool are_options_empty(const domus_channel_options *options)
     return true;
 }
 
-/* Make settings of their own for options, which may be NULL. */
+/* Make new settings for options, which may be NULL. */
 static int make_own_settings(const domus_config *config, const domus_channel_options *options,
                              domi_channel_settings **ret_settings)
 {

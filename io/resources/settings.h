@@ -1,10 +1,10 @@
 /* The settings of channels, with every value resolved.
  *
- * The options of a listener or of a channel (domus/channel_options.h) say only what differs from
+ * The options of a listener or of a channel (domus/channel_options.h) name only what differs from
  * the section `channel` of the configuration. Settings have all values, and a channel points to
  * them; in them 0 means that there is no such limit.
  *
- * The settings of a thread, which hold where nothing else is said, lie in its io, with a copy of
+ * The settings of a thread, which hold where nothing else is set, lie in its io, with a copy of
  * those of each listener of the configuration, which lie in the system: they outlive all channels
  * and are not counted. When the configuration changes, the thread sets its own anew (renew.h).
  * Settings that are made at run time are used on one thread only, by a listener and its channels,
@@ -15,33 +15,43 @@
 #include <domus/channel_options.h>
 #include <domus/config.h>
 
-/* the `users` of settings that are not counted, which any thread may read */
+/* value of `users` in settings that are not counted, which any thread may read */
 #define DOMI_SETTINGS_UNCOUNTED UINT32_MAX
 
-/* The fields that are read for each message come first. Constant, except `users`. */
+/* The settings of a channel. Fields that each message needs come first. Constant, except
+ * `users`. */
 typedef struct domi_channel_settings {
-    uint64_t send_high_bytes;       /* with more bytes queued the channel is not read */
-    uint64_t send_low_bytes;        /* with at most so many bytes queued it is read again */
-    uint64_t send_max_bytes;        /* a write that goes beyond is refused */
-    uint64_t send_timeout_ns;       /* time for one send; 0: no bound */
-    uint64_t idle_timeout_ns;       /* time without a byte either way; 0: no bound */
-    uint64_t first_byte_timeout_ns; /* time for the peer's first byte; 0: no bound */
-    uint64_t linger_ns;             /* time for the peer to close after our FIN */
-    uint64_t half_close_kept_ns;    /* time for kept asks after the FIN of the peer; 0: no bound */
-    uint64_t age_max_ns;            /* age at which a channel is closed; 0: no bound */
-    uint64_t age_jitter_percent; /* the part of `maxAge` by which a channel's age may be longer or
-                                    shorter */
-    uint64_t rate_min_bytes;     /* bytes/s while a message is under way; 0: no such rate */
-    uint64_t rate_grace_ns;      /* time over which that rate is measured */
-    uint64_t requests_max;       /* conversations of on_read at a time; 0: no bound */
-    uint64_t inflight_max;       /* asks that are with the peer at a time */
-    uint64_t ask_queue_max;      /* the most asks that may wait to be sent */
-    uint64_t answer_timeout_ns;  /* time for the answer to an ask; 0: no bound */
-    uint64_t body_timeout_ns; /* time for which the body of an answer may be unread; 0: no bound */
-    uint64_t head_timeout_ns; /* time for the head of a message; 0: no bound */
-    uint64_t body_rate_bytes; /* bytes/s while a body comes; 0: no bound */
-    uint64_t skip_max_bytes;  /* bytes of a body that are skipped at most when nobody reads it */
-    /* options of sockets (options.c); 0: the kernel's own */
+    uint64_t send_high_bytes; /* number of queued bytes above which the channel is not read */
+    /* number of queued bytes from which on, downwards, it is read again */
+    uint64_t send_low_bytes;
+    uint64_t send_max_bytes;  /* number of queued bytes beyond which a write is refused */
+    uint64_t send_timeout_ns; /* most time for one send in nanoseconds; 0: no bound */
+    /* most time without a byte either way in nanoseconds; 0: no bound */
+    uint64_t idle_timeout_ns;
+    /* most time until the peer's first byte in nanoseconds; 0: no bound */
+    uint64_t first_byte_timeout_ns;
+    /* time for the peer to close after the FIN of this side, in nanoseconds */
+    uint64_t linger_ns;
+    /* most time for kept asks after the FIN of the peer in nanoseconds; 0: no bound */
+    uint64_t half_close_kept_ns;
+    /* age at which a channel is closed in nanoseconds; 0: no bound */
+    uint64_t age_max_ns;
+    /* percent of `maxAge` by which a channel's age may be longer or shorter */
+    uint64_t age_jitter_percent;
+    /* least rate in bytes/s while a message is under way; 0: no bound */
+    uint64_t rate_min_bytes;
+    uint64_t rate_grace_ns; /* time over which that rate is measured, in nanoseconds */
+    uint64_t requests_max;  /* most conversations of on_read at the same time; 0: no bound */
+    uint64_t inflight_max;  /* most asks that the peer has at the same time */
+    uint64_t ask_queue_max; /* most asks that wait to be sent */
+    /* most time for the answer to an ask in nanoseconds; 0: no bound */
+    uint64_t answer_timeout_ns;
+    /* most time for which the body of an answer is unread in nanoseconds; 0: no bound */
+    uint64_t body_timeout_ns;
+    uint64_t head_timeout_ns; /* most time for the head of a message in nanoseconds; 0: no bound */
+    uint64_t body_rate_bytes; /* least rate in bytes/s while a body comes; 0: no bound */
+    uint64_t skip_max_bytes;  /* most bytes of a body that are skipped when nobody reads it */
+    /* Options of sockets (options.c); 0: the kernel's own value. */
     uint64_t keepalive_idle_ns;
     uint64_t keepalive_interval_ns;
     uint64_t keepalive_count;
@@ -50,18 +60,21 @@ typedef struct domi_channel_settings {
     uint64_t send_buffer_bytes;
     uint64_t receive_buffer_bytes;
     uint64_t no_delay;
-    domus_address listener; /* the actor of the listener that has these settings; NULL: none */
-    char listener_name[64]; /* the name of that listener; "": none */
-    /* the byte stages that stand in front of the pipelines of its channels; NULL: none */
+    /* address of the actor of the listener that has these settings; NULL: none */
+    domus_address listener;
+    char listener_name[64]; /* name of that listener; "": none */
+    /* byte stages that stand before the pipelines of its channels; NULL: none */
     const struct domus_pipeline_stage *front;
-    uint32_t users; /* listeners and channels, or DOMI_SETTINGS_UNCOUNTED */
-    uint32_t row;   /* the row in which the listener is counted (listener_counts.h) */
+    /* number of listeners and channels that use the settings, or DOMI_SETTINGS_UNCOUNTED */
+    uint32_t users;
+    uint32_t row; /* row in which the listener's connections are counted (listener_counts.h) */
 } domi_channel_settings;
 
 /* The rows of the section `channel` that options can change: the path in that section, the kind,
  * the field of domus_config, the field of options and settings, the range, the default, and whether
- * 0 is allowed below the range. The tables of keys are made from these lists. The first has what a
- * channel reads as it goes on, so that it may change; the second what its socket gets once. */
+ * 0 is allowed below the range. The tables of keys are made from these lists. The first list has
+ * the keys that a channel reads while it lives, so these may change; the second has the keys that
+ * its socket gets once. */
 #define DOMI_CHANNEL_KEYS(ROW) DOMI_CHANNEL_LIVE_KEYS(ROW) DOMI_CHANNEL_SOCKET_KEYS(ROW)
 #define DOMI_CHANNEL_LIVE_KEYS(ROW)                                                                \
     ROW("sendHigh", SIZE, channel.send_high_bytes, send_high_bytes, 1, DOMI_GIB, 256 * DOMI_KIB,   \
@@ -111,40 +124,41 @@ typedef struct domi_channel_settings {
         4 * DOMI_KIB, DOMI_GIB, 0, true)                                                           \
     ROW("socket.noDelay", WORD, sockets.no_delay, no_delay, 0, 1, 1, false)
 
-/* the words of a row of this kind */
+/* Words of a row of this kind. */
 #define DOMI_CHANNEL_KEY_WORDS(sort)                                                               \
     (DOMUS_CONFIG_##sort == DOMUS_CONFIG_WORD ? domi_key_switch : NULL)
 
-/* Set `ret_settings` to what follows from the configuration and from `options`, which are right;
- * NULL: none. They are not counted. Any thread. */
+/* Compute `ret_settings` from the configuration and from `options`, which are valid; NULL: none.
+ * The settings are not counted. Any thread. */
 void domi_settings_resolve(const domus_config *config, const domus_channel_options *options,
                            domi_channel_settings *ret_settings);
 
-/* Set only the values of settings, which have begun with domi_settings_resolve(), anew. Returns
- * whether one has changed. Owner thread. */
+/* Compute the values of settings anew, which domi_settings_resolve() has made, and nothing else in
+ * them. Returns whether a value has changed. Owner thread. */
 bool domi_settings_renew(const domus_config *config, const domus_channel_options *options,
                          domi_channel_settings *settings);
 
-/* Returns options for a peer that this side connects to: firstByteTimeout and minRate hold only if
- * `options` (NULL: none) say so, because such a peer may wait for this side. Any thread. */
+/* Returns options for a peer to which this side connects: firstByteTimeout and minRate hold only if
+ * `options` (NULL: none) set them, because such a peer may wait for this side. Any thread. */
 domus_channel_options domi_options_for_outbound(const domus_channel_options *options);
 
-/* Returns options for datagrams: firstByteTimeout and minRate are about connections, and
- * idleTimeout and maxAge hold only if `options` (NULL: none) say so. Any thread. */
+/* Returns options for datagrams: firstByteTimeout and minRate do not hold, because they concern
+ * connections; idleTimeout and maxAge hold only if `options` (NULL: none) set them. Any thread. */
 domus_channel_options domi_options_for_datagrams(const domus_channel_options *options);
 
-/* Check options, as domus_channel_options_check() says. Any thread. */
+/* Check options, as domus_channel_options_check() does. Any thread. */
 int domi_settings_check(const domus_config *config, const domus_channel_options *options,
                         char *error, size_t error_size);
 
-/* Check only the values of options against each other, and against the configuration where they say
- * nothing. Returns 0; -EINVAL, and then `error` says what is wrong without the path, and `ret_path`
- * is the path in the section `channel`. Any thread. */
+/* Check only the values of options against each other, and against the configuration for those that
+ * are not set. Returns 0; -EINVAL, and then `error` says what is wrong without the path, and
+ * `ret_path` is the path in the section `channel`. Any thread. */
 int domi_settings_relate(const domus_config *config, const domus_channel_options *options,
                          char *error, size_t error_size, const char **ret_path);
 
-/* Make settings with one user, the caller. Options that are NULL or say nothing, without a `front`,
- * give `fallback`, with one user more. Returns 0; -EINVAL when the options are wrong; -ENOMEM. */
+/* Make settings with one user, the caller. Without options, or with options that set nothing, and
+ * without a `front` this returns `fallback`, with one more user. Returns 0; -EINVAL when the
+ * options are wrong; -ENOMEM. */
 int domi_settings_make(const domus_config *config, domi_channel_settings *fallback,
                        const domus_channel_options *options,
                        const struct domus_pipeline_stage *front,
@@ -156,7 +170,7 @@ int domi_settings_make_for_listener(const domus_config *config,
                                     const domus_channel_options *options, const char *name,
                                     domi_channel_settings **ret_settings);
 
-/* Set the name of the listener that has these settings; cut to fit. */
+/* Set the name of the listener that has these settings; a longer name is cut. */
 void domi_settings_set_name(domi_channel_settings *settings, const char *name);
 
 /* Add a user to the settings. Returns `settings`, which may be NULL. */

@@ -1,11 +1,12 @@
-/* Begins and ends spells; see the header. */
+/* Begins and ends spells (shortage.h). */
 #include "io/resources/shortage.h"
 
-#define SECOND_NS    UINT64_C(1000000000) /* one second */
-#define QUIET_MIN_NS SECOND_NS /* after this time without another refusal a spell is over */
-/* the longest such time; it doubles with spells that follow soon */
+#define SECOND_NS UINT64_C(1000000000) /* nanoseconds in a second */
+/* first quiet time: a spell is over after this time without another refusal */
+#define QUIET_MIN_NS SECOND_NS
+/* longest quiet time; it doubles with spells that follow soon */
 #define QUIET_MAX_NS (64 * SECOND_NS)
-/* a spell that begins sooner after the last one follows soon */
+/* time after the end of a spell within which the next one follows soon */
 #define CALM_NS (64 * SECOND_NS)
 
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns)

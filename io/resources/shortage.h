@@ -1,9 +1,9 @@
 /* Shortages: spells in which something that strangers can use up has run out.
  *
- * A spell is logged once when it begins and once when it is over, with a figure, and never for each
+ * A spell is logged once when it begins and once when it is over, with a number, and never for each
  * connection. It is over when nothing has run out for its quiet time. The quiet time is 1 s at
  * first; it doubles, up to 64 s, with each spell that begins less than 64 s after the end of the
- * one before. So a stranger who makes something run out again and again cannot fill the log: that
+ * one before. So a stranger who makes something run out again and again cannot fill the log: this
  * gives about two lines a minute for each listener and kind.
  *
  * This file decides when a spell begins and ends; spells.h counts and logs it. Owner thread. */
@@ -14,18 +14,18 @@
 #include <stdint.h>
 
 typedef struct domi_shortage {
-    uint64_t begun_ns; /* when the spell that goes on began; 0: none goes on */
-    uint64_t last_ns;  /* when the shortage was last noted */
-    uint64_t ended_ns; /* when the spell before was over; 0: there was none */
-    uint64_t quiet_ns; /* the quiet time after which the spell is over */
-    uint64_t times;    /* how often the shortage was noted since the spell began */
+    uint64_t begun_ns; /* time at which the present spell began; 0: there is none */
+    uint64_t last_ns;  /* time at which the shortage was last recorded */
+    uint64_t ended_ns; /* time at which the last spell was over; 0: there was none */
+    uint64_t quiet_ns; /* quiet time after which the spell is over, in nanoseconds */
+    uint64_t times;    /* number of times that the shortage was recorded since the spell began */
 } domi_shortage;
 
-/* Note that something has run out (again). Returns whether a spell begins by that. */
+/* Record that something has run out (again). Returns whether a spell begins by that. */
 bool domi_shortage_note(domi_shortage *shortage, uint64_t now_ns);
 
-/* End the spell that goes on, if it has been quiet for long enough. `ret_lasted_ns` gets the time
- * from its start until the shortage was last noted. Returns whether it ended. */
+/* End the present spell, if it has been quiet for long enough. `ret_lasted_ns` gets the time from
+ * its start until the shortage was last recorded. Returns whether it ended. */
 bool domi_shortage_end(domi_shortage *shortage, uint64_t now_ns, uint64_t *ret_lasted_ns);
 
 #endif

@@ -1,4 +1,4 @@
-/* This file asks about sockets, and ends connections (socket.h), all by the table of the
+/* Reads properties of sockets, and ends connections (socket.h), all by the functions of the
  * backend. */
 #include "io/resources/socket.h"
 
@@ -24,7 +24,8 @@ int domi_socket_error(const domi_io *io, int fd)
                : 0;
 }
 
-static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address, size_t bytes)
+static bool read_peer_option(const domi_io *io, int fd, struct sockaddr_storage *address,
+                             size_t bytes)
 {
     socklen_t size = (socklen_t)bytes;
 
@@ -32,17 +33,17 @@ static bool ask_peer(const domi_io *io, int fd, struct sockaddr_storage *address
                                             &size) == 0;
 }
 
-/* A multishot accept cannot tell the address, and getpeername() fails if the peer has already
- * reset the connection. SO_PEERNAME works then, but only if it is asked for no more bytes
- * than the address has: an IPv4 address has the fewest, and a Unix socket may have no name,
- * only a family. Where the kernel is emulated, it may not know the option (qemu-user). */
+/* A multishot accept cannot tell the address, and getpeername() fails if the peer has already reset
+ * the connection. SO_PEERNAME works then, but only if it is asked for no more bytes than the
+ * address has: an IPv4 address has the fewest, and a Unix socket may have no name, only a family.
+ * An emulated kernel (qemu-user) may not know the option. */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address)
 {
     *ret_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
-    if (!ask_peer(io, fd, ret_address, sizeof(struct sockaddr_in)))
-        (void)ask_peer(io, fd, ret_address, sizeof ret_address->ss_family);
+    if (!read_peer_option(io, fd, ret_address, sizeof(struct sockaddr_in)))
+        (void)read_peer_option(io, fd, ret_address, sizeof ret_address->ss_family);
     else if (ret_address->ss_family == AF_INET6)
-        (void)ask_peer(io, fd, ret_address, sizeof(struct sockaddr_in6));
+        (void)read_peer_option(io, fd, ret_address, sizeof(struct sockaddr_in6));
     if (ret_address->ss_family == AF_UNSPEC) {
         socklen_t size = sizeof *ret_address;
         (void)io->backend->sockets->address(io->ring, fd, true, (struct sockaddr *)ret_address,
@@ -69,7 +70,7 @@ void domi_socket_disconnect(const domi_io *io, int fd)
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
     (void)io->backend->sockets->connect(io->ring, fd, &nobody, sizeof nobody);
-    /* this is for a Unix socket, which cannot be disconnected */
+    /* needed for a Unix socket, which cannot be disconnected */
     domi_socket_shutdown(io, fd, SHUT_RDWR);
 }
 

@@ -1,5 +1,5 @@
-/* The questions that io asks about a socket, and the ways in which a connection ends. `io` is that
- * of any thread of the system: only its backend is asked. Any thread. */
+/* Properties of sockets, and the ways to end a connection. `io` is the io of any thread of the
+ * system: only its backend is used. Any thread. */
 #ifndef DOMI_IO_RESOURCES_SOCKET_H
 #define DOMI_IO_RESOURCES_SOCKET_H
 
@@ -8,20 +8,20 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Returns how many bytes the kernel holds for a socket. With FIONREAD these are bytes that nobody
- * has read, with SIOCOUTQ bytes that the peer has not acknowledged. Returns 0 if `fd` is negative
- * or the kernel does not tell. */
+/* Returns the number of bytes that the kernel holds for a socket: with FIONREAD the bytes that
+ * nobody has read, with SIOCOUTQ the bytes that the peer has not acknowledged. Returns 0 if `fd` is
+ * negative or the kernel does not tell. */
 uint64_t domi_socket_bytes(const domi_io *io, int fd, unsigned long request);
 
-/* Returns the error of a socket, a negative errno, which is told once; 0 if there is none, or the
- * kernel does not tell. When a peer has finished sending, no receive is armed that would tell of a
- * reset. */
+/* Returns the error of a socket, a negative errno, which the kernel tells once; 0 if there is none,
+ * or the kernel does not tell. When a peer has finished sending, no receive is armed that would
+ * tell of a reset. */
 int domi_socket_error(const domi_io *io, int fd);
 
 /* Find the address of a peer. If none is found, the family is AF_UNSPEC. */
 void domi_socket_name_peer(const domi_io *io, int fd, struct sockaddr_storage *ret_address);
 
-/* Let the close of `fd` send a reset (RST). */
+/* Make the close of `fd` send a reset (RST). */
 void domi_socket_abort_at_close(const domi_io *io, int fd);
 
 /* Close a connection by a reset (RST), because a FIN would look to the peer like an
@@ -29,17 +29,17 @@ void domi_socket_abort_at_close(const domi_io *io, int fd);
 void domi_socket_reset(const domi_io *io, int fd);
 
 /* Take the queued bytes away from the kernel and reset the connection, but keep the descriptor. A
- * ring that has failed still holds the socket, so a close would leave the connection open; and
- * after a FIN the peer would take half an answer for a whole one. */
+ * failed ring still holds the socket, so a close would leave the connection open; and after a FIN
+ * the peer would take half an answer for a whole one. */
 void domi_socket_disconnect(const domi_io *io, int fd);
 
-/* Send FIN with SHUT_WR; with SHUT_RDWR also end what is in flight on the socket. */
+/* Send FIN with SHUT_WR; with SHUT_RDWR also end the operations in flight on the socket. */
 void domi_socket_shutdown(const domi_io *io, int fd, int how);
 
-/* Close a descriptor that was never used in a ring, or whose ring does not run any more. */
+/* Close a descriptor that was never used in a ring, or whose ring has ended. */
 void domi_socket_close(const domi_io *io, int fd);
 
-/* Close a descriptor on which operations were begun in the ring of this io. Owner thread. */
+/* Close a descriptor on which operations of this io's ring were begun. Owner thread. */
 void domi_socket_close_used(const domi_io *io, int fd);
 
 #endif

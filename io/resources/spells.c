@@ -1,4 +1,4 @@
-/* Counts and logs spells; see the header. */
+/* Counts and logs spells (spells.h). */
 #include "io/resources/spells.h"
 
 #include <domus/text.h>
@@ -8,15 +8,15 @@
 #include <stdio.h>
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define LOOK_EVERY_NS SECOND_NS /* time between two looks at spells that go on */
+#define LOOK_EVERY_NS SECOND_NS /* time between two checks of spells that last, in nanoseconds */
 
-bool domi_spell_note(domi_io *io, domi_shortage *shortage, domi_counter *spells)
+bool domi_spell_record(domi_io *io, domi_shortage *shortage, domi_counter *spells)
 {
     bool begins = domi_shortage_note(shortage, io->manager->now_ns);
 
     if (begins && spells != NULL)
         domi_counter_add(spells, 1);
-    domi_spells_look_later(io);
+    domi_spells_arm_timer(io);
     return begins;
 }
 
@@ -37,8 +37,8 @@ void domi_spell_log(domi_io *io, domus_log_level level, const char *listener, co
     io->manager->hooks.say(io->manager, level, text);
 }
 
-bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shortage,
-                        const char *what_is_over)
+bool domi_spell_continue(domi_io *io, const char *listener, domi_shortage *shortage,
+                         const char *what_is_over)
 {
     uint64_t lasted_ns;
 
@@ -53,15 +53,15 @@ bool domi_spell_goes_on(domi_io *io, const char *listener, domi_shortage *shorta
     return false;
 }
 
-void domi_spells_look_later(domi_io *io)
+void domi_spells_arm_timer(domi_io *io)
 {
     if (!domi_wheel_is_armed(&io->shortage_timer.node))
         domi_wheel_arm(&io->wheel, &io->shortage_timer.node, io->manager->now_ns + LOOK_EVERY_NS);
 }
 
-void domi_shortage_of_buffers(domi_io *io)
+void domi_shortage_record_buffers(domi_io *io)
 {
-    if (domi_spell_note(io, &io->buffers_shortage, &io->counters.buffer_spells))
+    if (domi_spell_record(io, &io->buffers_shortage, &io->counters.buffer_spells))
         domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
                        "all %" PRIu32
                        " receive buffers (io.buffers.count) are in use: connections wait to be "
@@ -69,16 +69,16 @@ void domi_shortage_of_buffers(domi_io *io)
                        io->config->io.buffers.count);
 }
 
-bool domi_shortage_of_buffers_goes_on(domi_io *io)
+bool domi_shortage_continue_buffers(domi_io *io)
 {
-    /* a channel that starves does not note the shortage again, so note it here */
+    /* a starved channel does not record the shortage again, so this does */
     if (io->starved.head != NULL)
         io->buffers_shortage.last_ns = io->manager->now_ns;
-    return domi_spell_goes_on(io, NULL, &io->buffers_shortage, "there are receive buffers again");
+    return domi_spell_continue(io, NULL, &io->buffers_shortage, "there are receive buffers again");
 }
 
-void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *listener,
-                           const struct sockaddr_storage *from)
+void domi_spell_record_proxies(domi_io *io, domi_proxy_refusal why, const char *listener,
+                               const struct sockaddr_storage *from)
 {
     const char *name = listener != NULL && listener[0] != '\0' ? listener : "?";
     bool is_client = why == DOMI_PROXY_CLIENT;
@@ -87,7 +87,7 @@ void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *list
     domi_peer_key key;
 
     domi_counter_add(is_client ? &counters->refused_by_address : &counters->proxies_refused, 1);
-    if (!domi_spell_note(io, &io->proxies[why], is_client ? &counters->address_spells : NULL))
+    if (!domi_spell_record(io, &io->proxies[why], is_client ? &counters->address_spells : NULL))
         return;
     domi_peer_key_of(from, &key);
     domi_peer_print(&key, text, sizeof text);
@@ -106,7 +106,7 @@ void domi_spell_of_proxies(domi_io *io, domi_proxy_refusal why, const char *list
                        text);
 }
 
-bool domi_spells_of_proxies_go_on(domi_io *io)
+bool domi_spells_continue_proxies(domi_io *io)
 {
     static const char *const over[DOMI_PROXY_REFUSALS] = {
         [DOMI_PROXY_ELSEWHERE] = "no connection from elsewhere than a proxy is reset any more",
@@ -116,22 +116,23 @@ bool domi_spells_of_proxies_go_on(domi_io *io)
     bool any = false;
 
     for (uint32_t why = 0; why < DOMI_PROXY_REFUSALS; why++)
-        any |= domi_spell_goes_on(io, NULL, &io->proxies[why], over[why]);
+        any |= domi_spell_continue(io, NULL, &io->proxies[why], over[why]);
     return any;
 }
 
-bool domi_spell_of_conversations(domi_io *io)
+bool domi_spell_record_conversations(domi_io *io)
 {
-    return domi_spell_note(io, &io->conversations_shortage, NULL);
+    return domi_spell_record(io, &io->conversations_shortage, NULL);
 }
 
-bool domi_spell_of_conversations_goes_on(domi_io *io)
+bool domi_spell_continue_conversations(domi_io *io)
 {
-    return domi_spell_goes_on(io, NULL, &io->conversations_shortage,
-                              "no actor comes to scheduler.conversationsMax any more");
+    return domi_spell_continue(io, NULL, &io->conversations_shortage,
+                               "no actor comes to scheduler.conversationsMax any more");
 }
 
-/* Returns a number for a failure, nearly always one of its own (FNV-1a). */
+/* Returns a number for a failure; different failures nearly always have different numbers
+ * (FNV-1a). */
 static uint64_t number_failure(const char *behaviour, const char *what, int error)
 {
     uint64_t number = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)(unsigned)error;
@@ -143,7 +144,8 @@ static uint64_t number_failure(const char *behaviour, const char *what, int erro
     return number;
 }
 
-/* Note that a failure is told. Returns false if it was told in this spell, or if too many were. */
+/* Record that a failure is logged. Returns false if it was logged in this spell already, or if too
+ * many were. */
 static bool is_new_failure(domi_io *io, uint64_t number)
 {
     for (uint32_t i = 0; i < io->failures_told_count; i++)
@@ -155,9 +157,9 @@ static bool is_new_failure(domi_io *io, uint64_t number)
     return true;
 }
 
-void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what, int error)
+void domi_spell_record_failure(domi_io *io, const char *behaviour, const char *what, int error)
 {
-    if (domi_spell_note(io, &io->failures_shortage, NULL))
+    if (domi_spell_record(io, &io->failures_shortage, NULL))
         io->failures_told_count = 0;
     if (is_new_failure(io, number_failure(behaviour, what, error)))
         domi_spell_log(io, DOMUS_LOG_WARNING, NULL,
@@ -165,7 +167,7 @@ void domi_spell_of_failures(domi_io *io, const char *behaviour, const char *what
                        domus_error_name(error), error);
 }
 
-bool domi_spell_of_failures_goes_on(domi_io *io)
+bool domi_spell_continue_failures(domi_io *io)
 {
-    return domi_spell_goes_on(io, NULL, &io->failures_shortage, "no request fails any more");
+    return domi_spell_continue(io, NULL, &io->failures_shortage, "no request fails any more");
 }

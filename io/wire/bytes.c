@@ -1,5 +1,4 @@
-/* The stage of bytes that nothing divides (domus/pipeline.h): what a read has
- * brought is a packet. */
+/* The stage of bytes without a division (domus/pipeline.h): the bytes of one read are a packet. */
 #include "io/wire/packet.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-/* Changes the pipeline of a wire between two messages, and takes a stage out that has nothing to
- * do.
+/* Changes the pipeline of a wire between two messages, and removes a stage that has nothing to do
+ * any more.
  *
- * Whatever can fail is tried before anything is changed, except `open` of the new stages, which can
- * only run when the old ones are closed. A stage's state never moves, because the stage may keep
- * pointers into it. */
+ * All steps that can fail are tried before anything is changed, except `open` of the new stages,
+ * which can only run when the old ones are closed. A stage's state never moves, because the stage
+ * may keep pointers into it. */
 #include "io/wire/inner.h"
 #include "io/wire/wire.h"
 
@@ -18,7 +18,8 @@ static bool are_stages_equal(const domus_pipeline_stage *one, const domus_pipeli
     return one->stage == other->stage && one->options == other->options;
 }
 
-/* Returns how many stages are skipped of the next pipeline: as many as now, if it has them. */
+/* Returns the number of stages that are skipped in the next pipeline: as many as now, if it begins
+ * with them. */
 static uint32_t count_skipped_stages(const domus_wire *wire, const domus_pipeline *next)
 {
     for (uint32_t i = 0; i < wire->skipped; i++) {
@@ -30,7 +31,7 @@ static uint32_t count_skipped_stages(const domus_wire *wire, const domus_pipelin
     return wire->skipped;
 }
 
-/* Returns with how many byte stages both pipelines begin, with those in front of them. */
+/* Returns the number of byte stages with which both pipelines begin, including the front. */
 static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *next,
                                   uint32_t skipped)
 {
@@ -48,8 +49,8 @@ static uint32_t count_kept_stages(const domus_wire *wire, const domus_pipeline *
     return kept;
 }
 
-/* Gather what the stages from `from` on have not used, in the order of the wire: what lies nearest
- * to the messages came first. */
+/* Gather the bytes that the stages from `from` on have not used, in the order of the wire: bytes in
+ * windows nearer to the messages came first. */
 static int gather_unused_bytes(const domus_wire *wire, uint32_t from, domi_window *to)
 {
     uint64_t size = 0;

@@ -1,20 +1,21 @@
-/* Decoding: the way of the bytes through the windows of the stages, up to a message.
+/* Decodes: moves the bytes through the windows of the stages, up to a message.
  *
- * A stage is shown new bytes where they lie. Only what it leaves over, because a message is not
- * whole yet, is copied into its window. When more has come, as much is copied behind it as the
- * stage says that it needs, or else as much again as is there, and what of that the stage does not
- * use is given back: so the stage goes on with the bytes where they lie. The bytes that a stage
- * passes on are the window of the next one. A stage behind another one goes first, so that little
- * waits between them. */
+ * A stage gets new bytes where they lie. Only the bytes that it leaves over, because a message is
+ * not complete yet, are copied into its window. When more bytes have come, as many are copied
+ * behind them as the stage says that it needs, or else as many again as are there; those of them
+ * that the stage does not use are given back: so the stage goes on with the bytes where they lie.
+ * The bytes that a stage passes on are the window of the next one. A stage behind another one goes
+ * first, so that few bytes wait between them. */
 #include "base/check.h"
 #include "io/wire/wire.h"
 #include "io/wire/wrap.h"
 
 #include <errno.h>
 
-#define KEEP_LEAST 256u /* bytes that are copied behind those of a message that is not whole */
+/* least number of bytes that are copied behind those of an incomplete message */
+#define KEEP_LEAST 256u
 
-/* The most calls of stages, and bytes passed on by them, without a message, after which control
+/* Most calls of stages, and most bytes that they pass on, without a message, after which control
  * returns to the caller. So a peer that sends many empty records, or a record that grows a
  * thousandfold, does not hold up other channels. */
 #define CALLS_MOST  64u
@@ -29,7 +30,7 @@ typedef struct input {
 
 /* --- slices of the bytes ---------------------------------------------------------------------- */
 
-/* Let slices show the bytes that the message stage is about to see. */
+/* Make the page that lends the bytes to slices, for the message stage that will get these bytes. */
 static int lend_page(domus_wire *wire, const char *bytes, size_t size)
 {
     if (wire->page == NULL) {
@@ -44,15 +45,16 @@ static int lend_page(domus_wire *wire, const char *bytes, size_t size)
     return 0;
 }
 
-/* The stage has seen the bytes. If the message is copied out now, only the bytes in slices are
- * needed. */
+/* Narrow the page after the stage has seen its bytes: if the message is copied now, only the bytes
+ * in slices are needed. */
 static void narrow_page(domus_wire *wire)
 {
     wire->shown = NULL;
     wire->page->size = wire->sliced;
 }
 
-/* The bytes are about to go: a page that has slices left gets a copy of them and is theirs. */
+/* Give the page a copy of its bytes, if slices are left that own it, because the bytes themselves
+ * will be freed. */
 static int copy_bytes_of_shared_page(domus_wire *wire)
 {
     domi_page *page = wire->page;
@@ -67,7 +69,7 @@ static int copy_bytes_of_shared_page(domus_wire *wire)
     return 0;
 }
 
-/* Nothing is shown: the page goes back to the thread, which has few of them at a time. */
+/* Return the page to the thread, which has few pages at a time, because no slice is left. */
 static void return_page_to_thread(domus_wire *wire)
 {
     domi_page *page = wire->page;
@@ -80,8 +82,8 @@ static void return_page_to_thread(domus_wire *wire)
 
 /* --- one stage -------------------------------------------------------------------------------- */
 
-/* Let the stage `index` decode. Returns how many bytes it used; 0: it needs more, unless it is to
- * be called `again`; or an error. */
+/* Let the stage `index` decode. Returns the number of bytes that it used; 0: it needs more, unless
+ * it has to be called `again`; or an error. */
 static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
@@ -89,10 +91,10 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
 
     at->again = at->passed = false;
     int used = at->stage->decode(wire, at->state, bytes, size);
-    /* a message of no bytes would come again and again */
+    /* a message of no bytes would be made again and again */
     if (used > 0 ? (size_t)used > size : used == 0 && wire->made.any)
         used = -EPROTO;
-    /* and so would a call that moved nothing */
+    /* a call that moved nothing would be repeated for ever */
     if (DOMI_UNLIKELY(at->again) && (used < 0 || (used == 0 && !at->passed)))
         at->again = false;
     if (used == 0 && !at->again && !wire->leaves && !at->passes &&
@@ -101,8 +103,9 @@ static int call_decode(domus_wire *wire, uint32_t index, const char *bytes, size
     return domi_wire_end_out(wire, index, begun, used);
 }
 
-/* The message stage was shown bytes: note whether a message has begun and is not whole. */
-static void note_progress(domus_wire *wire)
+/* Record whether a message has begun and is not complete. Called when the message stage has got
+ * bytes. */
+static void record_progress(domus_wire *wire)
 {
     if (wire->made.any)
         wire->progress = DOMI_MESSAGE_NONE;
@@ -110,16 +113,17 @@ static void note_progress(domus_wire *wire)
         wire->progress = DOMI_MESSAGE_BEGUN;
 }
 
-/* Let bytes go by a stage that has left. Returns how many they are; -ENOMEM. */
+/* Let bytes pass by a stage that has left. Returns their number; -ENOMEM. */
 static int pass_bytes_by_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     wire->current = index;
-    int error = domus_wire_pass(wire, bytes, size); /* which has room whenever a stage is called */
+    /* the next window has room whenever a stage is called */
+    int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
-/* Let a byte stage decode. When it does not say any more that it waits for what its protocol begins
- * with, messages begin. */
+/* Let a byte stage decode. If it does not say any more that it waits for its handshake, messages
+ * begin. */
 static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     domi_wire_stage *at = &wire->stages[index];
@@ -134,7 +138,7 @@ static int call_byte_stage(domus_wire *wire, uint32_t index, const char *bytes, 
     return used;
 }
 
-/* Show bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
+/* Give bytes to the stage `index`, as many as it may see. Returns as call_decode(). */
 static int show_bytes_to_stage(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     bool is_last = index + 1 == wire->count;
@@ -148,7 +152,7 @@ static int show_bytes_to_stage(domus_wire *wire, uint32_t index, const char *byt
         return error;
     int used = call_decode(wire, index, bytes, size);
     narrow_page(wire);
-    note_progress(wire);
+    record_progress(wire);
     error = wire->made.any ? 0 : copy_bytes_of_shared_page(wire);
     return error != 0 ? error : used;
 }
@@ -168,7 +172,7 @@ static int keep_new_bytes(domi_window *window, input *fresh, size_t size)
     return error;
 }
 
-/* Returns how many more bytes to copy for a stage that needs more. */
+/* Returns the number of further bytes to copy for a stage that needs more. */
 static uint32_t get_size_to_copy(const domi_window *window)
 {
     if (window->need > window->size)
@@ -176,7 +180,7 @@ static uint32_t get_size_to_copy(const domi_window *window)
     return window->size > KEEP_LEAST ? window->size : KEEP_LEAST;
 }
 
-/* Let a stage with an empty window use new bytes. Bytes of a message that is not whole go into the
+/* Let a stage with an empty window use new bytes. Bytes of an incomplete message go into the
  * window. Returns as advance_stage(). */
 static int use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
 {
@@ -199,9 +203,9 @@ static int use_new_bytes(domus_wire *wire, uint32_t index, input *fresh)
     return error;
 }
 
-/* A stage has used `used` bytes of its window: take them off, and give back what lies behind them
- * and came with this call. The end of a window is a copy of the bytes before the next new one. The
- * slices of a message show the window, so its bytes are taken off when it is done. */
+/* Remove `used` bytes, which a stage has used, from its window, and give back the bytes behind them
+ * that came with this call. The end of a window is a copy of the bytes before the next new one. The
+ * slices of a message show the window, so its bytes are removed when the message is done. */
 static void use_window(domus_wire *wire, domi_window *window, uint32_t used, input *fresh)
 {
     uint32_t rest = window->size - used;
@@ -219,8 +223,8 @@ static void use_window(domus_wire *wire, domi_window *window, uint32_t used, inp
     }
 }
 
-/* Call a stage that has more to pass on, with the bytes that it has left over, if any. Returns
- * as advance_stage(). */
+/* Call a stage that has more to pass on, with its unused bytes, if any. Returns as
+ * advance_stage(). */
 static int call_stage_again(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_wire_stage *at = &wire->stages[index];
@@ -236,7 +240,7 @@ static int call_stage_again(domus_wire *wire, uint32_t index, input *fresh)
 }
 
 /* Let the stage `index` use some of its bytes. Returns 1 or more if it did something; 0: it needs
- * more; or an error. */
+ * more bytes; or an error. */
 static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
 {
     domi_window *window = &wire->stages[index].window;
@@ -271,7 +275,7 @@ static int advance_stage(domus_wire *wire, uint32_t index, input *fresh)
 
 /* --- all stages ------------------------------------------------------------------------------- */
 
-/* Call `end` of a stage whose peer has finished, once, or until it has passed on all it had.
+/* Call `end` of a stage whose peer has finished: once, or until it has passed on all it had.
  * Returns 0, or its error. */
 static int end_stage(domus_wire *wire, uint32_t index)
 {
@@ -292,8 +296,8 @@ static int end_stage(domus_wire *wire, uint32_t index)
     return error;
 }
 
-/* Call `end` of the next stage that has not heard of the end. Returns 1 if there was one;
- * 0; or an error. */
+/* Call `end` of the next stage that was not told of the end. Returns 1 if there was one; 0; or an
+ * error. */
 static int end_next_stage(domus_wire *wire)
 {
     for (uint32_t i = wire->closed; i < wire->count; i++) {
@@ -307,19 +311,19 @@ static int end_next_stage(domus_wire *wire)
     return 0;
 }
 
-/* The peer has ended by the rules of a byte stage, and all stages behind it have heard of that:
- * whatever was their last message, it was the last of the peer. Bytes behind it mean nothing. */
+/* End a wire on which the peer has ended by the rules of a byte stage, when all stages behind it
+ * were told so: the last message was the last one of the peer. Bytes behind it mean nothing. */
 static void end_closed_wire(domus_wire *wire, input *fresh)
 {
-    if (fresh->size != 0) /* otherwise there may be no bytes at all: NULL */
+    if (fresh->size != 0) /* without new bytes the pointer may be NULL */
         fresh->bytes += fresh->size;
     fresh->size = 0;
     *wire->last = true;
     wire->last_decoded = false;
 }
 
-/* Go on with the last stage that has bytes to use. Returns 1 if one has used some or has ended; 0;
- * or an error. */
+/* Let the last stage that has bytes use some. Returns 1 if one has used some or has ended; 0; or an
+ * error. */
 static int advance_last_stage(domus_wire *wire, input *fresh)
 {
     for (uint32_t i = wire->count; i-- > wire->closed;) {

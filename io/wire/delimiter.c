@@ -1,5 +1,5 @@
-/* The stage of packets that end with a byte (domus/pipeline.h). It remembers how far it has looked
- * for the end, so that a packet that comes byte by byte is looked through once. */
+/* The stage of packets that end with a certain byte (domus/pipeline.h). It remembers how far it has
+ * searched for the end, so that a packet that comes byte by byte is searched once. */
 #include "io/wire/packet.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 typedef struct delimiter_state {
     const domus_delimiter_options *options;
     uint32_t size_max;
-    uint32_t looked; /* bytes of the packet that have no end in them */
+    uint32_t looked; /* number of searched bytes of the packet, which have no end in them */
 } delimiter_state;
 
 static int check_delimiter(const void *options_)

@@ -1,5 +1,5 @@
-/* The functions of domus/inner.h and domus/lend.h: each asks the owner of the wire, or the inner
- * channel. A wire whose owner has no inner channels opens none, and is never full. */
+/* Implements domus/inner.h and domus/lend.h: each function calls the owner of the wire, or the
+ * inner channel. A wire whose owner has no inner channels opens none, and is never full. */
 #include "io/wire/inner.h"
 
 #include "base/check.h"

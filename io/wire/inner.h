@@ -1,6 +1,6 @@
-/* Inner channels as a stage sees them: the insides of domus/inner.h and domus/lend.h. The tables
- * are filled by the owner of a wire that can have inner channels (io/inner/, or the kit). One
- * thread at a time. */
+/* Inner channels as a stage sees them: the insides of domus/inner.h and domus/lend.h. The owner of
+ * a wire that can have inner channels fills the tables (io/inner/, or the kit). One thread at a
+ * time. */
 #ifndef DOMI_IO_WIRE_INNER_H
 #define DOMI_IO_WIRE_INNER_H
 
@@ -24,13 +24,13 @@ typedef struct domi_inner_ways {
     domus_address (*address)(const domus_inner *inner);
 } domi_inner_ways;
 
-/* The part of an inner channel that the wire knows. */
+/* The part of an inner channel that the wire sees. */
 struct domus_inner {
     const domi_inner_ways *ways;
     void *data; /* a pointer that belongs to the stage */
 };
 
-/* The services of the owner of a wire for its stages. */
+/* The functions that the owner of a wire provides for its stages. */
 typedef struct domi_inners {
     /* Open an inner channel whose pipeline begins behind the first `skipped` stages. */
     int (*open)(domus_wire *wire, uint32_t skipped, void *data, domus_inner **ret_inner);
@@ -39,7 +39,7 @@ typedef struct domi_inners {
     bool (*is_full)(const domus_wire *wire);
     bool (*is_draining)(const domus_wire *wire);
     bool (*is_inner)(const domus_wire *wire);
-    void (*note_left)(domus_wire *wire); /* a stage was taken out */
+    void (*note_left)(domus_wire *wire); /* record that a stage was removed */
     void (*lend)(domus_wire *wire, uint32_t most);
 } domi_inners;
 

@@ -11,22 +11,23 @@ struct domus_stage_kit {
     domus_wire *wire;
     domi_out out;
     domi_out aside;
-    uint64_t wake_ns; /* the time that the last domus_wire_wake() named */
+    uint64_t wake_ns; /* delay of the last domus_wire_wake(), in nanoseconds */
     bool last;        /* domus_wire_last() was called */
     bool drains;      /* domus_stage_kit_drain() was called */
-    char *fed;        /* bytes that were fed, in a block of their size */
+    char *fed;        /* the bytes that were fed, in a block of exactly their size */
     const char *left;
     size_t left_size;
-    char *joined;  /* the output in one piece; NULL: not asked for */
+    char *joined;  /* the output in one piece; NULL: nobody has asked for it */
     void *payload; /* the payload of the last message */
     const domus_type *type;
-    struct domi_kit_inners *inners; /* NULL: it has none */
+    struct domi_kit_inners *inners; /* the inner channels of the kit; NULL: it has none */
 };
 
 /* Free the inner channels of a kit, whose stages are closed (kit_inner.c). */
 void domi_kit_free_inners(domus_stage_kit *kit);
 
-/* The stages have something to hear of, besides news of inner channels. */
+/* Let the stages be called, because they have to be told of something besides news of inner
+ * channels. */
 void domi_kit_note_carry(const domus_stage_kit *kit);
 
 #endif

@@ -1,6 +1,6 @@
-/* Inner channels of a kit of stages: the test is what their pipelines and actors are in a system.
- * Each keeps its bytes in two windows that grow. All that a stage may do with one is here, with the
- * rules that io/inner/ has. */
+/* Inner channels of a kit of stages: the test takes the part that pipelines and actors have in a
+ * system. Each inner channel keeps its bytes in two windows that grow. All that a stage may do with
+ * one is here, with the rules of io/inner/. */
 #include "base/check.h"
 #include "base/memory.h"
 #include "io/wire/inner.h"
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Bytes that wait, from `at` to `size`. */
+/* Waiting bytes, from `at` to `size`. */
 typedef struct bytes {
     char *data;
     size_t at;
@@ -29,16 +29,16 @@ struct domus_kit_inner {
     bool is_closed;
     bool is_dropped;
     bool has_news;
-    domus_kit_inner *next; /* the one that was opened after it */
+    domus_kit_inner *next; /* the inner channel that was opened after this one */
     domus_kit_inner *next_news;
 };
 
 struct domi_kit_inners {
     uint32_t most;
-    uint32_t there; /* the number of inner channels that have not ended */
+    uint32_t there; /* number of inner channels that have not ended */
     uint32_t carried;
     bool is_full;
-    bool is_due; /* the stages are to be called, also without news */
+    bool is_due; /* the stages have to be called, also without news */
     domus_kit_inner *first;
     domus_kit_inner *last;
     domus_kit_inner *news;
@@ -57,7 +57,7 @@ static domus_stage_kit *kit_of(const domus_wire *wire)
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-/* Put bytes behind those that wait, in a block of exactly their size, so that a sanitizer sees a
+/* Append bytes to those that wait, in a block of exactly their size, so that a sanitizer sees a
  * read beyond them. Returns 0; -ENOMEM. */
 static int append_bytes(bytes *to, const void *data, size_t size)
 {
@@ -120,7 +120,7 @@ static void forget_news(const domus_kit_inner *inner)
         inners->last_news = before;
 }
 
-/* The channel ends. */
+/* End the channel with `error`. */
 static void end_channel(domus_kit_inner *inner, int error)
 {
     if (inner->is_closed)
@@ -203,18 +203,18 @@ static void refuse_inner(domus_inner *inner)
 
 static bool has_ask(const domus_inner *inner)
 {
-    (void)inner; /* nobody asks in a kit */
+    (void)inner; /* a kit has no asks */
     return false;
 }
 
-/* No message stage of a kit cuts a request. */
+/* False: no message stage of a kit cuts a request. */
 static bool is_request_broken(const domus_inner *inner)
 {
     (void)inner;
     return false;
 }
 
-/* No actor is there. */
+/* Returns nobody's address, because a kit has no actors. */
 static domus_address get_no_address(const domus_inner *inner)
 {
     (void)inner;
@@ -295,13 +295,13 @@ static void ignore_stage_left(domus_wire *wire)
     (void)wire;
 }
 
-/* Nobody asks in a kit. */
+/* Do nothing: a kit has no asks to lend to. */
 static void ignore_lending(domus_wire *wire, uint32_t most)
 {
     (void)wire, (void)most;
 }
 
-/* The wire of a kit is that of a connection. */
+/* False: the wire of a kit is that of a connection. */
 static bool is_inner(const domus_wire *wire)
 {
     (void)wire;

@@ -1,6 +1,6 @@
-/* The stage of packets that begin with their length (domus/pipeline.h). It says how many bytes
- * it needs, so it is called twice for a packet that comes byte by byte: for its length, and
- * for the whole. */
+/* The stage of packets that begin with their length (domus/pipeline.h). It says how many bytes it
+ * needs, so it is called twice for a packet that comes byte by byte: for its length, and for the
+ * whole packet. */
 #include "io/wire/packet.h"
 
 #include <errno.h>

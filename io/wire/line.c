@@ -1,5 +1,5 @@
-/* The stage of lines (domus/pipeline.h). It remembers how far it has looked for the end, so that a
- * line that comes byte by byte is looked through once. */
+/* The stage of lines (domus/pipeline.h). It remembers how far it has searched for the end, so that
+ * a line that comes byte by byte is searched once. */
 #include "io/wire/packet.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 typedef struct line_state {
     const domus_line_options *options;
     uint32_t size_max;
-    uint32_t looked; /* bytes of the line that have no end in them */
+    uint32_t looked; /* number of searched bytes of the line, which have no end in them */
 } line_state;
 
 static const domus_line_options defaults = {.role = DOMUS_ROLE_SERVER};
@@ -42,7 +42,7 @@ static int decode_line(domus_wire *wire, void *state_, const char *bytes, size_t
 
     if (end == NULL) {
         state->looked = (uint32_t)size;
-        /* one byte more may be the "\r" */
+        /* the byte beyond the bound may be the "\r" of the end */
         return size > state->size_max + 1 ? -EMSGSIZE : 0;
     }
     size_t length = (size_t)(end - bytes);
@@ -74,7 +74,9 @@ static int encode_line(domus_wire *wire, void *state_, uint64_t id, const domus_
     int error = domus_wire_append_slice(wire, packet->bytes);
     if (error != 0)
         return error;
-    /* behind a "\r" that belongs to the line, "\n" alone would be taken for its end */
+    /* behind a "\r" that belongs to the line, "
+     * " alone would be read as "\r
+     * " */
     return state->options->crlf || ends_with_cr(packet->bytes) ? domus_wire_append(wire, "\r\n", 2)
                                                                : domus_wire_append(wire, "\n", 1);
 }

@@ -8,9 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROOM_LEAST  1024u        /* bytes of the first block */
-#define ROOM_KEPT   (64u * 1024) /* a larger block is freed when it is empty */
-#define SLICE_LEAST 2048u        /* bytes from which on a slice that owns them is not copied */
+#define ROOM_LEAST 1024u        /* size of the first block in bytes */
+#define ROOM_KEPT  (64u * 1024) /* size in bytes above which an empty block is freed */
+/* size in bytes from which on a slice that owns its bytes is not copied */
+#define SLICE_LEAST 2048u
 
 static int grow_out(domi_out *out, size_t size)
 {
@@ -35,7 +36,7 @@ static int grow_out(domi_out *out, size_t size)
 
 char *domi_out_room(domi_out *out, size_t size)
 {
-    /* not >: also for no bytes there is a block */
+    /* >= and not >, so that there is a block also for no bytes */
     if (DOMI_UNLIKELY(size >= out->room - out->size) && grow_out(out, size) != 0)
         return NULL;
     return out->bytes + out->size;
@@ -72,7 +73,7 @@ int domi_out_append_slice(domi_out *out, domus_slice slice)
 {
     domus_slice kept;
 
-    /* bytes that are still borrowed would be copied to be kept */
+    /* a slice of borrowed bytes would have to be copied to be kept */
     if (slice.size < SLICE_LEAST || domi_page_of(slice)->borrowed ||
         domi_page_is_mostly_others(slice))
         return domi_out_append(out, domus_slice_data(slice), slice.size);

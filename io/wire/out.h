@@ -1,4 +1,4 @@
-/* Bytes that stages make for the peer: one block that is used again and again, and slices that
+/* The output of stages, bytes for the peer: one block that is used again and again, and slices that
  * stand between its bytes without being copied. One thread at a time. */
 #ifndef DOMI_IO_WIRE_OUT_H
 #define DOMI_IO_WIRE_OUT_H
@@ -6,7 +6,7 @@
 #include <domus/slice.h>
 
 typedef struct domi_out_piece {
-    uint32_t at; /* the slice goes before this byte of the block */
+    uint32_t at; /* offset of the block's byte before which the slice stands */
     domus_slice slice;
 } domi_out_piece;
 
@@ -24,7 +24,7 @@ char *domi_out_room(domi_out *out, size_t size);
 int domi_out_append(domi_out *out, const void *data, size_t size);
 int domi_out_append_slice(domi_out *out, domus_slice slice);
 
-/* Forget everything behind `size` bytes and `pieces` slices. */
+/* Remove everything behind `size` bytes and `pieces` slices. */
 void domi_out_cut(domi_out *out, uint32_t size, uint32_t pieces);
 
 static inline bool domi_out_is_empty(const domi_out *out)
@@ -32,25 +32,25 @@ static inline bool domi_out_is_empty(const domi_out *out)
     return out->size == 0 && out->pieces_count == 0;
 }
 
-/* Returns the bytes of the block and of the slices. */
+/* Returns the number of bytes in the block and the slices. */
 uint64_t domi_out_bytes(const domi_out *out);
 
-/* Empty it, and free its memory if it is large or if `all`. */
+/* Remove all bytes, and free the memory if it is large or if `all` is true. */
 void domi_out_clear(domi_out *out, bool all);
 
 /* --- what is there, in the order in which it goes to the peer --------------------------------- */
 
-/* A place in it. {0} is its start. */
+/* A place in the output. {0} is its start. */
 typedef struct domi_out_cursor {
-    uint32_t done;   /* bytes of the block before it */
-    uint32_t pieces; /* slices before it */
+    uint32_t done;   /* number of bytes of the block before the place */
+    uint32_t pieces; /* number of slices before the place */
 } domi_out_cursor;
 
-/* Bytes that lie behind each other. */
+/* A part of the output: bytes that lie behind each other in memory. */
 typedef struct domi_out_part {
     const char *bytes;
-    size_t size;        /* 1 and more */
-    domi_out_piece *of; /* the slice whose bytes these are; NULL: they are part of the block */
+    size_t size;        /* number of bytes, at least 1 */
+    domi_out_piece *of; /* the slice to which these bytes belong; NULL: they lie in the block */
 } domi_out_part;
 
 /* Get the part at the cursor, and move the cursor behind it. Returns false at the end. */

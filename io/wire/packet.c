@@ -1,4 +1,4 @@
-/* The type of packets, and how their stages make them. */
+/* The type of packets, and the function by which their stages make them. */
 #include "io/wire/packet.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The part that the stages of packets share. */
+/* Code that all stages of packets share. */
 #ifndef DOMI_IO_WIRE_PACKET_H
 #define DOMI_IO_WIRE_PACKET_H
 

@@ -31,7 +31,8 @@ static bool is_closing(const domus_wire *wire)
     return kit->drains;
 }
 
-/* End the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be copied. */
+/* Finish the last message. Returns 0; -ENOMEM when a stage has slices of it that cannot be
+ * copied. */
 static int end_message(domus_stage_kit *kit)
 {
     if (kit->payload != NULL && kit->type->release != NULL)

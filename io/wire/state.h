@@ -11,28 +11,28 @@
 
 typedef struct domi_wire_stage {
     const domus_stage *stage;
-    void *state; /* NULL: it has none */
+    void *state; /* state of the stage; NULL: it has none */
     domi_window window;
     bool opened;
     bool ended;   /* `end` was called for the last time, or the stage has no `end` */
-    bool again;   /* a byte stage that has more to pass on: it is called without new bytes, too */
+    bool again;   /* a byte stage has more to pass on, so it is called also without new bytes */
     bool passed;  /* the stage has passed bytes on in this call */
-    bool expects; /* a byte stage that waits for the rest of what its protocol begins with */
-    bool passes;  /* a byte stage that has left, but keeps its place: bytes go by it */
+    bool expects; /* a byte stage waits for the rest of its handshake */
+    bool passes;  /* a byte stage has left, but keeps its place: bytes pass by it */
 } domi_wire_stage;
 
 /* The state of the message that the message stage reads. */
 typedef enum domi_progress {
     DOMI_MESSAGE_NONE,    /* no byte of a message has come */
-    DOMI_MESSAGE_BEGUN,   /* the message is not whole, and the stage has not said more */
-    DOMI_MESSAGE_IN_HEAD, /* the peer is to send the rest of a head */
-    DOMI_MESSAGE_IN_BODY, /* or of a body that does not come in pieces */
+    DOMI_MESSAGE_BEGUN,   /* a message is incomplete, and the stage has not said which part */
+    DOMI_MESSAGE_IN_HEAD, /* the peer has to send the rest of a head */
+    DOMI_MESSAGE_IN_BODY, /* the peer has to send the rest of a body that does not come in pieces */
 } domi_progress;
 
 /* A message that `decode` has made. */
 typedef struct domi_made {
     domus_stage_kind kind;
-    bool any;      /* there is one */
+    bool any;      /* a message was made */
     bool has_body; /* a body follows */
     bool is_rest;  /* the body is all that the peer still sends */
     bool last;     /* for a piece: the body ends with this piece */
@@ -42,69 +42,80 @@ typedef struct domi_made {
     uint64_t id;
 } domi_made;
 
-/* The services of whoever has a wire: of its channel, or of a kit of stages. */
+/* The functions that the owner of a wire provides: a channel, or a kit of stages. */
 typedef struct domi_wire_services {
-    /* Make the payload of a message, zeroed. NULL: no memory. */
+    /* Make the payload of a message, zeroed. Returns NULL without memory. */
     void *(*make)(domus_wire *wire, domus_stage_kind kind, const domus_type *type);
-    /* Call the message stage in `delay_ns`; 0: a call that was wanted is wanted no more. */
+    /* Call the message stage in `delay_ns`; 0: cancel such a call. */
     void (*wake)(domus_wire *wire, uint64_t delay_ns);
-    /* Returns what domus_wire_is_closing() does. NULL: false. */
+    /* Implements domus_wire_is_closing(). NULL: false. */
     bool (*is_closing)(const domus_wire *wire);
-    /* Return what domus_wire_now_ns() and domus_wire_peer() do. NULL: 0, and -ENOTCONN. */
+    /* Implement domus_wire_now_ns() and domus_wire_peer(). NULL: 0, and -ENOTCONN. */
     uint64_t (*now_ns)(const domus_wire *wire);
     int (*peer)(const domus_wire *wire, domus_endpoint *ret_peer);
-    /* Do what domus_wire_tell_failure() does. NULL: nothing. */
+    /* Implements domus_wire_tell_failure(). NULL: nothing is done. */
     void (*tell_failure)(domus_wire *wire, const char *what, int error);
 } domi_wire_services;
 
 struct domus_wire {
     const domus_pipeline *pipeline;
-    const domus_pipeline_stage *front; /* the listener's, before those of the pipeline */
-    uint32_t fronts;                   /* how many they are */
-    uint32_t skipped; /* stages with which the pipeline begins, and which are not there */
-    uint32_t count;   /* stages, with those in front */
+    /* the front, the byte stages of the listener, before those of the pipeline */
+    const domus_pipeline_stage *front;
+    uint32_t fronts; /* number of stages in the front */
+    /* number of stages with which the pipeline begins and which this wire does not have */
+    uint32_t skipped;
+    uint32_t count;   /* number of stages, with those of the front */
     uint32_t current; /* index of the stage that runs */
     int failed;       /* the error with which decoding has ended; 0: it goes on */
-    int broken;       /* the error of a `wrap`, after which nothing is encoded; 0: none */
+    int broken;       /* the error of a `wrap`, after which nothing can be encoded; 0: none */
     bool finished;    /* the peer has finished sending */
-    /* how many stages, from the wire on, have ended by the rules of one of them (domus_wire_last()
-     * of a byte stage) */
+    /* number of stages, from the wire on, that have ended by the rules of one of them
+     * (domus_wire_last() of a byte stage) */
     uint32_t closed;
-    bool output_ended; /* the stages have ended what they send */
+    bool output_ended; /* the stages have appended what ends their output */
     bool byte_failed;  /* decoding has ended with the error of a byte stage */
-    bool plain;  /* what is encoded next waits for its turn, and is wrapped then: byte stages see
-                    bytes in the order in which they leave. The owner's, for one call */
-    bool leaves; /* the first stage behind those in front has called domus_wire_leave() */
+    /* the bytes that are encoded next wait for their turn, and are wrapped then, because byte
+     * stages see bytes in the order in which they leave. Set by the owner, for one call */
+    bool plain;
+    bool leaves; /* the first stage behind the front has called domus_wire_leave() */
     bool yields; /* a stage has called domus_wire_yield() in this call of domi_wire_decode() */
     bool holds;  /* the writer of a request waits (domus_wire_hold()) */
-    domi_page *page; /* borrows the bytes that the message stage is shown; NULL: not made yet */
+    /* the page that borrows the bytes which the message stage gets; NULL: not made yet */
+    domi_page *page;
     domi_made made;
-    bool *last;         /* a variable of the owner that domus_wire_last() sets */
+    bool *last;         /* address of a variable of the owner that domus_wire_last() sets */
     bool last_decoded;  /* the flag was set by a call of `decode`, not by a later call */
-    uint8_t progress;   /* domi_progress */
+    uint8_t progress;   /* progress of the message, a domi_progress */
     bool progress_new;  /* the progress is IN_HEAD or IN_BODY, and the owner has not seen that */
     bool in_body;       /* the message stage is making pieces of a body */
     uint32_t bodies;    /* number of the last body */
     domus_address self; /* address of the channel, for bodies; the owner sets it */
-    const char *agreed; /* the protocol that the stage `agreer` has agreed on; NULL: none has */
+    const char *agreed; /* the protocol on which the stage `agreer` has agreed; NULL: none */
     uint8_t agreed_size;
     uint8_t agreer;
     const char *server;   /* name of the server to which this side has connected; NULL: none */
-    uint16_t server_port; /* the port of that server; the owner sets both */
-    uint64_t *stream;     /* the word of the stream that is encoded; NULL: a whole message */
-    const char *shown;    /* the bytes that the message stage is shown; NULL: it is not decoding */
-    uint32_t shown_size;  /* how many they are */
-    uint32_t sliced;      /* how many of them lie before the end of some slice */
-    uint32_t taken;       /* bytes of the last window that the message has used */
-    uint32_t passed;      /* bytes that stages have passed on in this call of domi_wire_decode() */
-    domi_out *out;        /* where appended bytes go; the owner sets it before it opens the wire */
-    domi_out *aside;      /* the same for bytes that are to be wrapped; the owner's, may be NULL if
-                             there is one stage */
+    uint16_t server_port; /* port of that server; the owner sets `server` and this */
+    /* number that the stage keeps for the stream that is encoded; NULL: a whole message is
+     * encoded */
+    uint64_t *stream;
+    const char *shown;   /* the bytes that the message stage gets; NULL: it is not decoding */
+    uint32_t shown_size; /* number of these bytes */
+    uint32_t sliced;     /* number of these bytes that lie before the end of some slice */
+    uint32_t taken;      /* number of bytes of the last window that the message has used */
+    /* number of bytes that stages have passed on in this call of domi_wire_decode() */
+    uint32_t passed;
+    /* output for appended bytes; the owner sets it before it opens the wire */
+    domi_out *out;
+    /* output for bytes that have to be wrapped; the owner sets it; may be NULL if there is one
+     * stage */
+    domi_out *aside;
     const domi_wire_services *services;
-    const struct domi_inners *inners; /* inner channels (inner.h); NULL: the owner has none */
+    /* functions for inner channels (inner.h); NULL: the owner has none */
+    const struct domi_inners *inners;
     void *owner;
-    domi_wire_stage *stages; /* behind the wire, or a block of their own */
-    bool owns_stages;        /* `stages` is a block of its own, because the pipeline was changed */
+    /* array of stages, behind the wire in memory, or in a block of its own */
+    domi_wire_stage *stages;
+    bool owns_stages; /* `stages` is a block of its own, because the pipeline was changed */
 };
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define TEXT_MAX 4096 /* bytes of one text that is appended */
+#define TEXT_MAX 4096 /* most bytes of one appended text */
 
 /* --- messages --------------------------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ void *domus_wire_trailer(domus_wire *wire, const domus_type *type)
 
 void domus_wire_last(domus_wire *wire)
 {
-    if (wire->current + 1 < wire->count) { /* the stages behind hear of it first */
+    if (wire->current + 1 < wire->count) { /* the stages behind are told of it first */
         wire->closed = wire->current + 1;
         return;
     }
@@ -126,7 +126,7 @@ bool domus_wire_is_closing(const domus_wire *wire)
     return wire->services->is_closing != NULL && wire->services->is_closing(wire);
 }
 
-/* The peer is to send the rest of this part, which may be another one than before. */
+/* Record that the peer has to send the rest of this part, which may be another one than before. */
 static void expect_part(domus_wire *wire, domi_progress part)
 {
     bool is_of_bytes = wire->current + 1 != wire->count;
@@ -170,7 +170,7 @@ char *domus_wire_edit(domus_wire *wire, const char *from, size_t size)
 {
     DOMI_CHECK(wire->shown != NULL && from >= wire->shown && size <= wire->shown_size &&
                (size_t)(from - wire->shown) <= wire->shown_size - size);
-    /* received buffers and windows are memory of this side, to which a stage sees a const door */
+    /* received buffers and windows are memory of this side, which only stages see as const */
     return (char *)(uintptr_t)from;
 }
 

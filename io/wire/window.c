@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define ROOM_LEAST   256u  /* bytes of memory at least */
-#define SHRINK_LEAST 4096u /* bytes of memory from which on it is made smaller */
+#define ROOM_LEAST   256u  /* least size of the memory in bytes */
+#define SHRINK_LEAST 4096u /* size in bytes from which on the memory is made smaller */
 
 static_assert(DOMI_WINDOW_ROOM == 2 * DOMUS_WINDOW_MAX, "what domi_window_space() relies on");
 static_assert(DOMI_WINDOW_ROOM % ROOM_LEAST == 0, "the room doubles up to the limit");
 
-/* Let AddressSanitizer find code that reads behind the bytes. */
+/* Let AddressSanitizer report code that reads behind the bytes. */
 static void poison_behind_bytes(const domi_window *window)
 {
     char *end = window->memory + window->begin + window->size;
@@ -27,7 +27,7 @@ static void poison_behind_bytes(const domi_window *window)
     DOMI_POISON(end, (size_t)(window->memory + window->room - end));
 }
 
-/* Move the bytes to memory with room for `size` bytes and more. */
+/* Move the bytes to memory with room for at least `size` bytes. */
 static int move_to_larger_memory(domi_window *window, uint32_t size)
 {
     uint32_t room = ROOM_LEAST;
@@ -47,8 +47,9 @@ static int move_to_larger_memory(domi_window *window, uint32_t size)
     return 0;
 }
 
-/* True if the end of the memory is reached before half as many bytes were taken as are to be moved.
- * Then it gets more room, so that a stage that takes byte by byte costs no move for each. */
+/* True if the end of the memory is reached before half as many bytes were taken as have to be
+ * moved. Then the window gets more room, so that a stage that takes byte by byte does not cause a
+ * move for each. */
 static bool is_more_room_worth_it(const domi_window *window)
 {
     return window->begin < window->size / 2 && window->room < DOMI_WINDOW_ROOM;

@@ -10,16 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes in a window at most. A stage is shown half of them, and is only called while the stage
+/* Most bytes in a window. A stage gets at most half of them, and is only called while the stage
  * behind it has less than half, so it can always pass on DOMUS_WINDOW_MAX bytes. */
 #define DOMI_WINDOW_ROOM 131072u
 
 typedef struct domi_window {
-    char *memory;   /* the buffer; NULL: the window has no bytes */
-    uint32_t begin; /* where the window's first byte lies in `memory` */
-    uint32_t size;  /* bytes in the window */
-    uint32_t room;  /* bytes of `memory` */
-    uint32_t need;  /* `decode` is not called before this many bytes are there */
+    char *memory;   /* the memory; NULL: the window has no bytes */
+    uint32_t begin; /* offset of the window's first byte in `memory` */
+    uint32_t size;  /* number of bytes in the window */
+    uint32_t room;  /* size of `memory` in bytes */
+    uint32_t need;  /* number of bytes before which `decode` is not called again */
     bool stuck;     /* `decode` has seen all bytes, and is not called before more come */
 } domi_window;
 
@@ -28,27 +28,27 @@ static inline const char *domi_window_bytes(const domi_window *window)
     return window->memory + window->begin;
 }
 
-/* Copy `size` bytes behind those in the window; together they are at most DOMI_WINDOW_ROOM. Returns
- * 0; -ENOMEM. */
+/* Append a copy of `size` bytes to those in the window; together they are at most DOMI_WINDOW_ROOM.
+ * Returns 0; -ENOMEM. */
 int domi_window_put(domi_window *window, const char *bytes, size_t size);
 
-/* Make space for `size` bytes (1 and more) behind those in the window, with the same bound.
- * The caller writes there, and then counts up to so many bytes with domi_window_fill().
- * NULL: no memory. */
+/* Make space for `size` bytes (at least 1) behind those in the window, with the same bound. The
+ * caller writes there, and then adds at most so many bytes to the window with domi_window_fill().
+ * Returns NULL without memory. */
 char *domi_window_space(domi_window *window, size_t size);
 void domi_window_fill(domi_window *window, size_t size);
 
-/* Take `size` bytes off the front of the window, which a stage has used. */
+/* Remove `size` bytes from the front of the window, because a stage has used them. */
 void domi_window_take(domi_window *window, uint32_t size);
 
-/* Take `size` bytes off the end of the window. */
+/* Remove `size` bytes from the end of the window. */
 void domi_window_cut(domi_window *window, uint32_t size);
 
-/* Nothing more comes for a while: free the memory if there are no bytes, and move them to less if
- * they have far too much. Without memory they stay. */
+/* Free the memory if the window has no bytes, and move them to less memory if they have far too
+ * much, because nothing more comes for a while. Without memory for that they stay. */
 void domi_window_shrink(domi_window *window);
 
-/* Give the memory away; no byte is in the window any more. */
+/* Return the memory, which then belongs to the caller; no byte is in the window any more. */
 char *domi_window_give(domi_window *window);
 
 /* Free the memory. */

@@ -1,4 +1,4 @@
-/* Makes and frees the wire of a channel, and encodes what goes out. */
+/* Makes and frees the wire of a channel, and encodes output. */
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
@@ -122,9 +122,9 @@ int domi_wire_encode(domus_wire *wire, uint64_t id, const domus_type *type, cons
     return error < 0 ? error : 0;
 }
 
-/* True if the bytes were wrong for a byte stage that has a `finish`: there it appends what tells
+/* True if the bytes were wrong for a byte stage that has a `finish`: there it can append what tells
  * the peer, so the channel is closed and not reset. */
-static bool may_say_why(const domus_wire *wire)
+static bool may_tell_error_to_peer(const domus_wire *wire)
 {
     bool may = false;
 
@@ -147,7 +147,7 @@ int domi_wire_fail(domus_wire *wire, uint64_t id, const domus_type *request, int
         result = domi_wire_end_out(wire, last, begun, result);
     }
     wire->plain = false;
-    return result < 0 && !(request == NULL && may_say_why(wire)) ? result : 0;
+    return result < 0 && !(request == NULL && may_tell_error_to_peer(wire)) ? result : 0;
 }
 
 int domi_wire_wanted(domus_wire *wire)
@@ -227,7 +227,7 @@ bool domi_wire_carries(const domus_wire *wire)
     return false;
 }
 
-bool domi_wire_says_end(const domus_wire *wire)
+bool domi_wire_has_end_of_output(const domus_wire *wire)
 {
     for (uint32_t i = 0; i < wire->count; i++) {
         if (wire->stages[i].stage->finish != NULL && !wire->stages[i].passes)
@@ -236,7 +236,7 @@ bool domi_wire_says_end(const domus_wire *wire)
     return false;
 }
 
-/* The bytes that stand where those of the message stage do are wrapped. */
+/* Wrap bytes of the owner, which stand in the place of those of the message stage. */
 static int wrap_put_bytes(domus_wire *wire, domi_mark begun, int error)
 {
     int result = domi_wire_end_out(wire, wire->count - 1, begun, error);

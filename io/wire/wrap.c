@@ -1,12 +1,12 @@
-/* The way out of the bytes that a stage appends: the byte stages before it wrap them, one after the
- * other, the nearest to the wire last.
+/* Wraps the bytes that a stage appends: the byte stages before it wrap them, one after the other,
+ * the nearest to the wire last.
  *
- * Bytes that are to be wrapped are gathered in `aside`. Each stage reads one block and appends to
+ * Bytes that have to be wrapped are gathered in `aside`. Each stage reads one block and appends to
  * another; only the first stage of the pipeline appends to the block of the owner. So nothing is
- * wrapped, and no state of a byte stage moves on, before the stage that appended has succeeded. */
+ * wrapped, and no state of a byte stage changes, before the stage that appended has succeeded. */
 #include "io/wire/wrap.h"
 
-/* Let the stage `index` wrap `size` bytes, in pieces that fit into its window on the other side. */
+/* Let the stage `index` wrap `size` bytes, in pieces that fit into its window at the peer. */
 static int wrap_bytes(domus_wire *wire, uint32_t index, const char *bytes, size_t size)
 {
     const domi_wire_stage *at = &wire->stages[index];
@@ -36,8 +36,8 @@ static int wrap_all_bytes(domus_wire *wire, uint32_t index, const domi_out *from
     return error;
 }
 
-/* Let the stages before `index` wrap what lies in `aside`, into `out`. One that has left, which is
- * never the first, wraps nothing. */
+/* Let the stages before `index` wrap the contents of `aside`, into `out`. A stage that has left,
+ * which is never the first, wraps nothing. */
 static int wrap_by_each(domus_wire *wire, uint32_t index, domi_out *out)
 {
     domi_out between = {0};

@@ -1,12 +1,11 @@
-/* The way out of the bytes that a stage appends: those of the stage next to the wire go to
- * the block of the owner, those of the others are gathered beside it and wrapped by the
- * stages before them. */
+/* The output of a stage: bytes of the stage next to the wire go to the block of the owner; bytes of
+ * the others are gathered beside it and wrapped by the stages before them. */
 #ifndef DOMI_IO_WIRE_WRAP_H
 #define DOMI_IO_WIRE_WRAP_H
 
 #include "io/wire/state.h"
 
-/* A place in a block of bytes, to which a failed stage takes it back. */
+/* A place in an output, to which it is cut back if a stage fails. */
 typedef struct domi_mark {
     domi_out *out;
     uint32_t size, pieces;
@@ -24,9 +23,8 @@ static inline domi_mark domi_wire_begin_out(domus_wire *wire, uint32_t index)
     return begun;
 }
 
-/* The stage has returned `result`: let the stages before it wrap the bytes that it appended, or
- * drop these bytes if the result is an error. Returns `result`, or the error of a stage that wraps.
- */
+/* Let the stages before stage `index` wrap the bytes that it appended, or drop these bytes if its
+ * `result` is an error. Returns `result`, or the error of a stage that wraps. */
 int domi_wire_wrap(domus_wire *wire, uint32_t index, domi_mark begun, int result);
 
 static inline int domi_wire_end_out(domus_wire *wire, uint32_t index, domi_mark begun, int result)
