@@ -240,7 +240,7 @@ static void store_all_live_values(domus_system *system, const domus_config *conf
 /* Let every manager know. Inside the outside, so that no stop begins meanwhile. */
 static void give_order(domus_system *system)
 {
-    domi_manager_take_config(&system->outside, &system->live.config);
+    domi_manager_set_config(&system->outside, &system->live.config);
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
     /* seq_cst: this store comes before the looks at the park words, as that of a stop does. */
     atomic_store_explicit(&system->orders, domi_orders_with_change(orders), memory_order_seq_cst);

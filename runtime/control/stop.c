@@ -242,7 +242,7 @@ static void tell_processes(domus_system *system, uint64_t until_ns)
     domus_address addresses[64];
     uint32_t count;
 
-    while ((count = domi_processes_take_untold(&system->processes, addresses, 64)) != 0) {
+    while ((count = domi_processes_mark_told(&system->processes, addresses, 64)) != 0) {
         domi_outside_lock(system);
         system->outside.now_ns = domi_clock_now(&system->clock);
         for (uint32_t i = 0; i < count; i++)

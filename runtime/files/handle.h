@@ -15,12 +15,14 @@
 typedef struct domi_files domi_files;
 typedef struct domi_file_left domi_file_left;
 
-/* A piece of work that is under way at a helper thread, or waits for an actor. The end of the
- * system frees it, because no other code would. */
+/* A piece of work of a helper thread, or one that waits for an actor. The end of the system frees
+ * it, because no other code would. */
 struct domi_file_left {
-    domi_file_left *next;   /* in the list of what is left */
-    domi_file_left **place; /* the pointer to this one in that list; NULL: it is in none */
-    void (*drop)(domi_file_left *left); /* frees it; called by domi_files_free() alone */
+    domi_file_left *next; /* next piece in the list of those that are left */
+    /* address of the pointer to this piece in that list; NULL: it is in no list */
+    domi_file_left **place;
+    /* function that frees it; only domi_files_free() calls it */
+    void (*drop)(domi_file_left *left);
 };
 
 struct domi_files {
@@ -29,21 +31,23 @@ struct domi_files {
     domi_file_left *left;  /* the operations that are under way */
     uint32_t users;        /* the system, and the handles */
     uint64_t serials;      /* handles that were made so far */
-    uint32_t open_max;     /* constant */
-    _Atomic uint32_t open; /* handles that there are */
+    /* the pool of helper threads; NULL: a simulation, or the system is gone */
+    uint32_t open_max;
+    _Atomic uint32_t open; /* list of the operations that are under way */
 };
 
 struct domus_file {
-    _Atomic uint32_t users; /* owners, and operations under way */
-    int fd;                 /* -1: it was never opened */
-    uint64_t serial;        /* no other handle of the system ever has the same; constant */
+    _Atomic uint32_t users; /* number of handles */
+    int fd;                 /* number of owners and of operations under way */
+    uint64_t serial;        /* descriptor; -1: the file was never opened */
     bool is_directory;
     bool is_writable;
     bool appends;
-    _Atomic bool reads_wait;        /* the ring cannot tell what it may read at once */
-    _Atomic uint32_t writes_waited; /* tries of a write, in a row, that the ring refused */
+    _Atomic bool reads_wait; /* the ring cannot tell what it may read at once */
+    /* number of tries of a write, in a row, that the ring refused */
+    _Atomic uint32_t writes_waited;
     domi_files *files;
-    domi_job job;        /* closes it */
+    domi_job job;        /* job that closes the file */
     domi_file_left left; /* while the job is under way */
 };
 
@@ -54,7 +58,7 @@ domi_files *domi_files_new(domi_workers *workers, uint32_t open_max);
  * still be closed. NULL is allowed. */
 void domi_files_free(domi_files *files);
 
-/* List something that is under way, and take it out again. */
+/* Add a piece of work that is under way to the list; domi_file_left_remove() removes it. */
 void domi_file_left_add(domi_files *files, domi_file_left *left);
 void domi_file_left_remove(domi_files *files, domi_file_left *left);
 

@@ -18,7 +18,7 @@
 
 typedef struct domi_kept domi_kept;
 
-/* How a load names a file. */
+/* The name by which a load names a file. */
 typedef struct domi_kept_name {
     uint64_t directory; /* the serial of the directory's handle */
     uint32_t flags;
@@ -32,12 +32,12 @@ typedef struct domi_kept_file {
     uint64_t hash;
     uint64_t directory;       /* as in its name, */
     uint32_t flags;           /* and so is this */
-    uint32_t index;           /* the index of the file's path in that list */
+    uint32_t index;           /* index of the file's path in the list of paths */
     domus_file_status status; /* the file's status when it was looked at last */
-    uint64_t since_ns;        /* when the file was first seen with this status */
-    uint64_t looked_ns;       /* the turn in which it was looked at last */
-    domus_slice bytes;        /* all of it; `page` is NULL: they are not kept yet */
-    uint32_t cost;            /* bytes that it counts for */
+    uint64_t since_ns;        /* time at which the file was first seen with this status */
+    uint64_t looked_ns;       /* time of the turn in which the file was checked last */
+    domus_slice bytes;        /* all bytes of the file; `page` is NULL: they are not kept yet */
+    uint32_t cost;            /* number of bytes that it counts for */
     uint32_t paths_size;      /* bytes at `paths` */
     char paths[];             /* the list, each path with its NUL */
 } domi_kept_file;
@@ -56,11 +56,11 @@ domi_kept_file *domi_kept_find(domi_kept *kept, domi_kept_name name);
 
 void domi_kept_forget(domi_kept *kept, domi_kept_file *file);
 
-/* When a file was loaded. */
+/* The times of a load. */
 typedef struct domi_kept_times {
     uint64_t turn_ns;  /* the time of the turn, which began before, perhaps long before */
-    uint64_t begun_ns; /* the clock, read before the file was looked at, */
-    uint64_t done_ns;  /* and when its bytes had been read */
+    uint64_t begun_ns; /* time of the clock before the file was checked */
+    uint64_t done_ns;  /* time of the clock when its bytes had been read */
 } domi_kept_times;
 
 /* Note a file that was loaded just now, with its bytes; `file` is what domi_kept_find() returned
@@ -71,8 +71,8 @@ void domi_kept_note(domi_kept *kept, domi_kept_name name, domi_kept_file *file,
 /* True if two states of a file agree in all that a write changes. */
 bool domi_kept_is_same(const domus_file_status *one, const domus_file_status *other);
 
-/* How long a file has to be as it is before its bytes may be kept: 100 ms; 3 s on a file system
- * that counts whole seconds. */
+/* Returns the time for which a file has to be unchanged before its bytes may be kept: 100 ms; 3 s
+ * on a file system that counts whole seconds. */
 uint64_t domi_kept_settles(const domus_file_status *status);
 
 #endif

@@ -17,17 +17,18 @@ typedef struct domi_file_operation domi_file_operation;
 typedef struct domi_file_verb {
     domus_type waits;        /* the name that a dump shows while the operation is under way */
     const domus_type *reply; /* the type of its answer */
-    /* Get what it needs; `wanted` is its size or count. Returns 0, 1 if nothing is left to be done,
-     * or the error. NULL: it needs nothing. */
+    /* Get the resources of the operation; `wanted` is its size or count. Returns 0; 1 if nothing is
+     * left to be done; or the error. NULL: it needs no resources. */
     int (*prepare)(domi_file_operation *operation, domi_manager *manager);
     /* Begin a try in the ring. Returns false if there is none to be begun. NULL: it never tries. */
     bool (*try)(domi_file_operation *operation, domi_io *io);
-    /* Look at the result of a try. Returns 0 if the operation is done, TRY_AGAIN, TRY_ELSEWHERE, or
-     * the error. NULL, if `try` is. */
+    /* Judge the result of a try. Returns 0 if the operation is done, TRY_AGAIN, TRY_ELSEWHERE, or
+     * the error. NULL if `try` is NULL. */
     int (*judge)(domi_file_operation *operation, int result, bool is_lost);
-    /* Do it, or the rest of it, by calls that may wait. Returns 0 or the error. Any thread. */
+    /* Do the operation, or the rest of it, by calls that may wait. Returns 0 or the error. Any
+     * thread. */
     int (*work)(domi_file_operation *operation);
-    /* Move what it has brought to its answer. NULL: the answer has no payload. */
+    /* Move the results into the answer. NULL: the answer has no payload. */
     void (*fill)(domi_file_operation *operation);
 } domi_file_verb;
 
@@ -48,7 +49,7 @@ struct domi_file_operation {
     const domi_file_verb *verb;
     domus_address asker; /* the actor that waits */
     domus_system *system;
-    domi_envelope *envelope; /* becomes the answer */
+    domi_envelope *envelope; /* envelope that becomes the answer */
     domi_file_try attempt;   /* while it is in the ring */
     domi_job job;            /* while it is with the helper threads, */
     domi_file_left left;     /* and so is this */
@@ -60,15 +61,15 @@ struct domi_file_operation {
     struct domi_page *page; /* the memory that a read or a listing fills */
     domus_slice bytes;      /* the bytes that a write writes */
     struct open_how how;    /* the flags and the mode of an open */
-    uint64_t position;      /* in the file; of a truncate: its new size */
-    uint32_t size;          /* bytes wanted */
-    uint32_t done;          /* bytes read or written */
+    uint64_t position;      /* position in the file in bytes; of a truncate: the new size */
+    uint32_t size;          /* number of bytes wanted */
+    uint32_t done;          /* number of bytes read or written */
     uint32_t count;         /* entries in `page` */
     uint32_t flags;         /* bits of domus_file_flag */
     uint32_t mode;          /* permissions of a directory that is made */
     int error;              /* the error that ended a write after some bytes */
     bool last;              /* a listing has reached the end of the directory */
-    uint32_t path_size;     /* bytes at `path`, which may be a list; 0: it is one path */
+    uint32_t path_size;     /* number of bytes at `path`, if it is a list; 0: it is one path */
     const char *path;       /* in `text`; NULL: none */
     const char *to;
     char text[]; /* the paths */

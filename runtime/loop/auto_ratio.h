@@ -21,11 +21,11 @@ typedef struct domi_auto_bounds {
     uint64_t wait_ns;  /* scheduler.waitMax */
 } domi_auto_bounds;
 
-/* Phase 3 begins, and `ready` houses are ready, one at least. Returns its budget. */
+/* Begin phase 3 with `ready` houses that are ready, at least one. Returns its budget. */
 uint64_t domi_auto_ratio_begin(domi_auto_ratio *state, const domi_auto_bounds *bounds,
                                uint64_t now_ns, uint32_t ready);
 
-/* Phase 3 has ended: `ran` houses have run, and `left` are ready. */
+/* End phase 3, in which `ran` houses have run; `left` are ready now. */
 void domi_auto_ratio_end(domi_auto_ratio *state, const domi_auto_bounds *bounds, uint64_t now_ns,
                          uint64_t ran, uint32_t left);
 

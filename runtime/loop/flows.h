@@ -30,14 +30,14 @@ typedef struct domi_flow {
     struct domi_promise *promise;      /* the promise of the asker */
     const domus_type *type;            /* the type of the ask */
     uint64_t number;                   /* the number of the flow */
-    uint64_t since_ns;                 /* when the ask was made */
+    uint64_t since_ns;                 /* time at which the ask was made */
     bool is_taken; /* the ask was handled; set only for an actor that was asked */
 } domi_flow;
 
 typedef struct domi_flows {
     domi_recorder *recorder; /* the recorder of the thread; constant */
     domi_flow asking;        /* the ask of an actor of this thread */
-    uint64_t count;          /* flows that have begun here */
+    uint64_t count;          /* number of flows that have begun here */
     /* The ask to an actor of this thread. The asker's thread takes `claimed` from 0 to 1, writes
      * the rest, and `house` last; this thread gives it back. */
     alignas(64) _Atomic uint32_t claimed;
@@ -51,9 +51,11 @@ typedef struct domi_flowing {
     const struct domi_promise *waits_for; /* the promise for which `newest` waits */
     uint32_t serial;                      /* the serial of `waits_for` */
     bool is_asked;                        /* the house is watched, because it was asked */
-    bool has_ask;                         /* and the ask waits in its mailbox */
-    bool is_asking;                       /* the house is watched, because it has asked */
-    bool is_answered;                     /* and its answer was handled elsewhere */
+    /* the house is watched as one that was asked, and the ask waits in its mailbox */
+    bool has_ask;
+    bool is_asking; /* the house is watched, because it has asked */
+    /* the house is watched as one that has asked, and its answer was handled elsewhere */
+    bool is_answered;
 } domi_flowing;
 
 /* Make the flows of a thread that records; it keeps them. Returns NULL if there is no memory. */
@@ -62,7 +64,7 @@ domi_flows *domi_flows_new(domi_thread *thread, domi_recorder *recorder);
 /* Free the flows of a thread that has ended. */
 void domi_flows_free(domi_thread *thread);
 
-/* Whether runs of any house are watched. `flows` may be NULL. */
+/* True if runs of any house are watched. `flows` may be NULL. */
 static inline bool domi_flows_have_any(const domi_flows *flows)
 {
     /* Relaxed, as below. */
@@ -73,7 +75,7 @@ static inline bool domi_flows_have_any(const domi_flows *flows)
                                  memory_order_relaxed) != NULL);
 }
 
-/* Whether runs of this house are watched. `flows` may be NULL. */
+/* True if runs of this house are watched. `flows` may be NULL. */
 static inline bool domi_flows_have(const domi_flows *flows, const domi_house *house)
 {
     if (flows == NULL)

@@ -13,13 +13,13 @@
 /* The histograms of a thread, which writes them; any thread reads them. */
 typedef struct domi_observing {
     domi_run_observer runs;
-    domi_histogram iterations;        /* an iteration without its enters */
+    domi_histogram iterations;        /* times of iterations, without their enters */
     domi_histogram spans[DOMI_SPANS]; /* the time of one iteration in each span */
     uint64_t seen_ns[DOMI_SPANS];     /* the counters of spans at the end of the last iteration */
-    struct domi_recorder *recorder;   /* NULL: it has never recorded */
+    struct domi_recorder *recorder;   /* recorder of the thread; NULL: it has never recorded */
 } domi_observing;
 
-/* Follow a new level. The thread. */
+/* Apply a new level of profile.level. The thread itself. */
 void domi_observing_follow(domi_thread *thread);
 
 /* An iteration begins: the one before it is over. Called only while the thread measures. */

@@ -109,7 +109,7 @@ void domi_thread_rest_end(domi_thread *thread, uint64_t until_ns)
     uint64_t asleep_ns = thread->stamp_ns;
     /* A thread that sleeps has nothing but what others put for it. A stand-in may take
      * that just now. */
-    bool put = domi_manager_was_put_for(manager);
+    bool put = domi_manager_has_foreign_puts(manager);
     uint32_t word = domi_park_end(&manager->park);
 
     put = put && domi_manager_has_work(manager);

@@ -21,9 +21,9 @@
 #include "runtime/loop/wait_observer.h"
 
 typedef struct domi_run_observer {
-    domi_wait_observer waiting; /* with what the manager calls; the first field */
-    uint64_t seen_runs;         /* the count of runs with the one that was measured last */
-    uint64_t next_run;          /* at this count the next run is measured */
+    domi_wait_observer waiting; /* the functions that the manager calls; must be the first field */
+    uint64_t seen_runs;         /* count of runs at the last measured run */
+    uint64_t next_run;          /* count of runs at which the next run is measured */
     /* up to this count of runs no wait is measured; while one is, the count when it began */
     uint64_t rest_runs;
     uint64_t average_ns; /* the average length of the measured runs */
@@ -34,8 +34,9 @@ typedef struct domi_run_observer {
     domi_flows *flows;              /* asks whose way is recorded; NULL: nothing is recorded */
     domi_histogram runs;
     domi_histogram waits;
-    domi_histogram deliveries; /* from a put on another thread to the sorting here */
-    domi_histogram reactions;  /* from the reaping of completions to the run of a channels actor */
+    domi_histogram deliveries; /* times from a put on another thread to the sorting here */
+    /* times from the reaping of completions to the run of a channels actor */
+    domi_histogram reactions;
 } domi_run_observer;
 
 /* Begin to measure, now or again: an observer that was made observes the manager. */

@@ -8,7 +8,7 @@
  * loop has to take. */
 bool domi_thread_spin(domi_thread *thread);
 
-/* A rest has ended: set spin_ns for the next rest by the length of this one. */
+/* Set spin_ns for the next rest by the length of the rest that has just ended. */
 void domi_thread_learn_spin(domi_thread *thread);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "runtime/system/thread.h"
 
-/* Note that `houses` houses have run in `ns`, for the average length of a run. */
+/* Add `houses` houses that have run in `ns` nanoseconds to the average length of a run. */
 void domi_thread_note_runs(domi_thread *thread, uint32_t houses, uint64_t ns);
 
 /* Returns how many houses run before home looks for the first time (M2), if `count` houses are
@@ -19,8 +19,8 @@ uint32_t domi_thread_runs_before_next_look(const domi_thread *thread, uint32_t h
 /* Publish that `count` houses are ready in this thread's queue, for thieves and for reports. */
 void domi_thread_publish_depth(domi_thread *thread, uint32_t count);
 
-/* A victim calls this at each look: it exposes houses that thieves want, and takes back those that
- * nobody wants. `queue` is the queue that the phase runs. */
+/* Expose houses that thieves want, and take back those that no thief wants. A victim calls this at
+ * each look. `queue` is the queue that the phase runs. */
 void domi_thread_adjust_exposed(domi_thread *thread, domi_queue *queue);
 
 /* A thread calls domi_thread_note_busy() if it had work of its own in an iteration, and

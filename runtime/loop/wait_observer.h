@@ -14,11 +14,12 @@
 #include "house/message/manager.h"
 #include "house/message/observer.h"
 
-/* A message that was seen when it was put, and waits. */
+/* A message that was seen at its put, and waits. */
 typedef struct domi_waiter {
-    const domi_house *house; /* NULL: none */
-    uint32_t lease;          /* the lease of the actor that has the message */
-    uint32_t ahead;          /* messages that are handled up to its own, at most */
+    /* house of the actor that has the message; NULL: no message is followed */
+    const domi_house *house;
+    uint32_t lease; /* the lease of the actor that has the message */
+    uint32_t ahead; /* most messages that are handled up to this one, itself included */
     uint64_t since_ns;
 } domi_waiter;
 
@@ -26,7 +27,7 @@ typedef struct domi_wait_observer {
     domi_observer functions; /* the functions that the manager calls; must be the first field */
     const domi_clock *clock;
     domi_waiter waiter;
-    uint32_t ticks; /* since the last measurement began */
+    uint32_t ticks; /* number of ticks since the last measurement began */
     bool is_done;   /* one wait was measured, and none is looked at until the next begin */
 } domi_wait_observer;
 
@@ -36,7 +37,7 @@ static inline domi_wait_observer *domi_wait_observer_of(const domi_manager *mana
     return (domi_wait_observer *)(void *)manager->observer;
 }
 
-/* The state actor that has become ready last. */
+/* Returns the state actor that has become ready last. */
 static inline const domi_house *domi_wait_newest(const domi_manager *manager)
 {
     return domi_queue_newest(&manager->schedule.ready[DOMUS_STATE]);

@@ -1,5 +1,5 @@
-/* These functions tell a thread whether it has anything to do, and when the next thing is due. The
- * thread itself calls them, before it rests. */
+/* The questions of a thread before it rests: whether it has anything to do, and when the next thing
+ * is due. The thread itself calls these. */
 #ifndef DOMI_RUNTIME_LOOP_WORK_H
 #define DOMI_RUNTIME_LOOP_WORK_H
 

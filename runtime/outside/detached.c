@@ -343,7 +343,7 @@ int domus_receive_now(domus_stack *stack, const domus_pattern *pattern, uint64_t
         stack->manager->pooled != NULL || ((domi_detached *)(void *)stack->manager)->foreign)
         return -EOPNOTSUPP;
     /* a pooled stack, because its end releases what was received */
-    if (domi_stack_pool(stack) == NULL)
+    if (domi_stack_make_pooled(stack) == NULL)
         return -ENOMEM;
     domi_detached *detached = (domi_detached *)(void *)stack->manager;
     domi_stack_end_received(stack, -ENOMSG); /* release the message that was received before */

@@ -155,7 +155,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
         message->type = answer->type;
         message->payload = answer->payload;
         message->sender = domus_sender(stack);
-        domi_stack_let_message_go(stack, mail->envelope);
+        domi_stack_release_message(stack, mail->envelope);
     } else {
         mail->error = answer->error;
         message->type = &domus_outsider_failed_type;

@@ -31,5 +31,5 @@ void domi_live_take(domus_system *system, domi_manager *manager)
     domus_config config;
 
     domi_live_copy(system, &config);
-    domi_manager_take_config(manager, &config);
+    domi_manager_set_config(manager, &config);
 }

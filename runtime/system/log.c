@@ -120,7 +120,7 @@ static void log_full(domi_manager *manager, const domi_house *house)
     domus_system *system = manager->system;
     char whom[WHOM_SIZE];
 
-    if (manager->io != NULL && !domi_spell_of_conversations(manager->io))
+    if (manager->io != NULL && !domi_spell_record_conversations(manager->io))
         return;
     domi_log_line(system, DOMUS_LOG_WARNING, thread_of(manager),
                   "actor %s %s has %" PRIu32 " conversations, the most that "

@@ -151,7 +151,7 @@ static void act_end(domus_stack *stack, int result)
 {
     domi_manager *manager = stack->manager;
 
-    (void)domi_turn_end_untold(stack, result);
+    (void)domi_turn_end_unreported(stack, result);
     domi_run_end(manager);
 }
 
