@@ -7,7 +7,7 @@
  * foreign thread.
  *
  * Models: house/message/mailbox.h domi_mailbox_put, domi_mailbox_append, domi_house_make_ready;
- * house/message/mailbox.c put_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
+ * house/message/mailbox.c put_to_inbox, domi_mailbox_put_slow; house/dispatch/deliver.c domi_mailbox_sort_inbox;
  * house/message/arrivals.c domi_links_add, domi_links_end; house/dispatch/phases.c take_arrivals; house/dispatch/dispatch.c
  * domi_house_run_lent (with its budget), domi_house_settle; house/dispatch/loan.c domi_loans_expose,
  * domi_loans_take_back, domi_loans_settle, take_house_back, domi_loan_take, domi_loan_run; runtime/loop/steal.c
@@ -171,7 +171,7 @@ inline link(to)
     }
 }
 
-/* put_inbox, and domi_links_add: a sender that `gathers` may link later, at the end of its
+/* put_to_inbox, and domi_links_add: a sender that `gathers` may link later, at the end of its
  * batch. */
 inline put(to, from, which, gathers)
 {

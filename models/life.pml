@@ -6,9 +6,9 @@
  * its inbox was just emptied. The model has one slot, which is used for LIVES lives; home, a thief,
  * and foreign threads that spawn, send and stop, also with addresses of lives that are over.
  *
- * Models: house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, house_free,
- * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_inbox,
- * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_one,
+ * Models: house/family/birth.c publish_life; house/family/life.c domi_house_mount, domi_house_stop_end, free_house,
+ * domi_house_free_returned; house/message/stop.c domi_house_stop; house/message/mailbox.c put_to_inbox,
+ * domi_mailbox_put_slow; house/family/restart.c domi_house_handle_arrival; house/dispatch/deliver.c sort_node,
  * domi_mailbox_sort_inbox; house/dispatch/dispatch.c may_take_user, domi_house_settle; house/dispatch/loan.c
  * take_house_back. Holds: M5 (moves), M9 (a stale stop hits nobody); a message is handled in the life it was sent
  * to, or is a dead letter, exactly once; a stopped house gets nothing; each life that was asked to stop ends,
@@ -82,7 +82,7 @@ inline link()
     }
 }
 
-/* This models put_inbox, domi_links_add. */
+/* This models put_to_inbox, domi_links_add. */
 inline put(what, its_lease, its_life)
 {
     atomic {
@@ -140,7 +140,7 @@ inline stop_begin()
     empty_mail()
 }
 
-/* This models sort_one, domi_house_handle_arrival. */
+/* This models sort_node, domi_house_handle_arrival. */
 inline sort_node()
 {
     assert(what == NODE);
@@ -216,7 +216,7 @@ inline sort()
     od
 }
 
-/* This models house_free, domi_house_free_returned. */
+/* This models free_house, domi_house_free_returned. */
 inline house_free()
 {
     closed = 1;

@@ -9,9 +9,9 @@
  *
  * Models: house/conversation/promise.c domi_promise_arm, domi_promise_fail, unlink_promise, domi_promise_finish,
  * domi_promise_close, domi_promise_release; house/conversation/expire.c domi_promise_expire,
- * domi_promise_carry_out_note, free_abandoned; house/conversation/park.c domi_stack_free_if_done;
+ * domi_promise_carry_out_note, free_abandoned_promise; house/conversation/park.c domi_stack_free_if_done;
  * house/conversation/turn.c
- * domi_stack_take_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c take_house_back, domi_loan_run. A
+ * domi_stack_handle_answer, unqueue; house/conversation/notes.c; house/dispatch/loan.c take_house_back, domi_loan_run. A
  * handler is one step, because no two threads have the house at a time; the wheel is home's all the time.
  * Holds: the thief does not touch the wheel; what is on the wheel, in a note, in the mailbox or in a list of
  * answers is not freed; the node is in one place at a time; each promise and each stack is freed, exactly
@@ -202,7 +202,7 @@ inline handle()
         fi;
         state = WAITING;
         arm()
-    /* the answer comes: domi_stack_take_answer, and the conversation ends */
+    /* the answer comes: domi_stack_handle_answer, and the conversation ends */
     :: state == WAITING && acts < ACTS ->
         acts++;
         unlink_promise();
@@ -214,7 +214,7 @@ inline handle()
         unlink_promise();
         state = DONE;
         kept = 1
-    :: state == DONE -> /* the other answers have come: answers_free */
+    :: state == DONE -> /* the other answers have come: free_shown_answers */
         kept = 0;
         release();
         end_stack()

@@ -16,9 +16,9 @@
  * life.pml.
  *
  * Models: house/dispatch/pooled_turn.c claim, release, fire_some, fire_late, lives,
- * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_inbox; house/message/arrivals.c push_arrivals,
- * domi_links_add, link_by_runner; house/dispatch/deliver.c sort_one,
- * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, house_free; house/family/birth.c publish_life;
+ * domi_pooled_run, domi_pooled_take_arrivals; house/message/mailbox.c put_to_inbox; house/message/arrivals.c push_arrivals,
+ * domi_links_add, link_by_runner; house/dispatch/deliver.c sort_node,
+ * domi_mailbox_sort_pooled; house/family/life.c domi_house_stop_end, free_house; house/family/birth.c publish_life;
  * house/message/stop.c domi_house_stop; runtime/pools/pools.c schedule, take_what_came; runtime/policies/services.c
  * domus_job_link. Holds: one thread at a time has a house (holder, a ghost); a house is in the queue once; every
  * message is handled in its life, or is a dead letter, once, in the order of its sender; after a stop at
@@ -209,7 +209,7 @@ inline link_outer(h)
 #define SCHEDULES(h) IS_IDLE(h)
 #endif
 
-/* put_inbox, up to the link */
+/* put_to_inbox, up to the link */
 inline put(h, what, its_lease, from, number)
 {
 #ifdef PUT_READS_FIRST
@@ -291,7 +291,7 @@ inline sort(h)
             fi
         :: empty(taken[me]) -> break
         od;
-        if /* look_at_mail */
+        if /* handle_new_mail */
         :: now != 0 && stopping[h] && state[h] == WAITING -> make_ready(h)
         :: else
         fi;
@@ -350,7 +350,7 @@ inline stop_begin(h)
     }
 }
 
-/* domi_house_stop_end, house_free, domi_slots_put */
+/* domi_house_stop_end, free_house, domi_slots_put */
 inline stop_end(h)
 {
     atomic {

@@ -12,7 +12,7 @@
  * domi_system_end; runtime/loop/follow.c domi_thread_follow_stop; runtime/control/thread_life.c wait_for_all, run_thread;
  * runtime/outside/visit.c domi_outside_enter; runtime/outside/outside_ask.c domi_outside_close;
  * runtime/outside/blocking.c send_answer; runtime/os/workers.c domi_workers_stop; house/dispatch/manage.c
- * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_left; house/dispatch/loan.c
+ * domi_manager_stop_actors, domi_manager_end_actors; house/family/life.c domi_house_end_with_system; house/dispatch/loan.c
  * domi_loans_end, domi_loan_take, domi_loan_run; io/acceptors/hand_over.c hand_to. detached.pml has the
  * detached actors, outside.pml how those who ask outside are woken. Holds: after an orderly drain no
  * connection is open or on its way, and none is reset; after an orderly stop no actor is left, at that moment
@@ -337,7 +337,7 @@ proctype thread(byte me)
         :: arrived && !exposed -> arrived = 0; sort_a()
         :: else
         fi;
-        atomic { /* this models domi_house_end_left */
+        atomic { /* this models domi_house_end_with_system */
             if
 #if defined(WORK) && !defined(WORK_FORGOTTEN)
             :: work_waits && work == ABANDONED -> left_as_it_is = 1
