@@ -299,7 +299,7 @@ static void epoll_publish(void *ring_)
 
 /* Returns the size in bytes of the places for gathered sends. Pages that no send has used take no
  * memory. */
-static size_t gathered_bytes(const domi_epoll *ring)
+static size_t get_size_of_gathered(const domi_epoll *ring)
 {
     return (size_t)ring->entry_capacity * sizeof *ring->gathered;
 }
@@ -313,7 +313,7 @@ static void epoll_close(void *ring_)
     domi_interests_fini(&ring->interests);
     domi_memory_free(ring->entries);
     if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
+        domi_memory_unmap(ring->gathered, get_size_of_gathered(ring));
     domi_completion_queue_fini(&ring->queue);
     domi_memory_free(ring->buffers);
     domi_memory_free(ring->free);
@@ -338,7 +338,7 @@ static int epoll_open(const domus_config *config, char *error, size_t error_size
     ring->entry_capacity = config->io.ring_entries;
     ring->full = config->io.completion_entries;
     ring->entries = domi_memory_new(ring->entry_capacity * sizeof *ring->entries);
-    ring->gathered = domi_memory_map(gathered_bytes(ring));
+    ring->gathered = domi_memory_map(get_size_of_gathered(ring));
     bool has_queue = domi_completion_queue_init(&ring->queue, config->io.completion_entries);
     ring->buffers = domi_memory_new(buffers * sizeof *ring->buffers);
     ring->free = domi_memory_new(buffers * sizeof *ring->free);

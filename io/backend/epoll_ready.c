@@ -226,8 +226,8 @@ static void handle_report(domi_epoll *ring, const struct epoll_event *event)
         continue_send(ring, interest);
     if (interest->polls != NULL)
         complete_polls(ring, interest, events);
-    /* The report of a one-shot registration was the last one, also for an operation that goes on.
-     * An error here is one of the start of the operation, or the descriptor is closed. */
+    /* A one-shot registration reports once, so it is made again if operations still wait. An error
+     * here is that of their start, or the descriptor is closed. */
     if (is_unwanted || interest->told == EPOLLONESHOT)
         (void)domi_interest_register(&ring->interests, interest);
 }

@@ -17,7 +17,7 @@
 
 /* Returns the size in bytes of the places for gathered sends. Pages that no send has used take no
  * memory. */
-static size_t gathered_bytes(const domi_uring *ring)
+static size_t get_size_of_gathered(const domi_uring *ring)
 {
     return (size_t)ring->uring.sq.ring_entries * sizeof *ring->gathered;
 }
@@ -27,7 +27,7 @@ static void ring_free(domi_uring *ring)
     if (ring->buffers != NULL)
         domi_memory_unmap(ring->buffers, ring->buffers_bytes);
     if (ring->gathered != NULL)
-        domi_memory_unmap(ring->gathered, gathered_bytes(ring));
+        domi_memory_unmap(ring->gathered, get_size_of_gathered(ring));
     domi_direct_fini(&ring->direct);
     domi_memory_free(ring);
 }
@@ -69,7 +69,7 @@ int domi_uring_open(const domus_config *config, char *error, size_t error_size, 
         domi_setup_explain(result, DOMI_SETUP_RING, config, error, error_size);
         goto fail_ring;
     }
-    ring->gathered = domi_memory_map(gathered_bytes(ring));
+    ring->gathered = domi_memory_map(get_size_of_gathered(ring));
     if (!domi_direct_init(&ring->direct) || ring->gathered == NULL) {
         result = -ENOMEM;
         domi_setup_explain(result, DOMI_SETUP_MEMORY, config, error, error_size);

@@ -21,7 +21,7 @@ const domus_type domus_ready_type = {.name = "ready", .size = sizeof(domus_ready
 struct domi_descriptor {
     domi_envelope event;                  /* the message that tells the actor what is ready */
     domi_descriptor *next;                /* next watch in the list of armed ones of its io */
-    DOMI_KEEP_PLACE(8) domi_house *house; /* the house of the actor that watches */
+    DOMI_KEEP_PLACE(8) domi_house *house; /* the actor that watches, by its house */
     int fd;                               /* the watched descriptor, which belongs to the user */
     uint32_t events;                      /* events to wait for, bits of poll(2) */
     _Atomic uint32_t generation; /* grows when the watch is freed, so that old handles are stale */
