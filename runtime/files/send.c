@@ -18,17 +18,17 @@
 #define PIECE_BYTES 131072u
 
 typedef struct sending {
-    domi_file_left left; /* first */
+    domi_file_left left; /* entry in the list of work that is left; must be the first field */
     domi_files *files;
-    domus_file *file;    /* counted */
-    domus_resumed *then; /* the user's function */
+    domus_file *file;    /* the file that is sent; one use of its handle is counted */
+    domus_resumed *then; /* the user's function, which is called at the end */
     /* the stream to send to; if `channel.house` is NULL, the bytes go to the actor's own channel */
     domus_stream stream;
-    uint64_t position; /* where the next piece begins in the file */
-    uint64_t rest;     /* bytes that are not read yet */
-    uint32_t piece;    /* bytes of a piece at most */
-    uint32_t part;     /* the next one of `parts` */
-    uint32_t count;    /* the number of parts */
+    uint64_t position; /* position of the next piece in the file, in bytes */
+    uint64_t rest;     /* number of bytes that are not read yet */
+    uint32_t piece;    /* most bytes of a piece */
+    uint32_t part;     /* index of the next entry of `parts` */
+    uint32_t count;    /* number of entries of `parts` */
     domus_file_part parts[];
 } sending;
 

@@ -29,7 +29,8 @@ static domi_answered *find_entry_of_pipeline(domi_answer_observer *observer, uin
 {
     for (uint32_t i = 0; i < DOMUS_PIPELINES_MAX; i++) {
         domi_answered *entry =
-            atomic_load_explicit(&observer->each[i], memory_order_relaxed); /* its own field */
+            /* relaxed: only this thread writes the field */
+            atomic_load_explicit(&observer->each[i], memory_order_relaxed);
         if (entry == NULL) {
             entry = domi_memory_new(sizeof *entry);
             if (entry == NULL)

@@ -196,7 +196,7 @@ typedef struct domi_net_note {
     uint64_t number;  /* the number of the connection or the datagram */
     uint64_t amount;  /* bytes, or the port; 0: none */
     uint8_t side;     /* the side that it reaches */
-    bool is_datagram; /* the entry is about a datagram */
+    bool is_datagram; /* the note is about a datagram, not a connection */
 } domi_net_note;
 
 struct domi_net {

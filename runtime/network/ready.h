@@ -19,13 +19,14 @@ typedef enum domi_net_op {
 
 /* An operation that is not carried out yet. */
 typedef struct domi_net_entry {
-    uint64_t user_data;         /* comes back with the completion */
-    uint64_t target;            /* user_data of the operation that a cancel ends */
-    domi_net_output output;     /* the bytes that a send writes */
-    domi_datagram_out datagram; /* the datagram that is sent */
+    uint64_t user_data; /* number that comes back with the completion */
+    /* user_data of the operation that has to be cancelled, in a cancel */
+    uint64_t target;
+    domi_net_output output;     /* the bytes to write, in a send */
+    domi_datagram_out datagram; /* the datagram to send */
     domi_net_op op;             /* the operation */
-    int fd;                     /* the descriptor that it is about */
-    uint32_t events;            /* the events that a poll of one shot waits for */
+    int fd;                     /* the descriptor of the operation */
+    uint32_t events;            /* the events that a one-shot poll waits for */
 } domi_net_entry;
 
 typedef struct domi_net_buffer {

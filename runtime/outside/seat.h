@@ -62,9 +62,10 @@ int domi_seat_take(domus_system *system, domus_outsider **ret_seat);
 bool domi_seat_lock(domus_outsider *seat);
 void domi_seat_unlock(domus_outsider *seat);
 
-/* Take what has come, and let the actor do what it has to do for answers, events and a stop. Asks
- * and notices stay. `seen` are the places up to which a receive has looked (domi_receive_find());
- * they are cleared if messages before them may be gone; NULL: no receive waits. Inside. */
+/* Sort the arrived messages, and run the actor for answers, events and a stop. Asks and notices
+ * stay in the mailboxes. `seen` are the places up to which a receive has looked
+ * (domi_receive_find()); they are cleared if messages before them may be gone; NULL: no receive
+ * waits. Inside. */
 void domi_seat_serve(domus_outsider *seat, domi_node *seen[2]);
 
 /* Sleep until something was put, a timer is due, or `until_ns` has come. Inside; others are inside

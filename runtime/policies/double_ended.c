@@ -80,8 +80,8 @@ static bool try_reserve(domi_double_ended *queue)
 {
     uint32_t count = atomic_load_explicit(&queue->count, memory_order_relaxed);
 
-    /* acquire: what was written to the two jobs of this end when they were near the other one.
-     * release is not needed: the job is not touched by others any more. */
+    /* acquire: this end sees the writes to its two jobs from the time when the other end was near.
+     * release is not needed: no other thread touches the job any more. */
     while (count >= APART)
         if (atomic_compare_exchange_weak_explicit(&queue->count, &count, count - 1,
                                                   memory_order_acquire, memory_order_relaxed))

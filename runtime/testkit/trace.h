@@ -22,7 +22,7 @@ void domi_trace_note_turn(domus_testkit *kit, uint32_t index);
 void domi_trace_note_probe(domus_testkit *kit, uint32_t number, const char *kind,
                            const domus_type *type, int error);
 
-/* Something happened in the network. This is domi_net.note, and `kit` is the kit. */
+/* Record an event of the network: implements domi_net.note; `kit` is the kit. */
 void domi_trace_note_net(void *kit, const domi_net_note *note);
 
 #endif
