@@ -58,7 +58,7 @@
 extern "C" {
 #endif
 
-/* One conversation that an actor is having. */
+/* The handle of one conversation of an actor; each handler gets it as its first argument. */
 typedef struct domus_stack domus_stack;
 
 /* The address of one actor: a house and its lease. It is used by value and copied freely. A message
@@ -144,7 +144,7 @@ typedef struct domus_on {
  * message causes it. `{handle, 0}` names a handler without a frame, and DOMUS_BY()
  * (domus/await.h) a sequence. */
 typedef struct domus_call {
-    domus_handler *handle; /* NULL: the behaviour has no such function */
+    domus_handler *handle; /* the function; NULL: the behaviour has none */
     /* Bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX; they begin zeroed. (The frames of rows
      * and of calls have other names, so that the macro of one does not compile in the place of the
      * other.) */

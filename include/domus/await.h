@@ -171,7 +171,8 @@
     case DOMI_PLACE:;                                                                              \
     } while (0)
 
-/* DOMUS_AWAIT() for the verbs of the same names, with their arguments except `stack` and `then`. */
+/* Call the verb of the same name with these arguments, wait for what it begins, and go on behind
+ * the await, as DOMUS_AWAIT() does. `stack` and `then` are added. */
 #define DOMUS_ASK(...)            DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, 0, then))
 #define DOMUS_ASK_WITHIN(...)     DOMUS_AWAIT(domi_await_ask(stack, __VA_ARGS__, then))
 #define DOMUS_SLEEP(...)          DOMUS_AWAIT(domus_sleep(stack, __VA_ARGS__, then))
@@ -182,7 +183,7 @@
 #define DOMUS_WAIT_ALL()   DOMUS_AWAIT(domus_wait_all(stack, then))
 #define DOMUS_WAIT_FIRST() DOMUS_AWAIT(domus_wait_first(stack, then))
 
-/* --- not for use ---------------------------------------------------------------------------- */
+/* --- inside of the macros, not for programs ------------------------------------------------- */
 
 /* Returns an answer that is an error alone, until the next call on this thread. */
 static inline const domus_answer *domi_await_failed(int error)

@@ -16,7 +16,7 @@ extern "C" {
 /* A budget. It stays the caller's, and has to be valid as long as something counts on it. */
 typedef struct domus_budget {
     uint64_t bytes_max;
-    uint64_t used_bytes; /* begins as 0, and is the library's */
+    uint64_t used_bytes; /* bytes that count now; 0 at first, and only the library changes it */
 } domus_budget;
 
 /* Let `bytes` count for one holder, instead of the `*charged` bytes that counted for it before (at

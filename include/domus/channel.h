@@ -106,8 +106,9 @@ typedef struct domus_buffer domus_buffer;
 /* The payload of on_open, on_read, on_end and on_close. */
 typedef struct domus_channel_event {
     domus_channel *channel;
-    domus_buffer *bytes; /* on_read: the bytes that came; the handler owns them. Else NULL. */
-    int error; /* on_close: 0 after a close, else the negative errno of the reset. Else 0. */
+    /* bytes that came, which the handler of on_read owns; NULL in the other handlers */
+    domus_buffer *bytes;
+    int error; /* in on_close the negative errno of the reset, or 0 after a close; otherwise 0 */
 } domus_channel_event;
 
 /* The channel whose actor runs; NULL if the actor is not that of a channel, or if the connection is
@@ -118,10 +119,10 @@ DOMUS_API domus_channel *domus_channel_running(const domus_stack *stack);
 /* The address of the channel's actor. */
 DOMUS_API domus_address domus_channel_address(const domus_channel *channel);
 
-/* A channel with a pipeline may be written to as any other, and what is written stands between two
- * messages, in the order of the calls; whether its protocol allows that is the actor's affair. Byte
- * stages wrap it, as they wrap messages: nothing leaves beside TLS. So it is copied then, and an
- * error of a stage is returned, and resets the channel. */
+/* Notes on the writes below. They also work on a channel with a pipeline: the bytes stand between
+ * two of its messages, in the order of the calls; whether its protocol allows that is the actor's
+ * affair. Byte stages wrap the bytes as they wrap messages: nothing leaves beside TLS. So the bytes
+ * are copied then, and an error of a stage is returned, and resets the channel. */
 
 /* The functions below act on a channel. They are for the channel's own functions, for those of the
  * actor that it belongs to, and for channels that share the state of one of these two: so one state
@@ -296,9 +297,10 @@ DOMUS_API uint64_t domus_channel_queued(const domus_channel *channel);
 typedef struct domus_channel_counters {
     uint64_t received_bytes; /* bytes that came while the channel was open */
     uint64_t sent_bytes;     /* bytes that the kernel has taken */
-    uint64_t queued_bytes;   /* bytes that it has not taken yet */
-    uint64_t opened_ns;      /* when the channel was made */
-    uint64_t active_ns;      /* start of its idle time: bytes came or went, or it was read again */
+    uint64_t queued_bytes;   /* bytes that are queued, and that the kernel has not taken yet */
+    uint64_t opened_ns;      /* time at which the channel was made */
+    /* time from which the channel counts as idle: bytes came or went, or it was read again */
+    uint64_t active_ns;
 } domus_channel_counters;
 
 DOMUS_API void domus_channel_counts(const domus_channel *channel,

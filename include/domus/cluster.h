@@ -52,16 +52,16 @@ extern "C" {
 struct domus_system;
 struct domus_pipeline_stage;
 
-/* The membership of a system in a cluster: its node. */
+/* A handle of a cluster: the membership of a system in it as one of its nodes. */
 typedef struct domus_cluster domus_cluster;
 
 #define DOMUS_CLUSTER_NAME_MAX                                                                     \
     63u /* bytes of the name of a cluster, of a node, and of an export                             \
          */
-#define DOMUS_CLUSTER_NODES_MAX  1024u  /* other nodes that are known at a time */
-#define DOMUS_CLUSTER_GROUPS_MAX 65536u /* groups over the cluster that a node knows at a time */
+#define DOMUS_CLUSTER_NODES_MAX  1024u  /* most other nodes that a node knows at a time */
+#define DOMUS_CLUSTER_GROUPS_MAX 65536u /* most groups over the cluster that a node knows */
 
-/* Defaults: the meaning of 0 in a field of the options. */
+/* Defaults of fields of domus_cluster_options: a 0 in the field means this value. */
 #define DOMUS_CLUSTER_HEARTBEAT  UINT64_C(500000000)
 #define DOMUS_CLUSTER_DOWN_AFTER UINT64_C(2000000000)
 #define DOMUS_CLUSTER_QUEUED_MAX (UINT64_C(8) * 1024 * 1024)
@@ -69,7 +69,8 @@ typedef struct domus_cluster domus_cluster;
 
 /* A behaviour that other nodes may spawn here. */
 typedef struct domus_cluster_export {
-    const char *name; /* 1..63 printable ASCII bytes without space; NULL marks the end of a list */
+    /* name of the export: 1..63 printable ASCII bytes without space; NULL ends a list */
+    const char *name;
     const domus_behaviour *behaviour; /* the behaviour of a state actor */
     const domus_type *input;          /* type of the input, which has a pickler; NULL: none */
     /* Fill the state of a new actor from its input; `self` has behaviour->state_size bytes, which
@@ -79,48 +80,57 @@ typedef struct domus_cluster_export {
     domus_spawn_options options; /* options as of domus_spawn_with(), without `detached` */
 } domus_cluster_export;
 
-/* All fields may be 0, except `name`. Texts and numbers are copied; what `picklers`, `exports` and
- * `front` point to has to stay valid until the system is freed. */
+/* Options of domus_cluster_open(). All fields may be 0, except `name`. Texts and numbers are
+ * copied; what `picklers`, `exports` and `front` point to has to stay valid until the system is
+ * freed. */
 typedef struct domus_cluster_options {
-    const char *name; /* of the cluster: 1..63 letters, digits, '-' and '_' */
-    const char *node; /* of this node, as that, and '.'; unique in the cluster; NULL or "auto": one
-                         is made of the host's name and a random number */
-    const char *servers; /* as of domus_nats_options; NULL or "": this machine alone */
+    const char *name; /* name of the cluster: 1..63 letters, digits, '-' and '_' */
+    /* name of this node, unique in the cluster: 1..63 letters, digits, '-', '_' and '.'; NULL or
+     * "auto": one is made of the host's name and a random number */
+    const char *node;
+    /* addresses of the NATS servers, as in domus_nats_options; NULL or "": this machine alone */
+    const char *servers;
 
-    /* The user that this is at the servers, as of domus_nats_options. */
+    /* Credentials of this node at the servers, with the meaning that they have in
+     * domus_nats_options. */
     const char *user, *password, *token, *nkey_seed, *jwt;
-    const struct domus_pipeline_stage *front; /* TLS; NULL: none */
+    const struct domus_pipeline_stage *front; /* TLS for connections to the servers; NULL: none */
 
-    uint64_t heartbeat_ns;  /* between two signs of life; 10 ms..10 s; 0: 500 ms */
+    uint64_t heartbeat_ns;  /* time between two signs of life; 10 ms..10 s; 0: 500 ms */
     uint64_t down_after_ns; /* silence after which a node is down; twice the heartbeat..1 min; 0: 2
                                s, or four times the heartbeat if that is more */
-    /* The lease of this node in the key-value store: other nodes take over its names and parts so
-     * long after its end. All nodes of a cluster need the same, because the time belongs to the
-     * bucket of leases. 500 ms..1 min; 0: as down_after_ns, but at least 500 ms. */
+    /* Duration of this node's lease in the key-value store: when it is over, other nodes take over
+     * the names and parts of a node that has ended. All nodes of a cluster need the same, because
+     * the time belongs to the bucket of leases. 500 ms..1 min; 0: as down_after_ns, but at least
+     * 500 ms. */
     uint64_t lease_ns;
     uint64_t queued_max; /* bytes on the way to one node, 64 KiB..1 GiB; 0: 8 MiB */
-    uint32_t replicas;   /* servers that have the key-value store, 1..5; 0: 1 */
-    uint32_t asks_max;   /* asks to other nodes under way on each thread; as many of one node may be
-                            under way here; 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
-    uint32_t addresses_max; /* the field of the same name in domus_remote_options */
+    uint32_t replicas;   /* servers that hold a copy of the key-value store, 1..5; 0: 1 */
+    /* asks to other nodes under way on each thread, and asks of one other node under way here;
+     * 1..1048576; 0: 65,536. One more fails with -ENOBUFS */
+    uint32_t asks_max;
+    uint32_t addresses_max; /* remote addresses in use at a time, 256..16,777,216; 0: 262,144 */
     uint32_t message_max;   /* bytes of one message as it travels, 1 KiB..512 KiB; 0: 512 KiB */
 
-    const domus_pickler *picklers; /* types that travel, as of domus_picklers_new(); NULL: none */
-    const domus_cluster_export *exports; /* NULL: none */
-    /* The kinds of grains that are spread over the nodes (see below), a list that a kind with a
-     * NULL name ends; NULL: none. */
+    /* picklers of the types that travel, as for domus_picklers_new(); NULL: none */
+    const domus_pickler *picklers;
+    /* behaviours that other nodes may spawn here; NULL: none */
+    const domus_cluster_export *exports;
+    /* The kinds of grains that are spread over the nodes ("grains" below), a list that a kind with
+     * a NULL name ends; NULL: none. */
     const domus_grain_kind *grains;
-    bool hosts_no_grains; /* this node sends to grains, and none live here */
+    bool hosts_no_grains; /* true: this node sends to grains, but none live on it */
 
-    /* For tests: makes the client of each gateway, on its thread, in place of domus_nats_open().
-     * The running actor is the client's `events`. NULL: domus_nats_open(). */
+    /* A replacement of domus_nats_open() for tests: it makes the client of each gateway, on the
+     * thread of the gateway. The running actor is the client's `events`. NULL:
+     * domus_nats_open(). */
     int (*open_client)(domus_stack *stack, void *context, uint32_t gateway,
                        domus_address *ret_client);
     void *context;
-    uint64_t seed; /* seed of the numbers of nodes, for runs that repeat; 0: a random one */
+    uint64_t seed; /* seed of the random numbers of nodes, for runs that repeat; 0: a random seed */
 } domus_cluster_options;
 
-/* Look whether options are right, all at once: names, numbers, types, and the texts of servers.
+/* Check the options of a node, all at once: names, numbers, types, and the texts of servers.
  * Thread-safety: any thread.
  * Returns 0; -EINVAL, -EBADMSG for an nkey seed that is none, and -E2BIG for too many servers:
  * `error` has one line, which begins with the key of the configuration where there is one
@@ -138,12 +148,12 @@ DOMUS_API int domus_cluster_check(const domus_cluster_options *options, char *er
 DOMUS_API int domus_cluster_open(struct domus_system *system, const domus_cluster_options *options,
                                  char *error, size_t error_size, domus_cluster **ret_cluster);
 
-/* Leave: the grains of this node stop behind their mail and go to others, and these are told that
- * this node ends. It blocks for as long as that takes, at most `down_after_ns` and `heartbeat_ns`.
- * Thread-safety: a foreign thread, before domus_system_stop(). */
+/* Leave the cluster: the grains of this node stop behind their mail and go to others, and these are
+ * told that this node ends. It blocks for as long as that takes, at most `down_after_ns` and
+ * `heartbeat_ns`. Thread-safety: a foreign thread, before domus_system_stop(). */
 DOMUS_API void domus_cluster_leave(domus_cluster *cluster);
 
-/* Free it, after domus_system_stop(). NULL is allowed, and does nothing. */
+/* Free the handle of a cluster, after domus_system_stop(). NULL is allowed, and does nothing. */
 DOMUS_API void domus_cluster_close(domus_cluster *cluster);
 
 /* The cluster of a program of domus_main(), for `joiner` of a domus_cluster_member (domus/front.h):
@@ -153,10 +163,10 @@ DOMUS_API void domus_cluster_close(domus_cluster *cluster);
  *     static const domus_cluster_member member = {&domus_cluster_front, &options, &cluster};
  *     static const domus_program program = {.name = "shop", .start = start, .cluster = &member};
  *
- * All fields up to `message_max` are those of the section `cluster` of the configuration, but a
- * `name`, which counts if the section has none; `front` is that of the program (domus_tls_front),
- * by `cluster.tls`. The other fields are the program's. Without `cluster.servers` it is a cluster
- * of this machine alone, with the same verbs. */
+ * All fields up to `message_max` are those of the section `cluster` of the configuration, except
+ * that `name` counts only if the section has none; `front` is that of the program
+ * (domus_tls_front), by `cluster.tls`. The other fields are the program's. Without
+ * `cluster.servers` it is a cluster of this machine alone, with the same verbs. */
 DOMUS_API extern const domus_joiner domus_cluster_front;
 
 /* --- nodes ------------------------------------------------------------------------------------ */
@@ -164,54 +174,57 @@ DOMUS_API extern const domus_joiner domus_cluster_front;
 /* A node of a cluster. It is used by value, and compared by `id`. */
 typedef struct domus_node {
     domus_cluster *cluster;
-    uint64_t id; /* names one start of the node's program */
+    uint64_t id; /* number of one start of the node's program; another start has another number */
 } domus_node;
 
-/* The state of another node, as this one sees it. */
+/* The state of another node, as this node sees it. */
 typedef enum domus_node_state {
-    DOMUS_NODE_HEARD, /* the node was heard, and has not heard this node yet */
+    DOMUS_NODE_HEARD, /* this node hears the other one, which has not heard this node yet */
     DOMUS_NODE_UP,
-    DOMUS_NODE_DOWN,  /* the node is silent */
-    DOMUS_NODE_ENDED, /* it has left, or has begun anew; it is listed until nothing is left of it */
+    DOMUS_NODE_DOWN, /* the node has been silent for down_after_ns */
+    /* the node has left, or has begun anew; it is listed until nothing is left of it */
+    DOMUS_NODE_ENDED,
 } domus_node_state;
 
-/* Another node, as this one sees it. */
+/* Facts about a node of the cluster, as this node sees it. */
 typedef struct domus_node_info {
     domus_node node;
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
     domus_node_state state;
-    bool is_here;          /* the entry is this node; its state says whether it has a server */
-    bool is_leaving;       /* the node accepts nothing new */
-    uint16_t threads;      /* gateways */
-    uint64_t since_ns;     /* when the state began, on the clock of domus_now_ns() */
-    uint64_t rtt_ns;       /* round trip of the last confirmed batch; 0: none yet */
-    uint64_t queued_bytes; /* on the way there */
-    uint64_t sent;         /* messages */
+    /* the entry is this node itself; its state says whether it has a server */
+    bool is_here;
+    bool is_leaving;       /* the node gives its parts of grains to others, and then leaves */
+    uint16_t threads;      /* threads of the node, each with a gateway */
+    uint64_t since_ns;     /* time at which the state began, on the clock of domus_now_ns() */
+    uint64_t rtt_ns;       /* round-trip time of the last confirmed batch; 0: none yet */
+    uint64_t queued_bytes; /* bytes sent to the node and not confirmed */
+    uint64_t sent;         /* messages that went to the node (sent), or came from it (received) */
     uint64_t received;
-    uint64_t refused; /* messages that were refused or could not be written */
-    uint64_t lost;    /* messages that were on the way when the node went down */
-    uint64_t resent;  /* batches that were sent again */
+    uint64_t refused; /* messages to the node that were refused or could not be written */
+    uint64_t lost;    /* messages that were on the way to the node when it went down */
+    uint64_t resent;  /* batches that were sent to the node again */
 } domus_node_info;
 
 /* Counts since this node was opened, over all nodes that it has known. */
 typedef struct domus_cluster_counts {
-    uint64_t sent;     /* messages that have left */
-    uint64_t received; /* messages that have come */
+    uint64_t sent;     /* messages that have left this node */
+    uint64_t received; /* messages that have come from other nodes */
     uint64_t refused;  /* messages that could not be written, or were for a node that is down */
-    uint64_t lost;     /* that were on the way when their node went down; they may have come */
-    uint64_t resent;   /* batches that were sent again */
-    uint64_t dropped;  /* notices that have come and found no actor, or a full mailbox */
-    uint64_t wrong;    /* what could not be read, or was for nobody */
+    /* messages that were on the way when their node went down; they may have come all the same */
+    uint64_t lost;
+    uint64_t resent;  /* batches that were sent again */
+    uint64_t dropped; /* notices that have come and found no actor, or a full mailbox */
+    uint64_t wrong;   /* batches and messages that could not be read, or were for nobody */
 } domus_cluster_counts;
 
-/* Thread-safety: any thread; so are the next three. */
+/* Return the counts of this node. Thread-safety: any thread; so are the next three functions. */
 DOMUS_API domus_cluster_counts domus_cluster_count(const domus_cluster *cluster);
 
-/* This node. */
+/* Return the handle of this node. */
 DOMUS_API domus_node domus_cluster_here(domus_cluster *cluster);
 
-/* Write what is known of up to `room` nodes, this one first. Returns how many there are, which may
- * be more than `room`. */
+/* Write what is known of up to `room` nodes, this one first. Returns how many nodes are known,
+ * which may be more than `room`. */
 DOMUS_API uint32_t domus_cluster_nodes(domus_cluster *cluster, domus_node_info *ret_nodes,
                                        uint32_t room);
 
@@ -252,10 +265,10 @@ DOMUS_API int domus_cluster_unregister(domus_stack *stack, domus_cluster *cluste
 DOMUS_API int domus_cluster_find(domus_stack *stack, domus_cluster *cluster, const char *name,
                                  uint64_t timeout_ns, domus_resumed *then);
 
-/* A name that an actor of this node has. */
+/* A name that an actor of this node has, and that actor. */
 typedef struct domus_cluster_name {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
-    domus_address actor; /* the actor may have ended meanwhile */
+    domus_address actor; /* the actor of the name, which may have ended meanwhile */
 } domus_cluster_name;
 
 /* Write the names that actors of this node have, in no order, from number `from` on and at most
@@ -266,10 +279,10 @@ DOMUS_API uint32_t domus_cluster_names(domus_cluster *cluster, uint32_t from,
                                        domus_cluster_name *ret_names, uint32_t room);
 
 typedef struct domus_cluster_found {
-    domus_address address; /* the actor may have ended meanwhile */
+    domus_address address; /* the actor that was found, which may have ended meanwhile */
 } domus_cluster_found;
 
-/* The name that an actor has lost. */
+/* The payload of a notice of domus_cluster_lost_type: the name that the actor has lost. */
 typedef struct domus_cluster_lost {
     char name[DOMUS_CLUSTER_NAME_MAX + 1];
 } domus_cluster_lost;
@@ -311,7 +324,7 @@ DOMUS_API int domus_cluster_group_open(domus_stack *stack, domus_cluster *cluste
 
 /* --- spawn ------------------------------------------------------------------------------------ */
 
-/* The payload of the answer. */
+/* The payload of the answer to domus_cluster_spawn(). */
 typedef struct domus_cluster_spawned {
     domus_address address;
 } domus_cluster_spawned;
@@ -367,17 +380,17 @@ DOMUS_API int domus_cluster_spawn(domus_stack *stack, domus_node node, const cha
  *
  * Without servers all grains live here, as those of domus/grain.h, and have no fence. */
 
-/* Counts of this node. */
+/* Counts of the parts of grains that this node has or had. */
 typedef struct domus_cluster_grain_counts {
     uint64_t parts;    /* parts of the 256 that this node has now */
-    uint64_t taken;    /* parts that it has taken */
-    uint64_t given;    /* parts that this node has given in order */
-    uint64_t lost;     /* parts that this node has lost with its lease */
-    uint64_t waiting;  /* messages that wait for parts now */
-    uint64_t returned; /* messages that other nodes did not take, because the part had gone */
+    uint64_t taken;    /* parts that this node has taken over */
+    uint64_t given;    /* parts that this node has handed to another node in order */
+    uint64_t lost;     /* parts that this node has lost because its lease was over */
+    uint64_t waiting;  /* messages that wait now until a node has their part */
+    uint64_t returned; /* messages that came back because the other node no longer had the part */
 } domus_cluster_grain_counts;
 
-/* Thread-safety: any thread. */
+/* Return the counts of grains of this node. Thread-safety: any thread. */
 DOMUS_API domus_cluster_grain_counts domus_cluster_count_grains(const domus_cluster *cluster);
 
 #ifdef __cplusplus

@@ -27,10 +27,10 @@ extern "C" {
 
 /* How much the threads measure (`domus/profile.h`). */
 typedef enum domus_profile_level {
-    DOMUS_PROFILE_OFF,        /* only the times that the loop itself needs */
-    DOMUS_PROFILE_COUNTERS,   /* time per phase, and counts (the default) */
-    DOMUS_PROFILE_HISTOGRAMS, /* also how the times of phases, runs and waits are distributed */
-    DOMUS_PROFILE_SPANS,      /* also the last of them, one by one (domus/trace.h) */
+    DOMUS_PROFILE_OFF,        /* only the times that the loop itself needs are measured */
+    DOMUS_PROFILE_COUNTERS,   /* counts, and the time of each phase (the default) */
+    DOMUS_PROFILE_HISTOGRAMS, /* counts, and histograms of the times of phases, runs and waits */
+    DOMUS_PROFILE_SPANS,      /* counts, histograms, and the newest records (domus/trace.h) */
 } domus_profile_level;
 
 /* How threads ask the kernel for io. */
@@ -47,7 +47,7 @@ typedef enum domus_io_backend {
 
 typedef struct domus_config {
     struct {
-        uint32_t threads; /* 1..1,024; 0: one per usable CPU (the default) */
+        uint32_t threads; /* 1..1,024 threads; 0: one per usable CPU (the default) */
         /* 1..100: threads as a share of the usable CPUs; 0: `threads` says (the default) */
         uint32_t threads_percent;
         /* The CPUs that threads are pinned to. "auto": the usable ones (the default); "none":
@@ -55,8 +55,8 @@ typedef struct domus_config {
         const char *cpus;
     } system;
     struct {
-        /* 1..100, the percentage of a busy thread's time that io gets; 50. DOMUS_IO_RATIO_AUTO:
-         * `wait_max_ns` is held instead. */
+        /* 1..100, the percentage of a busy thread's time that io gets; 50. DOMUS_IO_RATIO_AUTO: the
+         * share follows from `wait_max_ns` instead. */
         uint32_t io_ratio;
         /* 1 us..1 s: how long phase 3 may run when phase 1 found no completion other than a
          * wake-up; 50 us. */
@@ -113,8 +113,8 @@ typedef struct domus_config {
              * this, runs a state actor of a sleeping thread in its place, instead of waking it for
              * one actor; 100 us; 0: never. Only with steal.enabled. */
             uint64_t stand_in_ns;
-            /* 10 us..1 s: how long a sleep may be in which others may stand in; 2 ms. So long a
-             * message may have to wait if its sender goes on computing behind the send. */
+            /* 10 us..1 s: the longest sleep of a thread in whose place others run an actor; 2 ms. A
+             * message may have to wait for so long if its sender computes on behind the send. */
             uint64_t doze_ns;
         } idle;
     } scheduler;
@@ -128,7 +128,7 @@ typedef struct domus_config {
         /* 1..1,048,576: after so many wake-ups in a row that found nothing to do, the poll on the
          * eventfd is armed anew; 512. */
         uint32_t empty_wakeups_max;
-        domus_io_backend backend; /* of all threads; auto */
+        domus_io_backend backend; /* how all threads ask the kernel for io; auto */
         struct {
             uint32_t size_bytes; /* 256 B..1 MiB: bytes of one receive buffer; 4 KiB */
             uint32_t count; /* 16..32,768, a power of two: receive buffers of a thread; 1,024 */
@@ -137,9 +137,9 @@ typedef struct domus_config {
     struct {
         /* 1 B..1 GiB: a channel that has more bytes queued to be sent is not read; 256 KiB. */
         uint64_t send_high_bytes;
-        /* 0..send_high_bytes: with fewer bytes queued it is read again; 64 KiB */
+        /* 0..send_high_bytes: at so few bytes queued the channel is read again; 64 KiB */
         uint64_t send_low_bytes;
-        /* send_high_bytes..4 GiB: a write that goes beyond is refused; 4 MiB */
+        /* send_high_bytes..4 GiB: a write that would queue more bytes is refused; 4 MiB */
         uint64_t send_max_bytes;
         /* 10 ms..8,760 h: a connection is closed when no byte was sent or received for so long; 0:
          * never; 5 min. A service whose clients wait in silence sets it to 0. */
@@ -192,7 +192,7 @@ typedef struct domus_config {
         /* 1 ms..1 h: time that open connections have to be drained when the system stops; 0: no
          * time at all; 10 s. */
         uint64_t drain_timeout_ns;
-        /* 1 ms..1 h: time that actors then have to stop; 0: no time; 10 s */
+        /* 1 ms..1 h: time that actors have to stop behind the drain; 0: no time; 10 s */
         uint64_t actor_timeout_ns;
         /* 0..255: the exit status of domus_main() when the drain has cut channels; 0 (the default):
          * the same status as if it had cut none. */
@@ -200,23 +200,23 @@ typedef struct domus_config {
     } shutdown;
     struct {
         domus_profile_level level; /* how much threads measure at the start; counters */
-        uint32_t records; /* 64..4,194,304, a power of two: of each thread for a trace; 65,536 */
+        uint32_t records; /* 64..4,194,304, a power of two: records of a thread's trace; 65,536 */
         bool at_exit; /* whether domus_main() prints the table of the profile at its end; true */
-        bool zeros;   /* whether the table has rows for counters that are 0; false */
+        bool zeros;   /* whether that table of the profile has counters that are 0; false */
         /* the file for the trace that a crash leaves (domus/trace.h), up to 1,023 bytes; empty (the
          * default): none. domus_main() reads it. */
         const char *crash_file;
-        /* the file for the trace of a stall, with profile.level: spans (domus/trace.h); likewise */
+        /* the file for the trace of a stall, with profile.level: spans; else as `crash_file` */
         const char *stall_file;
     } profile;
-    /* The caller's; domus_system_new() copies them. */
+    /* The listeners, which stay the caller's: domus_system_new() copies them. */
     const domus_listener_config *listeners;
-    size_t listener_count; /* 0..DOMUS_LISTENERS_MAX */
+    size_t listener_count; /* 0..DOMUS_LISTENERS_MAX listeners */
     struct {
         /* 0..1,024 helper threads that do not end when they are idle; 0 */
         uint32_t threads_min;
-        uint32_t threads_max; /* 1..1,024, at least threads_min; 64 */
-        uint32_t queue_max;   /* 1..1,048,576 jobs that wait for a thread; 4,096 */
+        uint32_t threads_max; /* 1..1,024 helper threads, at least threads_min; 64 */
+        uint32_t queue_max;   /* 1..1,048,576 jobs that wait for a helper thread; 4,096 */
         /* 1 ms..1 h: a helper thread without work ends after this time; 10 s */
         uint64_t idle_expiry_ns;
     } blocking;
@@ -232,10 +232,10 @@ typedef struct domus_config {
         uint32_t routees_max; /* 1..65,536 actors of one router; 1,024 */
     } routers;
     struct {
-        uint32_t max; /* 1..16,777,216 names of actors at a time; 65,536 */
+        uint32_t max; /* 1..16,777,216 names that actors have at a time; 65,536 */
     } names;
     struct {
-        /* 1 ms..1 h: a run that lasts longer is reported (domus/stall.h); 0: no run is; 25 ms. */
+        /* 1 ms..1 h: a longer run is reported (domus/stall.h); 0: no run is reported; 25 ms. */
         uint64_t threshold_ns;
         /* 34..64: the signal that asks a stuck thread where it is (domus_stall_signal()); 0: no
          * signal; 50. */
@@ -243,16 +243,16 @@ typedef struct domus_config {
     } stall;
     struct {
         bool enabled; /* whether memory is measured (domus/memory.h); true */
-        /* 1 MiB..2^50; 0: the limit of the cgroup, or else the machine's memory */
+        /* 1 MiB..2^50 bytes of memory; 0: the cgroup's limit, or else the machine's memory */
         uint64_t limit_bytes;
-        uint32_t high_percent;     /* 1..100 of the limit; 80 */
-        uint32_t critical_percent; /* high_percent..100 of the limit; 90 */
+        uint32_t high_percent;     /* 1..100 percent of the limit: budget of memory.high; 80 */
+        uint32_t critical_percent; /* high_percent..100 percent: budget of memory.critical; 90 */
         /* 1 ms..1 h between two measurements while threads are awake; 100 ms */
         uint64_t interval_ns;
-        /* 1 MiB..2^50 for the messages that one thread has sent; 0: no bound */
+        /* 1 MiB..2^50 bytes for messages that one thread has sent; 0 (the default): no bound */
         uint64_t thread_max_bytes;
-        uint32_t queued_percent; /* 1..100 of the budget, for bytes queued for peers; 50 */
-        /* 100 ms..1 h: a peer that has taken next to nothing for so long is deaf; 5 s */
+        uint32_t queued_percent; /* 1..100 percent of the budget for bytes queued for peers; 50 */
+        /* 100 ms..1 h: a peer that has taken next to nothing for so long counts as deaf; 5 s */
         uint64_t reset_after_ns;
     } memory;
     /* Further keys of the section `channel`. */
@@ -266,15 +266,15 @@ typedef struct domus_config {
          * by its first 64 bits. Further connections are reset at once. A service behind a proxy,
          * whose clients all come from few addresses, sets it to 100. */
         uint32_t address_percent;
-        /* 1..100: the same for each address of this machine, which is 127.0.0.0/8, ::1, and all
-         * Unix sockets as one address; 100. */
+        /* 1..100: `address_percent` for each address of this machine, which is 127.0.0.0/8, ::1,
+         * and all Unix sockets as one address; 100. */
         uint32_t loopback_percent;
         /* TCP keep-alive: when no byte came for `idle`, the kernel asks the peer up to `count`
          * times, once every `interval`, and resets the connection if the peer does not answer. */
         struct {
-            uint64_t idle_ns;     /* 1 s..9 h, rounded up to whole seconds; 0: it is off; 60 s */
-            uint64_t interval_ns; /* 1 s..9 h, rounded up to whole seconds; 10 s */
-            uint32_t count;       /* 1..127 questions; 6 */
+            uint64_t idle_ns;     /* 1 s..9 h without a byte, rounded up to seconds; 0: off; 60 s */
+            uint64_t interval_ns; /* 1 s..9 h between two questions, rounded up to seconds; 10 s */
+            uint32_t count;       /* 1..127 questions without an answer before the reset; 6 */
         } keepalive;
         /* TCP_USER_TIMEOUT, 10 ms..1 h, rounded up to whole ms: the kernel resets a connection when
          * its peer has not acknowledged the bytes that were sent for so long; 0 (the default): the
@@ -327,12 +327,12 @@ typedef struct domus_config {
         /* How names are looked up. */
         struct {
             uint32_t threads_max; /* 1..64: names that are looked up at the same time; 4 */
-            /* 1..65,536: names that wait for that; a connect to one more fails with
+            /* 1..65,536: names that wait for their look-up; a connect to one more fails with
              * -ENOBUFS; 256 */
             uint32_t queue_max;
             uint32_t cache_max; /* 1..65,536: names whose addresses are remembered; 256 */
-            /* 10 ms..1 h: for how long, and a fifth of it for a name without addresses; 0: not at
-             * all; 5 s. */
+            /* 10 ms..1 h: for how long a look-up is remembered, and a fifth of it if it found no
+             * address; 0: not at all; 5 s. */
             uint64_t cache_time_ns;
         } resolve;
     } connect;
@@ -348,7 +348,7 @@ typedef struct domus_config {
         /* 1 B..1 GiB: bytes in a second that the peer has to send, on average over each
          * rate_grace_ns, while a message is under way; 0 (the default): no such rate */
         uint64_t rate_min_bytes;
-        uint64_t rate_grace_ns; /* 100 ms..1 h; 10 s */
+        uint64_t rate_grace_ns; /* 100 ms..1 h: time over which rate_min_bytes is averaged; 10 s */
     } pace;
     /* Files (domus/file.h). */
     struct {
@@ -363,9 +363,9 @@ typedef struct domus_config {
          * seen; 0 (the default): it is looked at each time */
         uint64_t kept_time_ns;
     } files;
-    /* The caller's; domus_system_new() copies them. */
+    /* The pools, which stay the caller's: domus_system_new() copies them. */
     const domus_pool_config *pools;
-    size_t pool_count; /* 0..DOMUS_POOLS_MAX */
+    size_t pool_count; /* 0..DOMUS_POOLS_MAX pools */
     /* Grains (domus/grain.h). */
     struct {
         uint32_t kinds_max; /* 1..4,096 kinds ever opened in a system; 64 */
@@ -389,59 +389,57 @@ DOMUS_API int domus_config_check(const domus_config *config, char *error, size_t
 
 /* The kind of value that a key holds, and how such a value is written. */
 typedef enum domus_config_kind {
-    DOMUS_CONFIG_COUNT,    /* "4096" */
-    DOMUS_CONFIG_PERCENT,  /* "50" or "50%" */
-    DOMUS_CONFIG_SHARE,    /* "50%" */
-    DOMUS_CONFIG_DURATION, /* nanoseconds; "500us": ns, us, ms, s, m, h */
-    DOMUS_CONFIG_SIZE,     /* bytes; "64KiB": B, KiB, MiB, GiB */
-    DOMUS_CONFIG_WORD,     /* one of `words`; the number is the index of the word among them */
+    DOMUS_CONFIG_COUNT,    /* a number: "4096" */
+    DOMUS_CONFIG_PERCENT,  /* a percentage: "50" or "50%" */
+    DOMUS_CONFIG_SHARE,    /* a percentage that has its sign: "50%" */
+    DOMUS_CONFIG_DURATION, /* a time in nanoseconds: "500us"; units are ns, us, ms, s, m, h */
+    DOMUS_CONFIG_SIZE,     /* a size in bytes: "64KiB"; units are B, KiB, MiB, GiB */
+    DOMUS_CONFIG_WORD,     /* one of the key's `words`; as a number it is the index of the word */
     DOMUS_CONFIG_CPUS,     /* text: "auto", "none", "0-3,8" */
     DOMUS_CONFIG_NAME,     /* text: letters, digits, '-' and '_' */
     DOMUS_CONFIG_ADDRESS,  /* text: "127.0.0.1:7000", "[::1]:7000"; numbers only, never looked up */
-    DOMUS_CONFIG_TEXT, /* any text; of a listener, and in a program's section (domus/section.h) */
-    DOMUS_CONFIG_NETWORKS, /* text: "10.0.0.0/8, ::1, unix"; only of a listener */
-    DOMUS_CONFIG_TEXTS,    /* text: "a,b"; a file may have it as a list, "[a, b]", too; only of
-                              domus_config */
+    DOMUS_CONFIG_TEXT, /* any text, of a listener or in a program's own section (domus/section.h) */
+    DOMUS_CONFIG_NETWORKS, /* text, networks: "10.0.0.0/8, ::1, unix"; only of a listener */
+    DOMUS_CONFIG_TEXTS,    /* text, a list: "a,b"; in a file also "[a, b]"; only of domus_config */
 } domus_config_kind;
 
 /* One key of the configuration. This row is the only place that holds the key's default and range.
  * A key that can be written in two ways (`system.threads`: a count, or a share) has two rows with
  * the same path, one after the other. */
 typedef struct domus_config_key {
-    const char *path;  /* as in YAML: "scheduler.ioRatio"; for a key of a listener: "address" */
-    const char *field; /* in C: "domus_config.scheduler.io_ratio"; NULL: not said */
+    const char *path;  /* path as in YAML: "scheduler.ioRatio"; of a listener's key: "address" */
+    const char *field; /* field in C: "domus_config.scheduler.io_ratio"; NULL: not said */
     domus_config_kind kind;
-    uint32_t offset;  /* offset of the field in domus_config, domus_listener_config or
-                         domus_pool_config */
-    uint32_t size;    /* bytes of the field */
-    uint64_t minimum; /* least value; for texts the least length in bytes */
-    /* greatest value, at most UINT64_MAX - 1; for texts the greatest length in bytes */
+    uint32_t offset;  /* offset in domus_config, domus_listener_config or domus_pool_config */
+    uint32_t size;    /* size of the field in bytes */
+    uint64_t minimum; /* least value; for a text its least length in bytes */
+    /* greatest value, at most UINT64_MAX - 1; for a text its greatest length in bytes */
     uint64_t maximum;
-    uint64_t preset;         /* the default of a number */
-    const char *preset_text; /* the default of a text; NULL: the user must give one */
+    uint64_t preset;         /* default of a key whose value is a number */
+    const char *preset_text; /* default of a text; NULL: the user must give one */
     /* a word that stands for a number outside the range ("auto"); NULL: none */
     const char *special;
     /* the number that `special` stands for; users never write the number itself */
     uint64_t special_number;
     const char *const *words; /* the words of a DOMUS_CONFIG_WORD, with NULL at the end */
     bool power_of_two;
-    bool or_zero; /* 0 is allowed too, below the range */
-    /* for a list of texts, only in a program's own section: the greatest number of elements, and
-     * the offset of their count, a uint32_t; 0: the key is no list */
+    bool or_zero; /* whether 0 is allowed, too, below the range */
+    /* A list of texts, only in a program's own section: the greatest number of elements, and
+     * the offset of their count, a uint32_t; 0: the key is no list. */
     uint32_t list_max;
     uint32_t count_offset;
     /* The field is one of domus_channel_options: 0 in it means that another value holds, and a 0
      * that a user writes is stored as DOMUS_NONE. */
     bool inherits;
-    /* Nobody is shown the value, which is a text (domus/config_shown.h). */
+    /* The value, which is a text, is a secret: it is never shown (domus/config_shown.h). */
     bool secret;
-    /* The value may change while the system runs (domus_system_change() of domus/system.h); others
-     * count at a start. */
+    /* The value may change while the system runs (domus_system_change() of domus/system.h); other
+     * keys count at a start. */
     bool live;
 } domus_config_key;
 
-/* Row `index` of the table of keys, or NULL if there are not so many rows. The others read the
- * tables of the keys of a listener and of a pool.
+/* Row `index` of the table of keys, or NULL if there are not so many rows. The functions
+ * below read the tables of a listener's and of a pool's keys.
  * Thread-safety: any thread. */
 DOMUS_API const domus_config_key *domus_config_key_get(size_t index);
 DOMUS_API const domus_config_key *domus_config_listener_key_get(size_t index);
@@ -473,15 +471,15 @@ DOMUS_API int domus_config_key_read(const domus_config_key *key, const char *tex
 DOMUS_API int domus_config_key_put(const domus_config_key *key, void *holder, uint64_t number,
                                    const char *text, char *error, size_t error_size);
 
-/* One thing that domus_config_check_all() found. */
+/* A wrong value that domus_config_check_all() has found. */
 typedef struct domus_config_fault {
     /* the key that is wrong; NULL: the list of listeners, or of pools, itself is wrong */
     const domus_config_key *key;
     const domus_config_key *other; /* the other key that `key` does not fit, or NULL */
     /* index of the listener, or the pool, that `key` belongs to; SIZE_MAX: none */
     size_t listener;
-    const char *path;    /* such as "channel.sendHigh" or "listeners[2].name" */
-    const char *message; /* valid during the call */
+    const char *path;    /* path of the key: "channel.sendHigh" or "listeners[2].name" */
+    const char *message; /* text that says what is wrong; valid during the call */
 } domus_config_fault;
 
 /* Check as domus_config_check() does, but call `report` for every value that is wrong. `context` is

@@ -12,17 +12,19 @@
 extern "C" {
 #endif
 
-/* The value of a secret that is set, and bytes of a value, with the NUL; a longer one is cut. */
+/* The text that stands for a secret that is set, and the size of a value's text with its NUL; a
+ * longer value is cut. */
 #define DOMUS_CONFIG_SECRET     "***"
 #define DOMUS_CONFIG_VALUE_SIZE 4224u
 
 /* A key and its value; the texts are valid during the call that shows them. */
 typedef struct domus_config_shown {
-    /* as in an assignment: "scheduler.ioRatio", "listeners.echo.address", "chat.rooms" */
+    /* the path of the key, as in an assignment: "scheduler.ioRatio", "listeners.echo.address",
+     * "chat.rooms" */
     const char *key;
-    const char *value; /* as in an assignment: "50", "500us", "lobby,garden" */
-    /* "default"; "program", if the program has set it by itself; "FILE:LINE"; "--set", or the
-     * option of the program that has set it, such as "--port" */
+    const char *value; /* the value, as in an assignment: "50", "500us", "lobby,garden" */
+    /* origin of the value: "default"; "program", if the program has set it by itself; "FILE:LINE";
+     * "--set", or the option of the program that has set it, such as "--port" */
     const char *origin;
 } domus_config_shown;
 

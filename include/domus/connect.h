@@ -31,17 +31,18 @@
 extern "C" {
 #endif
 
-/* All fields may be 0. */
+/* Options of a connect. All fields may be 0. */
 typedef struct domus_connect_options {
     /* The behaviour of the channel, a channels actor. NULL: that of an accepted connection, which
      * is the `channel` of the running actor's behaviour, or that behaviour itself, whose state is
      * then shared. A state actor has to name one, and its shares_state must be false. */
     const struct domus_behaviour *behaviour;
-    /* Time for all of it: the name, and every attempt (rounded up to ticks of 1 ms); 0: as
-     * connect.timeout says. A deadline of the conversation holds, too, if it is sooner. */
+    /* Time for the whole connect: the look-up of the name, and every attempt (rounded up to ticks
+     * of 1 ms); 0: as connect.timeout says. A deadline of the conversation holds, too, if it is
+     * sooner. */
     uint64_t timeout_ns;
-    /* The own address of the connection, with port 0 for any; zeroed: the kernel chooses. Attempts
-     * at addresses of another family fail with -EAFNOSUPPORT. */
+    /* The local address of the connection, with port 0 for any; zeroed: the kernel chooses.
+     * Attempts at addresses of another family fail with -EAFNOSUPPORT. */
     domus_endpoint local;
     /* Settings of the channel that differ from the section `channel` of the configuration; NULL:
      * nothing. firstByteTimeout holds only if it stands here, because a server may wait for the
@@ -57,7 +58,7 @@ typedef struct domus_connect_options {
 typedef struct domus_connected {
     domus_address channel; /* the address of the channel's actor */
     domus_endpoint peer;   /* the endpoint that was reached */
-    domus_endpoint local;  /* the own endpoint */
+    domus_endpoint local;  /* the local endpoint */
 } domus_connected;
 
 DOMUS_API extern const domus_type domus_connected_type;

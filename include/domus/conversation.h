@@ -25,9 +25,9 @@
 extern "C" {
 #endif
 
-/* The outcome of one thing that a conversation waited for. */
+/* The outcome of an ask, a sleep, a receive or blocking work that a conversation waited for. */
 typedef struct domus_answer {
-    int error;              /* 0, or a negative errno: the exception; no payload then */
+    int error;              /* 0, or a negative errno: then there is no payload */
     const domus_type *type; /* type of the reply; NULL with an error, and after a sleep */
     /* Payload of the reply, valid until the resumed function returns. Then the library releases
      * what it owns, unless domus_take() took it. */
@@ -38,7 +38,7 @@ typedef struct domus_answer {
     const struct domus_answer *next;
 } domus_answer;
 
-/* Go on with a conversation that waited. Returns as a domus_handler does. */
+/* A function with which a conversation goes on behind a wait. Returns as a domus_handler does. */
 typedef int domus_resumed(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* --- ask ------------------------------------------------------------------------------------ */
@@ -197,7 +197,7 @@ DOMUS_API int domus_kept_reply(domus_stack *stack, domus_kept kept, const domus_
 DOMUS_API int domus_kept_fail(domus_stack *stack, domus_kept kept, int error);
 DOMUS_API int domus_kept_forward(domus_stack *stack, domus_kept kept, domus_address to);
 
-/* Returns whether this actor still keeps an ask, and somebody waits for its answer. */
+/* Returns whether this actor still keeps the ask, and somebody waits for its answer. */
 DOMUS_API bool domus_kept_is_wanted(const domus_stack *stack, domus_kept kept);
 
 /* --- several at once ------------------------------------------------------------------------ */
@@ -220,7 +220,8 @@ typedef struct domus_conversation {
     uint32_t serial;
 } domus_conversation;
 
-/* The conversation that this handler is in, for a later domus_cancel(). Returns 0; -ENOMEM. */
+/* Set `ret_conversation` to the conversation that this handler is in, for a later domus_cancel().
+ * Returns 0; -ENOMEM. */
 DOMUS_API int domus_conversation_of(domus_stack *stack, domus_conversation *ret_conversation);
 
 /* Cancel a waiting conversation of this actor: everything that it waits for fails with -ECANCELED,

@@ -54,26 +54,26 @@ DOMUS_API int domus_cpu_profile_signal(void);
 
 /* How a profile is taken. A field that is 0 has its default. */
 typedef struct domus_cpu_profile_options {
-    uint64_t duration_ns; /* 10 ms..1 h; 10 s */
-    uint32_t frequency;   /* 1..1000: samples in a second of a thread's CPU time; 99 */
-    /* 64 KiB..256 MiB: bytes for samples; 8 MiB. A sample has 16 bytes and 8 for each function.
-     * When they are full, samples are dropped and counted. */
+    uint64_t duration_ns; /* time for which the profile is taken, 10 ms..1 h; 0: 10 s */
+    uint32_t frequency;   /* samples in a second of a thread's CPU time, 1..1000; 0: 99 */
+    /* Bytes for samples, 64 KiB..256 MiB; 0: 8 MiB. A sample has 16 bytes and 8 for each function.
+     * When all bytes are full, samples are dropped and counted. */
     uint32_t bytes_max;
-    /* Called with `context` on the thread that takes the profile, every 10 ms. With true the
-     * profile is what there is by then, as when nobody waits for it any more. NULL: it is taken for
-     * the whole duration. */
+    /* A function that is called with `context` on the thread that takes the profile, every 10 ms.
+     * If it returns true, the profile ends, as when nobody waits for it any more, and has what
+     * there is by then. NULL: the profile is taken for the whole duration. */
     bool (*is_over)(void *context);
     void *context;
 } domus_cpu_profile_options;
 
-/* A profile that was taken. */
+/* A profile that was taken, until domus_cpu_profile_free(). */
 typedef struct domus_cpu_profile domus_cpu_profile;
 
 /* The figures of a profile as a whole. */
 typedef struct domus_cpu_profile_summary {
-    uint64_t wall_ns;   /* ns for which the profile was taken */
-    uint64_t samples;   /* samples in it; each stands for 1/frequency s of CPU time */
-    uint64_t dropped;   /* samples for which there was no room (bytes_max) */
+    uint64_t wall_ns;   /* time for which the profile was taken */
+    uint64_t samples;   /* samples in the profile; each stands for 1/frequency s of CPU time */
+    uint64_t dropped;   /* samples that were dropped because bytes_max bytes were full */
     uint32_t frequency; /* samples for each second of CPU time, from the options */
     uint32_t threads;   /* threads and runners that were sampled */
 } domus_cpu_profile_summary;
@@ -95,14 +95,15 @@ DOMUS_API int domus_cpu_profile_take(struct domus_system *system,
                                      const domus_cpu_profile_options *options,
                                      domus_cpu_profile **ret_profile);
 
-/* Free a profile. NULL is allowed. Thread-safety: any thread; the same for those below, which may
- * read one profile at the same time. */
+/* Free a profile. NULL is allowed. Thread-safety: any thread; so are the functions below, and
+ * several threads may read one profile at the same time. */
 DOMUS_API void domus_cpu_profile_free(domus_cpu_profile *profile);
 
 DOMUS_API void domus_cpu_profile_sum(const domus_cpu_profile *profile,
                                      domus_cpu_profile_summary *ret_summary);
 
-/* Take the next piece of a text. Returns 0; a negative errno ends the writing. */
+/* Receive the next piece of the text that is written. Returns 0; a negative errno ends the
+ * writing. */
 typedef int domus_cpu_profile_write(void *context, const char *text, size_t length);
 
 /* Write the folded stacks: a line for each stack, sorted, as in "behaviour;outer;inner 12\n", where

@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-/* All fields may be 0. */
+/* Options of domus_datagram_open(). All fields may be 0. */
 typedef struct domus_datagram_options {
     /* The one peer of the channel: domus_channel_write() sends there, and datagrams of others are
      * not received. Zeroed: the channel is not connected, and domus_channel_send_to() names a peer
@@ -51,10 +51,11 @@ typedef struct domus_datagram_options {
     domus_endpoint connected;
     /* The behaviour of the channel, a channels actor. NULL: that of an accepted connection. */
     const struct domus_behaviour *behaviour;
-    const domus_channel_options *channel; /* what differs for this channel; copied; NULL: nothing */
+    /* settings that differ for this channel; copied; NULL: none */
+    const domus_channel_options *channel;
     bool shares_port; /* SO_REUSEPORT: an actor on each thread can have a channel of its own at the
                          same endpoint, and the kernel spreads the peers over them */
-    bool ends_on_error; /* a connected channel ends with the first error of its peer */
+    bool ends_on_error; /* whether a connected channel ends with the first error of its peer */
 } domus_datagram_options;
 
 /* Open a datagram channel at `at`: an IPv4 or IPv6 endpoint (port 0: the kernel chooses one), a
@@ -117,10 +118,11 @@ typedef struct domus_datagram_counters {
                         was full; noted once a second, while datagrams come, and at the close */
     uint64_t unsent; /* datagrams that the kernel did not take, and those at sendTimeout */
     uint64_t errors; /* errors that the kernel told about datagrams sent before */
-    int last_error;  /* the last error of these two kinds, a negative errno; 0: none */
+    int last_error;  /* the last error counted in `unsent` or `errors`, a negative errno; 0: none */
 } domus_datagram_counters;
 
-/* Returns 0; -EINVAL on a channel that has no datagrams. */
+/* Write the figures of a datagram channel. Returns 0; -EINVAL on a channel that has no
+ * datagrams. */
 DOMUS_API int domus_datagram_counts(const domus_channel *channel,
                                     domus_datagram_counters *ret_counters);
 

@@ -29,7 +29,9 @@ typedef struct domus_fd_watch {
 /* The payload of an event of type domus_ready_type. */
 typedef struct domus_ready {
     int fd;
-    uint32_t events; /* as poll(2) returns them, such as POLLIN, POLLOUT, POLLHUP, POLLERR */
+    /* what the descriptor is ready for, as poll(2) returns it, such as POLLIN, POLLOUT, POLLHUP,
+     * POLLERR */
+    uint32_t events;
     /* 0, or a negative errno: the descriptor cannot be watched, or the ring of the thread has
      * failed (domus_hooks.failed). After an error no more events come. */
     int error;

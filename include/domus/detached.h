@@ -24,12 +24,12 @@ extern "C" {
 /* A message that domus_receive_now() has received. */
 typedef struct domus_received {
     const domus_type *type;
-    /* Valid until the next domus_receive_now() or the handler's return. Then the library releases
-     * what the payload owns, unless domus_take() took it. */
+    /* The payload, valid until the next domus_receive_now() or the handler's return. Then the
+     * library releases what it owns, unless domus_take() took it. */
     const void *payload;
-    domus_address sender; /* nobody, if the message came from outside */
-    /* If true, domus_reply(), domus_fail() and domus_keep() concern this ask for as long as its
-     * payload is valid. */
+    domus_address sender; /* the actor that sent it; nobody, if the message came from outside */
+    /* Whether the message is an ask: then domus_reply(), domus_fail() and domus_keep() concern it
+     * for as long as its payload is valid. */
     bool is_ask;
 } domus_received;
 

@@ -40,12 +40,12 @@ extern "C" {
  * made by fork(). */
 DOMUS_API int domus_dump(domus_system *system, char *text, size_t size);
 
-/* Which actors a dump describes. All fields may be 0. */
+/* Which actors domus_dump_some() describes. All fields may be 0. */
 typedef struct domus_dump_filter {
     /* Only actors whose behaviour has this name; NULL: all. At most 63 bytes of it count. */
     const char *behaviour;
-    uint32_t from;  /* of each thread and pool so many of these are passed over */
-    uint32_t count; /* and of each so many are described at most; 0: as many as fit */
+    uint32_t from;  /* number of such actors of each thread and pool that are passed over */
+    uint32_t count; /* most actors of each thread and pool that are described; 0: as many as fit */
 } domus_dump_filter;
 
 /* Describe some actors, in the order of their places in memory, channels last: so `from` and

@@ -20,16 +20,16 @@ extern "C" {
 /* An IPv4 or IPv6 address with a port, or the name of a Unix socket. Zeroed, it names nothing, as
  * does a Unix socket without a name. Fields that do not tell two sockets apart are 0. */
 typedef struct domus_endpoint {
-    uint16_t family;          /* AF_INET, AF_INET6 or AF_UNIX; 0: nothing */
+    uint16_t family;          /* AF_INET, AF_INET6 or AF_UNIX; 0: the endpoint names nothing */
     uint16_t port;            /* the port of IPv4 or IPv6, in the byte order of the host */
-    uint32_t scope;           /* of a link-local IPv6 address: the index of its interface */
-    uint16_t size;            /* bytes in `bytes`: 4, 16, or those of the name */
+    uint32_t scope;           /* index of the interface of a link-local IPv6 address, or 0 */
+    uint16_t size;            /* bytes used in `bytes`: 4, 16, or those of the Unix name */
     unsigned char bytes[110]; /* the address in network byte order, or the name; an abstract name
                                  begins with a 0 byte, and a path has no NUL at its end */
 } domus_endpoint;
 
-/* True if both name the same. An IPv4 address that is mapped into IPv6 (::ffff:a.b.c.d) is the same
- * as the IPv4 address. */
+/* True if both endpoints name the same socket address. An IPv4 address that is mapped into IPv6
+ * (::ffff:a.b.c.d) is the same as the IPv4 address. */
 DOMUS_API bool domus_endpoint_is_same(const domus_endpoint *one, const domus_endpoint *other);
 
 /* True for an address in 127.0.0.0/8, also mapped into IPv6, and for ::1. False for a Unix socket.

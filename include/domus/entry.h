@@ -13,13 +13,13 @@
 extern "C" {
 #endif
 
-#define DOMUS_ENTRIES_MAX 256u /* entry points of a system */
+#define DOMUS_ENTRIES_MAX 256u /* most entry points of a system */
 
 /* One entry point. All that it points to must stay constant for the life of the system. */
 typedef struct domus_entry {
-    const char *name; /* 1..DOMUS_PROCESS_METHOD_MAX bytes */
+    const char *name; /* name of the entry point, 1..DOMUS_PROCESS_METHOD_MAX bytes */
     const domus_process *process;
-    const char *method; /* is given to init; NULL: `name` */
+    const char *method; /* the method that init of the process gets; NULL: `name` */
     /* the type that the input has to have; NULL: the process takes no input */
     const domus_type *input;
 } domus_entry;
@@ -32,10 +32,13 @@ typedef struct domus_entry {
  * Thread-safety: one thread at a time, before domus_system_start(). */
 DOMUS_API int domus_entry_add(domus_system *system, const domus_entry *entry);
 
-/* All fields may be 0. The structure grows only at its end, with a minor version. */
+/* Options of a spawn by an entry point. All fields may be 0. The structure grows only at its end,
+ * with a minor version. */
 typedef struct domus_entry_options {
-    const domus_spawn_options *spawn; /* options as of domus_outside_spawn_with(); NULL: none */
-    /* gets the value of domus_process_done(), as a notice of the process; nobody: it is released */
+    /* options as of domus_outside_spawn_with(); NULL: all defaults */
+    const domus_spawn_options *spawn;
+    /* the actor that gets the value of domus_process_done(), as a notice of the process; nobody:
+     * the value is released */
     domus_address result_to;
 } domus_entry_options;
 

@@ -32,62 +32,67 @@ extern "C" {
 
 struct domus_system;
 
-#define DOMUS_FIGURES_TABLES_MAX  32u /* tables of a system */
-#define DOMUS_FIGURES_COLUMNS_MAX 32u /* columns of a table */
-#define DOMUS_FIGURES_LABELS_MAX  4u  /* columns of a table that are labels */
-#define DOMUS_FIGURES_TEXT_SIZE   64u /* bytes of a text with its zero; a longer one is cut */
+#define DOMUS_FIGURES_TABLES_MAX  32u /* most tables of a system */
+#define DOMUS_FIGURES_COLUMNS_MAX 32u /* most columns of a table */
+#define DOMUS_FIGURES_LABELS_MAX  4u  /* most columns of a table that are labels */
+/* size of a text in bytes with its zero; a longer text is cut */
+#define DOMUS_FIGURES_TEXT_SIZE 64u
 
 /* The kind of a column. Texts may have any bytes: viewers escape them. */
 typedef enum domus_figure_kind {
-    DOMUS_FIGURE_LABEL,  /* a text that names the row, alone or with other such columns, which come
-                            first; a label of metrics */
-    DOMUS_FIGURE_TEXT,   /* another text, which is no metric */
+    /* a text that names the row, alone or with other such columns; these come first; as a metric
+     * it is a label */
+    DOMUS_FIGURE_LABEL,
+    DOMUS_FIGURE_TEXT,   /* a text that does not name the row, and is no metric */
     DOMUS_FIGURE_STATE,  /* a number that is the place of a word in `words`; as a metric it is 1 for
                             this word, and 0 for the others, by the label `state` */
     DOMUS_FIGURE_COUNT,  /* a number that only grows */
-    DOMUS_FIGURE_FAULTS, /* likewise, of what should not happen, or not often */
+    DOMUS_FIGURE_FAULTS, /* a number that only grows, of what should not happen, or not often */
     DOMUS_FIGURE_AMOUNT, /* a number that goes up and down */
-    DOMUS_FIGURE_BYTES,  /* likewise */
-    DOMUS_FIGURE_TIME,   /* likewise, ns; seconds as a metric */
+    DOMUS_FIGURE_BYTES,  /* a number of bytes that goes up and down */
+    DOMUS_FIGURE_TIME,   /* a time in ns that goes up and down; as a metric in seconds */
 } domus_figure_kind;
 
 /* A column of a table. */
 typedef struct domus_figure_column {
-    const char *name; /* in JSON, and of a label: small letters, digits and '_' */
+    /* name of the column in JSON, and of its label: small letters, digits and '_' */
+    const char *name;
     const char *title;
     domus_figure_kind kind;
-    /* The metric, by the rules of Prometheus and without "_total"; NULL: it is none. `help` is one
-     * sentence about it. */
+    /* The name of the metric, by the rules of Prometheus and without "_total"; NULL: the column is
+     * no metric. `help` is one sentence about the metric. */
     const char *metric, *help;
-    const char *const *words; /* of a state: 1..8 of small letters, with NULL behind the last one */
+    /* the words of a DOMUS_FIGURE_STATE: 1..8 of small letters, with NULL behind the last */
+    const char *const *words;
 } domus_figure_column;
 
-/* A cell of a row: the text, or the number, as the kind of its column is. */
+/* A cell of a row: a text or a number, by the kind of its column. */
 typedef struct domus_figure {
     uint64_t number;
-    const char *text; /* NULL is "" */
+    const char *text; /* the text; NULL is as good as "" */
 } domus_figure;
 
 typedef struct domus_figures_shot domus_figures_shot;
 
 /* A table: its columns, and how its rows are read. */
 typedef struct domus_figures_table {
-    const char *set;   /* 1..31 small letters, digits and '_' */
-    const char *name;  /* likewise; no other table of the set has it */
-    const char *title; /* for people: "Nodes" */
+    const char *set;   /* name of the set of tables, 1..31 small letters, digits and '_' */
+    const char *name;  /* name of the table in its set, 1..31 small letters, digits and '_' */
+    const char *title; /* title of the table for people, such as "Nodes" */
     const domus_figure_column *columns;
-    uint32_t columns_count; /* 1..32 */
-    bool is_list; /* the table may be long, and lists what there is: it is no metrics, and not in
-                     texts */
+    uint32_t columns_count; /* number of columns, 1..DOMUS_FIGURES_COLUMNS_MAX */
+    /* whether the table may be long and lists objects: then it is neither in metrics nor in
+     * texts */
+    bool is_list;
 
-    /* Say the rows of now, from number `from` on, by domus_figures_put() until that returns false.
-     * `ret_total` gets how many rows there are in all. It may be called on any thread, by one at a
-     * time; it must not block for long, nor call the functions of this header but
+    /* Report the rows as they are now, from number `from` on, by domus_figures_put() until that
+     * returns false. `ret_total` gets the number of all rows. It may be called on any thread, by
+     * one at a time; it must not block for long, nor call the functions of this header but
      * domus_figures_put(). Returns 0; -ENOMEM. */
     int (*read)(void *context, uint32_t from, domus_figures_shot *to, uint64_t *ret_total);
 
-    /* Hear that the system is freed, and with it the table, which was not removed. NULL: no such
-     * call. */
+    /* A function that is called when the system is freed, if the table was not removed before.
+     * NULL: no such call. */
     void (*end)(void *context);
 } domus_figures_table;
 
@@ -110,20 +115,20 @@ DOMUS_API void domus_figures_remove(struct domus_system *system, const domus_fig
  * another row. Returns whether further rows are wanted. */
 DOMUS_API bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool is_past);
 
-/* Rows as they were at one moment. */
+/* Rows of a table as they were at one moment. */
 struct domus_figures_shot {
     const domus_figures_table *table;
     uint32_t from;
     uint32_t count; /* rows in `cells` */
-    uint64_t total; /* rows that there were */
+    uint64_t total; /* rows that the table had */
     domus_figure *cells;
     bool *is_past; /* `is_past` of each row, as domus_figures_put() got it */
 
-    /* For the library. */
+    /* Fields for the library alone. */
     char *texts;
     uint32_t room, most;
     uint64_t texts_size, texts_room;
-    bool is_short; /* memory was too short */
+    bool is_short; /* whether memory was too short for all rows */
 };
 
 /* Read the table `index`, in the order in which they were added, from row `from` on, `most` rows at
@@ -134,10 +139,11 @@ DOMUS_API int domus_figures_read(struct domus_system *system, uint32_t index, ui
                                  uint32_t most, domus_figures_shot *ret_shot);
 DOMUS_API void domus_figures_free(domus_figures_shot *shot);
 
-/* The table `index`; NULL when there are not so many. Thread-safety: as domus_figures_add(). */
+/* Returns the table `index`; NULL when there are not so many. Thread-safety: as
+ * domus_figures_add(). */
 DOMUS_API const domus_figures_table *domus_figures_at(struct domus_system *system, uint32_t index);
 
-/* The cell of a row and a column. */
+/* Returns the cell of a row and a column of a shot. */
 static inline const domus_figure *domus_figures_cell(const domus_figures_shot *shot, uint32_t row,
                                                      uint32_t column)
 {

@@ -48,22 +48,25 @@ extern "C" {
 typedef struct domus_file domus_file;
 
 /* Bits for `flags`. Each function names those that it takes. */
-#define DOMUS_FILE_READ      UINT32_C(0x01) /* the file may be read; a directory may be listed */
-#define DOMUS_FILE_WRITE     UINT32_C(0x02) /* the file may be written, truncated and synced */
-#define DOMUS_FILE_CREATE    UINT32_C(0x04) /* a file that is not there is made */
-#define DOMUS_FILE_EXCLUSIVE UINT32_C(0x08) /* -EEXIST when it is there already */
-#define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* its bytes are thrown away */
+#define DOMUS_FILE_READ   UINT32_C(0x01) /* the file may be read; a directory may be listed */
+#define DOMUS_FILE_WRITE  UINT32_C(0x02) /* the file may be written, truncated and synced */
+#define DOMUS_FILE_CREATE UINT32_C(0x04) /* a file that is not there is made */
+/* an open fails with -EEXIST when the file is there already */
+#define DOMUS_FILE_EXCLUSIVE UINT32_C(0x08)
+#define DOMUS_FILE_TRUNCATE  UINT32_C(0x10) /* the bytes of a file that is there are thrown away */
 #define DOMUS_FILE_APPEND    UINT32_C(0x20) /* each write goes to the end, at whatever position */
-#define DOMUS_FILE_DIRECTORY UINT32_C(0x40) /* the path is a directory; -ENOTDIR when it is not */
-/* The path stays beneath its directory: neither `..` nor an absolute path nor a symbolic link
- * leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links that stay inside
- * are followed. */
+/* the path is a directory, or the open fails with -ENOTDIR */
+#define DOMUS_FILE_DIRECTORY UINT32_C(0x40)
+/* The path must stay beneath the directory that it begins at: neither `..` nor an absolute path nor
+ * a symbolic link leads out of it (-EXDEV), and links of /proc are not followed (-ELOOP). Links
+ * that stay inside are followed. */
 #define DOMUS_FILE_BENEATH UINT32_C(0x80)
 /* A new file without a name: the path is the directory on whose disk it lies. It is gone with its
  * last handle, also when the program crashes, unless domus_file_link() has given it a name. Only
  * for domus_file_open(), with WRITE, and with neither CREATE, TRUNCATE nor DIRECTORY. */
 #define DOMUS_FILE_UNNAMED UINT32_C(0x200)
-/* Only for domus_file_load_now(): the bytes that the thread has kept of the file may be used. */
+/* Only for domus_file_load_now(): the load may use bytes of the file that the thread has kept from
+ * earlier loads. */
 #define DOMUS_FILE_KEPT UINT32_C(0x100)
 
 /* --- handles -------------------------------------------------------------------------------- */
@@ -96,7 +99,7 @@ DOMUS_API domus_file *domus_file_keep(domus_file *file);
  * allowed, and does nothing. Thread-safety: any thread. */
 DOMUS_API void domus_file_close(domus_file *file);
 
-/* Whether it is a directory. Thread-safety: any thread. */
+/* Returns whether the handle is that of a directory. Thread-safety: any thread. */
 DOMUS_API bool domus_file_is_directory(const domus_file *file);
 
 /* --- bytes ---------------------------------------------------------------------------------- */
@@ -114,11 +117,11 @@ DOMUS_API int domus_file_read(domus_stack *stack, domus_file *file, uint64_t pos
 DOMUS_API int domus_file_read_add(domus_stack *stack, domus_file *file, uint64_t position,
                                   uint32_t size, uint64_t tag);
 
-/* The answer to a write. If an error comes after some bytes were written, there is no exception: it
- * says how many, and the error. */
+/* The answer to a write. If an error comes after some bytes were written, the answer is no
+ * exception: it has the number of these bytes, and the error. */
 typedef struct domus_file_written {
     uint32_t bytes; /* bytes that were written */
-    int error;      /* 0: all of them were; otherwise a negative errno, such as -ENOSPC */
+    int error;      /* 0 if all bytes were written; otherwise a negative errno, such as -ENOSPC */
 } domus_file_written;
 
 DOMUS_API extern const domus_type domus_file_written_type;
@@ -133,8 +136,9 @@ DOMUS_API int domus_file_write(domus_stack *stack, domus_file *file, uint64_t po
 DOMUS_API int domus_file_write_add(domus_stack *stack, domus_file *file, uint64_t position,
                                    domus_slice bytes, uint64_t tag);
 
-/* Let the bytes reach the disk; with `data_only` without the times and other notes of the file that
- * are not needed to read them (fdatasync(2)). The answer is of domus_file_done_type.
+/* Flush the written bytes of a file to the disk; with `data_only` without the times and other notes
+ * of the file that are not needed to read them (fdatasync(2)). The answer is of
+ * domus_file_done_type.
  * Returns as the head of this file says; -EINVAL for NULL. */
 DOMUS_API int domus_file_sync(domus_stack *stack, domus_file *file, bool data_only,
                               domus_resumed *then);
@@ -143,23 +147,24 @@ DOMUS_API int domus_file_sync(domus_stack *stack, domus_file *file, bool data_on
 DOMUS_API int domus_file_truncate(domus_stack *stack, domus_file *file, uint64_t size,
                                   domus_resumed *then);
 
-/* The answer to what brings nothing. It has no payload. */
+/* The type of an answer without a payload, as after a sync or a rename. */
 DOMUS_API extern const domus_type domus_file_done_type;
 
 /* Facts about a file. */
 typedef struct domus_file_status {
-    uint64_t size;       /* bytes */
-    uint64_t inode;      /* its number on its device */
-    uint64_t device;     /* the number of the device */
-    int64_t modified_ns; /* when its bytes were last changed, since 1970 */
-    uint32_t mode;       /* kind and permissions, as of stat(2) */
-    uint32_t links;      /* names that it has */
-    int64_t changed_ns;  /* when anything of it was last changed, as its owner or a name */
+    uint64_t size;       /* length of the file in bytes */
+    uint64_t inode;      /* inode number, unique on its device */
+    uint64_t device;     /* number of the device that the file is on */
+    int64_t modified_ns; /* time of the last change of the bytes, in ns since 1970 */
+    uint32_t mode;       /* kind and permissions, as st_mode of stat(2) */
+    uint32_t links;      /* number of names (hard links) that the file has */
+    /* time of the last change of bytes, owner, names or permissions, in ns since 1970 */
+    int64_t changed_ns;
 } domus_file_status;
 
 DOMUS_API extern const domus_type domus_file_status_type;
 
-/* Ask for what is known of a file. Returns as domus_file_sync(). */
+/* Ask for the domus_file_status of a file. Returns as domus_file_sync(). */
 DOMUS_API int domus_file_stat(domus_stack *stack, domus_file *file, domus_resumed *then);
 
 /* --- names ---------------------------------------------------------------------------------- */
@@ -189,12 +194,12 @@ DOMUS_API int domus_file_make_directory(domus_stack *stack, domus_file *director
 DOMUS_API int domus_file_link(domus_stack *stack, domus_file *file, domus_file *directory,
                               const char *path, uint32_t flags, domus_resumed *then);
 
-/* Some of the entries of a directory. Its `release` frees what it owns. */
+/* A piece of the listing of a directory. Its `release` frees what it owns. */
 typedef struct domus_file_entries {
     domus_slice bytes; /* the entries; domus_file_next_entry() reads them */
-    uint64_t next;     /* the position of the next piece */
+    uint64_t next;     /* position at which the next piece of the listing begins */
     uint32_t count;    /* the number of entries in `bytes` */
-    bool last;         /* nothing follows */
+    bool last;         /* whether nothing follows behind this piece */
 } domus_file_entries;
 
 DOMUS_API extern const domus_type domus_file_entries_type;
@@ -211,16 +216,16 @@ DOMUS_API int domus_file_list(domus_stack *stack, domus_file *directory, uint64_
 
 /* The kinds of entries of a directory. */
 typedef enum domus_file_kind {
-    DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell; open it */
+    DOMUS_FILE_IS_UNKNOWN, /* the file system does not tell the kind; open the file to see it */
     DOMUS_FILE_IS_REGULAR,
     DOMUS_FILE_IS_DIRECTORY,
-    DOMUS_FILE_IS_LINK, /* a symbolic one */
+    DOMUS_FILE_IS_LINK, /* a symbolic link */
     DOMUS_FILE_IS_OTHER,
 } domus_file_kind;
 
 /* An entry of a directory. */
 typedef struct domus_file_entry {
-    const char *name; /* NUL-terminated; valid as long as the entries are */
+    const char *name; /* name of the entry, NUL-terminated; valid as long as the entries are */
     uint64_t inode;
     domus_file_kind kind;
 } domus_file_entry;
@@ -236,15 +241,17 @@ DOMUS_API bool domus_file_next_entry(const domus_file_entries *entries, uint32_t
  * file and frees the bytes. */
 typedef struct domus_file_loaded {
     domus_file_status status;
-    domus_slice bytes; /* all bytes of a regular file of up to `size_max` */
-    domus_file *file;  /* open, if it is a directory or has more bytes than that; else NULL */
-    const char *path;  /* of the list; valid until the call or the resumed function returns */
-    uint32_t index;    /* of that path in the list */
+    domus_slice bytes; /* all bytes of a regular file of up to `size_max` bytes; else empty */
+    /* handle of a directory, or of a file with more than `size_max` bytes; else NULL */
+    domus_file *file;
+    /* the path that was loaded; valid until the call or the resumed function returns */
+    const char *path;
+    uint32_t index; /* index of the loaded path in the list of paths */
 } domus_file_loaded;
 
 DOMUS_API extern const domus_type domus_file_loaded_type;
 
-#define DOMUS_FILE_PATHS_MAX 4u /* paths in the list of a load */
+#define DOMUS_FILE_PATHS_MAX 4u /* most paths in the list of a load */
 
 /* Load the first of 1..DOMUS_FILE_PATHS_MAX paths, whose list ends with NULL, that is there: open
  * it as domus_file_open() does for reading, look at it as domus_file_stat() does, and read it. A
@@ -324,7 +331,7 @@ typedef struct domus_file_part {
     uint64_t size;
 } domus_file_part;
 
-#define DOMUS_FILE_PARTS_MAX 256u /* parts of one answer */
+#define DOMUS_FILE_PARTS_MAX 256u /* most parts of one answer */
 
 /* Answer as domus_file_answer() does, with `count` parts one behind the other. They are copied.
  *

@@ -22,32 +22,35 @@
 extern "C" {
 #endif
 
-/* The `error` of these functions gets one line without the name of the listener, which begins with
- * the key: "tls.certFile: /etc/web/a.pem: No such file or directory" (NUL-terminated, cut at
+/* Functions of a front. Their `error` gets one line without the name of the listener, which begins
+ * with the key: "tls.certFile: /etc/web/a.pem: No such file or directory" (NUL-terminated, cut at
  * `error_size` bytes). */
 typedef struct domus_front {
-    /* Make what a listener needs, if its settings want it: then `ret_state` gets it, and
-     * `ret_stages` its stages, which last until `close` (DOMUS_FRONT_MAX in domus/pipeline.h).
-     * Otherwise both are NULL. The settings are gone after the call. Returns 0; a negative errno.
-     * Thread-safety: one thread at a time. It may block. */
+    /* Make the state and the stages that a listener needs, if its settings want a front: then
+     * `ret_state` gets the state, and `ret_stages` the stages, which last until `close`
+     * (DOMUS_FRONT_MAX in domus/pipeline.h). Otherwise both are NULL. The settings are gone after
+     * the call. Returns 0; a negative errno. Thread-safety: one thread at a time. It may block. */
     int (*open)(const domus_listener_config *listener, char *error, size_t error_size,
                 void **ret_state, const domus_pipeline_stage **ret_stages);
-    /* Read its files again, while its stages are in use. If anything is wrong, all stays as it was.
-     * Returns 0; a negative errno. Thread-safety: any thread, one at a time. It may block. */
+    /* Read the files of a front again, while its stages are in use. If anything is wrong, all stays
+     * as it was. Returns 0; a negative errno. Thread-safety: any thread, one at a time. It may
+     * block. */
     int (*reload)(void *state, char *error, size_t error_size);
-    /* Free it: no connection uses it any more. NULL is allowed. */
+    /* Free the state of a front, which no connection uses any more. NULL is allowed. */
     void (*close)(void *state);
-    /* Make what connections to servers need, as `open`; `reload` and `close` are for both. Both
-     * results are NULL if TLS is not enabled. NULL: this front is for listeners alone. */
+    /* Make the state and the stages that connections to servers need, as `open` does for a
+     * listener; `reload` and `close` take this state, too. Both results are NULL if TLS is not
+     * enabled. NULL: this front is for listeners alone. */
     int (*open_servers)(const domus_servers_tls_config *settings, char *error, size_t error_size,
                         void **ret_state, const domus_pipeline_stage **ret_stages);
 } domus_front;
 
 struct domus_system;
 
-/* The `error` of these functions is as that of a front, and begins with the key, too. */
+/* Functions of an observer. Their `error` gets one line that begins with the key, as that of a
+ * front does. */
 typedef struct domus_observer {
-    /* Look whether the section `observe` is right; nothing is opened. Returns 0; -EINVAL.
+    /* Check the section `observe` of the configuration; nothing is opened. Returns 0; -EINVAL.
      * Thread-safety: any thread. */
     int (*check)(const domus_config *config, char *error, size_t error_size);
     /* Open the port of a system that runs. `ret_state` gets the port, or NULL if the configuration
@@ -56,12 +59,12 @@ typedef struct domus_observer {
      * block. */
     int (*open)(struct domus_system *system, char *error, size_t error_size, void **ret_state,
                 uint16_t *ret_port);
-    /* Let the port say whether the system takes new work: no until this is called, yes once the
-     * program has started, and no when it begins to stop. `state` may be NULL. Thread-safety: any
-     * thread. */
+    /* Set whether the port says that the system takes new work: no until the first call, yes once
+     * the program has started, and no when it begins to stop. `state` may be NULL. Thread-safety:
+     * any thread. */
     void (*set_ready)(void *state, bool is_ready);
-    /* Close it: its system has stopped, and is freed after this. NULL is allowed. It may block for
-     * some seconds. */
+    /* Close the observation port: its system has stopped, and is freed after this. NULL is allowed.
+     * It may block for some seconds. */
     void (*close)(void *state);
     /* Let viewers read the log of the program; without this call there is no log. The source is
      * copied, and read until `close`. Once for each `open`. NULL: the port shows no log.
@@ -72,47 +75,51 @@ typedef struct domus_observer {
      * values stand. It is all copied. NULL: the port shows no configuration. Returns 0; -ENOMEM,
      * and then viewers see what they saw before. Thread-safety: one thread at a time. */
     int (*set_config)(void *state, domus_config_walk *walk, const void *from);
-    /* Let the next `check` and `open` be about this socket, which listens at `at`, in place of one
-     * that is made (`listening` in domus/system.h); 0: about one that is made. If `open`
-     * returns 0, the port owns the descriptor. NULL: the port makes its socket itself.
-     * Thread-safety: as `open`. */
+    /* Let the next `check` and `open` use this socket, which listens at `at`, in place of a new one
+     * (`listening` in domus/system.h); 0: use a new one. If `open` returns 0, the
+     * port owns the descriptor. NULL: the port makes its socket itself. Thread-safety: as
+     * `open`. */
     void (*adopt)(int listening, const domus_endpoint *at);
 } domus_observer;
 
 struct domus_cluster;
 struct domus_cluster_options;
 
-/* The parts of which a node of a cluster is made. Nothing of it is used after a call, but what
- * `options` and `front` point to, which has to stay valid until the system is freed. */
+/* The settings of which a joiner makes a node of a cluster. Nothing of them is used after a call,
+ * but what `options` and `front` point to, which has to stay valid until the system is freed. */
 typedef struct domus_cluster_setup {
-    const domus_config *config; /* the section `cluster` */
-    const char *program; /* names the cluster if neither the configuration nor `options` does */
-    /* The program's part: a name for its cluster, picklers, exports and their like. Fields for
-     * which the configuration has keys are taken from there. NULL: nothing. */
+    const domus_config *config; /* configuration whose section `cluster` describes the node */
+    const char *program; /* name of the program; names the cluster if no other setting does */
+    /* Settings of the program: a name for its cluster, picklers, exports and their like. Fields for
+     * which the configuration has keys are taken from the configuration. NULL: no settings. */
     const struct domus_cluster_options *options;
-    const domus_pipeline_stage *front; /* TLS to the servers; NULL: none */
+    const domus_pipeline_stage *front; /* TLS for connections to the servers; NULL: none */
 } domus_cluster_setup;
 
-/* The `error` of these functions is as that of a front, and begins with the key, too. */
+/* Functions of a joiner. Their `error` gets one line that begins with the key, as that of a front
+ * does. */
 typedef struct domus_joiner {
-    /* Look whether all is right; files are read, and nothing is opened. Returns 0; a negative
+    /* Check the settings of a node; files are read, and nothing is opened. Returns 0; a negative
      * errno. Thread-safety: any thread. It may block. */
     int (*check)(const domus_cluster_setup *setup, char *error, size_t error_size);
-    /* Make a system that runs a node. Returns 0; a negative errno. Thread-safety: one thread at a
-     * time. It may block. */
+    /* Make a running system a node of the cluster. Returns 0; a negative errno. Thread-safety: one
+     * thread at a time. It may block. */
     int (*open)(struct domus_system *system, const domus_cluster_setup *setup, char *error,
                 size_t error_size, struct domus_cluster **ret_cluster);
-    /* The program is about to stop its system: grains go to other nodes, which hear of the end. It
-     * may block for the time of domus_cluster_leave(). Thread-safety: one thread at a time. */
+    /* Leave the cluster, before the program stops its system: grains go to other nodes, which hear
+     * of the end. It may block for the time of domus_cluster_leave(). Thread-safety: one thread at
+     * a time. */
     void (*leave)(struct domus_cluster *cluster);
-    /* Free it: its system has stopped. NULL is allowed. */
+    /* Free the handle of a cluster whose system has stopped. NULL is allowed. */
     void (*close)(struct domus_cluster *cluster);
 } domus_joiner;
 
 /* The cluster that a program is in (`cluster` in domus/main.h). */
 typedef struct domus_cluster_member {
-    const domus_joiner *joiner;                  /* &domus_cluster_front */
-    const struct domus_cluster_options *options; /* options as of domus_cluster_setup */
+    /* functions that make the system a node: &domus_cluster_front */
+    const domus_joiner *joiner;
+    /* options of the node, as in domus_cluster_setup */
+    const struct domus_cluster_options *options;
     struct domus_cluster **cluster; /* domus_main() writes the cluster here; NULL: nowhere */
 } domus_cluster_member;
 

@@ -82,7 +82,7 @@ typedef struct domus_grain_kind {
      * has failed at once, or it was stopped before on_mount. It is called once for each such life,
      * by the same rules as `make`, on any thread. NULL: there is nothing to give back. */
     void (*unmake)(void *context, const char *key, void *self);
-    void *context; /* handed to both */
+    void *context; /* argument that both `make` and `unmake` get */
 
     /* Where a life is placed, and its limits: placement (DOMUS_NEAR: on the thread, or in the pool,
      * of the actor whose message makes it, and of the last life), thread, pinned, pool, and
@@ -93,10 +93,11 @@ typedef struct domus_grain_kind {
      * `name` and `detached` are not for grains. */
     domus_spawn_options options;
 
-    uint32_t living_max; /* grains of this kind that live at a time, 1..grains.max; 0: grains.max */
+    /* most grains of this kind that live at a time, 1..grains.max; 0: grains.max */
+    uint32_t living_max;
 
-    /* A life ends when a handler of a notice or event fails; the messages that wait go to the next
-     * one. False: it goes on with the next message, as if it had not failed. */
+    /* Whether a life ends when a handler of a notice or event fails; the messages that wait go to
+     * the next life. False: it goes on with the next message, as if nothing had failed. */
     bool ends_on_failure;
 } domus_grain_kind;
 
@@ -160,8 +161,8 @@ DOMUS_API int domus_outside_grain_ask(struct domus_system *system, domus_grains 
                                       const char *key, const domus_type *type, const void *payload,
                                       uint64_t timeout_ns, struct domus_outside_reply *reply);
 
-/* The key of the actor that is running, which is valid while it lives, also in on_mount and
- * on_stop. Returns NULL if the actor is no grain. */
+/* Returns the key of the grain that is running, which is valid while the actor lives, also in
+ * on_mount and on_stop. Returns NULL if the actor is no grain. */
 DOMUS_API const char *domus_grain_key(const domus_stack *stack);
 
 /* The fence of the actor that is running, if it is a life of a kind that is spread over a cluster

@@ -55,13 +55,15 @@
 extern "C" {
 #endif
 
-#define DOMUS_GRPC_FRAME        64u    /* bytes of the frame of the row of requests */
-#define DOMUS_GRPC_TEXT_MAX     1024u  /* bytes of the words of a status; more are cut off */
-#define DOMUS_GRPC_PACK_MAX     65536u /* bytes of the largest message that leaves compressed */
-#define DOMUS_GRPC_METADATA_MAX 8192u  /* bytes of fields with an answer, before or behind it */
+#define DOMUS_GRPC_FRAME    64u   /* bytes of the frame that the row of requests has */
+#define DOMUS_GRPC_TEXT_MAX 1024u /* most bytes of the text of a status; more are cut off */
+/* size in bytes of the largest message that leaves compressed */
+#define DOMUS_GRPC_PACK_MAX 65536u
+/* most bytes of the metadata, or of the trailers, of an answer */
+#define DOMUS_GRPC_METADATA_MAX 8192u
 
 /* The fields of domus_http_options that gRPC needs: `(domus_http_options){DOMUS_GRPC_HTTP}`.
- * Streams of messages may go on for ever, so the bound of a body is none. */
+ * Streams of messages may go on for ever, so a body has no bound. */
 #define DOMUS_GRPC_HTTP .streams = true, .body_max = UINT64_MAX
 
 /* The statuses of calls. */
@@ -114,24 +116,26 @@ typedef enum domus_grpc_kind {
     DOMUS_GRPC_BIDIRECTIONAL
 } domus_grpc_kind;
 
-/* A method. The last row has a NULL path. */
+/* A method of a service. The last row of the table has a NULL path. */
 typedef struct domus_grpc_method {
-    const char *path; /* "/package.Service/Method" */
+    const char *path; /* path of the method: "/package.Service/Method" */
     domus_grpc_kind kind;
-    domus_handler *handle; /* of a domus_grpc_call; of a sequence: domi_NAME_begin */
+    domus_handler *handle; /* handler of a domus_grpc_call; for a sequence NAME: domi_NAME_begin */
 } domus_grpc_method;
 
 /* A service, or several of them. It is constant, and valid as long as it is used. */
 typedef struct domus_grpc_service {
     const domus_grpc_method *methods;
-    uint32_t message_max; /* bytes of a message that comes, 1..DOMUS_SLICE_MAX - 5; 0: 4 MiB */
-    /* Messages of so many bytes, up to DOMUS_GRPC_PACK_MAX, leave compressed by gzip, if the client
-     * accepts that, and if they become smaller; 0: none do. Larger ones would hold up the thread.
-     */
+    uint32_t message_max; /* most bytes of a received message, 1..DOMUS_SLICE_MAX - 5; 0: 4 MiB */
+    /* Least size in bytes of messages that leave compressed by gzip (those of more than
+     * DOMUS_GRPC_PACK_MAX do not, because they would hold up the thread), if the client accepts
+     * that, and if they become smaller; 0: no message is compressed. */
     uint32_t pack_least;
-    uint64_t timeout_ns; /* for how long a call may last, if its client says nothing or more; 0: for
-                            as long as the client says */
-    /* Whether one of the services in `methods` is well, for the health check; NULL: all are. */
+    /* time for which a call may last, if its client names none or a longer one; 0: as long as
+     * the client says */
+    uint64_t timeout_ns;
+    /* Returns whether the service `name` in `methods` is well, for the health check; NULL: all
+     * services are. */
     bool (*is_serving)(const char *name, size_t size);
 } domus_grpc_service;
 
@@ -154,40 +158,44 @@ DOMUS_API int domus_grpc_check_health(domus_stack *stack, void *self, const void
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* A call, as an ask. domus_asked(stack, &domus_grpc_call_type) finds it behind a wait. The message
- * owns the slices. */
+/* The payload of the ask that is a call. domus_asked(stack, &domus_grpc_call_type) finds it behind
+ * a wait. The message owns the slices. */
 typedef struct domus_grpc_call {
     const domus_grpc_method *method;
     domus_slice fields; /* the metadata, and all other fields of the request (domus_http_field()) */
-    domus_slice message;             /* if it comes alone; otherwise empty */
-    struct domi_grpc_inside *inside; /* the library's */
+    /* the one message of the client; empty if its messages come as a stream */
+    domus_slice message;
+    struct domi_grpc_inside *inside; /* state of the call, for the library alone */
 } domus_grpc_call;
 
 DOMUS_API extern const domus_type domus_grpc_call_type;
 
-/* The end of a call. The message owns the slices. */
+/* An answer that ends a call. The message owns the slices. */
 typedef struct domus_grpc_answer {
-    domus_slice message;  /* with DOMUS_GRPC_OK, if one leaves alone; not looked at otherwise */
-    domus_slice metadata; /* fields before it; not used if the stream has begun */
-    domus_slice trailers; /* fields behind it */
-    domus_slice text;     /* words for a person: UTF-8, which is escaped here. Empty: none */
+    /* the one message of an answer with DOMUS_GRPC_OK; not used in other answers */
+    domus_slice message;
+    domus_slice metadata; /* fields before the messages; not used if the stream has begun */
+    domus_slice trailers; /* fields behind the messages */
+    domus_slice text;     /* text for a person, in UTF-8, which is escaped here; empty: none */
     domus_grpc_status status;
 } domus_grpc_answer;
 
 DOMUS_API extern const domus_type domus_grpc_answer_type;
 
-/* Answer a call with OK: with a message, if one leaves alone; the empty slice otherwise.
+/* Answer a call with OK: with one message, or with the empty slice when messages have left as a
+ * stream.
  *
  * Ownership: this takes the slice in every case.
  * Returns as domus_reply(). */
 DOMUS_API int domus_grpc_reply(domus_stack *stack, domus_slice message);
 
-/* Answer a call with a status and words (NULL: none). Returns as domus_reply(); -ENOMEM. */
+/* Answer a call with a status and a text (NULL: none). Returns as domus_reply(); -ENOMEM. */
 DOMUS_API int domus_grpc_fail(domus_stack *stack, domus_grpc_status status, const char *text);
 
 /* --- messages that come as a stream ----------------------------------------------------------- */
 
-/* Read the next message, in a sequence: what domus_grpc_message() says behind it. */
+/* Read the next message, in a sequence; behind this, domus_grpc_message() gives the message or the
+ * error. */
 #define DOMUS_GRPC_READ()                                                                          \
     while (domus_grpc_read_goes_on(stack, answer, then))                                           \
     DOMUS_AWAIT(DOMUS_PARKED)
@@ -208,8 +216,8 @@ DOMUS_API int domus_grpc_message(domus_stack *stack, domus_slice *ret_message);
 
 /* --- messages that leave as a stream ---------------------------------------------------------- */
 
-/* Begin to answer, with metadata (the empty slice: none), and suspend until that is encoded. The
- * other two go the same way.
+/* Begin an answer whose messages leave as a stream, with metadata (the empty slice: none), and
+ * suspend until the metadata is encoded. The rest of this text holds for domus_grpc_write(), too.
  *
  * Ownership: these take the slice in every case.
  * `then` is resumed as after domus_reply_begin() and domus_reply_write().
@@ -222,8 +230,8 @@ DOMUS_API int domus_grpc_begin(domus_stack *stack, domus_slice metadata, domus_r
  * bytes wait for the client. */
 DOMUS_API int domus_grpc_write(domus_stack *stack, domus_slice message, domus_resumed *then);
 
-/* The stream of a call that has begun, for other actors: they write what domus_grpc_frame() has
- * made of a message, once for any number of streams, by domus_stream_write(). Returns 0;
+/* Give the stream of a call that has begun, for other actors, which write what domus_grpc_frame()
+ * has made of a message, once for any number of streams, by domus_stream_write(). Returns 0;
  * -ECANCELED. */
 DOMUS_API int domus_grpc_stream(domus_stack *stack, domus_stream *ret_stream);
 
@@ -243,7 +251,7 @@ DOMUS_API int domus_grpc_frame(domus_slice message, domus_slice *ret_frame);
 DOMUS_API int domus_grpc_add_binary(domus_appender *fields, const char *name, const void *bytes,
                                     size_t size);
 
-/* Read such a value, with or without "=" at its end.
+/* Read a value of bytes, as base64 with or without "=" at its end.
  *
  * Ownership: the slice is the caller's.
  * Returns 0; -EINVAL when it is no base64; -ENOMEM. */

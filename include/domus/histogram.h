@@ -23,17 +23,17 @@ extern "C" {
 
 /* A histogram takes 15.5 KiB. */
 typedef struct domus_histogram {
-    uint64_t count;  /* times in all places */
+    uint64_t count;  /* number of times in all places */
     uint64_t sum_ns; /* the sum of all times, as they were measured */
     uint64_t places[DOMUS_HISTOGRAM_PLACES];
 } domus_histogram;
 
-/* Returns the shortest time of a place in nanoseconds; that of DOMUS_HISTOGRAM_PLACES is where the
- * last place would end. A larger number counts as that one. */
+/* Returns the shortest time of a place in nanoseconds; for DOMUS_HISTOGRAM_PLACES, and for a larger
+ * number, the time at which the last place would end. */
 DOMUS_API uint64_t domus_histogram_bound_ns(uint32_t place);
 
-/* Returns the time of which a share of `share` (0 to 1) is not longer: the middle of the place in
- * which it lies, and for the last place its beginning. 0 if there are no times. */
+/* Returns the quantile `share` (0 to 1) in nanoseconds: the middle of the place up to which that
+ * share of the times lies, or for the last place its beginning. 0 if there are no times. */
 DOMUS_API uint64_t domus_histogram_quantile_ns(const domus_histogram *histogram, double share);
 
 /* Add all times of `from` to `to`. */

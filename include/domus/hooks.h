@@ -40,7 +40,7 @@ typedef struct domus_allocator {
 
 /* Levels of lines of the log, the most severe first. */
 typedef enum domus_log_level {
-    /* an actor has ended because no rule was for its failure, or could not be stopped */
+    /* an actor has ended because no rule was for its failure, or an actor could not be stopped */
     DOMUS_LOG_ERROR,
     DOMUS_LOG_WARNING, /* an actor has failed, was restarted, or holds up its thread */
     DOMUS_LOG_INFO,
@@ -59,7 +59,8 @@ typedef enum domus_log_level {
 /* The hooks of a system. All may be NULL: then memory comes from the C library and the kernel, and
  * nothing is logged. */
 typedef struct domus_hooks {
-    const domus_allocator *allocator; /* NULL, or an allocator whose functions are all set */
+    /* source of memory, with all its functions set; NULL: the C library */
+    const domus_allocator *allocator;
 
     /* Log one line. `text` has no newline and only printable ASCII (as of domus/text.h); it is
      * valid during the call. */
@@ -71,16 +72,16 @@ typedef struct domus_hooks {
      * NULL: `log` drops no lines. */
     uint64_t (*log_dropped)(void *context);
 
-    /* Hear that the ring of a thread has failed: the kernel has taken it away or has lost
-     * completions (`error` is -EBADR, -EBADF, ...). The thread cannot serve its connections any
-     * more and resets them; the program should stop the system. That thread calls this once, and
-     * domus_system_wait() returns as well. NULL: no such call. */
+    /* A function that is called when the ring of a thread has failed: the kernel has taken it away
+     * or has lost completions (`error` is -EBADR, -EBADF, ...). The thread cannot serve its
+     * connections any more and resets them; the program should stop the system. That thread calls
+     * this once, and domus_system_wait() returns as well. NULL: no such call. */
     void (*failed)(void *context, int error);
     void *failed_context;
 
-    /* Hear that an actor has called domus_quit(). The thread that runs the actor calls this, each
-     * time, so it must not wait. Whoever waits in domus_system_wait() goes on in every case. NULL:
-     * no such call. */
+    /* A function that is called when an actor has called domus_quit(). The thread that runs the
+     * actor calls this, each time, so it must not wait. Whoever waits in domus_system_wait() goes
+     * on in every case. NULL: no such call. */
     void (*quit)(void *context);
     void *quit_context;
 } domus_hooks;

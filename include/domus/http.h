@@ -60,44 +60,50 @@ struct domus_http_chain;
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
-/* Empty lines before a request line that a server passes over (RFC 9112 2.2). They count into the
- * bytes and into the time of the head (head_max, channel.headTimeout). One more: 400. */
+/* Empty lines that a server passes over before a request line (RFC 9112 2.2). They count as bytes
+ * and as time of the head (head_max, channel.headTimeout). One more empty line gets 400. */
 #define DOMUS_HTTP_EMPTY_LINES_MAX 8u
 
 /* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_http_options {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
-    bool streams;    /* bodies come in pieces */
-    bool no_date;    /* answers get no Date */
-    /* A client sends the target "http://host/path" as "/path", with the host as Host, as servers
-     * are asked. False: it sends it as it is, as proxies are asked. */
+    bool streams;    /* whether bodies come in pieces */
+    bool no_date;    /* whether answers have no field Date */
+    /* Whether a client sends the target "http://host/path" as "/path", with the host as Host, as
+     * servers are asked. False: it sends the target as it is, as proxies are asked. */
     bool origin_form;
-    bool unzip;          /* of a client, without `streams`: answers are decompressed */
-    uint32_t target_max; /* bytes of a target, 1..60000; 0: 8192. More: 414 */
-    uint32_t head_max;   /* bytes of a head, 64..61440; 0: 32768. More: 431 */
-    uint32_t fields_max; /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */
-    uint32_t whole_max;  /* with `streams`: bodies of a known length up to this come whole (others
-                            by domus_http_gather()); 0: none. Up to 1 GiB */
-    uint64_t body_max;   /* bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413;
-                            a body in pieces fails with -EMSGSIZE, and a client's channel, too */
-    /* bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
+    bool unzip;          /* whether a client, without `streams`, decompresses answers */
+    uint32_t target_max; /* most bytes of a target, 1..60000; 0: 8192. More: 414 */
+    uint32_t head_max;   /* most bytes of a head, 64..61440; 0: 32768. More: 431 */
+    uint32_t fields_max; /* most fields of a head, and of trailers, 1..65535; 0: 100. More: 431 */
+    /* with `streams` the length up to which bodies of a known length come whole (others by
+     * domus_http_gather()), up to 1 GiB; 0: none */
+    uint32_t whole_max;
+    /* most bytes of a body; 0: 1 MiB. Up to 1 GiB without `streams`. More: 413; a body in pieces
+     * fails with -EMSGSIZE, and so does a client's channel */
+    uint64_t body_max;
+    /* most bytes of the extensions of all chunks of a body; 0: 4096. More: 413 */
     uint32_t extension_max;
-    uint32_t trailer_max; /* bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
-    const char *host;     /* of a client: the Host of requests that have none in their fields;
-                             NULL: such requests are refused with -EINVAL */
-    domus_budget *budget; /* of the bodies that have come in part, of all channels whose options
-                             have it: a body counts while it is gathered, until it is whole. Beyond
-                             it the peer gets 503, and the channel is closed. NULL: each channel may
-                             gather body_max. Valid as long as the pipeline is used */
-    /* of a server: how answers are compressed (domus/http_gzip.h); NULL: they are not */
+    uint32_t trailer_max; /* most bytes of the trailers of a body, 2..61440; 0: 8192. More: 431 */
+    /* Host of a client's requests that have none in their fields; NULL: such requests are
+     * refused with -EINVAL */
+    const char *host;
+    /* Bound of the bodies that have come in part, over all channels whose options have this
+     * budget: a body counts while it is gathered, until it is whole. Beyond the bound the peer
+     * gets 503, and the channel is closed. NULL: each channel may gather body_max. Valid as long
+     * as the pipeline is used. */
+    domus_budget *budget;
+    /* compression of a server's answers (domus/http_gzip.h); NULL: none */
     domus_http_gzip *gzip;
-    uint64_t continue_timeout_ns; /* of a client: for how long a body waits for 100 Continue, 1 ms..
-                                     60 s; 0: 1 s. Then it is sent */
-    /* of a server: what stands around its handlers (domus/http_chain.h); NULL: nothing */
+    /* time for which a client's body waits for 100 Continue, before it is sent without that; 1
+     * ms..60 s; 0: 1 s */
+    uint64_t continue_timeout_ns;
+    /* chain around the handlers of a server (domus/http_chain.h); NULL: none */
     const struct domus_http_chain *chain;
 } domus_http_options;
 
-/* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
+/* The message stage of HTTP/1.1. Memory is taken for bytes that have come, never for those that are
+ * only announced. */
 DOMUS_API extern const domus_stage domus_http_stage;
 
 /* --- requests ------------------------------------------------------------------------------- */
@@ -126,7 +132,7 @@ typedef enum domus_http_method {
     DOMUS_HTTP_METHODS /* the number of methods */
 } domus_http_method;
 
-/* The name of a method, such as "GET"; NULL for a number that is none. */
+/* Returns the name of a method, such as "GET"; NULL for a number that is none. */
 DOMUS_API const char *domus_http_method_name(domus_http_method method);
 
 /* A request, as it was received or is to be sent. The message owns the slices.
@@ -139,31 +145,37 @@ DOMUS_API const char *domus_http_method_name(domus_http_method method);
  * query is as it was sent. */
 typedef struct domus_http_request {
     domus_slice target; /* "/path?query", "*", or "http://host/path"; escapes in normal form */
-    domus_slice fields; /* "name: value\r\n" for each (domus_http_field(), domus_http_add()) */
-    domus_slice body;   /* the whole body; empty if there is none, or it comes in pieces */
-    domus_body stream;  /* a received body that comes in pieces; otherwise its number is 0 */
-    uint64_t length;    /* bytes of the body; of one in pieces 0 when that is not known before its
-                           end (it is sent in chunks then) */
-    uint8_t method;     /* domus_http_method */
-    uint8_t minor;      /* received: 1 of HTTP/1.1, 0 of HTTP/1.0. Not used to send */
-    bool close;         /* the connection ends with the answer */
-    bool upgrade;       /* to the protocol of the field Upgrade; adds "Connection: upgrade" */
-    bool expects;       /* sent: the body waits for 100 Continue. Received: not used */
-    /* Sent with `upgrade`, by domus_request_begin(): it has no body. If the answer is 101, what is
-     * written to this request, and the body of that answer, are the bytes of the other protocol;
-     * else nothing may be written. The channel has `streams`. Received: not used */
+    /* the fields, each as "name: value" and CR LF (domus_http_field(), domus_http_add()) */
+    domus_slice fields;
+    domus_slice body;  /* the whole body; empty if there is none, or it comes in pieces */
+    domus_body stream; /* a received body that comes in pieces; otherwise its number is 0 */
+    /* bytes of the body; 0 for a body in pieces whose length is not known before its end (it is
+     * sent in chunks then) */
+    uint64_t length;
+    uint8_t method; /* method of the request, a domus_http_method */
+    /* received: minor version, 1 of HTTP/1.1, 0 of HTTP/1.0; not used to send */
+    uint8_t minor;
+    bool close; /* whether the connection ends with the answer */
+    /* whether to change to the protocol of the field Upgrade; adds "Connection: upgrade" */
+    bool upgrade;
+    bool expects; /* sent: whether the body waits for 100 Continue; received: not used */
+    /* Whether the connection becomes a tunnel. Sent with `upgrade`, by domus_request_begin(): the
+     * request has no body. If the answer is 101, what is written to this request, and the body of
+     * that answer, are the bytes of the other protocol; else nothing may be written. The channel
+     * has `streams`. Received: not used */
     bool tunnels;
     uint8_t reserved[2];
-    uint64_t exchange; /* received: its number in the chain of its connection; 0: there is none. Not
-                          used to send */
+    /* received: number of the request in the chain of its connection; 0: there is none; not used
+     * to send */
+    uint64_t exchange;
 } domus_http_request;
 
 /* The type of requests. Its `release` frees the slices. */
 DOMUS_API extern const domus_type domus_http_request_type;
 
-/* Parts of a request: the host and its port, as Host or an absolute target says; the path of the
- * target, which domus/http_query.h decodes; what stands behind its '?'. The empty slice if there is
- * none.
+/* Return parts of a request: the host and its port, as Host or an absolute target says; the path of
+ * the target, which domus/http_query.h decodes; what stands behind its '?'. The empty slice if
+ * there is none.
  *
  * Ownership: the slices own nothing, so they are not freed. They are valid as long as the request
  * is, and domus_slice_keep() makes an owner of one. */
@@ -181,17 +193,19 @@ DOMUS_API bool domus_http_host_is_loopback(domus_slice host);
 
 /* A response, as it is to be sent or was received. The message owns the slices. */
 typedef struct domus_http_response {
-    domus_slice fields; /* "name: value\r\n" for each */
+    domus_slice fields; /* the fields, each as "name: value" and CR LF */
     domus_slice body;
     domus_body stream; /* a received body that comes in pieces; otherwise its number is 0 */
-    uint64_t length; /* as of a request. In a whole answer to HEAD, and with 304, the length of the
-                        body that a GET would get, if `body` is not that */
+    /* bytes of the body; 0 for a body in pieces whose length is not known before its end. In a
+     * whole answer to HEAD, and with 304, the length of the body that a GET would get, if `body`
+     * is not that body */
+    uint64_t length;
     const char *media; /* sent: the Content-Type, a constant of the program; NULL: none, or it is in
                           `fields`. Received: NULL */
     uint16_t status;   /* sent: 101, 200..599; 101 is "Connection: upgrade" */
-    uint8_t minor;     /* received: of the version */
-    bool close;        /* the connection ends with this response */
-    bool unzipped;     /* received: `body` was decompressed; `fields` are as they came */
+    uint8_t minor;     /* received: minor version of HTTP/1 */
+    bool close;        /* whether the connection ends with this response */
+    bool unzipped;     /* received: whether `body` was decompressed; `fields` are as they came */
     uint8_t reserved[3];
     domus_slice trailers; /* sent with a whole body: fields behind it, as domus_http_trailers says.
                              Received: empty */
@@ -204,8 +218,8 @@ DOMUS_API extern const domus_type domus_http_response_type;
  * they are sent. */
 typedef struct domus_http_text {
     uint16_t status;
-    const char *media; /* the Content-Type; NULL: none */
-    const char *text;  /* the body; NULL: none */
+    const char *media; /* the Content-Type; NULL: the answer has none */
+    const char *text;  /* the body; NULL: the answer has none */
 } domus_http_text;
 
 DOMUS_API extern const domus_type domus_http_text_type;
@@ -223,12 +237,13 @@ typedef struct domus_http_trailers {
 /* The type of trailers. Its `release` frees the fields. */
 DOMUS_API extern const domus_type domus_http_trailers_type;
 
-/* The reason phrase of a status, such as "Not Found"; "" for one that has none. */
+/* Returns the reason phrase of a status, such as "Not Found"; "" for a status that has none. */
 DOMUS_API const char *domus_http_reason(unsigned status);
 
 /* --- fields --------------------------------------------------------------------------------- */
 
-/* A field. Its slices own nothing, and are valid as long as those that it was read from. */
+/* A field of a message. Its slices own nothing, and are valid as long as those that it was read
+ * from. */
 typedef struct domus_http_line {
     domus_slice name;  /* the name as it was sent: with capitals or without */
     domus_slice value; /* the value without spaces around it */

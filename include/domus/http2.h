@@ -32,25 +32,29 @@
 extern "C" {
 #endif
 
-/* Options of the stage. NULL: all defaults. A limit of 0 is its default. */
+/* Options of domus_http2_stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_options {
-    /* streams at a time, 1..1000; 0: 100. More: REFUSED_STREAM. A peer that reads no refusals, and
-     * goes 1,000 streams beyond, gets GOAWAY with PROTOCOL_ERROR */
+    /* Most streams at a time, 1..1000; 0: 100. More: REFUSED_STREAM. A peer that reads no refusals,
+     * and goes 1,000 streams beyond, gets GOAWAY with PROTOCOL_ERROR. */
     uint32_t streams_max;
-    /* bytes of the names and values of a head, and 32 for each field, 1024..61440; 0: 32768. More:
-     * 431 */
+    /* Most bytes of the names and values of a head, with 32 more for each field, 1024..61440; 0:
+     * 32768. More: 431. */
     uint32_t head_max;
-    uint32_t fields_max;    /* of a head, and of trailers, 1..65535; 0: 100. More: 431 */
-    uint32_t stream_window; /* bytes of a body that may come and are not used, 1024..16777216; 0:
-                               65535. More: FLOW_CONTROL_ERROR */
-    uint32_t window;        /* the same of all streams together, 65535..16777216; 0: 1 MiB */
-    /* streams within a second that the peer takes back, or begins wrongly, 1..100000; 0: 200 */
+    /* most fields of a head, and of trailers, 1..65535; 0: 100. More: 431 */
+    uint32_t fields_max;
+    /* bytes of one stream's body that may come before they are used, 1024..16777216; 0: 65535.
+     * More: FLOW_CONTROL_ERROR */
+    uint32_t stream_window;
+    /* unused bytes of bodies of all streams together, 65535..16777216; 0: 1 MiB */
+    uint32_t window;
+    /* Most streams within a second that the peer takes back, or begins wrongly, 1..100000; 0:
+     * 200. */
     uint32_t resets_max;
-    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, kinds of
-     * frames that nobody knows, and WINDOW_UPDATE, as far as these are more than two for each frame
-     * of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
+    /* Most frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, empty DATA, kinds
+     * of frames that nobody knows, and WINDOW_UPDATE, as far as these are more than two for each
+     * frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
     uint32_t controls_max;
-    /* WebSockets may be opened in streams (RFC 8441): the peer is told that by
+    /* Whether WebSockets may be opened in streams (RFC 8441): the peer is told that by
      * SETTINGS_ENABLE_CONNECT_PROTOCOL. For listeners one of whose handlers accepts them
      * (domus/websocket.h); without it browsers open a connection of HTTP/1.1 for each. */
     bool websockets;

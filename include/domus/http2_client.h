@@ -45,28 +45,34 @@
 extern "C" {
 #endif
 
-/* A server from which nothing has come since a request began that was given up (its deadline was
- * over, or nobody wanted the answer) gets a PING. If nothing comes for so long then, it counts as
- * lost: the next request does not go to it but to another connection, as one that was refused, and
- * this one ends. So a server that is gone without a word costs as few requests as over HTTP/1.1,
+/* Time within which a server that seems to be lost has to answer a PING. It gets the PING when
+ * nothing has come from it since a request began that was given up (its deadline was over, or
+ * nobody wanted the answer). If nothing comes in this time either, the server counts as lost: the
+ * next request does not go to it but to another connection, as one that was refused, and this
+ * connection ends. So a server that is gone without a word costs as few requests as over HTTP/1.1,
  * and one that is idle or slow costs nothing but that it has to answer a PING. */
 #define DOMUS_HTTP2_SILENCE_NS UINT64_C(2000000000)
 
-/* Options of the stage. NULL: all defaults. A limit of 0 is its default. */
+/* Options of domus_http2_client_stage. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http2_client_options {
-    bool prior_knowledge; /* the server speaks HTTP/2: nothing is agreed on by ALPN */
-    uint32_t streams_max; /* at a time, as far as the server allows, 1..1000; 0: 100. More wait */
-    /* bytes of the names and values of the head of an answer, or of its trailers, and 32 for each
-     * field, 1024..61440; 0: 32768. More: the stream is reset */
+    bool prior_knowledge; /* whether the server is known to speak HTTP/2, so ALPN is not used */
+    /* most streams at a time, if the server allows them, 1..1000; 0: 100. More wait */
+    uint32_t streams_max;
+    /* Most bytes of the names and values of the head of an answer, or of its trailers, with 32 more
+     * for each field, 1024..61440; 0: 32768. More: the stream is reset. */
     uint32_t head_max;
-    uint32_t fields_max;    /* of a head, or of trailers, 1..65535; 0: 100. More: the same */
-    uint32_t stream_window; /* bytes of a body that may come and are not used, 1024..16777216; 0:
-                               65535. More: FLOW_CONTROL_ERROR */
-    uint32_t window;        /* the same of all streams together, 65535..16777216; 0: 1 MiB */
-    /* frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, DATA without a byte,
-     * answers of 1xx, kinds of frames that nobody knows, RST_STREAM, HEADERS and WINDOW_UPDATE for
-     * streams that are closed, and WINDOW_UPDATE, as far as these are more than two for each frame
-     * of a body that was sent, and one for each 512 bytes of it, 1..100000; 0: 1000 */
+    /* most fields of a head, or of trailers, 1..65535; 0: 100. More: the stream is reset */
+    uint32_t fields_max;
+    /* bytes of one answer's body that may come before they are used, 1024..16777216; 0: 65535.
+     * More: FLOW_CONTROL_ERROR */
+    uint32_t stream_window;
+    /* unused bytes of bodies of all streams together, 65535..16777216; 0: 1 MiB */
+    uint32_t window;
+    /* Most frames within a second that ask for nothing: SETTINGS, PING, PRIORITY, DATA without a
+     * byte, answers of 1xx, kinds of frames that nobody knows, RST_STREAM, HEADERS and
+     * WINDOW_UPDATE for streams that are closed, and WINDOW_UPDATE, as far as these are more than
+     * two for each frame of a body that was sent, and one for each 512 bytes of it, 1..100000; 0:
+     * 1000 */
     uint32_t controls_max;
 } domus_http2_client_options;
 

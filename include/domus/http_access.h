@@ -44,36 +44,39 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ACCESS_TEXT_MAX   256u  /* bytes of the user, Referer and User-Agent, each */
-#define DOMUS_HTTP_ACCESS_TARGET_MAX 4096u /* bytes of a target at most */
+#define DOMUS_HTTP_ACCESS_TEXT_MAX   256u  /* most bytes of each of user, Referer and User-Agent */
+#define DOMUS_HTTP_ACCESS_TARGET_MAX 4096u /* most bytes of a target that target_max may name */
 
-/* The queue has so many parts, of which each thread uses one. */
+/* Number of parts of the queue of lines, of which each thread uses one. */
 #define DOMUS_HTTP_ACCESS_QUEUES 16u
 
-/* The forms of a line. */
+/* The formats of a line of the log. */
 typedef enum domus_http_access_format {
     DOMUS_HTTP_ACCESS_COMBINED,
     DOMUS_HTTP_ACCESS_EXTENDED,
     DOMUS_HTTP_ACCESS_JSON,
 } domus_http_access_format;
 
-/* Options of the part, and its queue. It is the caller's, and valid as long as the chain is used;
- * its fields but the last are not changed then. */
+/* Options of the part domus_http_access_log, and its queue. It is the caller's, and valid as long
+ * as the chain is used; its fields but the last are not changed then. */
 typedef struct domus_http_access {
     const char *path; /* the file that lines are appended to, made with mode 0640; NULL: `write` */
-    /* Write lines elsewhere, on a helper thread, which may block. Returns 0; a negative errno: they
-     * are lost, and counted. With `path` NULL, too, somebody calls domus_http_access_take(). */
+    /* A function that writes lines elsewhere than to a file, on a helper thread, so it may block.
+     * Returns 0; a negative errno: the lines are lost, and counted. If `path` is NULL, too,
+     * somebody calls domus_http_access_take(). */
     int (*write)(void *context, const char *lines, size_t size);
-    void *context; /* handed to `write` */
+    void *context; /* argument that `write` gets */
     domus_http_access_format format;
-    uint32_t queue_bytes; /* of each part of the queue, 16 KiB..16 MiB, rounded up to a power of 2;
-                             0: 256 KiB. Taken when a thread logs its first line */
-    uint32_t target_max;  /* 16..DOMUS_HTTP_ACCESS_TARGET_MAX; 0: 1,024 */
-    uint32_t proxies;     /* trusted ones that have added to X-Forwarded-For, up to 8, as of
-                             domus_http_limit */
+    /* bytes of each part of the queue, 16 KiB..16 MiB, rounded up to a power of 2; 0: 256 KiB.
+     * They are taken when a thread logs its first line */
+    uint32_t queue_bytes;
+    /* most bytes of a target in a line, 16..DOMUS_HTTP_ACCESS_TARGET_MAX; 0: 1,024 */
+    uint32_t target_max;
+    /* trusted proxies that have added to X-Forwarded-For, 0..8, as in domus_http_limit */
+    uint32_t proxies;
     bool hides_query;
-    uint64_t flush_ns; /* 10 ms..60 s; 0: 200 ms */
-    void *queue;       /* the library's; NULL at first */
+    uint64_t flush_ns; /* time between two flushes to the file, 10 ms..60 s; 0: 200 ms */
+    void *queue;       /* the queue, for the library alone; NULL at first */
 } domus_http_access;
 
 DOMUS_API extern const domus_http_part domus_http_access_log;
@@ -100,8 +103,8 @@ DOMUS_API void domus_http_access_close(domus_http_access *access);
  * domus_http_access_open(). */
 DOMUS_API size_t domus_http_access_take(domus_http_access *access, char *to, size_t room);
 
-/* Lines that were dropped so far, because the queue was full, there was no memory, or they could
- * not be written. */
+/* Returns the number of lines that were dropped so far, because the queue was full, there was no
+ * memory, or they could not be written. */
 DOMUS_API uint64_t domus_http_access_dropped(const domus_http_access *access);
 
 #ifdef __cplusplus

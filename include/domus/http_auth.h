@@ -34,13 +34,14 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_PASSWORD_MAX 128u  /* bytes of a password */
-#define DOMUS_HTTP_TOKEN_MAX    4096u /* bytes of a token */
-#define DOMUS_HTTP_REALM_MAX    64u   /* bytes of a realm */
+#define DOMUS_HTTP_PASSWORD_MAX 128u  /* most bytes of a password */
+#define DOMUS_HTTP_TOKEN_MAX    4096u /* most bytes of a token */
+#define DOMUS_HTTP_REALM_MAX    64u   /* most bytes of a realm */
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-/* The name and the password of Basic. Both end with a NUL, and have no control characters. */
+/* The user's name and the password of Basic. Both end with a NUL, and have no control
+ * characters. */
 typedef struct domus_http_basic {
     char user[DOMUS_HTTP_USER_MAX + 1];
     char password[DOMUS_HTTP_PASSWORD_MAX + 1];
@@ -62,11 +63,12 @@ DOMUS_API int domus_http_read_basic(domus_slice fields, domus_http_basic *ret_ba
  * end; -EMSGSIZE beyond DOMUS_HTTP_TOKEN_MAX. */
 DOMUS_API int domus_http_read_bearer(domus_slice fields, domus_slice *ret_token);
 
-/* Returns whether a text that a peer has given is a secret. The time depends on the sizes alone. */
+/* Returns whether a text that a peer has given equals a secret. The time that this takes depends on
+ * the sizes alone. */
 DOMUS_API bool domus_http_is_secret(const void *given, size_t given_size, const void *secret,
                                     size_t secret_size);
 
-/* Returns whether the SHA-256 of a text is this one, as 64 small hexadecimal digits. */
+/* Returns whether a text has the SHA-256 `sha256`, which is 64 small hexadecimal digits. */
 DOMUS_API bool domus_http_has_sha256(const void *given, size_t given_size, const char *sha256);
 
 /* --- the part --------------------------------------------------------------------------------- */
@@ -79,12 +81,14 @@ enum {
 
 /* A user. The last one of a table has a NULL name. */
 typedef struct domus_http_user {
-    const char *name;   /* up to DOMUS_HTTP_USER_MAX bytes; with Basic without ':' */
-    const char *secret; /* the password or the token; NULL: `sha256` says which it is */
-    const char *sha256; /* SHA-256 of the secret, 64 small hexadecimal digits; NULL: `secret` */
+    /* name of the user, up to DOMUS_HTTP_USER_MAX bytes; with Basic without ':' */
+    const char *name;
+    const char *secret; /* password or token of the user; NULL: `sha256` stands for it */
+    /* SHA-256 of the secret, 64 small hexadecimal digits; NULL: `secret` is given */
+    const char *sha256;
 } domus_http_user;
 
-/* The credentials of a request. It is valid during the call. */
+/* The credentials of a request, which are valid during the call that gets them. */
 typedef struct domus_http_credentials {
     unsigned scheme;    /* DOMUS_HTTP_BASIC or DOMUS_HTTP_BEARER */
     const char *user;   /* the user of Basic; NULL with Bearer */
@@ -92,26 +96,26 @@ typedef struct domus_http_credentials {
     size_t secret_size;
 } domus_http_credentials;
 
-/* Options of the part. */
+/* Options of the part domus_http_authenticate. */
 typedef struct domus_http_auth {
     const char *realm; /* 1..DOMUS_HTTP_REALM_MAX bytes, printable, without '"' and '\' */
     unsigned schemes;  /* the schemes that are accepted, one or both */
-    /* who may come in; NULL: `verify` decides */
+    /* users who may come in, up to one whose name is NULL; NULL: `verify` decides */
     const domus_http_user *users;
-    /* Decide about credentials that no row of `users` has. The function sets the user of the
+    /* A function that decides about credentials that no row of `users` has. It sets the user of the
      * exchange (domus_http_set_user()). Returns 0: they are right; -EACCES: they are not, and the
      * peer gets 401; DOMUS_PARKED, as domus_ask() has returned it: the resumed function decides,
      * and ends with domus_http_go_on(), or with domus_http_unauthorized(). Any other negative errno
-     * lets the request fail with it. NULL: they are wrong. */
+     * lets the request fail with it. NULL: such credentials are wrong. */
     int (*verify)(domus_stack *stack, domus_http_exchange *exchange,
                   const domus_http_credentials *credentials, const void *context);
-    const void *context; /* handed to `verify` */
+    const void *context; /* argument that `verify` gets */
 } domus_http_auth;
 
 DOMUS_API extern const domus_http_part domus_http_authenticate;
 
-/* Answer 401 with WWW-Authenticate, from a resumed function or a handler. `is_wrong`: credentials
- * were given, and are wrong. Returns 0; or a negative errno, as domus_reply(). */
+/* Answer 401 with WWW-Authenticate, from a resumed function or a handler. `is_wrong` says that
+ * credentials were given, and are wrong. Returns 0; or a negative errno, as domus_reply(). */
 DOMUS_API int domus_http_unauthorized(domus_stack *stack, const domus_http_auth *auth,
                                       bool is_wrong);
 

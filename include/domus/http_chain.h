@@ -55,20 +55,20 @@
 extern "C" {
 #endif
 
-/* Parts of a chain and of one of its rows together, at most. More: the actor is refused with
+/* Most parts of a chain and of one of its rows together. More: the actor is refused with
  * -EINVAL. */
 #define DOMUS_HTTP_PARTS_MAX 16u
 
-#define DOMUS_HTTP_USER_MAX 64u /* bytes of the name of a user */
+#define DOMUS_HTTP_USER_MAX 64u /* most bytes of the name of a user */
 
-/* Bytes of fields that the parts may add to one answer together. More: the request fails with
+/* Most bytes of fields that the parts may add to one answer together. More: the request fails with
  * -EMSGSIZE. */
 #define DOMUS_HTTP_ADDED_MAX 2048u
 
-/* Bytes of a body that a part makes for an error. A larger one is not used. */
+/* Most bytes of a body that a part makes for an error. A larger body is not used. */
 #define DOMUS_HTTP_FAILURE_MAX 4096u
 
-/* `enter` of a part returns this when it has answered the request, forwarded or kept it. */
+/* The result of `enter` of a part that has answered the request, forwarded or kept it. */
 #define DOMUS_HTTP_ANSWERED 2
 
 /* --- exchanges ------------------------------------------------------------------------------ */
@@ -76,22 +76,26 @@ extern "C" {
 /* A request and its answer, as the parts see them. Parts read it; they write to `word` and, by
  * domus_http_set_user(), to `user`. It is gone when the answer is over. */
 typedef struct domus_http_exchange {
-    const domus_endpoint *peer; /* the client (domus_channel_peer()); it may name nothing */
-    const char *via;            /* the protocol: "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0" */
-    uint64_t begun_ns;          /* when it entered, as domus_now_ns() says; 0: it has not */
-    uint64_t ended_ns;          /* in `end`: when the answer was over */
-    /* bytes of the body of the answer that were handed to the connection, without chunks; of one in
-     * pieces those before compression */
+    /* address of the client (domus_channel_peer()); it may name nothing */
+    const domus_endpoint *peer;
+    const char *via; /* the protocol: "HTTP/1.0", "HTTP/1.1" or "HTTP/2.0" */
+    /* time at which the request entered the chain, as domus_now_ns() says; 0: it has not */
+    uint64_t begun_ns;
+    uint64_t ended_ns; /* time at which the answer was over; set in `end` alone */
+    /* Bytes of the body of the answer that were handed to the connection, without the framing of
+     * chunks, and for a body in pieces before compression. */
     uint64_t sent;
     uint64_t *word;   /* a word of the part that is called, for this exchange alone; 0 at first */
-    uint32_t thread;  /* of the system: runs the connection (domus_channel_thread()) */
-    uint16_t status;  /* in `leave` and `end`: of the answer; 0: there was none */
-    uint8_t method;   /* domus_http_method; DOMUS_HTTP_METHODS: it is not known */
-    bool has_entered; /* `enter` of the part that is called was called before */
-    bool is_cut;      /* in `end`: the answer did not come to its end */
+    uint32_t thread;  /* number of the thread that runs the connection (domus_channel_thread()) */
+    uint16_t status;  /* status of the answer, in `leave` and `end`; 0: there was no answer */
+    uint8_t method;   /* method, a domus_http_method; DOMUS_HTTP_METHODS: it is not known */
+    bool has_entered; /* whether `enter` of the part that runs now was called for this request */
+    bool is_cut;      /* in `end`: whether the answer did not come to its end */
     int error;        /* in `end`: a negative errno, with which the request has failed; 0: none */
-    domus_http_trace trace;             /* zeroed before the part domus_http_request_id */
-    char user[DOMUS_HTTP_USER_MAX + 1]; /* "" before a part that finds out who asks */
+    /* ids of the request; zeros until domus_http_request_id sets them */
+    domus_http_trace trace;
+    /* name of the user; "" until a part sets it (domus_http_set_user()) */
+    char user[DOMUS_HTTP_USER_MAX + 1];
 } domus_http_exchange;
 
 /* Set the user of an exchange. Returns 0; -EMSGSIZE beyond DOMUS_HTTP_USER_MAX bytes; -EINVAL for a
@@ -100,27 +104,30 @@ DOMUS_API int domus_http_set_user(domus_http_exchange *exchange, const char *nam
 
 /* Returns a number that all requests of a client have, over all its connections and streams, for
  * shares of what clients have together (domus/waiters.h): the address of IPv4, or the first 64 bits
- * of one of IPv6, because a customer gets so many addresses. 0: it has no address (a Unix socket).
- * `proxies`: as in domus/http_limit.h. */
+ * of one of IPv6, because a customer gets so many addresses. 0: the client has no address (a Unix
+ * socket). `proxies`: as in domus/http_limit.h. */
 DOMUS_API uint64_t domus_http_client_number(const domus_http_exchange *exchange,
                                             const domus_http_request *request, uint32_t proxies);
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* An answer on its way out. */
+/* An answer whose head is about to be sent, as `leave` of a part sees it. */
 typedef struct domus_http_leaving {
     uint16_t status;
-    int error;          /* with which the request has failed, a negative errno; 0: it was answered,
-                           or, without `has_entered`, the bytes were no request */
+    /* errno, negative, with which the request has failed; 0: it was answered, or, without
+     * `has_entered`, the bytes were no request */
+    int error;
     domus_slice fields; /* fields of the answer, as its handler has set them */
-    /* Fields that parts add, by domus_http_add(). The first error of it lets the request fail. */
+    /* An appender for fields that parts add, by domus_http_add(). The first error of an addition
+     * lets the request fail. */
     domus_appender *added;
-    /* True for a failure, whose body the library makes (the reason as text), and for a whole answer
-     * from 400 on to which its handler has given no body. A part may set one then: `body`, of up to
-     * DOMUS_HTTP_FAILURE_MAX bytes, which the library frees, and its media type, a constant. */
+    /* Whether a body is missing: true for a failure, whose body the library makes (the reason as
+     * text), and for a whole answer from 400 on to which its handler has given no body. A part may
+     * set one then: `body`, of up to DOMUS_HTTP_FAILURE_MAX bytes, which the library frees, and its
+     * media type, a constant. */
     bool wants_body;
-    const char *media; /* NULL: text/plain */
-    domus_slice body;  /* a part that finds one here leaves it */
+    const char *media; /* media type of `body`; NULL: text/plain */
+    domus_slice body;  /* body that a part has made; a part that finds one here leaves it */
 } domus_http_leaving;
 
 /* A kind of part: a constant table of functions, all of which may be NULL. `options` are those of
@@ -128,13 +135,14 @@ typedef struct domus_http_leaving {
 typedef struct domus_http_part {
     const char *name;
 
-    /* Returns whether the options are right: 0 or a negative errno. It is called when an actor with
+    /* Returns whether `options` are right: 0, or a negative errno. It is called when an actor with
      * such a chain is made, on any thread. */
     int (*check)(const void *options);
 
-    /* A request has come. The part may change the request, whose slices it frees then, and it may
-     * call everything that a handler may call. A part of a row leaves the target as it is: behind a
-     * wait, or when its handler gathers the body, the request fails otherwise (-EINVAL).
+    /* A function that is called when a request has come. It may change the request, whose slices it
+     * frees then, and it may call everything that a handler may call. A part of a row leaves the
+     * target as it is: behind a wait, or when its handler gathers the body, the request fails
+     * otherwise (-EINVAL).
      *
      * Returns 0, and the next part is entered; DOMUS_HTTP_ANSWERED; a negative errno, with which
      * the request fails; or DOMUS_PARKED, as domus_ask() and its like have returned it. The
@@ -144,20 +152,22 @@ typedef struct domus_http_part {
     int (*enter)(domus_stack *stack, domus_http_exchange *exchange, domus_http_request *request,
                  const void *options);
 
-    /* The head of the answer is made. It must not call anything that wants a stack. If the answer
-     * cannot be said (its handler has set a wrong field), this is called again for the failure. */
+    /* A function that is called when the head of the answer is made. It must not call anything that
+     * wants a stack. If the answer cannot be sent (its handler has set a wrong field), this is
+     * called again for the failure. */
     void (*leave)(domus_http_exchange *exchange, domus_http_leaving *leaving, const void *options);
 
-    /* The exchange is over. It is called once for each part that was entered, and so gives back
-     * what the word has. */
+    /* A function that is called when the exchange is over, once for each part that was entered, and
+     * gives back what `word` has. */
     void (*end)(domus_http_exchange *exchange, const void *options);
 } domus_http_part;
 
 /* A step of a chain. The last one of a list has a NULL part. */
 typedef struct domus_http_step {
     const domus_http_part *part;
-    const void *options; /* the header of the part says what they are, and whether NULL is allowed;
-                            valid as long as the chain is used */
+    /* options of the part: its header says what they are, and whether NULL is allowed; valid as
+     * long as the chain is used */
+    const void *options;
 } domus_http_step;
 
 /* --- chains ----------------------------------------------------------------------------------- */
@@ -169,17 +179,19 @@ typedef struct domus_http_step {
 typedef int domus_http_handler(domus_stack *stack, void *self, const domus_http_request *request,
                                const domus_http_match *match);
 
-/* A row. The last one has a NULL path, and needs no handler. */
+/* A row of a chain: a route, its handler, and parts. The last row has a NULL path, and needs no
+ * handler. */
 typedef struct domus_http_row {
-    domus_http_route on;          /* methods, path, and a number for the user */
-    domus_http_handler *handle;   /* not NULL */
+    domus_http_route on;          /* methods and path of the route, and a number for the user */
+    domus_http_handler *handle;   /* handler of the route, which is not NULL */
     const domus_http_step *parts; /* further parts for this row alone; NULL: none */
 } domus_http_row;
 
 /* A chain. It is constant, as a pipeline is, and is the option `chain` of the stage. */
 typedef struct domus_http_chain {
-    const domus_http_step *parts; /* NULL: none */
-    const domus_http_row *rows;   /* for domus_http_dispatch(); NULL: 404 for everything */
+    /* parts around all handlers, up to one whose `part` is NULL; NULL: none */
+    const domus_http_step *parts;
+    const domus_http_row *rows; /* rows for domus_http_dispatch(); NULL: every request gets 404 */
 } domus_http_chain;
 
 /* Take a request through the chain of its connection to the handler of its row. It is the handler
@@ -199,18 +211,18 @@ DOMUS_API int domus_http_go_on(domus_stack *stack, void *self);
  *         return result;
  *
  * Returns true if the handler is to go on, also if the stage has no chain. False: the handler
- * returns the result. A part that waits lets the request fail with -EOPNOTSUPP here.
+ * returns the result. A part that waits lets the request fail with -EOPNOTSUPP.
  * Thread-safety: only from the handler of a request, on its channel, with its stack. */
 DOMUS_API bool domus_http_enter(domus_stack *stack, const domus_http_request *request,
                                 int *ret_result);
 
-/* Find the exchange of a request: for handlers, and for parts that were resumed. NULL when the
+/* Returns the exchange of a request, for handlers, and for parts that were resumed; NULL when the
  * stage has no chain, the request has not entered it or was answered, and in any other actor than
  * that of the connection. It is valid until the answer is over, so not behind a wait. */
 DOMUS_API domus_http_exchange *domus_http_exchange_of(domus_stack *stack,
                                                       const domus_http_request *request);
 
-/* Want the body of the request whole, from a handler of a row (domus_http_dispatch()), before it
+/* Gather the body of the request whole, from a handler of a row (domus_http_dispatch()), before it
  * does anything else:
  *
  *     int result = domus_http_gather(stack, request, 0);
@@ -237,8 +249,8 @@ DOMUS_API int domus_http_gather(domus_stack *stack, const domus_http_request *re
 DOMUS_API int domus_http_answer(domus_stack *stack, uint16_t status, domus_appender *fields,
                                 const char *media, const char *text);
 
-/* The part that gives requests their names. Its options are domus_http_request_id_options, or
- * NULL (domus/http_trace.h). */
+/* The part that gives requests their ids. Its options are domus_http_request_id_options, or NULL
+ * (domus/http_trace.h). */
 DOMUS_API extern const domus_http_part domus_http_request_id;
 
 #ifdef __cplusplus

@@ -67,33 +67,36 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ORIGINS_MAX  64u        /* origins of one client */
-#define DOMUS_HTTP_NO_REDIRECTS UINT32_MAX /* as redirects_max: a redirect is an answer */
+#define DOMUS_HTTP_ORIGINS_MAX 64u /* most origins of one client */
+/* value of redirects_max: no redirect is followed, each is an answer */
+#define DOMUS_HTTP_NO_REDIRECTS UINT32_MAX
 
-/* All fields may be 0. */
+/* Options of a client. All fields may be 0. */
 typedef struct domus_http_client_options {
     /* The behaviour of connections: domus_http_connection (NULL), domus_http_streaming_connection,
      * or one of the program, which has the stage of HTTP as a client with `origin_form`, and
      * domus_http_client_encodes as its `encodes`. */
     const domus_behaviour *connection;
-    uint32_t origins_max;        /* 1..64; 0: 16 */
-    uint32_t connections_max;    /* to one origin, 1..64; 0: 8 */
-    uint32_t queue_max;          /* requests that wait for a connection to one origin; 0: 128 */
-    uint32_t redirects_max;      /* followed for one request, 1..20; 0: 5 */
-    uint32_t tries_max;          /* 1..255; 0: 2 */
+    uint32_t origins_max;     /* most origins with connections at a time, 1..64; 0: 16 */
+    uint32_t connections_max; /* most connections to one origin, 1..64; 0: 8 */
+    /* most requests that wait for a connection to one origin; 0: 128 */
+    uint32_t queue_max;
+    uint32_t redirects_max;      /* most redirects of one request, 1..20; 0: 5 */
+    uint32_t tries_max;          /* most tries of a request that may be done twice, 1..255; 0: 2 */
     uint64_t timeout_ns;         /* time of an ask without a deadline; 0: 60 s */
     uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
-    uint64_t idle_timeout_ns;    /* for which a connection is kept; 0: 15 s */
-    uint64_t backoff_ns; /* for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s
-                          */
+    uint64_t idle_timeout_ns;    /* time for which an idle connection is kept; 0: 15 s */
+    /* time for which a host that cannot be reached is left alone, 1 ms..1 h; 0: 1 s */
+    uint64_t backoff_ns;
     const domus_channel_options *channel; /* other settings of connections; copied; NULL: none */
     /* Byte stages in front of connections of https, up to one whose stage is NULL; they and their
      * options stay valid as long as the client and its connections. NULL: https fails with
      * -EPROTONOSUPPORT. An empty list is -EINVAL. */
     const struct domus_pipeline_stage *secure;
-    bool redirects_to_http; /* redirects from https to http are followed, too */
-    bool per_thread; /* a client on each thread, and one address for all of them: an ask goes to
-                        that on its own thread (domus/router.h) */
+    bool redirects_to_http; /* whether redirects from https to http are followed, too */
+    /* whether there is a client on each thread, and one address for all of them: an ask goes to
+     * the client on its own thread (domus/router.h) */
+    bool per_thread;
 } domus_http_client_options;
 
 /* Make a client, an actor on the thread of the running one and its child. `options` may be NULL,
@@ -110,20 +113,23 @@ DOMUS_API int domus_http_client_open_outside(domus_system *system,
                                              const domus_http_client_options *options,
                                              domus_address *ret_address);
 
-/* Connections to servers: one request at a time, targets in origin form, and bodies whole up to
- * 1 MiB; or bodies in pieces, of any length. They can be those of a domus_pool_open(), too. */
+/* Behaviours of connections to servers: one request at a time, targets in origin form, and bodies
+ * whole up to 1 MiB; or bodies in pieces, of any length. They may also be given to
+ * domus_pool_open(). */
 DOMUS_API extern const domus_behaviour domus_http_connection;
 DOMUS_API extern const domus_behaviour domus_http_streaming_connection;
 
-/* The types of asks that such a connection sends: domus_http_request_type, and the next. */
+/* The types of asks that such a connection sends: domus_http_request_type and
+ * domus_http_repeatable_type. */
 DOMUS_API extern const domus_type *const domus_http_client_encodes[];
 
-/* A request as that of domus_http_request_type, which may be done twice: for `repeatable` of a
- * pool, which is domus_http_repeatable. */
+/* A type of requests that may be done twice, with the payload of domus_http_request_type;
+ * domus_http_repeatable is the list of it for `repeatable` of a pool. */
 DOMUS_API extern const domus_type domus_http_repeatable_type;
 DOMUS_API extern const domus_type *const domus_http_repeatable[];
 
-/* Whether a method may be done twice, which is so for those named above. */
+/* Returns whether a method may be done twice: GET, HEAD, PUT, DELETE, OPTIONS, TRACE or
+ * PROPFIND. */
 DOMUS_API bool domus_http_is_repeatable(domus_http_method method);
 
 #ifdef __cplusplus

@@ -11,20 +11,20 @@
 extern "C" {
 #endif
 
-/* The thing that a request is for, as far as it is known. */
+/* The version of a resource, as far as it is known, that a request is for. */
 typedef struct domus_http_version {
-    const char *etag; /* as it is sent, with its quotes: "\"abc\"" or "W/\"abc\""; NULL: none */
-    int64_t modified; /* seconds since 1970; 0: not known */
-    bool is_there;    /* the thing exists */
+    const char *etag; /* entity tag, with its quotes: "\"abc\"" or "W/\"abc\""; NULL: none */
+    int64_t modified; /* time of the last change, in seconds since 1970; 0: not known */
+    bool is_there;    /* whether the resource exists */
 } domus_http_version;
 
 /* Compare the conditions of a request (If-Match, If-Unmodified-Since, If-None-Match,
  * If-Modified-Since, in this order of RFC 9110) with a version. Returns 0: go on; 304: the sender
- * has it; 412: it is not what the sender means. */
+ * has this version; 412: it is not the version that the sender means. */
 DOMUS_API unsigned domus_http_check_conditions(const domus_http_request *request,
                                                const domus_http_version *version);
 
-/* Returns whether the field If-Range, if there is one, lets Range be heeded. */
+/* Returns whether the field Range counts: there is no field If-Range, or it names this version. */
 DOMUS_API bool domus_http_may_range(const domus_http_request *request,
                                     const domus_http_version *version);
 

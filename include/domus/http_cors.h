@@ -30,24 +30,27 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_ORIGIN_MAX   255u   /* bytes of an origin in the list */
-#define DOMUS_HTTP_CORS_NAMES   512u   /* bytes of `headers`, and of `exposed` */
-#define DOMUS_HTTP_CORS_AGE_MAX 86400u /* seconds */
+#define DOMUS_HTTP_ORIGIN_MAX   255u   /* most bytes of an origin in the list */
+#define DOMUS_HTTP_CORS_NAMES   512u   /* most bytes of `headers`, and of `exposed` */
+#define DOMUS_HTTP_CORS_AGE_MAX 86400u /* most seconds that max_age_s may name */
 
-/* Options of the part. */
+/* Options of the part domus_http_cross_origin. */
 typedef struct domus_http_cors {
     /* Origins as browsers write them: "https://host" or with ":port", in small letters, without a
      * path; up to a NULL. "*" as the only one: all. "null" is refused, because any page can have
      * that origin. They are compared byte by byte. */
     const char *const *origins;
-    bool credentials;    /* cookies and Authorization may come along; not with "*" */
-    uint32_t methods;    /* DOMUS_HTTP_ON() of those that may be used; 0: GET, HEAD and POST */
+    bool credentials; /* whether cookies and Authorization may come along; not with "*" */
+    /* methods that may be used, as DOMUS_HTTP_ON() of each; 0: GET, HEAD and POST */
+    uint32_t methods;
     const char *headers; /* names of fields that requests may have beside the safe ones, as in
                             "Content-Type, X-Request-Id"; NULL: none. "*": all but Authorization,
                             not with `credentials` */
-    const char *exposed; /* names of fields of answers that pages may read; NULL: none. "*" likewise
-                          */
-    uint32_t max_age_s;  /* for how long a browser may remember a preflight; 0: it is not said */
+    /* names of fields of answers that pages may read; NULL: none. "*": all, not with
+     * `credentials` */
+    const char *exposed;
+    /* seconds for which a browser may remember a preflight; 0: it is not said */
+    uint32_t max_age_s;
 } domus_http_cors;
 
 DOMUS_API extern const domus_http_part domus_http_cross_origin;

@@ -11,19 +11,20 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_EVENTS "text/event-stream" /* the media type */
+#define DOMUS_HTTP_EVENTS "text/event-stream" /* the media type of server-sent events */
 
-/* An event. A field that is NULL is left away. An event without data changes what the browser knows
- * of the stream, and is not shown to the page. */
+/* An event for a browser. A field that is NULL is left away. An event without data changes what the
+ * browser knows of the stream, and is not shown to the page. */
 typedef struct domus_http_event {
-    const char *name;  /* the type of the event; NULL: "message" */
-    const char *id;    /* the browser sends the last one as Last-Event-ID when it connects again */
-    const char *data;  /* any text; it comes back with "\n" for each end of a line */
-    uint32_t retry_ms; /* after which the browser connects again; 0: not said */
+    const char *name; /* type of the event; NULL: "message" */
+    /* id of the event; the browser sends the last one as Last-Event-ID when it connects again */
+    const char *id;
+    const char *data;  /* any text; the page gets it with LF for each end of a line */
+    uint32_t retry_ms; /* time after which the browser connects again, in ms; 0: not said */
 } domus_http_event;
 
-/* Append an event. Returns as domus_append(); -EINVAL for a name or an id with an end of
- * a line in it. */
+/* Append an event to an answer. Returns as domus_append(); -EINVAL for a name or an id with an end
+ * of a line in it. */
 DOMUS_API int domus_http_add_event(domus_appender *piece, const domus_http_event *event);
 
 /* Append a comment, which no page sees, so that proxies see that the connection lives. */

@@ -29,22 +29,22 @@
 extern "C" {
 #endif
 
-/* A form. It owns nothing, and is valid as long as the body. */
+/* A form that was read. It owns nothing, and is valid as long as the body. */
 typedef struct domus_http_form {
     domus_slice body;
 } domus_http_form;
 
-/* Limits. NULL: all defaults. A limit of 0 is its default. */
+/* Limits of a form. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http_form_limits {
-    uint32_t fields_max; /* 0: 100 */
-    uint32_t name_max;   /* bytes of a name, decoded; 0: 128 */
-    uint32_t value_max;  /* bytes of a value, decoded; 0: 64 KiB */
+    uint32_t fields_max; /* most fields of a form; 0: 100 */
+    uint32_t name_max;   /* most bytes of a name, decoded; 0: 128 */
+    uint32_t value_max;  /* most bytes of a value, decoded; 0: 64 KiB */
 } domus_http_form_limits;
 
 /* Returns whether the Content-Type of a request says that its body is such a form. */
 DOMUS_API bool domus_http_is_form(const domus_http_request *request);
 
-/* Look through a form.
+/* Read a form as a whole, and check it.
  *
  * Returns 0; -EPROTO (400) for a '%' without two digits; -EMSGSIZE (413) beyond a limit. With an
  * error `ret_wrong`, if it is not NULL, gets words for it, which are a constant. */

@@ -46,18 +46,20 @@ extern "C" {
 /* How answers are compressed, and the streams of all channels whose options point to it. It is the
  * caller's, and valid as long as the pipeline is used. Threads use it at the same time. */
 typedef struct domus_http_gzip {
-    uint32_t streams_max; /* at once, 1..65536; 0: 64 */
-    uint32_t least;       /* bytes of a body that is compressed; 0: 512 */
-    uint32_t whole_max;   /* bytes of a whole body that is compressed, up to 1 MiB; 0: 64 KiB */
-    uint8_t level;        /* 1, quick, to 9, small; 0: 1 */
-    uint8_t reserved[3];  /* 0 */
-    /* These are the library's, and begin as 0. */
-    uint32_t streams;                 /* streams that there are, in use or not */
-    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* streams that are not in use */
+    uint32_t streams_max; /* most streams of zlib at a time, 1..65536; 0: 64 */
+    uint32_t least;       /* least bytes of a body that is compressed; 0: 512 */
+    /* most bytes of a whole body that is compressed, up to 1 MiB; 0: 64 KiB */
+    uint32_t whole_max;
+    /* level of compression, from 1, which is quick, to 9, which is small; 0: 1 */
+    uint8_t level;
+    uint8_t reserved[3]; /* 0 */
+    /* The fields below are for the library alone, and begin as 0. */
+    uint32_t streams;                 /* streams of zlib that there are, in use or not */
+    void *idle[DOMUS_HTTP_GZIP_IDLE]; /* streams of zlib that are not in use */
 } domus_http_gzip;
 
-/* Free the streams that are not in use, at the end of a program, or when there is nothing to do.
- * Thread-safety: any thread. */
+/* Free the streams of zlib that are not in use, at the end of a program, or when there is nothing
+ * to do. Thread-safety: any thread. */
 DOMUS_API void domus_http_gzip_trim(domus_http_gzip *gzip);
 
 #ifdef __cplusplus

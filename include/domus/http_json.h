@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_PARAMETER_MAX 1024u /* bytes of the value of a parameter, with a zero */
+#define DOMUS_HTTP_PARAMETER_MAX 1024u /* most bytes of the value of a parameter, with a zero */
 
 /* Read the body of the request that is handled into the struct of a table. If the stage has
  * `streams`, bodies have up to `whole_max` bytes (domus/http.h). One whose length was not said is
@@ -72,7 +72,8 @@ static inline bool domus_http_read_json(domus_stack *stack, const domus_http_req
     return false;
 }
 
-/* Make JSON of one parameter of a query: a text, or what is JSON already, such as a number. */
+/* Make JSON of one parameter of a query: a text becomes a string; a value that is JSON already,
+ * such as a number, stays as it is. */
 static inline void domi_http_put_parameter(domus_json_writer *writer, const domus_json_field *field,
                                            const char *text, size_t size)
 {

@@ -34,30 +34,35 @@
 extern "C" {
 #endif
 
-/* Bounds of the options. */
+/* Greatest values of fields of the options. */
 #define DOMUS_HTTP_LIMIT_BUCKETS_MAX (1u << 24)
 #define DOMUS_HTTP_LIMIT_SPAN_MAX    UINT64_C(86400000000000) /* ns */
 #define DOMUS_HTTP_LIMIT_PROXIES_MAX 8u
 
-/* Options of the part, and its table. It is the caller's, and valid as long as the chain is used;
- * its fields are not changed then: domus_http_limit_set() gives another limit. */
+/* Options of the part domus_http_limits, and its table. It is the caller's, and valid as long as
+ * the chain is used; its fields are not changed then: domus_http_limit_set() gives another
+ * limit. */
 typedef struct domus_http_limit {
-    uint32_t count;     /* tokens in each period, 1.. up to one in a microsecond */
+    /* tokens that a bucket gets in each period, from 1 up to one in a microsecond */
+    uint32_t count;
     uint32_t burst;     /* tokens of a full bucket; 0: `count`. A bucket fills up within a day */
-    uint64_t period_ns; /* up to a day; 0: 1 s */
-    uint32_t buckets;   /* 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2; 0: 16,384 */
-    uint32_t proxies;   /* trusted, up to DOMUS_HTTP_LIMIT_PROXIES_MAX, that have added to
-                           X-Forwarded-For; 0: the field is not looked at */
-    uint8_t v4_bits;    /* leading bits of an IPv4 address that count, 1..32; 0: 32 */
-    uint8_t v6_bits;    /* leading bits of an IPv6 address that count, 1..128; 0: 64 */
-    /* Answers get RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit-headers-10) */
+    uint64_t period_ns; /* length of a period, up to a day; 0: 1 s */
+    /* number of buckets, 8..DOMUS_HTTP_LIMIT_BUCKETS_MAX, rounded up to a power of 2; 0: 16,384 */
+    uint32_t buckets;
+    /* trusted proxies, up to DOMUS_HTTP_LIMIT_PROXIES_MAX, that have added to X-Forwarded-For;
+     * 0: the field is not looked at */
+    uint32_t proxies;
+    uint8_t v4_bits; /* leading bits of an IPv4 address that count, 1..32; 0: 32 */
+    uint8_t v6_bits; /* leading bits of an IPv6 address that count, 1..128; 0: 64 */
+    /* whether answers get RateLimit-Policy and RateLimit
+     * (draft-ietf-httpapi-ratelimit-headers-10) */
     bool tells;
-    /* Say for whom a request counts: a part of the request (an API key), or the user of the
-     * exchange, or anything else that is valid until the call returns. Returns true; false: the
-     * request is not limited. NULL: the address. */
+    /* A function that says for whom a request counts: a part of the request (an API key), or the
+     * user of the exchange, or anything else that is valid until the call returns. Returns true;
+     * false: the request is not limited. NULL: the request counts for its address. */
     bool (*key)(const domus_http_exchange *exchange, const domus_http_request *request,
                 const void **ret_key, size_t *ret_size);
-    void *table; /* the library's; NULL at first */
+    void *table; /* the table of buckets, for the library alone; NULL at first */
 } domus_http_limit;
 
 DOMUS_API extern const domus_http_part domus_http_limits;

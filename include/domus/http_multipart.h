@@ -52,46 +52,51 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_BOUNDARY_MAX 70u /* bytes of a boundary (RFC 2046) */
-#define DOMUS_HTTP_MULTIPART_EDGE_MAX                                                              \
-    1024u                                /* bytes before the first boundary, or behind the last */
-#define DOMUS_HTTP_MULTIPART_PAD_MAX 64u /* spaces behind a boundary */
+#define DOMUS_HTTP_BOUNDARY_MAX        70u /* most bytes of a boundary (RFC 2046) */
+#define DOMUS_HTTP_MULTIPART_EDGE_MAX  /* most bytes before the first boundary, or behind the last \
+                                        */
+1024u
+#define DOMUS_HTTP_MULTIPART_PAD_MAX 64u /* most spaces behind a boundary */
 
-/* Limits. NULL: all defaults. A limit of 0 is its default. More than a limit is refused with
- * -EMSGSIZE. */
-typedef struct domus_http_multipart_limits {
-    uint32_t parts_max; /* parts, 1..65536; 0: 64 */
-    uint32_t head_max;  /* bytes of the head of a part, with its empty line, 64..65536; 0: 2048 */
-    uint32_t name_max;  /* bytes of a name, 1..65536; 0: 128 */
-    uint32_t filename_max; /* bytes of a file name, 1..65536; 0: 255 */
-    uint64_t part_max;     /* bytes of one part; 0: as whole_max */
-    uint64_t whole_max;    /* bytes of the body with all boundaries; 0: 64 MiB */
+    /* Limits of a form. NULL: all defaults. A limit of 0 is its default. More than a limit is
+     * refused with -EMSGSIZE. */
+    typedef struct domus_http_multipart_limits {
+    uint32_t parts_max; /* most parts of a form, 1..65536; 0: 64 */
+    /* most bytes of the head of a part, with its empty line, 64..65536; 0: 2048 */
+    uint32_t head_max;
+    uint32_t name_max;     /* most bytes of a name, 1..65536; 0: 128 */
+    uint32_t filename_max; /* most bytes of a file name, 1..65536; 0: 255 */
+    uint64_t part_max;     /* most bytes of one part; 0: as whole_max */
+    uint64_t whole_max;    /* most bytes of the body with all boundaries; 0: 64 MiB */
 } domus_http_multipart_limits;
 
-/* The kinds of events. */
+/* The kinds of events that the parser gives. */
 typedef enum domus_http_multipart_kind {
-    DOMUS_HTTP_NOTHING,  /* the bytes were used, and nothing came of them yet */
-    DOMUS_HTTP_PART,     /* a part begins */
-    DOMUS_HTTP_BYTES,    /* some bytes of it */
-    DOMUS_HTTP_PART_END, /* the part has ended */
-    DOMUS_HTTP_DONE,     /* the last boundary was read; what follows is passed over */
+    DOMUS_HTTP_NOTHING,  /* no event yet: the bytes were used */
+    DOMUS_HTTP_PART,     /* beginning of a part */
+    DOMUS_HTTP_BYTES,    /* some bytes of the part */
+    DOMUS_HTTP_PART_END, /* end of the part */
+    DOMUS_HTTP_DONE,     /* the last boundary was read; bytes that follow are passed over */
 } domus_http_multipart_kind;
 
-/* An event. Its pointers are valid until the next call with this parser, and `bytes`, if they
- * lie in the piece, as long as that. */
+/* An event of the parser. Its pointers are valid until the next call with this parser; `bytes` that
+ * lie in the piece are valid as long as the piece. */
 typedef struct domus_http_multipart_event {
     domus_http_multipart_kind kind;
-    const char *name; /* of PART: these three, of which each is followed by a zero */
+    /* name of the part, in a PART event, and so are the next two fields; each ends with a zero */
+    const char *name;
     uint32_t name_size;
-    const char *filename; /* NULL: none, so it is a field and no file */
+    /* file name of the part; NULL: none, so the part is a field and no file */
+    const char *filename;
     uint32_t filename_size;
-    const char *type; /* the Content-Type as it was sent; "": none, which means text/plain */
+    /* Content-Type of the part, as it was sent; "": none, which means text/plain */
+    const char *type;
     uint32_t type_size;
-    const char *bytes; /* the bytes of a BYTES event: one at least */
+    const char *bytes; /* bytes of a BYTES event, one at least */
     size_t size;
 } domus_http_multipart_event;
 
-/* A form that is being read. */
+/* A parser of a form that is being read. */
 typedef struct domus_http_multipart domus_http_multipart;
 
 /* Make a parser for a body of this Content-Type. The limits are copied.
@@ -105,19 +110,19 @@ DOMUS_API int domus_http_multipart_open(domus_slice content_type,
 /* Free a parser. Returns NULL. NULL is allowed. */
 DOMUS_API domus_http_multipart *domus_http_multipart_close(domus_http_multipart *form);
 
-/* Take up to `size` bytes, one at least, and give up to one event.
+/* Parse up to `size` bytes, one at least, and give up to one event.
  *
  * Returns how many bytes were used, which may be none if there is an event; -EPROTO (400) for wrong
  * bytes; -EMSGSIZE (413) beyond a limit. After an error each further call returns it. */
 DOMUS_API int64_t domus_http_multipart_next(domus_http_multipart *form, const char *bytes,
                                             size_t size, domus_http_multipart_event *ret_event);
 
-/* The body has ended. Returns 0 if its last boundary was read; -EPROTO if not; the error of a call
- * before. */
+/* Tell the parser that the body has ended. Returns 0 if the last boundary was read; -EPROTO if not;
+ * the error of a call before. */
 DOMUS_API int domus_http_multipart_end(domus_http_multipart *form);
 
-/* The words for the error of a parser, a constant; "" without an error. They show nothing of what
- * was sent. */
+/* Returns words for the error of a parser, a constant; "" without an error. They show nothing of
+ * the bytes that were sent. */
 DOMUS_API const char *domus_http_multipart_wrong(const domus_http_multipart *form);
 
 #ifdef __cplusplus

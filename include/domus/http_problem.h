@@ -23,15 +23,15 @@ extern "C" {
 /* The media type of a problem. */
 #define DOMUS_HTTP_PROBLEM_MEDIA "application/problem+json"
 
-/* A problem. Texts may have any bytes: what is no ASCII is written as JSON escapes, and what is no
- * UTF-8 as U+FFFD. */
+/* A problem. Texts may have any bytes: a character that is no ASCII is written as a JSON escape,
+ * and bytes that are no UTF-8 as U+FFFD. */
 typedef struct domus_http_problem {
-    uint16_t status;      /* 400..599 */
-    const char *type;     /* an address that names the kind of problem; NULL: "about:blank", and it
-                             is left away */
-    const char *title;    /* NULL: the reason of the status */
-    const char *detail;   /* what is special about this occurrence; NULL: it is left out */
-    const char *instance; /* an address of this occurrence; NULL: it is left away */
+    uint16_t status; /* status of the answer, 400..599 */
+    /* address that names the kind of problem; NULL: "about:blank", and the member is left away */
+    const char *type;
+    const char *title;    /* title of the kind of problem; NULL: the reason of the status */
+    const char *detail;   /* text about this occurrence; NULL: the member is left away */
+    const char *instance; /* address of this occurrence; NULL: the member is left away */
     /* Further members, as JSON that the program has made: "\"balance\":30,\"accounts\":[]". They
      * are written as they are. NULL: none */
     const char *members;
@@ -46,7 +46,7 @@ DOMUS_API int domus_http_append_problem(domus_appender *to, const domus_http_pro
 DOMUS_API int domus_http_reply_problem(domus_stack *stack, const domus_http_problem *problem,
                                        domus_appender *fields);
 
-/* Options of the part; NULL: those of zeros. */
+/* Options of the part domus_http_problems; NULL: zeros. */
 typedef struct domus_http_problems_options {
     bool names_request;
 } domus_http_problems_options;

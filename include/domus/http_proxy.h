@@ -91,34 +91,37 @@
 extern "C" {
 #endif
 
-/* The frame that the row of the handler has to give, at least. */
+/* Least bytes of the frame that the row of the handler has to give. */
 #define DOMUS_HTTP_PROXY_FRAME 232u
 
-/* The marks of that row (domus/pipeline.h): a client that finishes sending is gone, and of requests
- * that come together one is passed on at a time. */
+/* The marks of the row of the handler (domus/pipeline.h): a client that finishes sending is gone,
+ * and of requests that come together one is passed on at a time. */
 #define DOMUS_HTTP_PROXY_MARKS (DOMUS_ALONE | DOMUS_ENDS_WITH_PEER)
 
-/* Where requests go. It stays valid as long as a request is under way. */
+/* Options of a proxy: where requests go, and how. It stays valid as long as a request is under
+ * way. */
 typedef struct domus_http_proxy {
-    domus_address upstream; /* a pool of connections whose bodies come in pieces */
-    domus_address tunnels;  /* another one, for requests that may become tunnels; {NULL, 0}:
-                               they take connections of `upstream` */
-    const char *path;       /* taken off the start of paths that begin with it, in their normal
-                               form; NULL: nothing */
-    const char *host;       /* the Host that the server gets; NULL: that of the request */
-    const char *name;       /* in Via, a token; NULL: "domus" */
-    const char *origin;     /* a further name of the server in its own addresses: a host, perhaps
-                               with a port; NULL: none */
-    bool trusts_clients;    /* clients are proxies, which say who has asked */
-    bool secure;            /* clients come by https */
-    bool passes_trailers;   /* fields behind bodies in chunks are passed on */
-    bool keeps_location;    /* Location comes back as the server has sent it */
+    domus_address upstream; /* the pool of connections to the server, whose bodies come in pieces */
+    /* another pool, for requests that may become tunnels; {NULL, 0}: they take connections of
+     * `upstream` */
+    domus_address tunnels;
+    /* prefix that is taken off paths that begin with it, in its normal form; NULL: none */
+    const char *path;
+    const char *host;     /* Host that the server gets; NULL: that of the request */
+    const char *name;     /* name of this proxy in Via, a token; NULL: "domus" */
+    const char *origin;   /* a further name of the server in its own addresses: a host, perhaps
+                             with a port; NULL: none */
+    bool trusts_clients;  /* whether clients are proxies, which say who has asked */
+    bool secure;          /* whether clients come by https */
+    bool passes_trailers; /* whether fields behind bodies in chunks are passed on */
+    bool keeps_location;  /* whether Location comes back as the server has sent it */
     /* Protocols that requests may change to, in small letters and up to a NULL; NULL: "websocket"
      * alone. "h2c" and "h2" never are */
     const char *const *upgrades;
-    uint64_t timeout_ns; /* for the answer to begin to a request without a body, or with a whole
-                            one; 0: 60 s. For others, and for pauses within bodies,
-                            answer_timeout_ns of the channel options of the pool */
+    /* time within which the answer has to begin, for a request without a body or with a whole
+     * one; 0: 60 s. For other requests, and for pauses within bodies, answer_timeout_ns of the
+     * pool's channel options holds */
+    uint64_t timeout_ns;
 } domus_http_proxy;
 
 /* Pass a request on, and its answer back: `return domus_http_pass(...)`, as the last thing that a

@@ -16,13 +16,13 @@ extern "C" {
  * Returns the bytes written; -EINVAL for a '%' without two digits of base 16 behind it. */
 DOMUS_API int64_t domus_http_decode(char *to, const char *text, size_t size, bool form);
 
-/* Decode a path, and take out its empty segments and "." and "..", so that it names what is below
- * the root. It begins with '/', and ends with one if the path does. `to` has room for `size` + 1
- * bytes, and may not be `text`.
+/* Decode a path, and take out its empty segments and "." and "..", so that the result names a place
+ * below the root. It begins with '/', and ends with one if the path does. `to` has room for `size`
+ * + 1 bytes, and may not be `text`.
  *
- * Returns the bytes written, with no zero behind them; -EINVAL for a wrong escape, a byte 0, a
- * '/' or '\' that is written as an escape, a path that leaves the root, or one that does not
- * begin with '/'. */
+ * Returns the bytes written, with no zero behind them; -EINVAL for a wrong escape, a byte 0, a '/'
+ * or '\' that is written as an escape, a path that leaves the root, or one that does not begin with
+ * '/'. */
 DOMUS_API int64_t domus_http_decode_path(char *to, const char *text, size_t size);
 
 /* Append bytes as a part of a query or a path: each byte but letters, digits and "-._~" is written
@@ -32,7 +32,7 @@ DOMUS_API int domus_http_encode(domus_appender *appender, const void *bytes, siz
 /* A parameter of a query or a form, not decoded. Its slices own nothing. */
 typedef struct domus_http_parameter {
     domus_slice name;
-    domus_slice value; /* empty if there is no '=' */
+    domus_slice value; /* the value; empty if there is no '=' */
 } domus_http_parameter;
 
 /* Read the next parameter of "a=b&c". `*at` begins as 0. Empty ones are passed over. Returns false

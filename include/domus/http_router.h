@@ -32,29 +32,30 @@ extern "C" {
 
 #define DOMUS_HTTP_ON(method) (1u << DOMUS_HTTP_##method)
 
-/* Segments in braces of one route. A route with more never fits. */
+/* Most segments in braces of one route. A route with more never fits. */
 #define DOMUS_HTTP_VALUES_MAX 8u
 
-/* A row. The last one has a NULL path. */
+/* A route: a row of the table. The last row has a NULL path. */
 typedef struct domus_http_route {
-    uint32_t methods; /* DOMUS_HTTP_ON() of each */
+    uint32_t methods; /* methods of the route: DOMUS_HTTP_ON() of each */
     const char *path;
-    uint32_t id; /* for the user */
+    uint32_t id; /* a number for the user */
 } domus_http_route;
 
-/* The outcome. Its slices own nothing, and are valid as long as the request. */
+/* The route that was found for a request. Its slices own nothing, and are valid as long as the
+ * request. */
 typedef struct domus_http_match {
-    const domus_http_route *route; /* NULL: none fits */
-    uint32_t allowed; /* methods of all rows whose path fits; 0: there is no such path */
+    const domus_http_route *route; /* the first route that fits; NULL: none fits */
+    uint32_t allowed; /* methods of all routes whose path fits; 0: there is no such path */
     uint8_t method;   /* the method of the request */
-    uint8_t count;    /* values */
+    uint8_t count;    /* number of `values` */
     domus_slice values[DOMUS_HTTP_VALUES_MAX]; /* values of the segments in braces, in order */
 } domus_http_match;
 
 DOMUS_API domus_http_match domus_http_find_route(const domus_http_route *routes,
                                                  const domus_http_request *request);
 
-/* The value of the segment "{name}"; the empty slice if the route has no such segment. */
+/* Returns the value of the segment "{name}"; the empty slice if the route has no such segment. */
 DOMUS_API domus_slice domus_http_route_value(const domus_http_match *match, const char *name);
 
 /* Read the value of a segment as a whole number, in digits with perhaps a '-' before them, and

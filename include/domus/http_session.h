@@ -33,17 +33,19 @@ extern "C" {
 
 /* --- the cookie ------------------------------------------------------------------------------- */
 
-#define DOMUS_HTTP_COOKIE_NAME_MAX 64u /* bytes of the name of the cookie of a session */
+#define DOMUS_HTTP_COOKIE_NAME_MAX 64u /* most bytes of the name of a session's cookie */
 
-/* The cookie of a session. NULL: all defaults. */
+/* Settings of the cookie of a session. NULL: all defaults. */
 typedef struct domus_http_session_cookie {
-    const char *name;   /* NULL: "__Host-session", or "session" if `insecure` */
-    int64_t lifetime_s; /* seconds, 1 s..400 days, after which it expires, here and in the browser;
-                           0: 12 h */
-    uint8_t site;       /* domus_http_same_site; DEFAULT: Lax */
-    bool insecure;     /* without Secure, for plain http on the machine of a developer. The name may
-                          not begin with "__Host-" or "__Secure-" then */
-    bool with_browser; /* without Max-Age: it ends with the browser, or after `lifetime_s` */
+    const char *name; /* name of the cookie; NULL: "__Host-session", or "session" if `insecure` */
+    /* seconds after which the session expires, here and in the browser, up to 400 days; 0: 12 h */
+    int64_t lifetime_s;
+    uint8_t site; /* attribute SameSite, a domus_http_same_site; DEFAULT: Lax */
+    /* whether the cookie has no Secure, for plain http on the machine of a developer. Then the
+     * name may not begin with "__Host-" or "__Secure-" */
+    bool insecure;
+    /* whether the cookie has no Max-Age: it ends with the browser, or after `lifetime_s` */
+    bool with_browser;
     uint8_t reserved[5]; /* 0 */
 } domus_http_session_cookie;
 
@@ -54,7 +56,7 @@ DOMUS_API int domus_http_session_clear(domus_appender *fields,
 
 /* --- in the cookie ---------------------------------------------------------------------------- */
 
-/* Bytes of a value, so that the whole cookie is one that browsers keep (4,096 bytes). */
+/* Most bytes of a value, so that browsers keep the whole cookie (4,096 bytes). */
 #define DOMUS_HTTP_SESSION_VALUE_MAX 2900u
 
 /* Add a Set-Cookie with a signed value, which the browser can read.
@@ -80,7 +82,7 @@ DOMUS_API int64_t domus_http_session_unseal(domus_slice fields,
 /* Bytes of the id of a session. */
 #define DOMUS_HTTP_SESSION_ID_BYTES 16u
 
-/* An id: whoever knows it has the session, so it stands in no log and no address. */
+/* The id of a session: whoever knows it has the session, so it stands in no log and no address. */
 typedef struct domus_http_session_id {
     unsigned char bytes[DOMUS_HTTP_SESSION_ID_BYTES];
 } domus_http_session_id;
@@ -102,7 +104,7 @@ DOMUS_API int domus_http_session_get_id(domus_slice fields, const domus_http_ses
 /* --- tokens of forms -------------------------------------------------------------------------- */
 
 #define DOMUS_HTTP_CSRF_SIZE        64u  /* characters of a token: letters, digits, '-' and '_' */
-#define DOMUS_HTTP_CSRF_SESSION_MAX 256u /* bytes that stand for a session */
+#define DOMUS_HTTP_CSRF_SESSION_MAX 256u /* most bytes that stand for a session */
 
 /* Make a token for a session, which is some bytes that are its own and no other's, such as its id.
  * It has a random part, so that a page which is compressed does not tell it bit by bit (BREACH).
@@ -114,7 +116,7 @@ DOMUS_API int domus_http_session_get_id(domus_slice fields, const domus_http_ses
 DOMUS_API int domus_http_csrf_make(const domus_http_keys *keys, const void *session, size_t size,
                                    char *to);
 
-/* Returns whether a text is a token for this session. */
+/* Returns whether a text is a right token for this session. */
 DOMUS_API bool domus_http_csrf_is_right(const domus_http_keys *keys, const void *session,
                                         size_t size, const char *text, size_t text_size);
 

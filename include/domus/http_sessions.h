@@ -37,18 +37,21 @@
 extern "C" {
 #endif
 
-/* Options. NULL: all defaults. A limit of 0 is its default. */
+/* Options of a table of sessions. NULL: all defaults. A limit of 0 is its default. */
 typedef struct domus_http_sessions_options {
-    uint32_t count_max;   /* sessions, 1..1,000,000; 0: 10,000. Each has 8 to 16 bytes beforehand */
-    uint32_t value_max;   /* bytes of a value, up to 1 MiB; 0: 4 KiB */
-    uint64_t bytes_max;   /* bytes of all values, and DOMUS_HTTP_SESSION_COST of each session; 0: 16
-                             MiB. At least value_max and one cost */
-    uint64_t idle_ns;     /* 0: 30 min */
-    uint64_t lifetime_ns; /* 0: 12 h */
-    bool refuses;         /* at a bound, new sessions and larger values are refused with -ENOBUFS */
-    uint8_t reserved[7];  /* 0 */
-    /* Draws the bytes of ids; for tests that have to know them. Returns 0 or a negative errno.
-     * NULL: getrandom(2). */
+    /* most sessions, 1..1,000,000; 0: 10,000. Each takes 8 to 16 bytes beforehand */
+    uint32_t count_max;
+    uint32_t value_max; /* most bytes of a value, up to 1 MiB; 0: 4 KiB */
+    /* most bytes of all values, with DOMUS_HTTP_SESSION_COST for each session; 0: 16 MiB. At
+     * least value_max and one cost */
+    uint64_t bytes_max;
+    uint64_t idle_ns;     /* time after which a session that nobody has used is gone; 0: 30 min */
+    uint64_t lifetime_ns; /* greatest age of a session; 0: 12 h */
+    /* whether at a bound new sessions and larger values are refused with -ENOBUFS */
+    bool refuses;
+    uint8_t reserved[7]; /* 0 */
+    /* A function that draws the bytes of ids, for tests that have to know them. Returns 0 or a
+     * negative errno. NULL: getrandom(2). */
     int (*draw)(void *to, size_t size);
 } domus_http_sessions_options;
 
@@ -95,27 +98,27 @@ DOMUS_API int domus_http_sessions_renew(domus_http_sessions *sessions, uint64_t 
 DOMUS_API int domus_http_sessions_end(domus_http_sessions *sessions, uint64_t now_ns,
                                       const domus_http_session_id *id);
 
-/* Forget up to `most` sessions that were idle for too long. Returns the time at which the next one
- * will have been; UINT64_MAX: there is none. */
+/* Forget up to `most` sessions that were idle for too long. Returns the time at which the next
+ * session will have been idle for too long; UINT64_MAX: there is none. */
 DOMUS_API uint64_t domus_http_sessions_sweep(domus_http_sessions *sessions, uint64_t now_ns,
                                              uint32_t most);
 
-/* The sessions that there are, and the bytes that they count for. */
+/* Return the number of sessions, and the bytes that they count for. */
 DOMUS_API uint32_t domus_http_sessions_count(const domus_http_sessions *sessions);
 DOMUS_API uint64_t domus_http_sessions_bytes(const domus_http_sessions *sessions);
 
 /* --- the actor -------------------------------------------------------------------------------- */
 
-/* An ask, and its answer. An ask names its session by `id`, which begin does not look at, and has
- * the new value for begin and put. The answer has the id of the session, which is the new one after
- * begin and renew, and the value after find and renew. */
+/* The payload of an ask to the actor, and of its answer. An ask names its session by `id`, which
+ * begin does not look at, and has the new value for begin and put. The answer has the id of the
+ * session, which is the new one after begin and renew, and the value after find and renew. */
 typedef struct domus_http_session {
     domus_http_session_id id;
     domus_slice value;
 } domus_http_session;
 
-/* The asks, which do what the functions above do, and fail with their errors. The answer is of
- * domus_http_session_type. The `release` of each frees the value. */
+/* The types of asks, which do what the functions above do, and fail with their errors. The answer
+ * is of domus_http_session_type. The `release` of each type frees the value. */
 DOMUS_API extern const domus_type domus_http_session_begin_type;
 DOMUS_API extern const domus_type domus_http_session_find_type;
 DOMUS_API extern const domus_type domus_http_session_put_type;

@@ -37,14 +37,15 @@ extern "C" {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-#define DOMUS_HTTP_KEY_LEAST      32u /* bytes of a key */
-#define DOMUS_HTTP_KEY_MOST       64u
-#define DOMUS_HTTP_KEYS_MAX       8u    /* keys of a ring */
-#define DOMUS_HTTP_KEYS_TEXT_MAX  8192u /* bytes of a text or a file of keys */
-#define DOMUS_HTTP_KEYS_WORDS     128u  /* room for the words that say what is wrong with one */
+#define DOMUS_HTTP_KEY_LEAST     32u /* least and most bytes of a key */
+#define DOMUS_HTTP_KEY_MOST      64u
+#define DOMUS_HTTP_KEYS_MAX      8u    /* most keys of a ring */
+#define DOMUS_HTTP_KEYS_TEXT_MAX 8192u /* most bytes of a text or a file of keys */
+/* bytes of room for the words that say what is wrong with a text of keys */
+#define DOMUS_HTTP_KEYS_WORDS     128u
 #define DOMUS_HTTP_KEY_NAME_BYTES 4u
 
-/* A key. Its fields are the library's. */
+/* A key of a ring. Its fields are for the library alone. */
 typedef struct domus_http_key {
     char name[DOMUS_HTTP_KEY_NAME_BYTES];
     uint32_t size;
@@ -93,9 +94,10 @@ DOMUS_API void domus_http_keys_wipe(domus_http_keys *ring);
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-#define DOMUS_HTTP_SIGNED_MAX  8192u     /* bytes of a value */
-#define DOMUS_HTTP_PURPOSE_MAX 128u      /* bytes of a purpose */
-#define DOMUS_HTTP_NEVER       INT64_MAX /* `expires` of a value that does not expire */
+#define DOMUS_HTTP_SIGNED_MAX  8192u /* most bytes of a value */
+#define DOMUS_HTTP_PURPOSE_MAX 128u  /* most bytes of a purpose */
+/* the argument `expires` of a value that does not expire */
+#define DOMUS_HTTP_NEVER INT64_MAX
 /* The most bytes of the signed value of `size` bytes. */
 #define DOMUS_HTTP_SIGNED_SIZE(size)                                                               \
     (DOMUS_HTTP_KEY_NAME_BYTES + 19u + 3u + 43u + ((size)*4u + 2u) / 3u)

@@ -22,14 +22,15 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_TAG_SIZE 24u /* characters of a tag, with its quotes */
+#define DOMUS_HTTP_TAG_SIZE 24u /* characters of an entity tag, with its quotes */
 
 /* Write the strong tag of these bytes, with its quotes and a zero, to `to`, which has room for
  * DOMUS_HTTP_TAG_SIZE + 1 bytes. Thread-safety: any thread. */
 DOMUS_API void domus_http_tag(const void *bytes, size_t size, char *to);
 
 /* Answer the request that is handled, which is a domus_http_request of a peer, with a whole
- * response and its tag. Only 200 to GET and HEAD is tagged; any other response is sent as it is.
+ * response and its tag. Only 200 to GET and HEAD is tagged; any other response is sent without a
+ * tag.
  *
  * 304, if If-None-Match names the tag, or If-Modified-Since fits a field Last-Modified of the
  * response: without the body and the fields that are about it, but with all others, such as

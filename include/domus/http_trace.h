@@ -27,24 +27,25 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_REQUEST_ID_MAX 64u /* bytes of an id of a request */
+#define DOMUS_HTTP_REQUEST_ID_MAX 64u /* most bytes of an id of a request */
 
-/* "00-", 32 digits, '-', 16 digits, '-', 2 digits */
+/* Bytes of a value of traceparent: "00-", 32 digits, '-', 16 digits, '-', 2 digits. */
 #define DOMUS_HTTP_TRACEPARENT_SIZE 55u
 
-/* The names of a request. It is a value without pointers, which may be part of any message. */
+/* The ids of a request and of its trace. It is a value without pointers, which may be part of any
+ * message. */
 typedef struct domus_http_trace {
-    uint8_t trace[16]; /* the id of the whole trace; zeros: there are no names */
+    uint8_t trace[16]; /* the id of the whole trace; zeros: there is no trace */
     uint8_t span[8];   /* the id of the work that this side does for the request */
-    uint8_t flags;     /* 1: it is recorded (sampled) */
-    bool continued;    /* the peer has named the trace */
-    char id[DOMUS_HTTP_REQUEST_ID_MAX + 1]; /* X-Request-Id; "": none */
+    uint8_t flags;     /* flags of the trace; 1: it is recorded (sampled) */
+    bool continued;    /* whether the peer has named the trace */
+    char id[DOMUS_HTTP_REQUEST_ID_MAX + 1]; /* X-Request-Id, the id of the request; "": none */
 } domus_http_trace;
 
 /* Read a value of traceparent. Returns 0; -EINVAL, when the value is to be ignored: another form
- * than that above, capitals, the version "ff", zeros alone for the trace or the span, or anything
- * behind a value of version 00. A higher version may have more behind a '-'. `id` and `continued`
- * of the trace are not set. */
+ * than DOMUS_HTTP_TRACEPARENT_SIZE describes, capitals, the version "ff", zeros alone for the trace
+ * or the span, or anything behind a value of version 00. A higher version may have more behind a
+ * '-'. `id` and `continued` of the trace are not set. */
 DOMUS_API int domus_http_traceparent_read(const char *value, size_t size,
                                           domus_http_trace *ret_trace);
 
@@ -69,10 +70,10 @@ DOMUS_API int domus_http_trace_add(domus_appender *fields, const domus_http_trac
 
 /* Options of the part domus_http_request_id; NULL: those of zeros. */
 typedef struct domus_http_request_id_options {
-    /* Names of the peer are not taken over: for a service that strangers reach, whose logs they
-     * should not choose. A new trace begins then. */
+    /* Whether ids of the peer are ignored, and a new trace begins: for a service that strangers
+     * reach, whose logs they should not choose. */
     bool distrusts;
-    bool silent;   /* answers get no X-Request-Id */
+    bool silent;   /* whether answers get no X-Request-Id */
     uint8_t flags; /* flags of traces that begin here; 0 or 1 */
 } domus_http_request_id_options;
 

@@ -42,24 +42,27 @@
 extern "C" {
 #endif
 
-/* A part that has come, or comes. Everything is the upload's, and valid until it is closed. */
+/* A part of an upload that has come, or comes. Everything is the upload's, and valid until it is
+ * closed. */
 typedef struct domus_http_upload_part {
-    const char *name; /* NUL-terminated, as the next two */
+    const char *name; /* name of the part; it ends with a NUL, and so do the next two texts */
     uint32_t name_size;
-    const char *filename; /* the name as the client has sent it; NULL: the part is a field */
+    /* name of the file, as the client has sent it; NULL: the part is a field */
+    const char *filename;
     uint32_t filename_size;
-    const char *type;  /* Content-Type; "": none */
-    domus_slice value; /* the bytes of a field, when it has ended */
-    domus_file *file;  /* the bytes of a file on disk; NULL: it has none, or a function takes them.
-                          domus_file_keep() makes another owner */
-    uint64_t size;     /* bytes so far */
+    const char *type;  /* Content-Type of the part; "": none */
+    domus_slice value; /* bytes of a field that has ended */
+    /* file with the bytes; NULL: the part has none, or a function takes them. domus_file_keep()
+     * makes another owner */
+    domus_file *file;
+    uint64_t size; /* bytes of the part that have come so far */
 } domus_http_upload_part;
 
-/* Take some bytes of a file. The last call for a part has none, and `is_last`. `context` is that of
- * the options. To let the client wait, begin something with `then`, as `return domus_ask(stack,
- * ..., then)` does: the upload goes on when its answer comes, and fails with the error of the
- * answer. A statement that a database has refused is an answer without an error (domus/sql.h), so
- * let an actor ask the database, and answer by an error.
+/* Take some bytes of an uploaded file. The last call for a part has no bytes, and `is_last`.
+ * `context` is that of the options. To let the client wait, begin something with `then`, as `return
+ * domus_ask(stack, ..., then)` does: the upload goes on when its answer comes, and fails with the
+ * error of the answer. A statement that a database has refused is an answer without an error
+ * (domus/sql.h), so let an actor ask the database, and answer by an error.
  *
  * Ownership: the function owns the slice in every case.
  * Returns 0 to go on at once; DOMUS_PARKED; a negative errno, with which the upload fails. */
@@ -67,22 +70,27 @@ typedef int domus_http_upload_take(domus_stack *stack, void *context,
                                    const domus_http_upload_part *part, domus_slice bytes,
                                    bool is_last, domus_resumed *then);
 
-/* Options. A limit of 0 is its default; more than a limit is refused with -EMSGSIZE (413). They are
- * copied, but for what they point to, which stays valid until the upload is closed. */
+/* Options of an upload. A limit of 0 is its default; more than a limit is refused with -EMSGSIZE
+ * (413). They are copied, but for what they point to, which stays valid until the upload is
+ * closed. */
 typedef struct domus_http_upload_options {
     domus_http_multipart_limits limits;
-    uint32_t files_max;    /* files with bytes, 1..1000; 0: 8 */
-    uint32_t field_max;    /* bytes of one field, up to 16 MiB; 0: 64 KiB */
-    uint32_t fields_max;   /* bytes of all fields with their names, up to 64 MiB; 0: 256 KiB */
-    uint32_t mode;         /* permissions of files, less the umask; 0: 0600 */
-    domus_file *directory; /* on whose disk files come, open for reading. NULL: none do */
-    domus_http_upload_take *take; /* takes the bytes of files; goes before `directory`. NULL: none.
-                                     Without both a part with a file name is refused (-EPROTO) */
+    uint32_t files_max;  /* most files with bytes, 1..1000; 0: 8 */
+    uint32_t field_max;  /* most bytes of one field, up to 16 MiB; 0: 64 KiB */
+    uint32_t fields_max; /* most bytes of all fields with their names, up to 64 MiB; 0: 256 KiB */
+    uint32_t mode;       /* permissions of files, less the umask; 0: 0600 */
+    /* directory on whose disk files come, open for reading; NULL: no file is kept on disk */
+    domus_file *directory;
+    /* function that takes the bytes of files, in place of `directory`; NULL: none. Without both
+     * a part with a file name is refused (-EPROTO) */
+    domus_http_upload_take *take;
     void *context;
-    domus_budget *memory; /* of the bytes of fields, of all uploads that have it. Beyond it: -ENOMEM
-                             (503). NULL: each upload may have its limits */
-    domus_budget *disk;   /* of the bytes of files on disk, in the same way, until the upload is
-                             closed */
+    /* budget for the bytes of fields, over all uploads that have it. Beyond it: -ENOMEM (503).
+     * NULL: each upload may have its limits */
+    domus_budget *memory;
+    /* budget for the bytes of files on disk, over all uploads that have it, until the upload is
+     * closed; otherwise as `memory` */
+    domus_budget *disk;
 } domus_http_upload_options;
 
 /* An upload that is being read. */
@@ -97,8 +105,9 @@ DOMUS_API int domus_http_upload_open(const domus_http_request *request,
                                      const domus_http_upload_options *options,
                                      domus_http_upload **ret_upload);
 
-/* Go on: see above. `answer` is what the last wait has brought; in the first call it is not looked
- * at. Returns true when a wait has begun; false when the upload has ended, as it should or not. */
+/* Go on with an upload, in the loop that the head of this file shows. `answer` is what the last
+ * wait has brought; in the first call it is not looked at. Returns true when a wait has begun;
+ * false when the upload has ended, as it should or not. */
 DOMUS_API bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *upload,
                                          const domus_answer *answer, domus_resumed *then);
 
@@ -109,15 +118,16 @@ DOMUS_API bool domus_http_upload_goes_on(domus_stack *stack, domus_http_upload *
  * the status. */
 DOMUS_API int domus_http_upload_error(const domus_http_upload *upload);
 
-/* The words for an error of the body, a constant; "" for all others. */
+/* Returns words for an error of the body, a constant; "" for all other errors. */
 DOMUS_API const char *domus_http_upload_wrong(const domus_http_upload *upload);
 
-/* The number of parts, and one of them, in the order in which they came. NULL: there is none. */
+/* Return the number of parts, and the part `index`, in the order in which they came; NULL: there is
+ * no such part. */
 DOMUS_API uint32_t domus_http_upload_count(const domus_http_upload *upload);
 DOMUS_API const domus_http_upload_part *domus_http_upload_part_at(const domus_http_upload *upload,
                                                                   uint32_t index);
 
-/* The part of this name, after `skip` others of the same name. NULL: there is none. */
+/* Returns the part of this name, after `skip` others of the same name; NULL: there is none. */
 DOMUS_API const domus_http_upload_part *domus_http_upload_find(const domus_http_upload *upload,
                                                                const char *name, uint32_t skip);
 

@@ -15,17 +15,17 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_URL_MAX  60000u /* bytes of an address */
-#define DOMUS_HTTP_HOST_MAX 255u   /* bytes of a host */
+#define DOMUS_HTTP_URL_MAX  60000u /* most bytes of an address */
+#define DOMUS_HTTP_HOST_MAX 255u   /* most bytes of a host */
 
 /* An address that was taken apart. `host` and `target` point into its text. */
 typedef struct domus_http_url {
     const char *host; /* the host as it was written, an IPv6 address with its brackets */
     uint32_t host_size;
-    uint16_t port; /* 80 of http and 443 of https, if none is written */
-    bool secure;   /* https */
-    /* The path and the query, without a fragment. If the path is empty, this has no '/' at its
-     * start: it is empty then, or begins with '?'. */
+    uint16_t port; /* port; 80 of http and 443 of https, if none is written */
+    bool secure;   /* whether the scheme is https */
+    /* The path and the query, without a fragment. If the path is empty, the target has no '/' at
+     * its start: it is empty, or begins with '?'. */
     const char *target;
     uint32_t target_size;
 } domus_http_url;

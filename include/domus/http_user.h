@@ -28,19 +28,19 @@
 extern "C" {
 #endif
 
-/* Options of the part. Valid as long as the chain is used. */
+/* Options of the part domus_http_session_user, which are valid as long as the chain is used. */
 typedef struct domus_http_user_session {
-    const domus_http_keys *keys;             /* not NULL */
-    const domus_http_session_cookie *cookie; /* NULL: all defaults */
+    const domus_http_keys *keys;             /* keys that have signed the cookie; not NULL */
+    const domus_http_session_cookie *cookie; /* settings of the cookie; NULL: all defaults */
 } domus_http_user_session;
 
 DOMUS_API extern const domus_http_part domus_http_session_user;
 
-/* Has no options. */
+/* The part that answers 401 to a request without a user. It has no options. */
 DOMUS_API extern const domus_http_part domus_http_wants_user;
 
-/* The user of the request that is handled, with a zero at its end; "" when there is none. Valid
- * until the handler returns. Thread-safety: as domus_http_exchange_of(). */
+/* Returns the user of the request that is handled, with a zero at its end; "" when there is none.
+ * Valid until the handler returns. Thread-safety: as domus_http_exchange_of(). */
 static inline const char *domus_http_user_of(domus_stack *stack, const domus_http_request *request)
 {
     const domus_http_exchange *exchange = domus_http_exchange_of(stack, request);

@@ -31,7 +31,7 @@ extern "C" {
 typedef struct domus_kit_inner domus_kit_inner;
 
 /* Let the stages of a kit open inner channels: `most` of them may be there at a time, and one more
- * fails with -ENOBUFS. A kit in which this was not called has none (-EOPNOTSUPP). Returns 0;
+ * fails with -ENOBUFS. A kit without this call refuses inner channels (-EOPNOTSUPP). Returns 0;
  * -ENOMEM. */
 DOMUS_API int domus_stage_kit_allow_inner(domus_stage_kit *kit, uint32_t most);
 
@@ -39,40 +39,42 @@ DOMUS_API int domus_stage_kit_allow_inner(domus_stage_kit *kit, uint32_t most);
  * fewer. */
 DOMUS_API domus_kit_inner *domus_stage_kit_inner(const domus_stage_kit *kit, uint32_t index);
 
-/* Let the stages hear of news (`carry`), if there are some, or if the kit drains or is not full any
- * more since it was called last. Returns what a stage returned; 0. */
+/* Call `carry` of the stages, if there are news for them, or if the kit drains or is not full any
+ * more since the last call. Returns 0; the error that a stage returned. */
 DOMUS_API int domus_stage_kit_carry(domus_stage_kit *kit);
 
-/* The peer takes no bytes for now, or it does again (domus_wire_is_full()). */
+/* Set whether the peer takes no bytes for now (domus_wire_is_full()). */
 DOMUS_API void domus_stage_kit_fill(domus_stage_kit *kit, bool is_full);
 
-/* How many things are under way, as the stage said last (domus_wire_set_carried()). */
+/* Returns how many things are under way, as the stage said last (domus_wire_set_carried()). */
 DOMUS_API uint32_t domus_stage_kit_carried(const domus_stage_kit *kit);
 
-/* The bytes that were passed on and not used, in one piece, valid until the next call with this
- * kit; and use the first `size` of them. */
+/* Return the bytes that the stage has passed on to an inner channel and that were not used, in one
+ * piece, valid until the next call with this kit; and use the first `size` of them. */
 DOMUS_API const char *domus_kit_inner_got(const domus_kit_inner *inner, size_t *ret_size);
 DOMUS_API void domus_kit_inner_use(domus_kit_inner *inner, size_t size);
 
-/* True if no more bytes will be passed on (domus_inner_end()). */
+/* True if the stage will pass no more bytes on (domus_inner_end()). */
 DOMUS_API bool domus_kit_inner_has_end(const domus_kit_inner *inner);
 
-/* True if the channel has nothing to do (domus_inner_rest()). In a kit it stays. */
+/* True if the stage has said that the channel has nothing to do (domus_inner_rest()). In a kit the
+ * channel stays. */
 DOMUS_API bool domus_kit_inner_rests(const domus_kit_inner *inner);
 
-/* Queue bytes for the peer. Returns 0; -EPIPE when the channel has finished, or has ended;
- * -ENOMEM. */
+/* Queue bytes of an inner channel for the peer. Returns 0; -EPIPE when the channel has finished, or
+ * has ended; -ENOMEM. */
 DOMUS_API int domus_kit_inner_send(domus_kit_inner *inner, const void *bytes, size_t size);
 
-/* Bytes that are queued, and that the stage has not taken. */
+/* Returns the number of bytes that an inner channel has queued, and that the stage has not
+ * taken. */
 DOMUS_API size_t domus_kit_inner_queued(const domus_kit_inner *inner);
 
-/* The channel sends nothing more, and still takes bytes; or it ends, with 0 or a negative errno,
- * and what is queued is thrown away. */
+/* Let an inner channel send nothing more, while it still takes bytes; or let it end, with 0 or a
+ * negative errno, so that what is queued is thrown away. */
 DOMUS_API void domus_kit_inner_finish(domus_kit_inner *inner);
 DOMUS_API void domus_kit_inner_close(domus_kit_inner *inner, int error);
 
-/* True if the stage has given the channel up; `ret_error` (may be NULL) gets the error. */
+/* True if the stage has dropped the inner channel; `ret_error` (may be NULL) gets the error. */
 DOMUS_API bool domus_kit_inner_is_dropped(const domus_kit_inner *inner, int *ret_error);
 
 #ifdef __cplusplus

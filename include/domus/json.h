@@ -52,22 +52,23 @@
 extern "C" {
 #endif
 
-#define DOMUS_JSON_FIELDS_MAX    64u         /* rows of a table */
-#define DOMUS_JSON_NAME_MAX      63u         /* bytes of the name of a field */
-#define DOMUS_JSON_DEPTH_MAX     32u         /* objects and arrays within each other */
-#define DOMUS_JSON_ELEMENTS_MAX  (1u << 24)  /* bound of a list, at most */
-#define DOMUS_JSON_BYTES_MAX     (64u << 20) /* bytes of a text that is read whole, at most */
-#define DOMUS_JSON_PATH_MAX      127u        /* bytes of a path; a longer one begins with "..." */
-#define DOMUS_JSON_WORDS_MAX     127u        /* bytes of the words of an error */
-#define DOMUS_JSON_EXPLAIN_MAX   320u        /* room for an error that is never cut */
+#define DOMUS_JSON_FIELDS_MAX   64u         /* most rows of a table */
+#define DOMUS_JSON_NAME_MAX     63u         /* most bytes of the name of a field */
+#define DOMUS_JSON_DEPTH_MAX    32u         /* most objects and arrays within each other */
+#define DOMUS_JSON_ELEMENTS_MAX (1u << 24)  /* greatest bound of a list */
+#define DOMUS_JSON_BYTES_MAX    (64u << 20) /* most bytes of a text that is read whole */
+/* most bytes of a path; a longer one begins with "..." */
+#define DOMUS_JSON_PATH_MAX      127u
+#define DOMUS_JSON_WORDS_MAX     127u /* most bytes of the words of an error */
+#define DOMUS_JSON_EXPLAIN_MAX   320u /* bytes of room for an error that is never cut */
 #define DOMUS_JSON_BYTES_PRESET  (1u << 20)
 #define DOMUS_JSON_MEMORY_PRESET (4u << 20)
-#define DOMUS_JSON_MEMORY_STEP   16u /* bytes of which a text or a list takes a multiple */
+#define DOMUS_JSON_MEMORY_STEP   16u /* memory of a text or list is a multiple of so many bytes */
 #define DOMUS_JSON_MEMORY_BLOCK  32u /* bytes that each block of memory takes for itself */
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-/* The kinds of values. The macros of rows choose one. */
+/* The kinds of values. The macros of rows (DOMUS_JSON_UINT() and others) choose one. */
 typedef enum domus_json_kind {
     DOMUS_JSON_KIND_BOOL = 1,
     DOMUS_JSON_KIND_INT,
@@ -83,62 +84,65 @@ typedef enum domus_json_kind {
 /* How many values the member of a field has. */
 typedef enum domus_json_shape {
     DOMUS_JSON_ONE,
-    DOMUS_JSON_COUNTED, /* T member[n], of which another member says how many are in use */
-    DOMUS_JSON_POINTED, /* T *member in memory of its own, and the count in another member */
+    DOMUS_JSON_COUNTED, /* an array T member[n]; another member says how many elements are in use */
+    DOMUS_JSON_POINTED, /* a pointer T *member to memory of its own; another member has the count */
 } domus_json_shape;
 
 typedef struct domus_json_table domus_json_table;
 
-/* A value as it stands in the text: one of any kind, with all that is within. */
+/* A value of any kind as it stands in the text, with all that is within it. */
 typedef struct domus_json_raw {
-    const char *text; /* NULL: there is none. It ends with a zero */
-    uint32_t size;    /* bytes, without the zero */
+    const char *text; /* the value, which ends with a zero; NULL: there is none */
+    uint32_t size;    /* bytes of the value, without the zero */
 } domus_json_raw;
 
-/* A row: the macros below fill it, in the order of these members, as C++ wants. */
+/* A row of a table: macros such as DOMUS_JSON_UINT() fill it, in the order of these members, as C++
+ * wants. */
 typedef struct domus_json_field {
-    char name[DOMUS_JSON_NAME_MAX + 1]; /* printable, without '"' and '\\' */
+    char name[DOMUS_JSON_NAME_MAX + 1]; /* name of the field: printable, without '"' and '\\' */
     uint32_t name_size;
     uint32_t offset; /* offset of the member in the struct */
-    uint32_t size;   /* bytes of the member, or of an element of it */
+    uint32_t size;   /* bytes of the member, or of one element of it */
 
-    uint8_t kind;          /* domus_json_kind */
-    uint8_t shape;         /* domus_json_shape */
+    uint8_t kind;          /* kind of the value, a domus_json_kind */
+    uint8_t shape;         /* shape of the member, a domus_json_shape */
     uint8_t count_size;    /* bytes of the member with the count */
     uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
-    uint32_t count_max;    /* elements, at most */
+    uint32_t count_max;    /* most elements of a list */
 
-    uint64_t low; /* the least and the greatest number; those of an INT as int64_t */
+    uint64_t low; /* the least and the greatest number (`high`); those of an INT as int64_t */
     uint64_t high;
     double real_low;
     double real_high;
     uint32_t bytes_max;       /* most bytes of a STRING, without its zero, or of a RAW */
-    const char *const *words; /* the words of a WORD; NULL marks the end */
+    const char *const *words; /* the words of a WORD, with NULL at the end */
     const domus_json_table *table;
 
-    /* the field may be absent, or null: a bool at `has_offset` says whether it has a value */
+    /* whether the field may be absent, or null: then a bool at `has_offset` says whether it has a
+     * value */
     bool has;
     uint32_t has_offset;
 
-    bool required; /* an object without this field is refused */
-    bool nullable; /* null is read as an absent field; with `has` it always is */
+    bool required; /* whether an object without this field is refused */
+    bool nullable; /* whether null is read as an absent field; with `has` it always is */
 } domus_json_field;
 
-/* The fields of a struct. */
+/* A table: the fields of a struct. */
 struct domus_json_table {
     const domus_json_field *fields;
-    uint32_t count; /* rows, 1..DOMUS_JSON_FIELDS_MAX */
+    uint32_t count; /* number of rows, 1..DOMUS_JSON_FIELDS_MAX */
     uint32_t size;  /* bytes of the struct */
 
     /* The struct before anything is read into it, so fields that are absent have its values. NULL:
-     * zeros; but an object that is a member of another (not an element of a list) has what the
-     * preset of that one says. */
+     * zeros; but an object that is a member of another object (not an element of a list) has the
+     * values of the other object's preset. */
     const void *preset;
-    bool skips_unknown; /* fields without a row are passed over, not refused */
+    bool skips_unknown; /* whether fields without a row are passed over, not refused */
 };
 
-/* DOMUS_JSON_TABLE(struct item, item_fields) of an array of rows. `.preset` and `.skips_unknown`
- * may be given by DOMUS_JSON_TABLE_WITH(struct item, item_fields, .skips_unknown = true). */
+/* A table made of an array of rows: DOMUS_JSON_TABLE(struct item, item_fields). `.preset` and
+ * `.skips_unknown` may be given by DOMUS_JSON_TABLE_WITH(struct item, item_fields, .skips_unknown =
+ * true). */
 #define DOMUS_JSON_TABLE(type, rows)                                                               \
     {                                                                                              \
         .fields = (rows), .count = (uint32_t)(sizeof(rows) / sizeof(rows)[0]),                     \
@@ -180,8 +184,9 @@ struct domus_json_table {
     DOMUS_JSON_ONE_(name, type, member, OBJECT(table))
 #define DOMUS_JSON_RAW(name, type, member, most) DOMUS_JSON_ONE_(name, type, member, RAW(most))
 
-/* A row for an array within the struct, whose length is the greatest number of elements. `count`
- * is a member, an unsigned integer. `sort` is one of the list above, such as UINT(0, 9). */
+/* A row for an array within the struct, whose length is the greatest number of elements. `count` is
+ * a member, an unsigned integer. `sort` is the kind of the elements with its bounds, such as
+ * UINT(0, 9). */
 #define DOMUS_JSON_LIST(name, type, member, count, sort)                                           \
     DOMUS_JSON_NAMED_(name, type, member),                                                         \
         .size = DOMUS_JSON_SIZE_(((type *)NULL)->member[0], DOMUS_JSON_SORT_##sort),               \
@@ -199,13 +204,13 @@ struct domus_json_table {
         DOMUS_JSON_COUNT_(type, count), .count_max = (most),                                       \
         DOMUS_JSON_REST_(DOMUS_JSON_SORT_##sort)
 
-/* Behind a row: the field has a value only if the bool `member` is true. */
+/* An addition behind a row: the field has a value only if the bool `member` is true. */
 #define DOMUS_JSON_HAS(type, member)                                                               \
     .has = sizeof(((type *)NULL)->member) == sizeof(bool),                                         \
     .has_offset = (uint32_t)offsetof(type, member)
 
-/* The parts of these macros: a sort is its kind, its word for the type of the member, and what
- * else its row has. */
+/* Macros that the macros of rows are made of, not for programs: a sort is its kind, its word for
+ * the type of the member, and what else its row has. */
 #define DOMUS_JSON_SORT_BOOL (BOOL, B, .low = 0)
 #define DOMUS_JSON_SORT_INT(least, most)                                                           \
     (INT, I, .low = (uint64_t)(int64_t)(least), .high = (uint64_t)(int64_t)(most))
@@ -235,7 +240,8 @@ struct domus_json_table {
 #ifdef __cplusplus
 #define DOMUS_JSON_SIZE_(value, sort) (uint32_t)sizeof(value)
 #else
-/* The size of a member; for one of another type, that of an array of -1 elements. */
+/* Returns the size of a member; if the member has another type than its row, this is an array of -1
+ * elements, which does not compile. */
 #define DOMUS_JSON_SIZE_(value, sort)                                                              \
     (uint32_t)(sizeof(value) + 0 * sizeof(char[DOMUS_JSON_WORD_(sort)(value) ? 1 : -1]))
 #define DOMUS_JSON_IS_B_(value) _Generic(&(value), bool * : 1, default : 0)
@@ -272,14 +278,16 @@ typedef struct domus_json_memory {
 /* Free what a struct points to. `memory` may be NULL, and a second call does nothing. */
 DOMUS_API void domus_json_release(domus_json_memory *memory);
 
-/* The first thing that is wrong. No more than 24 bytes of the text are shown in it, and of these
- * only letters, digits and signs of ASCII. */
+/* The first thing that is wrong in a text. No more than 24 bytes of the text are shown in `words`,
+ * and of these only letters, digits and signs of ASCII. */
 typedef struct domus_json_error {
-    int error;                          /* a negative errno, as domus_json_read() returns it */
-    uint32_t column;                    /* in bytes, from 1; with `line` 0: there is no place */
-    uint64_t line;                      /* from 1 */
-    uint64_t offset;                    /* bytes before the place */
-    char path[DOMUS_JSON_PATH_MAX + 1]; /* such as "items[3].price"; "": the whole */
+    int error; /* a negative errno, as domus_json_read() returns it */
+    /* column of the place in bytes, from 1; with `line` 0: no place */
+    uint32_t column;
+    uint64_t line;   /* line of the place, from 1 */
+    uint64_t offset; /* bytes of the text before the place */
+    /* path of the value, such as "items[3].price"; "": the whole */
+    char path[DOMUS_JSON_PATH_MAX + 1];
     char words[DOMUS_JSON_WORDS_MAX + 1];
 } domus_json_error;
 
@@ -287,18 +295,20 @@ typedef struct domus_json_error {
  * `size` bytes with the zero. Returns `text`, so that it may stand where a text is wanted. */
 DOMUS_API const char *domus_json_explain(const domus_json_error *error, char *text, size_t size);
 
-/* The status of HTTP that tells a client of an error: 400 when the text is no JSON, 413 when it is
- * too large, 503 when memory was short, and 422 when the values are not those of the table. */
+/* Returns the status of HTTP that tells a client of an error: 400 when the text is no JSON, 413
+ * when it is too large, 503 when memory was short, and 422 when the values are not those of the
+ * table. */
 DOMUS_API int domus_json_status(const domus_json_error *error);
 
-/* The bounds of a text. Zeroed, it has the defaults. */
+/* The bounds of a text that is read. Zeroed, they are the defaults. */
 typedef struct domus_json_options {
-    uint32_t bytes_max;  /* most bytes of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
-    uint32_t memory_max; /* bytes of the blocks of memory that the struct may point to; 0: 4 MiB.
-                            Each text and list takes a multiple of DOMUS_JSON_MEMORY_STEP, and each
-                            block DOMUS_JSON_MEMORY_BLOCK beside them */
-    uint32_t depth_max;  /* objects and arrays within each other; 0: DOMUS_JSON_DEPTH_MAX, which is
-                            also the most */
+    uint32_t bytes_max; /* most bytes of the text; 0: 1 MiB; at most DOMUS_JSON_BYTES_MAX */
+    /* most bytes of the blocks of memory that the struct may point to; 0: 4 MiB. Each text and
+     * list takes a multiple of DOMUS_JSON_MEMORY_STEP, and each block DOMUS_JSON_MEMORY_BLOCK
+     * beside them */
+    uint32_t memory_max;
+    /* most objects and arrays within each other; 0: DOMUS_JSON_DEPTH_MAX, which is also the most */
+    uint32_t depth_max;
 } domus_json_options;
 
 /* Read a text that is one object into the struct of a table, whatever that held.
@@ -324,7 +334,7 @@ DOMUS_API int domus_json_read_slice(const domus_json_table *table,
                                     void *ret_value, domus_json_memory *ret_memory,
                                     domus_json_error *ret_error);
 
-/* Look whether a text is JSON, of any kind. Fields may be there twice. Returns as
+/* Check whether a text is JSON, of any kind. Fields may be there twice. Returns as
  * domus_json_read(). */
 DOMUS_API int domus_json_check(const domus_json_options *options, const void *bytes, size_t size,
                                domus_json_error *ret_error);

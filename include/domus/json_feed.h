@@ -32,19 +32,21 @@ extern "C" {
 
 #define DOMUS_JSON_ELEMENT_PRESET (64u << 10)
 
-/* Zeroed but for the table, it has the defaults. */
+/* Options of a feed. Zeroed but for the table, they are the defaults. */
 typedef struct domus_json_feed_options {
-    const domus_json_table *table; /* the table of an element */
-    const char *member;            /* the name of the array in the object, 1..DOMUS_JSON_NAME_MAX
-                                      bytes; NULL: the array is the whole text */
-    uint32_t element_max; /* bytes of an element; 0: 64 KiB; at most DOMUS_JSON_BYTES_MAX */
+    const domus_json_table *table; /* table of one element of the array */
+    /* name of the array in the object, 1..DOMUS_JSON_NAME_MAX bytes; NULL: the array is the
+     * whole text */
+    const char *member;
+    uint32_t element_max; /* most bytes of an element; 0: 64 KiB; at most DOMUS_JSON_BYTES_MAX */
     /* most bytes of memory for an element, as in domus_json_options; 0: 4 MiB */
     uint32_t memory_max;
-    uint64_t elements_max; /* 0: any number */
-    uint64_t bytes_max;    /* of the whole text; 0: any number. More are not used */
+    uint64_t elements_max; /* most elements of the array; 0: any number */
+    /* most bytes of the whole text; 0: any number. Further bytes are not used */
+    uint64_t bytes_max;
 } domus_json_feed_options;
 
-/* An array that comes in pieces. */
+/* A feed: a reader of an array that comes in pieces. */
 typedef struct domus_json_feed domus_json_feed;
 
 /* Make a feed. The table must stay; the options are copied. It takes no memory for elements before
@@ -56,9 +58,9 @@ DOMUS_API int domus_json_feed_new(const domus_json_feed_options *options,
 /* Free a feed. NULL is allowed, and does nothing. */
 DOMUS_API void domus_json_feed_free(domus_json_feed *feed);
 
-/* Give it the next bytes. They stay the caller's, and must stay as they are until
- * domus_json_feed_next() has returned 0 or an error. Returns 0; -EBUSY when there are bytes of the
- * piece before, which are used first. */
+/* Give a feed the next bytes. They stay the caller's, and must stay as they are until
+ * domus_json_feed_next() has returned 0 or an error. Returns 0; -EBUSY when bytes of the piece
+ * before are left, which are used first. */
 DOMUS_API int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size_t size);
 
 /* Read the next element into `ret_value`. `ret_memory` as of domus_json_read().
@@ -69,11 +71,11 @@ DOMUS_API int domus_json_feed_put(domus_json_feed *feed, const void *bytes, size
 DOMUS_API int domus_json_feed_next(domus_json_feed *feed, void *ret_value,
                                    domus_json_memory *ret_memory, domus_json_error *ret_error);
 
-/* Say that no more bytes come. Returns 0 when the text was whole; -EBADMSG when it is cut off;
- * -EPROTO when the object does not have the member; -EBUSY as domus_json_feed_put(). */
+/* Tell a feed that no more bytes come. Returns 0 when the text was whole; -EBADMSG when it is cut
+ * off; -EPROTO when the object does not have the member; -EBUSY as domus_json_feed_put(). */
 DOMUS_API int domus_json_feed_end(domus_json_feed *feed, domus_json_error *ret_error);
 
-/* Returns how many elements were read. */
+/* Returns the number of elements that a feed has read. */
 DOMUS_API uint64_t domus_json_feed_count(const domus_json_feed *feed);
 
 #ifdef __cplusplus

@@ -35,20 +35,21 @@
 extern "C" {
 #endif
 
-/* The service as a whole. */
+/* Texts of a description about the service as a whole. */
 typedef struct domus_openapi_info {
-    const char *title;       /* not NULL */
+    const char *title;       /* title of the service; not NULL */
     const char *version;     /* the version of the service, such as "1.4"; not NULL */
-    const char *description; /* NULL: none */
+    const char *description; /* description of the service; NULL: none */
 } domus_openapi_info;
 
-/* A note. The last one of a list has a NULL handler. */
+/* A note about the rows of a handler. The last note of a list has a NULL handler. */
 typedef struct domus_openapi_note {
     domus_http_handler *handle;
-    const char *summary;           /* one line; NULL: none */
-    const domus_json_table *path;  /* its fields are segments in braces; those without a field are
-                                      texts. NULL: all are */
-    const domus_json_table *query; /* its fields are parameters of the query; NULL: none */
+    const char *summary; /* what an operation does, in one line; NULL: none */
+    /* table whose fields are segments in braces; segments without a field are texts. NULL: all
+     * are texts */
+    const domus_json_table *path;
+    const domus_json_table *query; /* table whose fields are parameters of the query; NULL: none */
     const domus_json_table *body;  /* the table of a body of JSON; NULL: there is none */
     const char *body_media; /* the media type of a body that is no JSON; NULL: there is none */
     /* the table of an answer of JSON; NULL: the answer is no JSON */

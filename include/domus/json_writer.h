@@ -27,16 +27,17 @@
 extern "C" {
 #endif
 
-/* A writer. The fields of the first group are the user's, the others the library's and zero. */
+/* A writer of JSON. The fields before the empty line are the user's; the others are the library's,
+ * and zero at first. */
 typedef struct domus_json_writer {
     domus_appender *to;
-    bool replaces; /* bytes that are no UTF-8 become U+FFFD; otherwise they are -EILSEQ */
+    bool replaces; /* whether bytes that are no UTF-8 become U+FFFD; otherwise they are -EILSEQ */
 
-    bool has_key;    /* a key was written, and its value was not */
-    bool is_done;    /* the whole value was written */
-    uint32_t depth;  /* objects and arrays that are open */
-    uint32_t arrays; /* a bit for each of them that is an array, */
-    uint32_t filled; /* and one for each that has something in it */
+    bool has_key;    /* whether a key was written whose value was not */
+    bool is_done;    /* whether the whole value was written */
+    uint32_t depth;  /* number of objects and arrays that are open */
+    uint32_t arrays; /* a bit for each open object or array: it is an array */
+    uint32_t filled; /* a bit for each open object or array: it has something in it */
     int error;       /* the first error; 0: none */
 } domus_json_writer;
 
@@ -49,7 +50,7 @@ DOMUS_API int domus_json_put_object(domus_json_writer *writer);
 DOMUS_API int domus_json_put_array(domus_json_writer *writer);
 DOMUS_API int domus_json_put_end(domus_json_writer *writer);
 
-/* The name of the next value in an object. -EILSEQ as of a text. */
+/* Put the name of the next value in an object. -EILSEQ when it is no UTF-8. */
 DOMUS_API int domus_json_put_key(domus_json_writer *writer, const char *name);
 
 DOMUS_API int domus_json_put_null(domus_json_writer *writer);
@@ -57,19 +58,19 @@ DOMUS_API int domus_json_put_bool(domus_json_writer *writer, bool value);
 DOMUS_API int domus_json_put_int(domus_json_writer *writer, int64_t value);
 DOMUS_API int domus_json_put_uint(domus_json_writer *writer, uint64_t value);
 
-/* A double, so that it reads back equal; -0 is "-0.0". -ERANGE for one that is not finite. */
+/* Put a double, so that it reads back equal; -0 is "-0.0". -ERANGE for one that is not finite. */
 DOMUS_API int domus_json_put_real(domus_json_writer *writer, double value);
 
-/* A text: one that ends with a zero (NULL: null is written), and `size` bytes, which may have zeros
- * in them. -EILSEQ when it is no UTF-8, unless `replaces`. */
+/* Put a text that ends with a zero (NULL: null is written), or one of `size` bytes, which may have
+ * zeros in them. -EILSEQ when it is no UTF-8, unless `replaces`. */
 DOMUS_API int domus_json_put_text(domus_json_writer *writer, const char *text);
 DOMUS_API int domus_json_put_bytes(domus_json_writer *writer, const void *bytes, size_t size);
 
-/* A value that is JSON already; it is looked at. -EINVAL when it is none, or has more than
+/* Put a value that is JSON already; it is looked at. -EINVAL when it is none, or has more than
  * DOMUS_JSON_BYTES_MAX bytes. */
 DOMUS_API int domus_json_put_raw(domus_json_writer *writer, const void *bytes, size_t size);
 
-/* A struct by its table. Returns as domus_json_write(). */
+/* Put a struct by its table. Returns as domus_json_write(). */
 DOMUS_API int domus_json_put_struct(domus_json_writer *writer, const domus_json_table *table,
                                     const void *value, domus_json_error *ret_error);
 

@@ -25,11 +25,11 @@ extern "C" {
 
 struct domus_system;
 
-/* The things that an actor can subscribe to: one bit, or both. */
+/* The kinds of letters that an actor can subscribe to: one bit, or both. */
 #define DOMUS_LETTERS_DEAD    1u
 #define DOMUS_LETTERS_REFUSED 2u
 
-/* Subscribers in a system at most. */
+/* Most subscribers in a system. */
 #define DOMUS_LETTERS_SUBSCRIBERS_MAX 16u
 
 /* The kind of the message that a letter is about. */
@@ -41,9 +41,9 @@ typedef enum domus_letter_kind {
     DOMUS_LETTER_EVENT,
 } domus_letter_kind;
 
-/* The payload of a domus_letter_type. */
+/* The payload of a notice of domus_letter_type: a letter. */
 typedef struct domus_letter {
-    uint32_t what; /* DOMUS_LETTERS_DEAD or DOMUS_LETTERS_REFUSED */
+    uint32_t what; /* kind of the letter, DOMUS_LETTERS_DEAD or DOMUS_LETTERS_REFUSED */
     domus_letter_kind kind;
 
     /* The reason. -ESTALE: the receiver is gone, stops, or is not mounted; -EOPNOTSUPP: it
@@ -51,9 +51,9 @@ typedef struct domus_letter {
      * when nobody waited for it any more; -ECANCELED: the message was cancelled; -ENOMEM:
      * there was no memory. */
     int why;
-    const domus_type *type; /* NULL for an exception */
+    const domus_type *type; /* type of the message; NULL for an exception */
     domus_address receiver;
-    /* nobody, if the message came from outside or the sender is not known */
+    /* sender of the message; nobody, if it came from outside or the sender is not known */
     domus_address sender;
 } domus_letter;
 

@@ -11,19 +11,22 @@
 extern "C" {
 #endif
 
-/* All fields may be 0. */
+/* Options of a listener. All fields may be 0. */
 typedef struct domus_listen_options {
     const char
-        *name; /* for the log and domus_channel_listener(); up to 63 bytes of it are copied */
-    uint32_t backlog; /* connections that wait to be accepted; 0: 4,096. The kernel caps it at
-                         net.core.somaxconn */
-    bool shares_port; /* SO_REUSEPORT: others may listen there, too, and the kernel spreads the
-                         connections. So an actor on each thread can have a listener of its own */
-    /* what differs for its connections from the section `channel` of the configuration; NULL:
-     * nothing. Copied by the call. */
+        *name; /* name in the log and for domus_channel_listener(); up to 63 bytes are copied */
+    /* connections that may wait to be accepted; 0: 4,096. The kernel caps it at
+     * net.core.somaxconn */
+    uint32_t backlog;
+    /* whether others may listen at the same port (SO_REUSEPORT); the kernel spreads the
+     * connections. So an actor on each thread can have a listener of its own */
+    bool shares_port;
+    /* settings of its connections that differ from the section `channel` of the configuration;
+     * NULL: none. Copied by the call. */
     const domus_channel_options *channel;
     /* Networks from which proxies connect, such as "10.0.0.0/8, ::1, unix" (at most 32; "unix": any
-     * Unix socket); NULL or "": clients connect. See below. Read by the call. */
+     * Unix socket); NULL or "": clients connect themselves. `domus_listen()` reads it, and keeps
+     * nothing of it. */
     const char *proxy_from;
     /* Byte stages in front of the pipeline of each connection (DOMUS_FRONT_MAX in
      * domus/pipeline.h), such as TLS, up to one whose stage is NULL; NULL: none. They and their

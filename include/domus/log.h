@@ -20,16 +20,17 @@ extern "C" {
 struct domus_stack;
 struct domus_system;
 
-/* The word of a level in the configuration: "error", "warning" or "info"; "" for no level.
+/* Returns the word of a level in the configuration: "error", "warning" or "info"; "" for no level.
  * Thread-safety: any thread. */
 DOMUS_API const char *domus_log_level_name(domus_log_level level);
 
-/* Let a system write lines of this level and those that are more severe, on all its threads, from
- * the next line on. Returns 0; -EINVAL for no level. Thread-safety: any thread, from
- * domus_system_new() until domus_system_free(). */
+/* Set the level of a system's log: lines of this level, and those that are more severe, are
+ * written, on all its threads, from the next line on. Returns 0; -EINVAL for no level.
+ * Thread-safety: any thread, from domus_system_new() until domus_system_free(). */
 DOMUS_API int domus_system_set_log_level(struct domus_system *system, domus_log_level level);
 
-/* Returns the level that was set last. Thread-safety: likewise. */
+/* Returns the level of a system's log that was set last. Thread-safety: any thread, from
+ * domus_system_new() until domus_system_free(). */
 DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *system);
 
 /* Write a line into the log of the system, by the rules of the library's own lines: if the level of
@@ -40,25 +41,25 @@ DOMUS_API domus_log_level domus_system_log_level(const struct domus_system *syst
 DOMUS_API void domus_log_write(const struct domus_stack *stack, domus_log_level level,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Lines that the source of domus_main() keeps. */
+/* Number of lines that the log source of domus_main() keeps. */
 #define DOMUS_LOG_KEPT 256u
 
-/* A line that was kept. */
+/* A line of the log that a log source has kept. */
 typedef struct domus_log_line {
-    uint64_t number; /* lines of a source are numbered from 1 on */
+    uint64_t number; /* number of the line in its source, from 1 on */
     uint64_t utc_ns; /* the time when the line was kept: ns since 1970, UTC */
     domus_log_level level;
     uint32_t thread; /* the thread that wrote the line; DOMUS_LOG_OUTSIDE: a foreign thread */
-    char text[DOMUS_LOG_TEXT_MAX + 1]; /* printable ASCII (domus/text.h), NUL-terminated */
+    char text[DOMUS_LOG_TEXT_MAX + 1]; /* text of the line: printable ASCII, NUL-terminated */
 } domus_log_line;
 
-/* The last lines of a log, which any thread may read. */
+/* A log source: the last lines of a log, which any thread may read. */
 typedef struct domus_log_source {
     /* Copy the kept line with the lowest number that is `from` or more. If that is more than
-     * `from`, lines between are kept no longer. Returns 0; -ENOENT when there is none yet.
-     * Thread-safety: any thread, many at once. It does not block. */
+     * `from`, the lines between are no longer kept. Returns 0; -ENOENT when there is no such line
+     * yet. Thread-safety: any thread, many at once. It does not block. */
     int (*read)(void *context, uint64_t from, domus_log_line *ret_line);
-    void *context; /* handed to `read` */
+    void *context; /* argument that `read` gets */
 } domus_log_source;
 
 #ifdef __cplusplus

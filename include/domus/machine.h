@@ -23,36 +23,37 @@ typedef struct domus_machine {
     uint64_t cpus;        /* CPUs that the process may use: those of its affinity mask */
     uint64_t cpus_online; /* CPUs of the machine */
     uint64_t quota;       /* CPUs that the cgroup's quota allows, in thousandths; 0: no quota */
-    /* for which the cgroup with that quota was stopped at it, since it was made; the times of all
-     * its CPUs together */
+    /* Time for which the cgroup was stopped because it had used up that quota, since the cgroup was
+     * made; the times of all its CPUs together. */
     uint64_t throttled_ns;
-    uint64_t throttles;  /* periods of the quota in which it was stopped */
-    uint64_t periods;    /* periods of the quota in which it wanted a CPU */
+    uint64_t throttles;  /* periods of the quota in which the cgroup was stopped */
+    uint64_t periods;    /* periods of the quota in which the cgroup wanted a CPU */
     uint64_t stolen_ns;  /* CPU time of the machine that a hypervisor gave to others, all CPUs */
     uint64_t idle_ns;    /* CPU time of the machine in which a CPU had nothing to do, all CPUs */
     uint64_t cpu_ns;     /* CPU time of the process, all threads */
     uint64_t files_open; /* open descriptors of the process */
     uint64_t files_max;  /* RLIMIT_NOFILE, the soft limit; 0: it cannot be read, or there is none */
     uint64_t names_looked_up; /* names that are looked up now, for connects (domus/connect.h) */
-    uint64_t names_queued;    /* names that wait for that */
-    const char *backend;      /* of all threads: "uring", "epoll" or that of a test kit; "": none.
-                                 It is valid as long as the system */
-    const char *backend_why;  /* why it is epoll with io.backend: auto; "" otherwise; likewise */
+    uint64_t names_queued;    /* names that wait to be looked up */
+    /* how all threads ask the kernel for io: "uring", "epoll" or the name in a test kit; "": not
+     * yet known. The text is valid as long as the system */
+    const char *backend;
+    const char *backend_why; /* why `backend` is epoll with io.backend: auto; otherwise "" */
 } domus_machine;
 
-/* Read these. A figure that the kernel does not tell is 0. Thread-safety: any thread, from
- * domus_system_start() until domus_system_free(). */
+/* Read the figures of the machine. A figure that the kernel does not tell is 0. Thread-safety: any
+ * thread, from domus_system_start() until domus_system_free(). */
 DOMUS_API void domus_system_machine(const struct domus_system *system, domus_machine *ret_machine);
 
 /* The CPU times of a thread, as the kernel has them. */
 typedef struct domus_thread_times {
-    uint64_t cpu_ns;     /* CPU time */
-    uint64_t waiting_ns; /* for which it was ready to run and had no CPU; 0: it is not told */
+    uint64_t cpu_ns;     /* CPU time that the thread has used */
+    uint64_t waiting_ns; /* time in which it was ready to run and had no CPU; 0: not known */
 } domus_thread_times;
 
-/* Read those of one thread, since it runs. Returns 0; -EINVAL for a number that is no thread;
- * -ENODATA if the thread has no CPU clock, as in a test kit, or it has ended. Thread-safety: as
- * domus_system_machine(). */
+/* Read the CPU times of one thread, since it runs. Returns 0; -EINVAL for a number that is no
+ * thread; -ENODATA if the thread has no CPU clock, as in a test kit, or it has ended.
+ * Thread-safety: as domus_system_machine(). */
 DOMUS_API int domus_system_thread_times(const struct domus_system *system, uint32_t thread,
                                         domus_thread_times *ret_times);
 

@@ -11,27 +11,29 @@
 extern "C" {
 #endif
 
-#define DOMUS_OPTIONS_MAX 32 /* options of a program */
+#define DOMUS_OPTIONS_MAX 32 /* most options of a program's own */
 
 /* An option of the program's own: a short way to set a key, or a call of a function. A table of
  * options ends with one without a name. */
 typedef struct domus_option {
-    const char *name;     /* "port" for --port: letters, digits and '-'; at most 31 bytes */
-    char letter;          /* 'p' for -p: a letter or digit, but not c, s or h; 0: none */
-    const char *argument; /* how --help calls the option's value, such as "PORT"; NULL: none */
-    const char *help;     /* what --help says, in one line */
+    /* name of the option, "port" for --port: letters, digits and '-'; at most 31 bytes */
+    const char *name;
+    /* short name, 'p' for -p: a letter or digit, but not c, s or h; 0: none */
+    char letter;
+    const char *argument; /* name of the option's value in --help, such as "PORT"; NULL: no value */
+    const char *help;     /* text of the option in --help, in one line */
 
     /* The key that is set, as --set does: one of the program's section ("chat.timeout") or of domus
-     * ("system.threads"). So its row has the type and the range, and the option holds over all
-     * files, in a reload too. NULL: `take` is called instead. */
+     * ("system.threads"). So the row of the key says the type and the range, and the option holds
+     * over all files, in a reload, too. NULL: `take` is called instead. */
     const char *key;
-    const char *value; /* what an option without an argument sets `key` to; NULL: "true" */
+    const char *value; /* value that an option without an argument sets `key` to; NULL: "true" */
 
-    /* Takes the value of the option (NULL if it has none), with domus_program.argument. If this
-     * returns a negative number, the option is wrong, and `error` gets one line that says in what
-     * way. It runs on the main thread, before anything is started, for each time that the option is
-     * given. It also runs if another option or a file is wrong, so it should do no more than note
-     * the value. Reloads do not call it. */
+    /* A function that takes the value of the option (NULL if it has none), with
+     * domus_program.argument. If this returns a negative number, the option is wrong, and `error`
+     * gets one line that says in what way. It runs on the main thread, before anything is started,
+     * for each time that the option is given. It also runs if another option or a file is wrong, so
+     * it should do no more than store the value. Reloads do not call it. */
     int (*take)(const char *value, void *argument, char *error, size_t error_size);
 } domus_option;
 
@@ -39,31 +41,32 @@ typedef struct domus_option {
  * what foreign threads may use of the system (domus_outside_spawn() and the like), and
  * domus_main_quit(). While `start` or `reload` runs, signals wait. */
 typedef struct domus_program {
-    const char *name; /* the beginning of the lines that domus_main() prints */
+    const char *name; /* name of the program, with which lines of domus_main() begin */
 
-    /* Runs once the threads of the system run. Nothing listens yet: this serves the listeners
-     * (domus_main_serve()), spawns actors, and reads `settings`. A negative errno ends the program
-     * with a line and status 1; `stop` and `end` do not run then. */
+    /* A hook that runs once the threads of the system run. Nothing listens yet: the hook serves the
+     * listeners (domus_main_serve()), spawns actors, and reads `settings`. A negative errno ends
+     * the program with a line and status 1; `stop` and `end` do not run then. */
     int (*start)(domus_system *system, void *argument);
-    void *argument; /* for all hooks */
+    void *argument; /* argument that all hooks get */
 
-    /* SIGHUP: everything was read again, and is right as a whole. `settings` has the new values of
-     * the section, and is valid during the call; NULL without a section. The program's own struct
-     * is not written to, because actors may be reading it on other threads: send them the new
-     * values. A negative errno refuses the new values, which a line then says. */
+    /* A hook that runs at SIGHUP, when everything was read again, and is right as a whole.
+     * `settings` has the new values of the section, and is valid during the call; NULL without a
+     * section. The program's own struct is not written to, because actors may be reading it on
+     * other threads: send them the new values. A negative errno refuses the new values, which a
+     * line then says. */
     int (*reload)(domus_system *system, const void *settings, void *argument);
 
-    /* Runs once if `start` returned 0, when the program has to end, before the drain begins: the
-     * system still runs (unless one of its rings has failed) and accepts. Signals are answered
-     * meanwhile, so a second SIGTERM ends a program whose hook hangs. */
+    /* A hook that runs once if `start` returned 0, when the program has to end, before the drain
+     * begins: the system still runs (unless one of its rings has failed) and accepts. Signals are
+     * answered meanwhile, so a second SIGTERM ends a program whose hook hangs. */
     void (*stop)(domus_system *system, void *argument);
 
-    /* Runs once after `stop`, when the system has stopped: no actor is left, unless a handler did
-     * not return (domus_system_left()), and domus_outside_spawn() and the like return -ESHUTDOWN.
-     * Signals are answered as for `stop`. */
+    /* A hook that runs once after `stop`, when the system has stopped: no actor is left, unless a
+     * handler did not return (domus_system_left()), and domus_outside_spawn() and the like return
+     * -ESHUTDOWN. Signals are answered as for `stop`. */
     void (*end)(domus_system *system, void *argument);
 
-    const domus_option *options; /* NULL: none */
+    const domus_option *options; /* options of the program's own; NULL: none */
 
     /* The program's section of the configuration (domus/section.h), or NULL, and the struct of
      * section->size bytes that domus_main() writes once, before `start`. */

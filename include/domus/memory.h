@@ -113,15 +113,15 @@ DOMUS_API extern const domus_type domus_memory_type;
  * Returns 0; -EALREADY when this actor watches memory already; -ENOMEM. */
 DOMUS_API int domus_watch_memory(domus_stack *stack);
 
-/* Take this actor's watch back: no event of it is handled after this. Returns 0; -ENOENT when there
- * is no watch. */
+/* End this actor's watch on memory: no event of it is handled after this. Returns 0; -ENOENT when
+ * there is no watch. */
 DOMUS_API int domus_unwatch_memory(domus_stack *stack);
 
-/* Let `bytes` count as the library's own memory, instead of the `*counted` bytes that counted
- * before (at first 0), on the system to which this thread belongs. It is for stages whose
- * connections take memory from another library, by estimate (domus/tls.h does so): otherwise it is
- * foreign memory, and nobody is kept out because of it. Fewer bytes are never refused, and 0 ends
- * it. On a thread of no system nothing counts.
+/* Count `bytes` as the library's own memory, instead of the `*counted` bytes that counted before
+ * (at first 0), on the system to which this thread belongs. It is for stages whose connections take
+ * memory from another library, by estimate (domus/tls.h does so): otherwise it is foreign memory,
+ * and nobody is kept out because of it. Fewer bytes are never refused, and 0 ends it. On a thread
+ * of no system nothing counts.
  *
  * Thread-safety: always the same thread for one `counted`.
  * Returns 0; -ENOMEM when memory is full: then `*counted` is as it was. */

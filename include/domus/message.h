@@ -38,7 +38,7 @@ DOMUS_API int domus_message_new(domus_stack *stack, const domus_type *type,
  * an object); -EALREADY after domus_take(). */
 DOMUS_API int domus_message_take(domus_stack *stack, domus_message **ret_message);
 
-/* The type of the message, and its payload of type->size bytes, aligned to 8. The payload of a
+/* Return the type of a message, and its payload of type->size bytes, aligned to 8. The payload of a
  * publication is shared and must not be changed. To keep what the payload of another message owns,
  * set the pointers in it to zero. */
 DOMUS_API const domus_type *domus_message_type(const domus_message *message);

@@ -54,18 +54,17 @@ extern "C" {
 
 /* --- messages that come ----------------------------------------------------------------------- */
 
-/* A message of the server, MSG or HMSG. Its parts lie in `bytes`, and are got by the functions
- * below. */
+/* A message of the server (MSG or HMSG). Its parts lie in `bytes`; the functions below get them. */
 typedef struct domus_nats_message {
-    domus_slice bytes;     /* from the subject to the end of the payload */
-    uint64_t subscription; /* its number, as domus_nats_subscription has it; 0 in an answer */
+    domus_slice bytes;     /* bytes from the subject to the end of the payload */
+    uint64_t subscription; /* number of the domus_nats_subscription; 0 in an answer */
     uint64_t tag;          /* the tag of the domus_nats_subscribe; 0 in an answer */
     uint32_t payload_size;
-    uint32_t headers_size; /* with the line "NATS/1.0" and the empty line; 0: there are none */
+    uint32_t headers_size; /* bytes with the line "NATS/1.0" and the empty line; 0: none */
     uint16_t subject_size;
-    uint16_t reply_at; /* the offset of the reply in `bytes`; meaningless without a reply */
+    uint16_t reply_at; /* offset of the reply subject in `bytes`; meaningless without one */
     uint16_t reply_size;
-    uint16_t status; /* of the line "NATS/1.0 503", 100..999; 0: none. Any publisher may set it */
+    uint16_t status; /* status of a line "NATS/1.0 503", 100..999; 0: none. Anybody may set it */
 } domus_nats_message;
 
 /* The type of messages. Its `release` frees the bytes. */
@@ -90,7 +89,7 @@ static inline domus_slice domus_nats_subject(const domus_nats_message *message)
     return domus_nats_part(message, 0, message->subject_size);
 }
 
-/* The subject to which an answer is published; empty if none is wanted. */
+/* Returns the subject to which an answer is published; empty if none is wanted. */
 static inline domus_slice domus_nats_reply_to(const domus_nats_message *message)
 {
     return domus_nats_part(message, message->reply_at, message->reply_size);
@@ -102,7 +101,7 @@ static inline domus_slice domus_nats_payload(const domus_nats_message *message)
                            message->payload_size);
 }
 
-/* The block of headers as its publisher has sent it; a server does not look whether it is one. */
+/* Returns the block of headers, as its publisher has sent it; no server checks that it is one. */
 static inline domus_slice domus_nats_headers(const domus_nats_message *message)
 {
     return domus_nats_part(message,
@@ -120,22 +119,22 @@ DOMUS_API int domus_nats_header(const domus_nats_message *message, const char *n
 DOMUS_API int domus_nats_header_next(const domus_nats_message *message, uint32_t *from,
                                      domus_slice *ret_name, domus_slice *ret_value);
 
-/* The words behind the status, such as "No Responders"; empty if there are none. */
+/* Returns the words behind the status, such as "No Responders"; empty if there are none. */
 DOMUS_API domus_slice domus_nats_description(const domus_nats_message *message);
 
 /* --- messages that are sent ------------------------------------------------------------------- */
 
-/* Bytes of subject, reply and payload that need no page. */
+/* Most bytes of subject, reply and payload that need no page. */
 #define DOMUS_NATS_INLINE 184u
 
-/* A message to be published, and a request. It is made from `{0}` by the functions below, which put
+/* A message to be published, or a request. It is made from `{0}` by the functions below, which put
  * what is short into the message itself; or with slices as its parts, of which it becomes the
  * owner. A part that is in both places is that of the slice. */
 typedef struct domus_nats_publish {
     domus_slice subject;
     domus_slice reply;   /* the reply subject; must be empty in a request */
-    domus_slice headers; /* a whole block (domus_nats_headers_end()); empty: none */
-    domus_slice payload; /* long ones are sent without a copy */
+    domus_slice headers; /* whole block (domus_nats_headers_end()); empty: no headers */
+    domus_slice payload; /* bytes of the message; long ones are sent without a copy */
     uint8_t used;        /* bytes of `bytes`; this field and those below belong to the library */
     uint8_t subject_at;
     uint8_t subject_size;
@@ -147,22 +146,22 @@ typedef struct domus_nats_publish {
     char bytes[DOMUS_NATS_INLINE];
 } domus_nats_publish;
 
-/* Set the parts to copies, each once. Return 0; -EINVAL for a subject that cannot be one (empty, of
- * more than 1024 bytes, with a space or a control character, or with an empty token); -EMSGSIZE
- * above DOMUS_SLICE_MAX; -ENOMEM. */
+/* Set the parts of a message to copies, each part once. Return 0; -EINVAL for a subject that cannot
+ * be one (empty, of more than 1024 bytes, with a space or a control character, or with an empty
+ * token); -EMSGSIZE above DOMUS_SLICE_MAX; -ENOMEM. */
 DOMUS_API int domus_nats_set_subject(domus_nats_publish *publish, const char *subject);
 DOMUS_API int domus_nats_set_reply(domus_nats_publish *publish, const char *reply);
 DOMUS_API int domus_nats_set_payload(domus_nats_publish *publish, const void *data, size_t size);
 
-/* Set the subject to that to which an answer of `message` goes. Returns as
- * domus_nats_set_subject(); -EINVAL if none is wanted. */
+/* Set the subject to that on which `message` wants its answer. Returns as domus_nats_set_subject();
+ * -EINVAL if it wants none. */
 DOMUS_API int domus_nats_set_reply_of(domus_nats_publish *publish,
                                       const domus_nats_message *message);
 
-/* Free what a message that was not sent owns. */
+/* Free what a message that was made and not sent owns. */
 DOMUS_API void domus_nats_publish_free(domus_nats_publish *publish);
 
-#define DOMUS_NATS_SUBJECT_MAX 1024u /* bytes of a subject, and of a queue group */
+#define DOMUS_NATS_SUBJECT_MAX 1024u /* most bytes of a subject, and of a queue group */
 
 /* Build a block of headers in an appender that begins as `{0}`: each call adds a line. A name has
  * printing characters without ":" and space; a value has no line ends. Return 0; -EINVAL; and as
@@ -188,7 +187,7 @@ DOMUS_API int domus_nats_headers_end(domus_appender *headers, domus_slice *ret_h
  * (While there is no connection the server is not known: then an ask is answered once the message
  * waits, and one that the next server does not take is counted as refused.) */
 DOMUS_API extern const domus_type domus_nats_publish_type;
-DOMUS_API extern const domus_type domus_nats_done_type; /* no payload */
+DOMUS_API extern const domus_type domus_nats_done_type; /* a type without payload */
 
 /* Request: the payload is a domus_nats_publish without a reply. The answer is a message
  * (domus_nats_message_type), the first one that comes. The time-out of the ask holds, and without
@@ -206,27 +205,27 @@ DOMUS_API extern const domus_type domus_nats_request_type;
 
 /* The payload of domus_nats_subscribe_type, which owns the two slices. */
 typedef struct domus_nats_subscribe {
-    domus_slice subject;   /* may have wildcards: "*" for a token, ">" at the end for the rest */
-    domus_slice queue;     /* the queue group: one of its members gets each message; empty: none */
-    uint64_t messages_max; /* the subscription ends after so many messages; 0: never */
-    uint64_t tag;          /* comes back in each message */
-    domus_address to;      /* who gets the messages; nobody: the asker */
+    domus_slice subject;   /* subject; wildcards: "*" for a token, ">" at the end for the rest */
+    domus_slice queue;     /* queue group, of which one member gets each message; empty: none */
+    uint64_t messages_max; /* number of messages after which the subscription ends; 0: never */
+    uint64_t tag;          /* number that each message brings back */
+    domus_address to;      /* actor that gets the messages; nobody: the asker */
 } domus_nats_subscribe;
 
-/* Make one from copies of texts; `queue` may be NULL. The other fields are 0, and the caller's.
- * Ownership: the caller's, until it is sent (domus_nats_subscribe_type.release).
+/* Make a subscribe from copies of texts; `queue` may be NULL. The other fields are 0, and the
+ * caller's. Ownership: the caller's, until it is sent (domus_nats_subscribe_type.release).
  * Returns 0; -EINVAL for a wrong subject or queue group; -ENOMEM. */
 DOMUS_API int domus_nats_subscribe_make(const char *subject, const char *queue,
                                         domus_nats_subscribe *ret_subscribe);
 
-/* The payload of domus_nats_subscription_type, the answer. */
+/* The payload of domus_nats_subscription_type, the answer to a subscribe. */
 typedef struct domus_nats_subscription {
-    uint64_t number; /* never 0; that of `subscription` in the messages, also after a reconnect */
+    uint64_t number; /* `subscription` of the messages, also after a reconnect; never 0 */
 } domus_nats_subscription;
 
-/* Subscribe. Messages come to the subscriber as notices, in order. One whose mailbox is full, or
- * for which there is no memory, is dropped and counted (`lost`). When the subscriber ends, so does
- * the subscription. The ask is answered when the subscription is queued for the server, or at once
+/* Subscribe. Messages come to the subscriber as notices, in order. A message that finds a full
+ * mailbox, or no memory, is dropped and counted (`lost`). When the subscriber ends, so does the
+ * subscription. The ask is answered when the subscription is queued for the server, or at once
  * while there is no connection; a flush tells when the server has it. A server that does not permit
  * it says so by an event.
  *
@@ -238,7 +237,7 @@ DOMUS_API extern const domus_type domus_nats_subscription_type;
 /* The payload of domus_nats_unsubscribe_type. */
 typedef struct domus_nats_unsubscribe {
     uint64_t number;
-    uint64_t messages_max; /* end after so many messages since the subscription; 0: now */
+    uint64_t messages_max; /* number of messages since the subscribe after which it ends; 0: now */
 } domus_nats_unsubscribe;
 
 /* End a subscription. An ask is answered with domus_nats_done_type, or fails with -ENOENT. With a
@@ -248,13 +247,13 @@ DOMUS_API extern const domus_type domus_nats_unsubscribe_type;
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-#define DOMUS_NATS_SERVERS_MAX 32u  /* servers that a client knows, with those of INFO */
-#define DOMUS_NATS_SERVER_SIZE 300u /* bytes of one, with a zero at its end */
+#define DOMUS_NATS_SERVERS_MAX 32u  /* most servers that a client knows, with those of INFO */
+#define DOMUS_NATS_SERVER_SIZE 300u /* bytes of a server's address, with a zero at its end */
 #define DOMUS_NATS_SECRET_SIZE 256u /* bytes of a user, password or token, with a zero */
 #define DOMUS_NATS_JWT_SIZE    8192u
 #define DOMUS_NATS_NAME_SIZE   128u
 
-/* Defaults: the meaning of 0 in a field of the options. */
+/* Defaults of fields of domus_nats_options: a 0 in the field means this value. */
 #define DOMUS_NATS_BUFFER_MAX        (UINT64_C(8) * 1024 * 1024)
 #define DOMUS_NATS_INFLIGHT_MAX      4096u
 #define DOMUS_NATS_SUBSCRIPTIONS_MAX 4096u
@@ -270,48 +269,47 @@ DOMUS_API extern const domus_type domus_nats_unsubscribe_type;
 /* Options of a client. All fields but `servers` may be 0. Texts are copied, except the stages of
  * `front`, which have to stay valid as long as the client is there. */
 typedef struct domus_nats_options {
-    /* One or several, with "," between them: "host:port", "a.b.c.d:port", "[v6]:port". A port that
-     * is left out is 4222, and a leading "nats://" is left away; so is "tls://", with a front only.
-     */
+    /* Addresses of servers, with "," between them: "host:port", "a.b.c.d:port", "[v6]:port". A port
+     * that is left out is 4222, and a leading "nats://" is left away; so is "tls://", with a front
+     * only. */
     const char *servers;
-    const char *name; /* the name of this client, which the server shows; NULL: none */
+    const char *name; /* name of this client, which the server shows; NULL: none */
 
     /* The identity of this client, at most one of: user and password; token; nkey_seed, with or
      * without a jwt. */
     const char *user;
     const char *password;
     const char *token;
-    const char *nkey_seed; /* "SU...", of a user; the server gets a signature, never the seed */
+    const char *nkey_seed; /* seed of a user, "SU..."; it never leaves, only a signature does */
     const char *jwt;       /* the JWT of the user to whom `nkey_seed` belongs */
 
-    /* Byte stages, up to one whose stage is NULL: that of libdomus-tls with its options. The server
-     * speaks first, in clear, and then TLS begins; one that does not want TLS is left (-EACCES).
-     * NULL: no TLS; a server that requires it is left (-EPROTONOSUPPORT). */
+    /* Byte stages for TLS, up to one whose stage is NULL: that of libdomus-tls with its options.
+     * The server speaks first, in clear, and then TLS begins; one that does not want TLS is left
+     * (-EACCES). NULL: no TLS; a server that requires it is left (-EPROTONOSUPPORT). */
     const struct domus_pipeline_stage *front;
-    bool tls_first;      /* TLS begins at once (a server with handshake_first) */
-    bool no_echo;        /* messages of this client do not come back to its own subscriptions */
-    bool fails_fast;     /* requests and flushes fail with -ENOTCONN while there is no connection */
-    bool ignores_others; /* servers that INFO names (connect_urls) are not added */
+    bool tls_first;      /* whether TLS begins at once (a server with handshake_first) */
+    bool no_echo;        /* whether its own subscriptions do not get messages of this client */
+    bool fails_fast;     /* whether requests and flushes without a connection fail (-ENOTCONN) */
+    bool ignores_others; /* whether servers that INFO names (connect_urls) are not added */
 
-    uint32_t inflight_max;      /* requests and flushes under way, 1..65536; 0: 4096 */
-    uint32_t subscriptions_max; /* 1..1048576; 0: 4096 */
-    /* Bytes of a message that comes, with headers, 1024..64 MiB; 0: 8 MiB. A server that sends more
-     * is left (-EMSGSIZE). */
+    uint32_t inflight_max;      /* most requests and flushes under way, 1..65536; 0: 4096 */
+    uint32_t subscriptions_max; /* most subscriptions, 1..1048576; 0: 4096 */
+    /* Most bytes of a message that comes, with headers, 1024..64 MiB; 0: 8 MiB. A server that sends
+     * more is left (-EMSGSIZE). */
     uint32_t payload_max;
-    uint32_t pings_missed_max; /* pings without an answer, 1..16; 0: 2. With one more due the
-                                  connection is reset (-ETIMEDOUT) */
-    /* Bytes of messages that wait, because there is no connection or a slow one, 4 KiB..1 GiB; 0:
-     * 8 MiB. A message counts with 320 bytes more. */
+    uint32_t pings_missed_max; /* most unanswered pings, 1..16; 0: 2. One more: -ETIMEDOUT */
+    /* Most bytes of messages that wait, because there is no connection or a slow one, 4 KiB..1 GiB;
+     * 0: 8 MiB. A message counts with 320 bytes more. */
     uint64_t buffer_max;
-    uint64_t request_timeout_ns; /* the time of a request without a time-out; 1 ms..1 h; 0: 5 s */
-    uint64_t connect_timeout_ns; /* until the server has accepted this client; 0: 5 s */
-    uint64_t drain_timeout_ns;   /* the time of a drain; then the client stops; 0: 30 s */
-    uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
-    uint64_t backoff_max_ns;     /* backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if more */
-    uint64_t ping_interval_ns;   /* 1 ms..1 h; 0: 20 s */
-    domus_address events;        /* gets each domus_nats_event as a notice; nobody: none does */
+    uint64_t request_timeout_ns; /* time of a request without a time-out; 1 ms..1 h; 0: 5 s */
+    uint64_t connect_timeout_ns; /* time until the server has accepted this client; 0: 5 s */
+    uint64_t drain_timeout_ns;   /* time of a drain, then the client stops; 0: 30 s */
+    uint64_t backoff_min_ns;     /* first wait before a further attempt, 1 ms..1 h; 0: 100 ms */
+    uint64_t backoff_max_ns;     /* longest wait, up to 1 h; 0: 10 s, at least backoff_min_ns */
+    uint64_t ping_interval_ns;   /* time between two pings, 1 ms..1 h; 0: 20 s */
+    domus_address events;        /* actor that gets domus_nats_event notices; nobody: none does */
     /* The seed of the random numbers (inbox, order of servers, jitter), for runs that repeat; 0: a
-     * good one, as everywhere but in tests. */
+     * random seed, which is right everywhere but in tests. */
     uint64_t seed;
     /* options that differ for the connections; copied; NULL: none */
     const domus_channel_options *channel;
@@ -327,12 +325,12 @@ typedef struct domus_nats_options {
 DOMUS_API int domus_nats_open(domus_stack *stack, const domus_nats_options *options,
                               domus_address *ret_client);
 
-/* Look whether options are right, without making a client: all that domus_nats_open() looks at, but
- * `channel`. Secrets are never shown.
+/* Check options without making a client: all that domus_nats_open() looks at, but `channel`.
+ * Secrets are never shown.
  *
  * Thread-safety: any thread.
- * Returns as domus_nats_open(), and then `error` has one line that names the field
- * (NUL-terminated, cut at `error_size` bytes; it may be NULL if the size is 0). */
+ * Returns as domus_nats_open(), and then `error` has one line that names the field (NUL-terminated,
+ * cut at `error_size` bytes; it may be NULL if the size is 0). */
 DOMUS_API int domus_nats_check(const domus_nats_options *options, char *error, size_t error_size);
 
 /* Flush: an ask without a payload, answered with domus_nats_done_type when the server has answered
@@ -346,23 +344,23 @@ DOMUS_API extern const domus_type domus_nats_flush_type;
  * domus_nats_done_type, or fails with -ETIMEDOUT after `drain_timeout_ns`, and the client stops. */
 DOMUS_API extern const domus_type domus_nats_drain_type;
 
-/* The kinds of events, for the `events` of the options. */
+/* The kinds of events that the actor `events` of the options gets. */
 typedef enum domus_nats_happening {
     DOMUS_NATS_CONNECTED = 1, /* the server has accepted this client; `text` is the server */
     DOMUS_NATS_DISCONNECTED,  /* there was a connection, and it is gone; `error` says why */
     DOMUS_NATS_FAILED,        /* a server could not be reached, or has not accepted this client */
     DOMUS_NATS_LAME_DUCK,     /* the server is about to stop; the next connection is elsewhere */
-    DOMUS_NATS_ERROR,         /* the server has sent -ERR, which is `text` */
-    DOMUS_NATS_CLOSED,        /* the client ends */
+    DOMUS_NATS_ERROR,         /* the server has sent -ERR; `text` is its text */
+    DOMUS_NATS_CLOSED,        /* the client ends, and connects no more */
 } domus_nats_happening;
 
 #define DOMUS_NATS_TEXT_SIZE 200u
 
 typedef struct domus_nats_event {
     domus_nats_happening happening;
-    int error;        /* 0, or a negative errno: -EACCES when the server does not know the user */
-    domus_address of; /* the client */
-    char text[DOMUS_NATS_TEXT_SIZE]; /* ends with a zero; bytes that do not print are "?" */
+    int error;        /* 0, or a negative errno: -EACCES when the server refuses the user */
+    domus_address of; /* address of the client */
+    char text[DOMUS_NATS_TEXT_SIZE]; /* text, with a zero; bytes that do not print are "?" */
 } domus_nats_event;
 
 DOMUS_API extern const domus_type domus_nats_event_type;
@@ -372,11 +370,11 @@ DOMUS_API extern const domus_type domus_nats_event_type;
 typedef struct domus_nats_status {
     bool connected;
     bool draining;
-    bool has_headers;     /* the server knows headers; false without a connection */
-    bool has_jetstream;   /* the server offers JetStream; false without a connection */
+    bool has_headers;     /* whether the server knows headers; false without a connection */
+    bool has_jetstream;   /* whether it offers JetStream; false without a connection */
     uint32_t max_payload; /* bytes of the largest payload that the server takes; 0 without a
                              connection */
-    uint32_t servers;     /* servers that are known */
+    uint32_t servers;     /* servers that the client knows */
     uint32_t left_out;    /* servers that are left out now, after failures */
     uint32_t subscriptions;
     uint32_t inflight; /* requests and flushes under way */
@@ -386,7 +384,7 @@ typedef struct domus_nats_status {
     uint64_t connects;     /* connections that a server has accepted */
     uint64_t reconnects;   /* connections that a server has accepted after the first one */
     uint64_t failures;     /* attempts that have failed */
-    uint64_t out_messages; /* published, with requests */
+    uint64_t out_messages; /* messages published, with requests */
     uint64_t out_bytes;    /* bytes of payloads and headers of `out_messages` */
     uint64_t in_messages;
     uint64_t in_bytes;
@@ -394,9 +392,9 @@ typedef struct domus_nats_status {
     uint64_t unknown; /* messages for nobody: late answers, subscriptions that have ended */
     uint64_t refused; /* messages of actors that were not sent: buffer full, too large and so on */
     uint64_t lost_bytes; /* bytes that connections had queued, and had not sent, when they broke */
-    uint64_t errors;     /* -ERR of servers */
+    uint64_t errors;     /* -ERR lines of servers */
     uint64_t stale;      /* connections that were reset because pings were not answered */
-    char server[DOMUS_NATS_SERVER_SIZE]; /* the one of the connection; "" without one */
+    char server[DOMUS_NATS_SERVER_SIZE]; /* server of the connection; "" without one */
     char server_name[64]; /* the server's name for itself, cut off where it does not fit */
     char version[32];
 } domus_nats_status;
@@ -413,21 +411,22 @@ DOMUS_API extern const domus_type domus_nats_status_type;
  * domus_nats_connect_type, domus_nats_publish_type, domus_nats_sub_type, domus_nats_unsub_type,
  * domus_nats_ping_type. */
 typedef struct domus_nats_stage_options {
-    uint32_t line_max;    /* bytes of a line but INFO, 64..65534; 0: 4096. More: -EMSGSIZE */
-    uint32_t info_max;    /* bytes of INFO, 512..65534; 0: 32768. More: -EMSGSIZE */
-    uint32_t headers_max; /* bytes of the headers of a message, 16..payload_max; 0: 65536. More:
-                             -EMSGSIZE */
-    uint32_t payload_max; /* bytes of a message with its headers, 1024..64 MiB; 0: 8 MiB. More:
-                             -EMSGSIZE */
+    uint32_t line_max; /* most bytes of a line but INFO, 64..65534; 0: 4096. More: -EMSGSIZE */
+    uint32_t info_max; /* most bytes of INFO, 512..65534; 0: 32768. More: -EMSGSIZE */
+    /* most bytes of a message's headers, 16..payload_max; 0: 65536. More: -EMSGSIZE */
+    uint32_t headers_max;
+    /* most bytes of a message with its headers, 1024..64 MiB; 0: 8 MiB. More: -EMSGSIZE */
+    uint32_t payload_max;
 } domus_nats_stage_options;
 
 #define DOMUS_NATS_PAYLOAD_LIMIT (UINT32_C(64) * 1024 * 1024)
 
-/* Options may be NULL. Memory is taken for bytes that have come, never for those that are only
- * announced. It ends a channel with -EPROTO for bytes that are no NATS, and with -EMSGSIZE. */
+/* The stage of NATS, whose options may be NULL. Memory is taken for bytes that have come, never for
+ * those that are only announced. It ends a channel with -EPROTO for bytes that are no NATS, and
+ * with -EMSGSIZE. */
 DOMUS_API extern const domus_stage domus_nats_stage;
 
-/* INFO: its JSON. */
+/* A message INFO of the server: its JSON. */
 typedef struct domus_nats_info {
     domus_slice json;
 } domus_nats_info;
@@ -437,8 +436,8 @@ typedef struct domus_nats_server_info {
     char server_id[64];
     char server_name[64];
     char version[32];
-    char nonce[128];      /* to be signed; "": none */
-    uint32_t max_payload; /* 0: not said */
+    char nonce[128];      /* bytes to be signed; "": none */
+    uint32_t max_payload; /* most bytes of a payload; 0: not said */
     uint32_t client_id;
     bool headers;
     bool auth_required;
@@ -446,51 +445,50 @@ typedef struct domus_nats_server_info {
     bool tls_available;
     bool jetstream;
     bool lame_duck;
-    uint32_t urls; /* further servers; those beyond DOMUS_NATS_SERVERS_MAX, and too long ones, are
-                      left out */
+    uint32_t urls; /* number of further servers; too long or too many ones are left out */
     char url[DOMUS_NATS_SERVERS_MAX][DOMUS_NATS_SERVER_SIZE];
 } domus_nats_server_info;
 
-/* Read INFO. Returns 0; -EPROTO when it is no object of JSON, or a field has a wrong type;
- * -ENOMEM. */
+/* Read the fields of INFO. Returns 0; -EPROTO when it is no object of JSON, or a field has a wrong
+ * type; -ENOMEM. */
 DOMUS_API int domus_nats_info_read(const domus_nats_info *info, domus_nats_server_info *ret_info);
 
-/* CONNECT. Texts of NULL are left away. */
+/* A message CONNECT to the server. Texts of NULL are left away. */
 typedef struct domus_nats_connect {
     const char *name;
     const char *user;
     const char *password;
     const char *token;
     const char *jwt;
-    const char *nkey;      /* the public key */
+    const char *nkey;      /* public key of the user */
     const char *signature; /* the signature of the nonce, in base64url */
     bool tls;
     bool no_echo;
-    bool headers; /* the server knows them: headers and "no responders" are wanted */
+    bool headers; /* whether headers and "no responders" are wanted, which the server knows */
 } domus_nats_connect;
 
 typedef struct domus_nats_sub {
     uint64_t number;
     const char *subject;
-    const char *queue; /* NULL: none */
+    const char *queue; /* queue group; NULL: none */
 } domus_nats_sub;
 
 typedef struct domus_nats_unsub {
     uint64_t number;
-    uint64_t messages_max; /* 0: now */
+    uint64_t messages_max; /* number of messages after which it ends; 0: now */
 } domus_nats_unsub;
 
-/* -ERR, without the quotes. */
+/* A message -ERR of the server, without the quotes. */
 typedef struct domus_nats_error {
-    char text[DOMUS_NATS_TEXT_SIZE]; /* ends with a zero; bytes that do not print are "?" */
+    char text[DOMUS_NATS_TEXT_SIZE]; /* text, with a zero; bytes that do not print are "?" */
 } domus_nats_error;
 
-DOMUS_API extern const domus_type domus_nats_info_type; /* its `release` frees the JSON */
+DOMUS_API extern const domus_type domus_nats_info_type; /* `release` of the type frees the JSON */
 DOMUS_API extern const domus_type domus_nats_error_type;
-DOMUS_API extern const domus_type domus_nats_pong_type;    /* no payload */
-DOMUS_API extern const domus_type domus_nats_ping_type;    /* no payload */
-DOMUS_API extern const domus_type domus_nats_connect_type; /* texts are read when it is encoded */
-DOMUS_API extern const domus_type domus_nats_sub_type;     /* as well */
+DOMUS_API extern const domus_type domus_nats_pong_type;    /* a type without payload */
+DOMUS_API extern const domus_type domus_nats_ping_type;    /* a type without payload */
+DOMUS_API extern const domus_type domus_nats_connect_type; /* its texts are read when encoded */
+DOMUS_API extern const domus_type domus_nats_sub_type;     /* its texts are read when encoded */
 DOMUS_API extern const domus_type domus_nats_unsub_type;
 
 #ifdef __cplusplus

@@ -50,36 +50,38 @@
 extern "C" {
 #endif
 
-#define DOMUS_NATS_KV_BUCKET_MAX  80u /* bytes of the name of a bucket */
-#define DOMUS_NATS_KV_KEY_MAX     255u
-#define DOMUS_NATS_KV_HISTORY_MAX 64u                  /* the server's bound, too */
-#define DOMUS_NATS_KV_KEYS_MAX    65536u               /* keys of a list */
-#define DOMUS_NATS_KV_KEYS_BYTES  (UINT32_C(8) << 20)  /* bytes of a list */
+#define DOMUS_NATS_KV_BUCKET_MAX 80u /* most bytes of the name of a bucket */
+#define DOMUS_NATS_KV_KEY_MAX    255u
+/* most values of a key, which is the server's bound, too */
+#define DOMUS_NATS_KV_HISTORY_MAX 64u
+#define DOMUS_NATS_KV_KEYS_MAX    65536u               /* most keys of a list */
+#define DOMUS_NATS_KV_KEYS_BYTES  (UINT32_C(8) << 20)  /* most bytes of a list */
 #define DOMUS_NATS_KV_HEARTBEAT   UINT64_C(5000000000) /* default of heartbeat_ns */
 
-/* A bucket as it is made. All fields may be 0. */
+/* Settings with which a bucket is made. All fields may be 0. */
 typedef struct domus_nats_kv_config {
-    const char *description; /* NULL: none */
+    const char *description; /* description of the bucket; NULL: none */
     domus_nats_storage storage;
     uint32_t history;  /* values that are kept for each key, 1..64; 0: 1 */
-    uint32_t replicas; /* servers that have it, 1..5; 0: 1 */
-    /* Bytes of a value with the headers that the server counts, too: those of a create, an update,
-     * a delete or a purge take up to 110. 0: what the server takes */
+    uint32_t replicas; /* servers that have a copy of the bucket, 1..5; 0: 1 */
+    /* Most bytes of a value and its headers, which the server counts, too: the headers of a create,
+     * an update, a delete or a purge take up to 110 bytes. 0: what the server takes */
     uint32_t value_max;
-    uint64_t bytes_max; /* of the bucket; a change beyond it fails with -ENOSPC. 0: no bound */
-    uint64_t ttl_ns;    /* 100 ms at least; 0: entries stay */
+    /* most bytes of the bucket; a change beyond it fails with -ENOSPC. 0: no bound */
+    uint64_t bytes_max;
+    uint64_t ttl_ns; /* time after which an entry goes, 100 ms at least; 0: entries stay */
 } domus_nats_kv_config;
 
 typedef struct domus_nats_kv_options {
-    domus_address client; /* domus_nats_open() */
-    const char *bucket;   /* 1..80 bytes: letters, digits, - and _ */
-    /* The bucket is made like this if it is not there; one that is there has to be the same.
-     * NULL: it has to be there. */
+    domus_address client; /* address of the client that domus_nats_open() has made */
+    const char *bucket;   /* name of the bucket, 1..80 bytes: letters, digits, - and _ */
+    /* Settings with which the bucket is made if it is not there; a bucket that is there has to have
+     * the same settings. NULL: it has to be there. */
     const domus_nats_kv_config *create;
-    /* Any server that has the bucket answers a get, and not its leader alone: quicker, and perhaps
-     * older, so that a get may miss what this actor has put before. */
+    /* Whether any server that has the bucket answers a get, and not its leader alone: quicker, and
+     * perhaps older, so that a get may miss what this actor has put before. */
     bool reads_any;
-    /* The seed of the names of inboxes, for runs that repeat; 0: a good one. */
+    /* The seed of the names of inboxes, for runs that repeat; 0: a random seed. */
     uint64_t seed;
 } domus_nats_kv_options;
 
@@ -92,8 +94,8 @@ DOMUS_API int domus_nats_kv_open(domus_stack *stack, const domus_nats_kv_options
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* A key has 1..255 bytes: letters, digits and - / _ = and ".", which neither begins nor ends it nor
- * stands beside another one. Returns 0; -EINVAL. */
+/* Check a key: it has 1..255 bytes: letters, digits and - / _ = and ".", which neither begins nor
+ * ends it nor stands beside another one. Returns 0; -EINVAL. */
 DOMUS_API int domus_nats_kv_check_key(const char *key);
 
 /* Make a key, or a part of one, of any bytes: letters, digits, - and _ stay, each other byte
@@ -103,8 +105,9 @@ DOMUS_API int domus_nats_kv_check_key(const char *key);
  * Returns 0; -EINVAL without bytes; -EMSGSIZE when it does not fit. */
 DOMUS_API int domus_nats_kv_make_key(const void *bytes, size_t size, char *key, size_t key_size);
 
-/* Get the bytes back. `ret_size` gets their number. Returns 0; -EINVAL for a text that
- * domus_nats_kv_make_key() never makes; -EMSGSIZE when they do not fit into `bytes_max`. */
+/* Get the bytes back of which a key was made. `ret_size` gets their number. Returns 0; -EINVAL for
+ * a text that domus_nats_kv_make_key() never makes; -EMSGSIZE when they do not fit into
+ * `bytes_max`. */
 DOMUS_API int domus_nats_kv_read_key(const char *key, size_t key_size, void *bytes,
                                      size_t bytes_max, size_t *ret_size);
 
@@ -114,29 +117,30 @@ DOMUS_API int domus_nats_kv_read_key(const char *key, size_t key_size, void *byt
 typedef enum domus_nats_kv_operation {
     DOMUS_NATS_KV_PUT = 0,
     DOMUS_NATS_KV_DELETE, /* the key has no value any more; its history stays */
-    DOMUS_NATS_KV_PURGE,  /* nor a history */
+    DOMUS_NATS_KV_PURGE,  /* the key has neither a value nor a history any more */
 } domus_nats_kv_operation;
 
 /* An entry of a bucket: a key at one revision. */
 typedef struct domus_nats_kv_entry {
-    domus_slice bytes; /* owned; key and value lie in it */
-    uint64_t revision; /* never 0 */
+    domus_slice bytes; /* bytes of the entry, which it owns; key and value lie in them */
+    uint64_t revision; /* revision of the entry, never 0 */
     /* time of the write by the server's clock, in ns since 1970; 0: not told */
     uint64_t written_ns;
-    uint64_t pending; /* for a watch: existing entries that are still to come */
+    uint64_t pending; /* number of existing entries that a watch has still to bring */
     uint64_t tag;     /* the tag of the watch */
     uint32_t key_at;
     uint32_t value_at;
-    uint32_t value_size; /* 0 for a delete and a purge */
+    uint32_t value_size; /* bytes of the value; 0 for a delete and a purge */
     uint16_t key_size;
-    uint8_t operation; /* domus_nats_kv_operation; PUT in the answer to a get */
-    uint8_t initial;   /* for a watch: 1 if the entry was there when the watch began */
+    uint8_t operation; /* a domus_nats_kv_operation; PUT in the answer to a get */
+    uint8_t initial;   /* 1 in a watch if the entry was there when the watch began */
 } domus_nats_kv_entry;
 
-/* Its `release` frees the bytes. */
+/* The type of entries. Its `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_nats_kv_entry_type;
 
-/* Key and value. Ownership: they own nothing, and are valid as long as the entry. */
+/* Return the key, and the value, of an entry. Ownership: the slices own nothing, and are valid as
+ * long as the entry. */
 static inline domus_slice domus_nats_kv_key(const domus_nats_kv_entry *entry)
 {
     domus_slice key = entry->bytes;
@@ -155,7 +159,7 @@ static inline domus_slice domus_nats_kv_value(const domus_nats_kv_entry *entry)
     return value;
 }
 
-/* Get a key, an ask. */
+/* The payload of an ask to get a key. */
 typedef struct domus_nats_kv_get {
     uint64_t revision; /* the revision to get; 0: the newest */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
@@ -163,24 +167,24 @@ typedef struct domus_nats_kv_get {
 
 DOMUS_API extern const domus_type domus_nats_kv_get_type;
 
-/* When a change is made. */
+/* The condition under which a change of a key is made. */
 typedef enum domus_nats_kv_condition {
     DOMUS_NATS_KV_ALWAYS = 0,
-    DOMUS_NATS_KV_IF_NONE,     /* the key has no value */
-    DOMUS_NATS_KV_IF_REVISION, /* its newest entry, also one of a delete, has this revision; 0: it
-                                  has none */
+    DOMUS_NATS_KV_IF_NONE, /* only if the key has no value */
+    /* only if the key's newest entry, also one of a delete, has this revision; 0: it has none */
+    DOMUS_NATS_KV_IF_REVISION,
 } domus_nats_kv_condition;
 
-/* Change a key, an ask. Its type owns `value`. */
+/* The payload of an ask to change a key. Its type owns `value`. */
 typedef struct domus_nats_kv_put {
-    domus_slice value; /* empty for a delete and a purge */
+    domus_slice value; /* value of the key; empty for a delete and a purge */
     uint64_t revision;
-    uint8_t operation; /* domus_nats_kv_operation */
-    uint8_t condition; /* domus_nats_kv_condition; IF_NONE for a PUT alone */
+    uint8_t operation; /* a domus_nats_kv_operation */
+    uint8_t condition; /* a domus_nats_kv_condition; IF_NONE for a PUT alone */
     char key[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_put;
 
-/* The answer: the revision that the key has now. */
+/* The answer to a change: the revision that the key has now. */
 typedef struct domus_nats_kv_revision {
     uint64_t revision;
 } domus_nats_kv_revision;
@@ -190,14 +194,14 @@ DOMUS_API extern const domus_type domus_nats_kv_revision_type;
 
 /* --- verbs: `return domus_nats_kv_...(...)`, as domus_ask_within() ------------------------------
  *
- * A `timeout_ns` of 0 sets no time-out of its own; then that of the client holds for each request.
+ * A `timeout_ns` of 0 sets no time-out; then the time-out of the client holds for each request.
  * Values are copied. Return as domus_ask_within(); -EINVAL for a wrong key; -EMSGSIZE; -ENOMEM. */
 
-/* The answer is a domus_nats_kv_entry. */
+/* Get a key. The answer is a domus_nats_kv_entry. */
 DOMUS_API int domus_nats_kv_read(domus_stack *stack, domus_address bucket, const char *key,
                                  uint64_t timeout_ns, domus_resumed *then);
 
-/* The answer is a domus_nats_kv_revision. */
+/* Change a key. The answer is a domus_nats_kv_revision. */
 DOMUS_API int domus_nats_kv_write(domus_stack *stack, domus_address bucket, const char *key,
                                   const void *value, size_t size, uint64_t timeout_ns,
                                   domus_resumed *then);
@@ -207,7 +211,8 @@ DOMUS_API int domus_nats_kv_create(domus_stack *stack, domus_address bucket, con
 DOMUS_API int domus_nats_kv_update(domus_stack *stack, domus_address bucket, const char *key,
                                    const void *value, size_t size, uint64_t revision,
                                    uint64_t timeout_ns, domus_resumed *then);
-/* `revision`: only if it is that; 0: in any case. The key need not have a value. */
+/* Delete, or purge, a key, if its revision is `revision`; 0: in any case. The key need not have a
+ * value. */
 DOMUS_API int domus_nats_kv_delete(domus_stack *stack, domus_address bucket, const char *key,
                                    uint64_t revision, uint64_t timeout_ns, domus_resumed *then);
 DOMUS_API int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, const char *key,
@@ -215,16 +220,16 @@ DOMUS_API int domus_nats_kv_purge(domus_stack *stack, domus_address bucket, cons
 
 /* --- lists and watches ------------------------------------------------------------------------ */
 
-/* List the keys that have a value, an ask. It fails with -E2BIG beyond DOMUS_NATS_KV_KEYS_MAX keys
- * or DOMUS_NATS_KV_KEYS_BYTES. */
+/* The payload of an ask to list the keys that have a value. It fails with -E2BIG beyond
+ * DOMUS_NATS_KV_KEYS_MAX keys or DOMUS_NATS_KV_KEYS_BYTES. */
 typedef struct domus_nats_kv_keys {
     char pattern[DOMUS_NATS_KV_KEY_MAX + 1]; /* the pattern as a watch takes it; "": all keys */
 } domus_nats_kv_keys;
 
-/* The answer: each key once, in the order in which they were written, but for those that were
- * written while they were listed. */
+/* The answer to a list: each key once, in the order in which they were written, but for those that
+ * were written while they were listed. */
 typedef struct domus_nats_kv_list {
-    domus_slice bytes; /* owned; the keys, each with a line feed behind it */
+    domus_slice bytes; /* the keys, each with a line feed behind it; owned by the list */
     uint32_t count;
 } domus_nats_kv_list;
 
@@ -250,8 +255,8 @@ static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *
     return true;
 }
 
-/* Watch keys, an ask. The answer comes before the first entry. Then the watcher gets, as notices
- * and in the order of the server:
+/* The payload of an ask to watch keys. The answer comes before the first entry. Then the watcher
+ * gets, as notices and in the order of the server:
  *
  *   domus_nats_kv_entry_type    each entry that is there, the newest of each key (with `history`
  *                               all), and then each change
@@ -269,33 +274,36 @@ static inline bool domus_nats_kv_next(const domus_nats_kv_list *list, uint32_t *
  * The watch ends when the watcher ends, when the bucket's actor does, and by domus_stop() of its
  * address. */
 typedef struct domus_nats_kv_watch {
-    domus_address to;      /* the watcher; nobody: the asker */
-    uint64_t tag;          /* comes back in each notice */
-    uint64_t heartbeat_ns; /* the server says so often that it is there, 100 ms..1 h; 0: 5 s. A
-                              loss is noticed within 3 times that */
-    uint64_t from;         /* the first revision that is told, of all that the history has; 0: as
-                              said above */
-    bool changes_only;     /* nothing that is there at the beginning */
-    bool history;          /* all that is there, not only the newest of each key */
-    bool ignore_deletes;   /* neither deletes nor purges are told */
-    bool no_values;        /* entries without their values */
-    /* A key, or keys with wildcards: "*" for a token between ".", ">" at the end for the rest. "":
-     * all. */
+    domus_address to; /* actor that watches; nobody: the asker */
+    uint64_t tag;     /* number that comes back in each notice */
+    /* time between two signs of life of the server, 100 ms..1 h; 0: 5 s. A loss is noticed
+     * within 3 times that */
+    uint64_t heartbeat_ns;
+    /* first revision that is told, of all that the history has; 0: the newest of each key, or
+     * all with `history` */
+    uint64_t from;
+    bool changes_only; /* whether entries that are there at the beginning are not told */
+    /* whether all entries that are there are told, not only the newest of each key */
+    bool history;
+    bool ignore_deletes; /* whether deletes and purges are not told */
+    bool no_values;      /* whether entries come without their values */
+    /* Pattern: a key, or keys with wildcards: "*" for a token between ".", ">" at the end for the
+     * rest. "": all keys. */
     char pattern[DOMUS_NATS_KV_KEY_MAX + 1];
 } domus_nats_kv_watch;
 
-/* The answer to a domus_nats_kv_watch: the watch has begun. */
+/* The answer to a watch, which has begun: its address. */
 typedef struct domus_nats_kv_watching {
     domus_address watch;
 } domus_nats_kv_watching;
 
-/* A notice of a watch: what there was at its beginning has been told. */
+/* A notice of a watch: all entries that were there at its beginning have been told. */
 typedef struct domus_nats_kv_initial {
     uint64_t tag;
     uint64_t revision; /* the revision of the last entry that was told; 0: none was */
 } domus_nats_kv_initial;
 
-/* A notice of a watch: it has ended, with this error. */
+/* A notice of a watch: the watch has ended, with this error. */
 typedef struct domus_nats_kv_ended {
     uint64_t tag;
     int error;
@@ -310,19 +318,19 @@ DOMUS_API extern const domus_type domus_nats_kv_ended_type;
 
 /* The state of a bucket, the answer to an ask of domus_nats_kv_look_type. */
 typedef struct domus_nats_kv_status {
-    uint64_t entries; /* with those of histories, and of deletes */
+    uint64_t entries; /* entries of the bucket, with those of histories and of deletes */
     uint64_t bytes;
-    uint64_t revision;  /* the last one */
-    uint64_t bytes_max; /* as of the configuration, as the server has it; 0: no bound */
+    uint64_t revision;  /* revision of the newest entry */
+    uint64_t bytes_max; /* settings as the server has them, from here on; 0: no bound */
     uint64_t ttl_ns;
     uint32_t history;
     uint32_t value_max;
     uint32_t replicas;
     domus_nats_storage storage;
-    bool allow_direct; /* servers other than the leader may answer gets */
+    bool allow_direct; /* whether servers other than the leader may answer gets */
 } domus_nats_kv_status;
 
-DOMUS_API extern const domus_type domus_nats_kv_look_type; /* no payload */
+DOMUS_API extern const domus_type domus_nats_kv_look_type; /* the type of an ask without payload */
 DOMUS_API extern const domus_type domus_nats_kv_status_type;
 
 /* Remove the bucket, an ask without a payload. The actor stays; its further asks fail with -ENXIO,

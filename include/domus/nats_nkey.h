@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 #define DOMUS_NATS_NKEY_SIZE      57u /* bytes of a public key as text, with a zero at its end */
-#define DOMUS_NATS_SIGNATURE_SIZE 87u /* bytes of a signature in base64url, with a zero */
+#define DOMUS_NATS_SIGNATURE_SIZE 87u /* bytes of a signature as text in base64url, with a zero */
 
 /* Get the public key of a seed, and sign `size` bytes with it (Ed25519). `signature` may be NULL.
  * Returns 0; -EBADMSG when the seed is none of a user, or its checksum is wrong; -ENOMEM. */

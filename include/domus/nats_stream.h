@@ -57,14 +57,15 @@
 extern "C" {
 #endif
 
-#define DOMUS_NATS_STREAM_NAME_MAX 128u  /* bytes of the name of a stream or consumer */
-#define DOMUS_NATS_SUBJECTS_SIZE   1024u /* bytes of the subjects of a stream, with a zero */
-#define DOMUS_NATS_FILTER_MAX      255u  /* bytes of a subject that is looked for */
-#define DOMUS_NATS_ID_MAX          128u  /* bytes of the id of a message */
+#define DOMUS_NATS_STREAM_NAME_MAX 128u  /* most bytes of the name of a stream or consumer */
+#define DOMUS_NATS_SUBJECTS_SIZE   1024u /* most bytes of the subjects of a stream, with a zero */
+#define DOMUS_NATS_FILTER_MAX      255u  /* most bytes of a subject that is looked for */
+#define DOMUS_NATS_ID_MAX          128u  /* most bytes of the id of a message */
 #define DOMUS_NATS_ANSWER_MAX                                                                      \
     262144u                            /* bytes of an answer of JetStream's API; but for a         \
                                           message in it: DOMUS_NATS_PAYLOAD_LIMIT */
-#define DOMUS_NATS_ANSWER_VALUES 4096u /* values in the JSON of such an answer */
+#define DOMUS_NATS_ANSWER_VALUES 4096u /* most values in the JSON of an answer of JetStream's API  \
+                                        */
 
 /* The place where a server keeps the messages of a stream. */
 typedef enum domus_nats_storage {
@@ -72,44 +73,47 @@ typedef enum domus_nats_storage {
     DOMUS_NATS_MEMORY,
 } domus_nats_storage;
 
-/* When messages are removed: by the limits alone; or also when all consumers have acknowledged
- * them; or when one has, and then each subject has one consumer at most. */
+/* The reason for which messages are removed: the limits alone; or also that all consumers have
+ * acknowledged them; or that one has, and then each subject has one consumer at most. */
 typedef enum domus_nats_retention {
     DOMUS_NATS_LIMITS = 0,
     DOMUS_NATS_INTEREST,
     DOMUS_NATS_WORKQUEUE,
 } domus_nats_retention;
 
-/* A stream as it is made. All fields but `subjects` may be 0. */
+/* Settings with which a stream is made. All fields but `subjects` may be 0. */
 typedef struct domus_nats_stream_config {
-    const char *subjects;    /* one or several with "," between them; they may have wildcards */
-    const char *description; /* NULL: none */
+    /* one subject, or several with "," between them; they may have wildcards */
+    const char *subjects;
+    const char *description; /* description of the stream; NULL: none */
     domus_nats_storage storage;
     domus_nats_retention retention;
-    uint32_t replicas;             /* servers that have it, 1..5; 0: 1 */
-    uint32_t message_max;          /* bytes of a message; 0: what the server takes */
-    uint64_t messages_max;         /* 0: no bound */
-    uint64_t messages_per_subject; /* 0: no bound */
-    uint64_t bytes_max;            /* 0: no bound */
-    uint64_t age_max_ns;           /* messages are removed when they are as old, 100 ms at least;
-                                      0: never */
-    uint64_t duplicate_window_ns;  /* how long ids are remembered; 0: 2 minutes, or age_max_ns if
-                                      that is less */
-    bool refuses_new;              /* a full stream refuses; false: its oldest message goes */
-    bool allow_direct;             /* servers other than the leader may answer gets */
-    bool allow_rollup;             /* a message may remove those before it (Nats-Rollup) */
-    bool deny_delete;              /* single messages cannot be removed */
+    uint32_t replicas;             /* servers that have a copy of it, 1..5; 0: 1 */
+    uint32_t message_max;          /* most bytes of a message; 0: what the server takes */
+    uint64_t messages_max;         /* most messages; 0: no bound */
+    uint64_t messages_per_subject; /* most messages of one subject; 0: no bound */
+    uint64_t bytes_max;            /* most bytes of all messages; 0: no bound */
+    /* age at which messages are removed, 100 ms at least; 0: never */
+    uint64_t age_max_ns;
+    /* time for which ids are remembered; 0: 2 minutes, or age_max_ns if that is less */
+    uint64_t duplicate_window_ns;
+    /* whether a full stream refuses; false: its oldest message goes */
+    bool refuses_new;
+    bool allow_direct; /* whether servers other than the leader may answer gets */
+    bool allow_rollup; /* whether a message may remove earlier ones (Nats-Rollup) */
+    bool deny_delete;  /* whether single messages cannot be removed */
     bool deny_purge;
 } domus_nats_stream_config;
 
 typedef struct domus_nats_stream_options {
-    domus_address client; /* domus_nats_open() */
-    const char *name;     /* 1..128 bytes without space, control characters and . * > / \ */
-    /* The stream is made like this if it is not there; one that is there has to be the same.
-     * NULL: it has to be there. */
+    domus_address client; /* address of the client that domus_nats_open() has made */
+    /* name of the stream, 1..128 bytes without space, control characters and . * > / \ */
+    const char *name;
+    /* Settings with which the stream is made if it is not there; a stream that is there has to have
+     * the same settings. NULL: it has to be there. */
     const domus_nats_stream_config *create;
-    /* Any server that has the stream answers a get, and not its leader alone, if `allow_direct` of
-     * the stream is set: quicker, and perhaps older. */
+    /* Whether any server that has the stream answers a get, and not its leader alone, if
+     * `allow_direct` of the stream is set: quicker, and perhaps older. */
     bool reads_any;
 } domus_nats_stream_options;
 
@@ -123,22 +127,24 @@ DOMUS_API int domus_nats_stream_open(domus_stack *stack, const domus_nats_stream
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-/* Expect nothing of a sequence. 0 expects that there is no message. */
+/* A value of `expected_last` and `expected_last_of_subject`: any sequence will do. 0 expects that
+ * there is no message. */
 #define DOMUS_NATS_ANY_SEQUENCE UINT64_MAX
 
-/* A message for the stream. It is made by domus_nats_stream_publish_make(), so that the fields
- * below `message` expect nothing. */
+/* A message for the stream, made by domus_nats_stream_publish_make(), after which the fields below
+ * `message` expect nothing. */
 typedef struct domus_nats_stream_publish {
-    /* the message, without a reply; its `headers` are a block, or empty */
+    /* the message, without a reply subject; its `headers` are a block, or empty */
     domus_nats_publish message;
-    /* sequence of the last message of the stream, and of the last one with this subject; else the
-     * publish fails with -EEXIST, and nothing is stored */
+    /* sequences that the last message of the stream, and the last one with this subject, have to
+     * have; else the publish fails with -EEXIST, and nothing is stored */
     uint64_t expected_last;
     uint64_t expected_last_of_subject;
-    char id[DOMUS_NATS_ID_MAX + 1]; /* a second message with the same id is not stored; "": none */
+    /* id of the message; a second message with the same id is not stored; "": none */
+    char id[DOMUS_NATS_ID_MAX + 1];
 } domus_nats_stream_publish;
 
-/* Make one from copies. The other fields are the caller's to set.
+/* Make a message for the stream from copies. The other fields are the caller's to set.
  *
  * Ownership: the caller's, until it is sent (domus_nats_stream_publish_type.release).
  * Returns as domus_nats_set_subject() and domus_nats_set_payload(). */
@@ -148,12 +154,12 @@ DOMUS_API int domus_nats_stream_publish_make(const char *subject, const void *da
 /* The payload of domus_nats_stream_ack_type: a server has stored the message (how safely, says
  * docs/nats.md). */
 typedef struct domus_nats_stream_ack {
-    uint64_t sequence; /* the sequence of the message, or of the first one with the same id */
-    bool duplicate;    /* one with its id was there; nothing was stored */
+    uint64_t sequence; /* sequence of the message, or of the first message with the same id */
+    bool duplicate;    /* whether a message with its id was there, so nothing was stored */
 } domus_nats_stream_ack;
 
-/* Publish, an ask whose payload is a domus_nats_stream_publish. No headers of the caller may be
- * named as those that the fields make. */
+/* The payload of an ask to publish is a domus_nats_stream_publish. No headers of the caller may
+ * have the names of those that the fields make. */
 DOMUS_API extern const domus_type domus_nats_stream_publish_type;
 DOMUS_API extern const domus_type domus_nats_stream_ack_type;
 
@@ -166,27 +172,27 @@ DOMUS_API int domus_nats_stream_send(domus_stack *stack, domus_address stream, c
 
 /* --- messages of a stream --------------------------------------------------------------------- */
 
-/* A message as it is stored. Its parts are got by the functions below. */
+/* A message as the stream has stored it. The functions below get its parts. */
 typedef struct domus_nats_stream_message {
-    domus_slice bytes;  /* owned; the parts lie in it */
-    uint64_t sequence;  /* in the stream */
+    domus_slice bytes;  /* bytes of the message, which it owns; the parts lie in them */
+    uint64_t sequence;  /* sequence of the message in the stream */
     uint64_t stored_ns; /* time when the message was stored, in ns since 1970; 0: not told */
     /* how often the message was delivered, this time included; 0 after a get */
     uint64_t deliveries;
     uint64_t pending; /* messages that the consumer has still to deliver; 0 after a get */
     uint32_t subject_at;
     uint32_t headers_at;
-    uint32_t headers_size; /* 0: there are none */
+    uint32_t headers_size; /* bytes of the headers; 0: there are none */
     uint32_t payload_at;
     uint32_t payload_size;
-    uint32_t ack_at; /* the subject to which it is acknowledged */
+    uint32_t ack_at; /* offset of the subject to which the message is acknowledged */
     uint16_t subject_size;
-    uint16_t ack_size; /* 0: it needs no acknowledgement */
+    uint16_t ack_size; /* bytes of that subject; 0: the message needs no acknowledgement */
 } domus_nats_stream_message;
 
 DOMUS_API extern const domus_type domus_nats_stream_message_type;
 
-/* The parts. Ownership: they own nothing, and are valid as long as the message. */
+/* Return parts of a message. Ownership: they own nothing, and are valid as long as the message. */
 static inline domus_slice domus_nats_stream_part(const domus_nats_stream_message *message,
                                                  uint32_t at, uint32_t size)
 {
@@ -212,14 +218,13 @@ static inline domus_slice domus_nats_stream_payload(const domus_nats_stream_mess
     return domus_nats_stream_part(message, message->payload_at, message->payload_size);
 }
 
-/* Find a header, as domus_nats_header() does. */
+/* Find a header of a stored message, as domus_nats_header() does. */
 DOMUS_API int domus_nats_stream_header(const domus_nats_stream_message *message, const char *name,
                                        uint32_t *from, domus_slice *ret_value);
 
-/* Read a message, an ask whose payload is a domus_nats_stream_get. It fails with -ENOENT if there
- * is none. */
+/* The payload of an ask to read a message. It fails with -ENOENT if there is none. */
 typedef struct domus_nats_stream_get {
-    uint64_t sequence; /* 0: the last message with `subject` */
+    uint64_t sequence; /* sequence of the message; 0: the last message with `subject` */
     char subject[DOMUS_NATS_FILTER_MAX + 1];
 } domus_nats_stream_get;
 
@@ -227,14 +232,15 @@ DOMUS_API extern const domus_type domus_nats_stream_get_type;
 
 /* --- the whole stream ------------------------------------------------------------------------- */
 
-/* Remove messages, an ask. All fields may be 0. */
+/* The payload of an ask to remove messages. All fields may be 0. */
 typedef struct domus_nats_stream_purge {
-    uint64_t below; /* only those with a lower sequence; 0: all. Not together with `keep` */
+    uint64_t below; /* only messages with a lower sequence; 0: all. Not together with `keep` */
     uint64_t keep;  /* the number of the newest messages that stay */
-    char subject[DOMUS_NATS_FILTER_MAX + 1]; /* only those, with wildcards; "": all */
+    /* only messages of this subject, which may have wildcards; "": all */
+    char subject[DOMUS_NATS_FILTER_MAX + 1];
 } domus_nats_stream_purge;
 
-/* The answer to a domus_nats_stream_purge. */
+/* The answer to a purge of a stream. */
 typedef struct domus_nats_stream_count {
     uint64_t count; /* messages that were removed */
 } domus_nats_stream_count;
@@ -249,7 +255,7 @@ typedef struct domus_nats_stream_status {
     uint64_t first_sequence;
     uint64_t last_sequence;
     uint64_t consumers;
-    uint64_t messages_max; /* as of the configuration, as the server has it; 0: no bound */
+    uint64_t messages_max; /* settings as the server has them, from here on; 0: no bound */
     uint64_t messages_per_subject;
     uint64_t bytes_max;
     uint64_t age_max_ns;
@@ -260,7 +266,8 @@ typedef struct domus_nats_stream_status {
     bool allow_direct;
 } domus_nats_stream_status;
 
-DOMUS_API extern const domus_type domus_nats_stream_look_type; /* no payload */
+/* the type of an ask without payload */
+DOMUS_API extern const domus_type domus_nats_stream_look_type;
 DOMUS_API extern const domus_type domus_nats_stream_status_type;
 
 /* Remove the stream, an ask without a payload. The actor stays; without `create` its further asks
@@ -269,17 +276,18 @@ DOMUS_API extern const domus_type domus_nats_stream_remove_type;
 
 /* --- consumers -------------------------------------------------------------------------------- */
 
-/* Where a consumer begins. */
+/* The message of the stream at which a consumer begins. */
 typedef enum domus_nats_deliver {
     DOMUS_NATS_DELIVER_ALL = 0,
-    DOMUS_NATS_DELIVER_NEW,      /* messages that come from now on */
-    DOMUS_NATS_DELIVER_LAST,     /* the last one, and those behind it */
+    DOMUS_NATS_DELIVER_NEW, /* the last message, and those behind it */
+    /* the last message of each subject, and those behind them; needs a `filter` */
+    DOMUS_NATS_DELIVER_LAST,
     DOMUS_NATS_DELIVER_SUBJECTS, /* the last one of each subject, and those behind them; needs a
                                     `filter` */
-    DOMUS_NATS_DELIVER_FROM,     /* from `first_sequence` on */
+    DOMUS_NATS_DELIVER_FROM,     /* the message with `first_sequence`, and those behind it */
 } domus_nats_deliver;
 
-#define DOMUS_NATS_FETCH_MAX   1024u                       /* messages of one fetch */
+#define DOMUS_NATS_FETCH_MAX   1024u                       /* most messages of one fetch */
 #define DOMUS_NATS_FETCH_BYTES (UINT32_C(8) * 1024 * 1024) /* default of bytes_max */
 #define DOMUS_NATS_INACTIVE    UINT64_C(300000000000)      /* default of inactive_ns: 5 minutes */
 #define DOMUS_NATS_WAIT_MAX    UINT64_C(3600000000000)     /* longest wait of a fetch: 1 hour */
@@ -287,21 +295,22 @@ typedef enum domus_nats_deliver {
 /* Options of a consumer. */
 typedef struct domus_nats_consumer_options {
     domus_address client;
-    const char *stream;  /* its name */
-    const char *durable; /* name of the consumer, which stays when nobody fetches, and which several
-                            actors may share; NULL: it is of this actor alone, and goes after
-                            `inactive_ns` without a fetch */
-    const char *filter;  /* only subjects that match; NULL: all */
+    const char *stream; /* name of the stream */
+    /* name of the consumer, which stays when nobody fetches, and which several actors may share;
+     * NULL: the consumer is of this actor alone, and goes after `inactive_ns` without a fetch */
+    const char *durable;
+    const char *filter; /* subject of the messages, which may have wildcards; NULL: all */
     domus_nats_deliver deliver;
     uint64_t first_sequence;
-    uint64_t ack_wait_ns;     /* without an acknowledgement for so long a message is delivered
-                                 again; 0: 30 s */
-    uint64_t inactive_ns;     /* 0: 5 minutes without `durable`, never with */
-    uint32_t deliveries_max;  /* most deliveries of one message; 0: no bound */
-    uint32_t ack_pending_max; /* messages that are not acknowledged; 0: 1000. Beyond it the server
-                                 delivers none */
-    uint32_t bytes_max;       /* most bytes of the messages of one fetch, 1 KiB..64 MiB; 0: 8 MiB */
-    /* The seed of the name of its inbox, for runs that repeat; 0: a good one. */
+    /* time without an acknowledgement after which a message is delivered again; 0: 30 s */
+    uint64_t ack_wait_ns;
+    /* time without a fetch after which it goes; 0: 5 minutes, or never with `durable` */
+    uint64_t inactive_ns;
+    uint32_t deliveries_max; /* most deliveries of one message; 0: no bound */
+    /* most messages that are not acknowledged; beyond it the server delivers none; 0: 1000 */
+    uint32_t ack_pending_max;
+    uint32_t bytes_max; /* most bytes of the messages of one fetch, 1 KiB..64 MiB; 0: 8 MiB */
+    /* The seed of the name of the consumer's inbox, for runs that repeat; 0: a random seed. */
     uint64_t seed;
 } domus_nats_consumer_options;
 
@@ -313,20 +322,21 @@ DOMUS_API int domus_nats_consumer_open(domus_stack *stack,
                                        const domus_nats_consumer_options *options,
                                        domus_address *ret_consumer);
 
-/* Fetch messages, an ask. It is answered when `count` are there or the server has no more that fit
- * into `bytes_max`, after `wait_ns`, or a second later if the server does not say so: then the
- * connection has broken meanwhile, and the server has forgotten the fetch. The batch may be empty.
- * Asks are answered one after the other, each with its own `wait_ns`. Messages that come for an ask
- * whose asker waits no more are kept for the next one, which is answered with them at once, also
- * if they are fewer than its `count`.
+/* The payload of an ask to fetch messages. The ask is answered when `count` are there or the server
+ * has no more that fit into `bytes_max`, after `wait_ns`, or a second later if the server does not
+ * say so: then the connection has broken meanwhile, and the server has forgotten the fetch. The
+ * batch may be empty. Asks are answered one after the other, each with its own `wait_ns`. Messages
+ * that come for an ask whose asker waits no more are kept for the next one, which is answered with
+ * them at once, also if they are fewer than its `count`.
  *
  * It fails with -EINVAL for a count of 0 or above DOMUS_NATS_FETCH_MAX, or a wait above 1 hour. */
 typedef struct domus_nats_consumer_fetch {
     uint32_t count;
-    uint64_t wait_ns; /* 0: only those that are there */
+    uint64_t wait_ns; /* longest wait for messages; 0: only those that are there */
 } domus_nats_consumer_fetch;
 
-/* The answer; its `release` frees the messages. A slice of one is kept by domus_slice_keep(). */
+/* The answer to a fetch; its `release` frees the messages. domus_slice_keep() keeps a slice of
+ * one. */
 typedef struct domus_nats_batch {
     domus_nats_stream_message *messages;
     uint32_t count;
@@ -335,11 +345,11 @@ typedef struct domus_nats_batch {
 DOMUS_API extern const domus_type domus_nats_consumer_fetch_type;
 DOMUS_API extern const domus_type domus_nats_batch_type;
 
-/* How a message is acknowledged. */
+/* How a consumer acknowledges a message. */
 typedef enum domus_nats_ack_kind {
     DOMUS_NATS_ACK = 0,     /* the message is done */
-    DOMUS_NATS_NAK,         /* deliver it again, at once or after `delay_ns` */
-    DOMUS_NATS_TERM,        /* never deliver it again, though it is not done */
+    DOMUS_NATS_NAK,         /* the message is delivered again, at once or after `delay_ns` */
+    DOMUS_NATS_TERM,        /* the message is never delivered again, though it is not done */
     DOMUS_NATS_IN_PROGRESS, /* the work takes longer: ack_wait_ns begins anew */
 } domus_nats_ack_kind;
 
@@ -353,7 +363,8 @@ DOMUS_API int domus_nats_ack_make(const domus_nats_stream_message *message,
                                   domus_nats_ack_kind kind, uint64_t delay_ns,
                                   domus_nats_publish *ret_publish);
 
-/* Acknowledge, as a notice to the client. Returns as domus_nats_ack_make() and domus_notice(). */
+/* Acknowledge a message, by a notice to the client. Returns as domus_nats_ack_make() and
+ * domus_notice(). */
 DOMUS_API int domus_nats_ack(domus_stack *stack, domus_address client,
                              const domus_nats_stream_message *message, domus_nats_ack_kind kind,
                              uint64_t delay_ns);
@@ -362,13 +373,14 @@ DOMUS_API int domus_nats_ack(domus_stack *stack, domus_address client,
 typedef struct domus_nats_consumer_status {
     char name[DOMUS_NATS_STREAM_NAME_MAX + 1];
     uint64_t delivered;   /* sequence in the stream of the last message that was delivered */
-    uint64_t ack_floor;   /* all messages up to this sequence were acknowledged */
-    uint64_t ack_pending; /* delivered, and not acknowledged */
+    uint64_t ack_floor;   /* sequence up to which all messages were acknowledged */
+    uint64_t ack_pending; /* messages that were delivered, and not acknowledged */
     uint64_t redelivered; /* messages of `ack_pending` that were delivered more than once */
     uint64_t pending;     /* messages that are still to be delivered */
 } domus_nats_consumer_status;
 
-DOMUS_API extern const domus_type domus_nats_consumer_look_type; /* no payload */
+/* the type of an ask without payload */
+DOMUS_API extern const domus_type domus_nats_consumer_look_type;
 DOMUS_API extern const domus_type domus_nats_consumer_status_type;
 
 /* Remove the consumer on the server, an ask without a payload. The next fetch makes it anew. */

@@ -74,29 +74,30 @@
 extern "C" {
 #endif
 
-/* Bytes of a text of /actors at most, or 4 KiB for each thread and pool if that is more. */
+/* Most bytes of a text of /actors, or 4 KiB for each thread and pool if that is more. */
 #define DOMUS_OBSERVE_ACTORS_BYTES (256u * 1024)
 /* Actors of each thread and pool in one page of /actors: the default, and the most. */
 #define DOMUS_OBSERVE_ACTORS_COUNT 100u
 #define DOMUS_OBSERVE_ACTORS_MAX   1000u
-/* Viewers that follow the log at a time. */
+/* Most viewers that follow the log at a time. */
 #define DOMUS_OBSERVE_FOLLOWERS_MAX 16u
 
 /* Rows of each table of a set: the default, and the most. */
 #define DOMUS_OBSERVE_ROWS_COUNT 2000u
 #define DOMUS_OBSERVE_ROWS_MAX   10000u
 
-/* Seconds of a trace or a CPU profile at most. */
+/* Most seconds of a trace or a CPU profile. */
 #define DOMUS_OBSERVE_SECONDS_MAX 60u
-/* Seconds for which /doctor looks, if the request names none, and viewers that have looks of their
- * own while they wait for it. */
+/* Seconds for which /doctor looks, if the request names none, and the most viewers for whom it
+ * looks at a time; others get the newest of these looks. */
 #define DOMUS_OBSERVE_DOCTOR_SECONDS 10u
 #define DOMUS_OBSERVE_DOCTORS_MAX    16u
-/* Bytes of a trace at most: if there is more, it has the newest half of its time, or of that. */
+/* Most bytes of a trace. If there is more, the trace has the newest half of the time, or half of
+ * that. */
 #define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
-/* Bytes of a text of a CPU profile at most. */
+/* Most bytes of a text of a CPU profile. */
 #define DOMUS_OBSERVE_CPU_BYTES (32u << 20)
-/* Bytes of answers that all viewers together have not read. */
+/* Most bytes of answers that all viewers together have not read. */
 #define DOMUS_OBSERVE_UNREAD_BYTES (8u << 20)
 
 /* The observer of a program (domus/front.h). A process has one such port at a time: another `open`

@@ -13,11 +13,11 @@ extern "C" {
 
 /* The section `observe` of the configuration. */
 typedef struct domus_observe_config {
-    /* "unix:PATH", "unix:@NAME", or a loopback address with a port, such as "127.0.0.1:9100", of up
-     * to 127 bytes; NULL or "" (the default): there is no port. */
+    /* Address of the port: "unix:PATH", "unix:@NAME", or a loopback address with a port, such as
+     * "127.0.0.1:9100", of up to 127 bytes; NULL or "" (the default): there is no port. */
     const char *listen;
-    /* 1..65,536 viewers, which are connections to it, at a time; others wait until one has gone;
-     * 64 */
+    /* 1..65,536 viewers, which are connections to the port, at a time; others wait until one has
+     * gone; 64 */
     uint32_t viewers_max;
     /* whether `listen` may be any other address, so that strangers may see all that the port shows;
      * false */

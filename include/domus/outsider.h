@@ -34,14 +34,16 @@
 extern "C" {
 #endif
 
-/* A foreign thread as an actor. */
+/* A foreign thread that is an actor. */
 typedef struct domus_outsider domus_outsider;
 
-/* All fields may be 0. The structure grows only at its end, with a minor version. */
+/* Options of domus_outside_attach(). All fields may be 0. The structure grows only at its end, with
+ * a minor version. */
 typedef struct domus_outsider_options {
-    uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
-    const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
-    /* The `matches` of a pattern gets the address of a copy of this pointer as its `self`. */
+    uint32_t mailbox_max; /* most asks and notices that wait, 1..65,535; 0: scheduler.mailboxMax */
+    const char *name;     /* name in the registry (domus/name.h), copied; NULL: none */
+    /* A pointer for the `matches` of patterns, which get the address of a copy of it as their
+     * `self`. */
     void *context;
 } domus_outsider_options;
 
@@ -56,14 +58,15 @@ typedef struct domus_outsider_options {
 DOMUS_API int domus_outside_attach(domus_system *system, const domus_outsider_options *options,
                                    domus_outsider **ret_outsider);
 
-/* The actor ends: what was received last is done with, asks that wait fail with -ESTALE, other mail
- * becomes dead letters, asks and watches of the outsider are taken back, its children are stopped,
- * and those who watch it hear of it. This waits for nobody. NULL is allowed.
+/* End the actor of the calling thread: what was received last is done with, asks that wait fail
+ * with -ESTALE, other mail becomes dead letters, asks and watches of the outsider are taken back,
+ * its children are stopped, and those who watch it hear of it. This waits for nobody. NULL is
+ * allowed.
  *
  * Returns 0, also when the actor has ended before. */
 DOMUS_API int domus_outside_detach(domus_outsider *outsider);
 
-/* The address of the outsider. Thread-safety: any thread, until the outsider detaches. */
+/* Returns the address of the outsider. Thread-safety: any thread, until the outsider detaches. */
 DOMUS_API domus_address domus_outsider_address(const domus_outsider *outsider);
 
 /* Send a notice, whose sender is the outsider. Ownership and errors are as of domus_notice(); also
@@ -85,8 +88,8 @@ DOMUS_API int domus_outsider_ask(domus_outsider *outsider, domus_address to, con
  * `tag`. The times and the ownership of the payload are as of domus_outside_ask(). At most
  * scheduler.conversationsMax asks are under way, or answered and not received, at a time.
  *
- * Returns 0, and then an answer comes in every case; -ENOBUFS when there are that many;
- * -EMSGSIZE; -ENOMEM; -EBUSY; -ECANCELED when the outsider was stopped; -ESHUTDOWN. */
+ * Returns 0, and then an answer comes in every case; -ENOBUFS beyond that number; -EMSGSIZE;
+ * -ENOMEM; -EBUSY; -ECANCELED when the outsider was stopped; -ESHUTDOWN. */
 DOMUS_API int domus_outsider_ask_add(domus_outsider *outsider, domus_address to,
                                      const domus_type *type, const void *payload,
                                      uint64_t timeout_ns, uint64_t tag);
@@ -94,21 +97,22 @@ DOMUS_API int domus_outsider_ask_add(domus_outsider *outsider, domus_address to,
 /* The kinds of messages that an outsider gets. */
 typedef enum domus_outside_kind {
     DOMUS_OUTSIDE_NOTICE,
-    DOMUS_OUTSIDE_ASK,    /* domus_outsider_reply() or domus_outsider_fail() answers it */
-    DOMUS_OUTSIDE_ANSWER, /* of domus_outsider_ask_add() */
-    DOMUS_OUTSIDE_EVENT,  /* of a watch, or of what domus_outsider_act() has begun */
+    DOMUS_OUTSIDE_ASK,    /* an ask: domus_outsider_reply() or domus_outsider_fail() answers it */
+    DOMUS_OUTSIDE_ANSWER, /* the answer to domus_outsider_ask_add() */
+    DOMUS_OUTSIDE_EVENT,  /* an event of a watch, or of what domus_outsider_act() has begun */
 } domus_outside_kind;
 
 /* A message that an outsider has received. */
 typedef struct domus_outside_message {
     domus_outside_kind kind;
     const domus_type *type;
-    /* Valid until the outsider receives again or detaches; that of an ask only until the ask is
-     * answered. All that the payload owns is released then, unless domus_outsider_take() took it.
-     */
+    /* The payload, valid until the outsider receives again or detaches; the payload of an ask only
+     * until the ask is answered. All that it owns is released then, unless domus_outsider_take()
+     * took it. */
     const void *payload;
-    domus_address sender; /* nobody: the message came from outside, or is an event or a failure */
-    uint64_t tag;         /* the tag of an answer */
+    /* the sender; nobody: the message came from outside, or is an event or a failure */
+    domus_address sender;
+    uint64_t tag; /* tag of an answer, as given to domus_outsider_ask_add() */
 } domus_outside_message;
 
 /* The type of an answer that is no reply: the ask has failed. The payload is an int, the negative

@@ -22,17 +22,17 @@ DOMUS_API extern const struct domus_sql_driver domus_pg_driver;
 
 /* --- notifications ---------------------------------------------------------------------------- */
 
-#define DOMUS_PG_CHANNEL_SIZE      64u /* bytes of the name of a channel, with a zero at its end */
-#define DOMUS_PG_SUBSCRIPTIONS_MAX 4096u /* subscriptions of all actors of a thread */
+#define DOMUS_PG_CHANNEL_SIZE      64u   /* size of the name of a channel, with a zero at its end */
+#define DOMUS_PG_SUBSCRIPTIONS_MAX 4096u /* most subscriptions of all actors of a thread */
 
-/* A notification of NOTIFY, as a notice to each subscriber of its channel. */
+/* The payload of a notice to each subscriber of a channel: a notification (NOTIFY). */
 typedef struct domus_pg_notification {
-    domus_slice payload; /* up to 7,999 bytes; the message owns it */
+    domus_slice payload; /* payload of the NOTIFY, up to 7,999 bytes; the message owns it */
     char channel[DOMUS_PG_CHANNEL_SIZE];
     int32_t pid;   /* the process id of the backend that has sent the notification */
     uint32_t lost; /* notifications since the last one that the subscriber's mailbox has refused */
-    /* The connection was lost and is there again: notifications may be missing. There is no
-     * payload then. */
+    /* Whether the connection was lost and is there again, so that notifications may be missing.
+     * There is no payload then. */
     bool is_gap;
 } domus_pg_notification;
 
@@ -62,9 +62,9 @@ DOMUS_API int domus_pg_unlisten(domus_stack *stack, domus_sql sql, const char *c
 
 /* A copy holds a connection, or that of its transaction, as rows do: it is closed when it is not
  * used for `transaction_idle_ns`, and when its owner ends. domus_sql_close_rows() ends a copy
- * before its end; one to the server is undone then. */
+ * before its end; a copy to the server is undone then. */
 
-#define DOMUS_PG_WRITE_MAX (UINT32_C(1) << 24) /* bytes of one write */
+#define DOMUS_PG_WRITE_MAX (UINT32_C(1) << 24) /* most bytes of one write */
 
 /* Begin a copy to the server, such as "COPY todo (title) FROM STDIN", or from it, such as "COPY
  * todo TO STDOUT". `then` gets an answer for domus_sql_cursor_of(). Returns as domus_sql_script().
@@ -83,44 +83,46 @@ DOMUS_API int domus_pg_copy_out(domus_stack *stack, domus_sql sql, const char *t
 DOMUS_API int domus_pg_copy_write(domus_stack *stack, domus_sql_cursor copy, domus_slice bytes,
                                   domus_resumed *then);
 
-/* All was written. `then` gets an answer for domus_sql_result_of(), whose `affected` counts the
- * rows. Returns as domus_ask(). */
+/* End a copy to the server, of which all was written. `then` gets an answer for
+ * domus_sql_result_of(), whose `affected` counts the rows. Returns as domus_ask(). */
 DOMUS_API int domus_pg_copy_end(domus_stack *stack, domus_sql_cursor copy, domus_resumed *then);
 
-/* The next bytes from the server, `piece_size` of them or more. */
+/* A piece of a copy from the server: its next bytes, `piece_size` of them or more. */
 typedef struct domus_pg_piece {
-    domus_slice bytes; /* the message owns it */
-    bool last;         /* no other piece follows */
+    domus_slice bytes; /* bytes of the piece, which the message owns */
+    bool last;         /* whether no other piece follows */
 } domus_pg_piece;
 
 DOMUS_API extern const domus_type domus_pg_piece_type;
 
-/* Read the next piece, and suspend. `then` gets an answer for domus_pg_piece_of(), with -EBUSY when
- * another read waits. Returns as domus_ask(). */
+/* Read the next piece of a copy from the server, and suspend. `then` gets an answer for
+ * domus_pg_piece_of(), with -EBUSY when another read waits. Returns as domus_ask(). */
 DOMUS_API int domus_pg_copy_read(domus_stack *stack, domus_sql_cursor copy, domus_resumed *then);
 DOMUS_API int domus_pg_piece_of(const domus_answer *answer, const domus_pg_piece **ret_piece);
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* The asks that the verbs send, for actors that stand in for a database in tests. */
+/* The payload of asks to listen and to unlisten, for actors that stand in for a database in
+ * tests. */
 typedef struct domus_pg_channel {
-    domus_address at; /* the database: an actor may have asked several of its pools */
+    /* address of the database, because an actor may have asked several of its pools */
+    domus_address at;
     char name[DOMUS_PG_CHANNEL_SIZE];
 } domus_pg_channel;
 
-/* Bytes for a COPY that was begun. */
+/* The payload of an ask to write bytes for a COPY that was begun. */
 typedef struct domus_pg_write {
     domus_sql_cursor copy;
     domus_slice bytes;
 } domus_pg_write;
 
-DOMUS_API extern const domus_type domus_pg_listen_type;     /* a domus_pg_channel */
-DOMUS_API extern const domus_type domus_pg_unlisten_type;   /* a domus_pg_channel */
-DOMUS_API extern const domus_type domus_pg_copy_in_type;    /* a domus_sql_request */
-DOMUS_API extern const domus_type domus_pg_copy_out_type;   /* a domus_sql_request */
-DOMUS_API extern const domus_type domus_pg_copy_write_type; /* a domus_pg_write */
-DOMUS_API extern const domus_type domus_pg_copy_end_type;   /* a domus_sql_cursor */
-DOMUS_API extern const domus_type domus_pg_copy_read_type;  /* a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_pg_listen_type;     /* payload: a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_unlisten_type;   /* payload: a domus_pg_channel */
+DOMUS_API extern const domus_type domus_pg_copy_in_type;    /* payload: a domus_sql_request */
+DOMUS_API extern const domus_type domus_pg_copy_out_type;   /* payload: a domus_sql_request */
+DOMUS_API extern const domus_type domus_pg_copy_write_type; /* payload: a domus_pg_write */
+DOMUS_API extern const domus_type domus_pg_copy_end_type;   /* payload: a domus_sql_cursor */
+DOMUS_API extern const domus_type domus_pg_copy_read_type;  /* payload: a domus_sql_cursor */
 
 #ifdef __cplusplus
 }

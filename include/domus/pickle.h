@@ -47,24 +47,26 @@
 extern "C" {
 #endif
 
-#define DOMUS_PICKLE_FIELDS_MAX 64u /* rows of a table */
+#define DOMUS_PICKLE_FIELDS_MAX 64u /* most rows of a table */
 #define DOMUS_PICKLE_NUMBER_MAX                                                                    \
     127u /* the greatest number of a field, so that the number is one byte */
-#define DOMUS_PICKLE_NAME_MAX     63u        /* bytes of the name of a type */
-#define DOMUS_PICKLE_DEPTH_MAX    16u        /* tables in tables; arrays in arrays of a function */
-#define DOMUS_PICKLE_ELEMENTS_MAX (1u << 24) /* bound of a list, at most */
-#define DOMUS_PICKLE_WORDS_MAX    256u       /* values of an enum */
-#define DOMUS_PICKLE_ADDRESS_MAX  32u        /* bytes of an address of an actor */
-#define DOMUS_PICKLERS_MAX        4096u      /* types of a program */
-#define DOMUS_PICKLE_ERROR_MAX    256u       /* room for an error text that is hardly ever cut */
+#define DOMUS_PICKLE_NAME_MAX 63u /* most bytes of the name of a type */
+/* most tables in tables, and arrays in arrays of a function */
+#define DOMUS_PICKLE_DEPTH_MAX    16u
+#define DOMUS_PICKLE_ELEMENTS_MAX (1u << 24) /* greatest bound of a list */
+#define DOMUS_PICKLE_WORDS_MAX    256u       /* most values of an enum */
+#define DOMUS_PICKLE_ADDRESS_MAX  32u        /* most bytes of an address of an actor */
+#define DOMUS_PICKLERS_MAX        4096u      /* most types of a program */
+/* bytes of room for an error text that is hardly ever cut */
+#define DOMUS_PICKLE_ERROR_MAX 256u
 
-/* The types of extension in MessagePack. */
+/* The types of extension in MessagePack: an address of an actor, and an endpoint. */
 #define DOMUS_PICKLE_EXT_ADDRESS  1
 #define DOMUS_PICKLE_EXT_ENDPOINT 2
 
 /* --- tables of fields ----------------------------------------------------------------------- */
 
-/* The kinds of values. The macros of rows choose one. */
+/* The kinds of values. The macros of rows (DOMUS_PICKLE() and others) choose one. */
 typedef enum domus_pickle_kind {
     DOMUS_PICKLE_KIND_BOOL = 1,
     DOMUS_PICKLE_KIND_INT,
@@ -82,9 +84,11 @@ typedef enum domus_pickle_kind {
 /* How many values the member of a field has. */
 typedef enum domus_pickle_shape {
     DOMUS_PICKLE_ONE,
-    DOMUS_PICKLE_FIXED,   /* T member[n], all of them */
-    DOMUS_PICKLE_COUNTED, /* T member[n], of which another member says how many are in use */
-    DOMUS_PICKLE_POINTED, /* T *member in memory of malloc(3), and the count in another member */
+    DOMUS_PICKLE_FIXED, /* an array T member[n], all of whose elements count */
+    /* an array T member[n]; another member says how many elements are in use */
+    DOMUS_PICKLE_COUNTED,
+    /* a pointer T *member to memory of malloc(3); another member has the count */
+    DOMUS_PICKLE_POINTED,
 } domus_pickle_shape;
 
 /* A value of an enum. A row without a word marks the end of a list. */
@@ -95,50 +99,55 @@ typedef struct domus_pickle_word {
 
 typedef struct domus_pickle_table domus_pickle_table;
 
-/* A row: the macros below fill it, in the order of these members, as C++ wants. */
+/* A row of a table: macros such as DOMUS_PICKLE() fill it, in the order of these members, as C++
+ * wants. */
 typedef struct domus_pickle_field {
-    const char *name; /* the name of the member, for errors; it is not written */
+    const char *name; /* name of the member, for texts of errors; it is not written */
     uint32_t offset;  /* offset of the member in the struct */
-    uint32_t size;    /* bytes of the member, or of an element of it */
-    uint8_t number;   /* 1..DOMUS_PICKLE_NUMBER_MAX; the rows of a table are in its order */
-    char member;      /* the compiler's word for the type of the member; 0: not known */
+    uint32_t size;    /* bytes of the member, or of one element of it */
+    /* number of the field, 1..DOMUS_PICKLE_NUMBER_MAX, by which rows are sorted */
+    uint8_t number;
+    char member; /* the type of the member as the compiler sees it, a letter; 0: not known */
 
-    uint8_t shape;         /* domus_pickle_shape */
-    char elements;         /* the compiler's word for where they are: 'a', 'p'; 0: not known */
+    uint8_t shape; /* shape of the member, a domus_pickle_shape */
+    /* place of the elements as the compiler sees it: 'a' an array, 'p' a pointer; 0: not known */
+    char elements;
     uint8_t count_size;    /* bytes of the member with the count */
     uint32_t count_offset; /* offset of the member with the count, an unsigned integer */
-    uint32_t count_max;    /* elements of the member, at most */
+    uint32_t count_max;    /* most elements of the member */
 
-    uint8_t kind;       /* domus_pickle_kind */
-    bool ranged;        /* `low` and `high` hold; otherwise all numbers that the member can have */
-    bool as_words;      /* an enum is written as its word */
+    uint8_t kind; /* kind of the value, a domus_pickle_kind */
+    /* whether `low` and `high` hold; otherwise the member's type bounds the number */
+    bool ranged;
+    bool as_words;      /* whether an enum is written as its word */
     uint32_t bytes_max; /* most bytes of an owned text (without its zero) or of a slice */
 
-    /* The least and the greatest number, and the default: of a UINT as they are, of others as
+    /* The least number, the greatest one, and the default: of a UINT as they are, of other kinds as
      * int64_t. */
     uint64_t low;
     uint64_t high;
     uint64_t preset;
     double preset_real;
-    const char *preset_text;        /* NULL: "", and of an owned text NULL */
-    const domus_pickle_word *words; /* the values of an enum */
+    const char *preset_text;        /* default of a text; NULL: "", or for an owned text NULL */
+    const domus_pickle_word *words; /* the values of an enum, up to one without a word */
     const domus_pickle_table *table;
 
-    bool required; /* a message without this field is refused; not for a field with a `has` */
-    /* the field may be absent: a bool of so many bytes at `has_offset` says whether it is there;
-     * 0: it is always there */
+    /* whether a message without the field is refused; not for a field with a `has` */
+    bool required;
+    /* bytes of the bool at `has_offset` that says whether the field is there; 0: the field is
+     * always there */
     uint8_t has;
     uint32_t has_offset;
 } domus_pickle_field;
 
-/* The fields of a struct. */
+/* A table: the fields of a struct. */
 struct domus_pickle_table {
     const domus_pickle_field *fields;
-    uint32_t count; /* rows */
+    uint32_t count; /* number of rows */
     uint32_t size;  /* bytes of the struct */
 };
 
-/* DOMUS_PICKLE_TABLE(struct item, item_fields) of an array of rows. */
+/* A table made of an array of rows: DOMUS_PICKLE_TABLE(struct item, item_fields). */
 #define DOMUS_PICKLE_TABLE(type, rows)                                                             \
     {                                                                                              \
         .fields = (rows), .count = (uint32_t)(sizeof(rows) / sizeof(rows)[0]),                     \
@@ -170,28 +179,30 @@ struct domus_pickle_table {
 #define DOMUS_PICKLE(field_number, type, field, sort)                                              \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field), DOMUS_PICKLE_##sort
 
-/* A row, as DOMUS_PICKLE(), for a member that is an array: T member[n]. All its elements are
- * written. If fewer are read, the others get their default; more are refused with -EMSGSIZE. */
+/* A row for a member that is an array: T member[n]. All its elements are written. If fewer are
+ * read, the others get their default; more are refused with -EMSGSIZE. */
 #define DOMUS_PICKLE_ARRAY(field_number, type, field, sort)                                        \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
         DOMUS_PICKLE_SHAPE_(FIXED, type, field), .count_max = DOMUS_PICKLE_COUNT_(type, field),    \
                                                  DOMUS_PICKLE_##sort
 
-/* An array of which `count`, another member, an unsigned integer, says how many elements are in
- * use. The others are not written, and zero when they were read. */
+/* A row for a member that is an array of which `count`, another member, an unsigned integer, says
+ * how many elements are in use. The other elements are not written, and zero when they were
+ * read. */
 #define DOMUS_PICKLE_LIST(field_number, type, field, count, sort)                                  \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
         DOMUS_PICKLE_SHAPE_(COUNTED, type, field), DOMUS_PICKLE_COUNTER_(type, count),             \
         .count_max = DOMUS_PICKLE_COUNT_(type, field), DOMUS_PICKLE_##sort
 
-/* A pointer to `count` elements in memory of malloc(3), at most `most`; NULL if there are none. */
+/* A row for a member that is a pointer to `count` elements in memory of malloc(3), at most `most`;
+ * NULL if there are none. */
 #define DOMUS_PICKLE_OWNED(field_number, type, field, count, most, sort)                           \
     DOMUS_PICKLE_MEMBER_(field_number, type, field, ((type *)NULL)->field[0]),                     \
         DOMUS_PICKLE_SHAPE_(POINTED, type, field), DOMUS_PICKLE_COUNTER_(type, count),             \
         .count_max = (most), DOMUS_PICKLE_##sort
 
-/* Behind one of the macros: the field may be absent, and this member, a bool, says whether it is
- * there. An absent one is not written; read, its member has the default. */
+/* An addition behind a row: the field may be absent, and this member, a bool, says whether it is
+ * there. An absent field is not written; when it is read, its member has the default. */
 #define DOMUS_PICKLE_HAS(type, field)                                                              \
     .has = (uint8_t)sizeof(((type *)NULL)->field), .has_offset = (uint32_t)offsetof(type, field)
 
@@ -262,38 +273,40 @@ struct domus_pickle_table {
  * `release` of most types has to do. */
 DOMUS_API void domus_pickle_release(const domus_pickle_table *table, void *value);
 
-/* Check a table and those in it. domus_picklers_new() does it for the tables of its picklers; this
- * is for those that only functions of a user give to domus_pickle_put_struct().
+/* Check a table and those in it. domus_picklers_new() does so for the tables of its picklers; this
+ * is for tables that only functions of a user give to domus_pickle_put_struct().
  * Returns 0; -EINVAL, and `error` says in one line which row is wrong. */
 DOMUS_API int domus_pickle_check(const domus_pickle_table *table, char *error, size_t error_size);
 
 /* --- the types of a program ----------------------------------------------------------------- */
 
-/* The places that functions write to and read from (domus/pickle_code.h). */
+/* The writer and the reader of the functions of a pickler (domus/pickle_code.h). */
 typedef struct domus_pickle_writer domus_pickle_writer;
 typedef struct domus_pickle_reader domus_pickle_reader;
 
 /* How one type of message is written and read: by a table, or by both functions, or, if its
  * payload has no bytes, by neither. */
 typedef struct domus_pickler {
-    const domus_type *type; /* NULL marks the end of an array of picklers */
-    /* what the type is called in the bytes, 1..DOMUS_PICKLE_NAME_MAX bytes, the same in all
-     * programs; NULL: type->name */
+    /* the type of the messages; NULL marks the end of an array of picklers */
+    const domus_type *type;
+    /* name of the type in the bytes, 1..DOMUS_PICKLE_NAME_MAX bytes, the same in all programs;
+     * NULL: type->name */
     const char *name;
     uint32_t version; /* the version that is written, from 1 */
     uint32_t oldest;  /* the oldest version that is read, 1..version; 0: 1 */
     const domus_pickle_table *table;
 
-    /* Write one value by the functions of domus/pickle_code.h. Returns 0 or a negative errno. The
-     * function must not block, and may be called again for the same payload. */
+    /* A function that writes one value by the functions of domus/pickle_code.h. Returns 0 or a
+     * negative errno. It must not block, and may be called again for the same payload. */
     int (*write)(domus_pickle_writer *writer, const void *payload);
-    /* Read one value, which was written by `version`, into the payload, which is zeroed. Returns 0
-     * or a negative errno. After an error the library calls the type's `release` for what was read
-     * until then, so `release` must do nothing for zeros. */
+    /* A function that reads one value, which was written by `version`, into the payload, which is
+     * zeroed. Returns 0 or a negative errno. After an error the library calls the type's `release`
+     * for what was read until then, so `release` must do nothing for zeros. */
     int (*read)(domus_pickle_reader *reader, void *payload, uint32_t version);
 
-    /* May be NULL. Checks what no row can, such as whether two fields fit each other, after each
-     * read. A negative errno refuses the message, and `error` then gets one line that says why. */
+    /* A function that checks what no row can, such as whether two fields fit each other, after each
+     * read. A negative errno refuses the message, and `error` then gets one line that says why.
+     * NULL: there is no such check. */
     int (*check)(const void *payload, uint32_t version, char *error, size_t error_size);
 } domus_pickler;
 
@@ -310,13 +323,13 @@ typedef struct domus_picklers domus_picklers;
 DOMUS_API int domus_picklers_new(const domus_pickler *list, char *error, size_t error_size,
                                  domus_picklers **ret_picklers);
 
-/* Free the index. NULL is allowed, and does nothing. */
+/* Free an index of types. NULL is allowed, and does nothing. */
 DOMUS_API void domus_picklers_free(domus_picklers *picklers);
 
-/* The number that stands for a name in the bytes: FNV-1a of 64 bits. */
+/* Returns the number that stands for a name in the bytes: FNV-1a of 64 bits. */
 DOMUS_API uint64_t domus_pickle_hash(const char *name);
 
-/* The pickler of a type, or of the type with this hash of its name; NULL: there is none. */
+/* Returns the pickler of a type, or of the type with this hash of its name; NULL: there is none. */
 DOMUS_API const domus_pickler *domus_pickler_of_type(const domus_picklers *picklers,
                                                      const domus_type *type);
 DOMUS_API const domus_pickler *domus_pickler_of_hash(const domus_picklers *picklers, uint64_t hash);
@@ -328,26 +341,27 @@ DOMUS_API const domus_pickler *domus_pickler_of_hash(const domus_picklers *pickl
 #define DOMUS_PICKLE_MEMORY_PRESET (UINT32_C(4) << 20)
 #define DOMUS_PICKLE_SHARE_PRESET  1024u
 
-/* The bounds of a message, and how addresses of actors become bytes. Zeroed, it has the defaults,
- * and refuses addresses. */
+/* The bounds of a message, and how addresses of actors become bytes. Zeroed, the bounds are the
+ * defaults, and addresses are refused. */
 typedef struct domus_pickle_context {
-    /* bytes of one message, written and read; 0: DOMUS_PICKLE_BYTES_PRESET; at most
+    /* most bytes of one message, written and read; 0: DOMUS_PICKLE_BYTES_PRESET; at most
      * DOMUS_SLICE_MAX */
     uint32_t bytes_max;
-    /* bytes of memory that reading one message may take for owned texts, pointed lists and copies
-     * of slices; 0: DOMUS_PICKLE_MEMORY_PRESET */
+    /* most bytes of memory that reading one message may take for owned texts, pointed lists and
+     * copies of slices; 0: DOMUS_PICKLE_MEMORY_PRESET */
     uint32_t memory_max;
-    /* A slice of at least so many bytes shares the page of the message that is read, which lives as
-     * long as the slice; a shorter one is a copy. 0: DOMUS_PICKLE_SHARE_PRESET; 1: all share. */
+    /* The least bytes of a slice that shares the page of the message that is read, which lives as
+     * long as the slice; a shorter slice is a copy. 0: DOMUS_PICKLE_SHARE_PRESET; 1: all share. */
     uint32_t share_min;
 
-    /* Write an address as at most DOMUS_PICKLE_ADDRESS_MAX bytes. `(domus_address){0}` does not
-     * come here. Returns how many bytes, at least 1, or a negative errno. NULL: -EOPNOTSUPP. */
+    /* A function that writes an address as at most DOMUS_PICKLE_ADDRESS_MAX bytes. It is not called
+     * for `(domus_address){0}`. Returns the number of bytes, at least 1, or a negative errno. NULL:
+     * -EOPNOTSUPP. */
     int (*write_address)(void *context, domus_address address, unsigned char *bytes);
-    /* Read an address. Returns 0 or a negative errno. */
+    /* A function that reads an address. Returns 0 or a negative errno. NULL: -EOPNOTSUPP. */
     int (*read_address)(void *context, const unsigned char *bytes, size_t size,
                         domus_address *ret_address);
-    void *context; /* is handed to both */
+    void *context; /* argument that both functions get */
 } domus_pickle_context;
 
 /* Append a message to `to`: the hash of its name, its version and its payload. `context` may be
@@ -370,11 +384,11 @@ DOMUS_API int domus_pickle_into(const domus_picklers *picklers, const domus_pick
                                 const domus_type *type, const void *payload, void *buffer,
                                 size_t size, size_t *ret_size, char *error, size_t error_size);
 
-/* A message as bytes, whose type is known. */
+/* A message as bytes, whose type and version are known. */
 typedef struct domus_pickled {
     const domus_pickler *pickler;
-    uint32_t version; /* in which it was written */
-    uint32_t at;      /* the offset of the payload in `bytes` */
+    uint32_t version; /* version of the type in which the message was written */
+    uint32_t at;      /* offset of the payload in `bytes` */
     domus_slice bytes;
 } domus_pickled;
 
@@ -389,7 +403,7 @@ DOMUS_API int domus_pickled_open(const domus_picklers *picklers,
                                  const domus_pickle_context *context, domus_slice bytes,
                                  domus_pickled *ret_pickled, char *error, size_t error_size);
 
-/* Read the payload into `payload`, whatever that held.
+/* Read the payload of a message into `payload`, whatever that held.
  *
  * Ownership: the bytes stay the caller's. The payload owns what it points to, and the `release` of
  * its type frees it. After an error the payload is zeroed, and nothing is left to free.

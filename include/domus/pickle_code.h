@@ -51,25 +51,26 @@ DOMUS_API int domus_pickle_put_int(domus_pickle_writer *writer, int64_t value);
 DOMUS_API int domus_pickle_put_uint(domus_pickle_writer *writer, uint64_t value);
 DOMUS_API int domus_pickle_put_float(domus_pickle_writer *writer, float value);
 DOMUS_API int domus_pickle_put_double(domus_pickle_writer *writer, double value);
-/* A text with a zero at its end, which is not written (NULL: -EINVAL); and one of `size` bytes. */
+/* Put a text with a zero at its end, which is not written (NULL: -EINVAL). */
 DOMUS_API int domus_pickle_put_text(domus_pickle_writer *writer, const char *text);
 DOMUS_API int domus_pickle_put_chars(domus_pickle_writer *writer, const char *text, size_t size);
 DOMUS_API int domus_pickle_put_bytes(domus_pickle_writer *writer, const void *bytes, size_t size);
-/* Both also return what the context's callback returns; -EOPNOTSUPP without one. */
+/* Put an address of an actor. Also returns what the context's write_address returns; -EOPNOTSUPP
+ * without one. */
 DOMUS_API int domus_pickle_put_address(domus_pickle_writer *writer, domus_address address);
-/* Also returns -EINVAL when the endpoint is none. */
+/* Put an endpoint. Also returns -EINVAL when the endpoint names nothing. */
 DOMUS_API int domus_pickle_put_endpoint(domus_pickle_writer *writer,
                                         const domus_endpoint *endpoint);
-/* The heads of `count` elements, and of `count` keys with their values. */
+/* Put the head of an array of `count` elements, or of a map of `count` keys with their values. */
 DOMUS_API int domus_pickle_put_array(domus_pickle_writer *writer, uint32_t count);
 DOMUS_API int domus_pickle_put_map(domus_pickle_writer *writer, uint32_t count);
-/* A struct by its table, as one value. The table is right (domus_pickle_check()). Also returns the
- * errors of domus_pickle() for its fields. */
+/* Put a struct by its table, as one value. The table is right (domus_pickle_check()). Also returns
+ * the errors of domus_pickle() for its fields. */
 DOMUS_API int domus_pickle_put_struct(domus_pickle_writer *writer, const domus_pickle_table *table,
                                       const void *value);
 
 /* End the writing with an error of the user's own, whose text is as printf(3) makes it. `error` is
- * a negative errno; others become -EINVAL. Returns the error. */
+ * a negative errno; any other number becomes -EINVAL. Returns the error. */
 DOMUS_API int domus_pickle_refuse(domus_pickle_writer *writer, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -80,9 +81,10 @@ DOMUS_API int domus_pickle_refuse(domus_pickle_writer *writer, int error, const 
  * and -ENOMEM as named. When the function has returned, and values of its arrays are unread, the
  * message is refused with -EBADMSG. */
 
-/* The kinds of values. */
+/* The kinds of values that may come next. */
 typedef enum domus_pickle_value {
-    DOMUS_PICKLE_NOTHING, /* the next byte begins no value, there is none, or an error is there */
+    /* no value: the bytes end, the next byte begins none, or an error is there */
+    DOMUS_PICKLE_NOTHING,
     DOMUS_PICKLE_NIL,
     DOMUS_PICKLE_TRUE_OR_FALSE,
     DOMUS_PICKLE_UNSIGNED,
@@ -96,39 +98,39 @@ typedef enum domus_pickle_value {
     DOMUS_PICKLE_EXTENSION,
 } domus_pickle_value;
 
-/* The kind of the next value, which stays the next one. */
+/* Returns the kind of the next value, which stays the next one. */
 DOMUS_API domus_pickle_value domus_pickle_peek(const domus_pickle_reader *reader);
 
 /* Pass over one value, with all that belongs to it, however deep. */
 DOMUS_API int domus_pickle_skip(domus_pickle_reader *reader);
 
 DOMUS_API int domus_pickle_get_bool(domus_pickle_reader *reader, bool *ret_value);
-/* An integer of `low` to `high`, in whatever size it was written; -ERANGE for others. */
+/* Get an integer of `low` to `high`, in whatever size it was written; -ERANGE for others. */
 DOMUS_API int domus_pickle_get_int(domus_pickle_reader *reader, int64_t low, int64_t high,
                                    int64_t *ret_value);
 DOMUS_API int domus_pickle_get_uint(domus_pickle_reader *reader, uint64_t low, uint64_t high,
                                     uint64_t *ret_value);
-/* A floating-point number, or an integer that a double can be; -ERANGE for others. */
+/* Get a floating-point number, or an integer that a double can be; -ERANGE for others. */
 DOMUS_API int domus_pickle_get_double(domus_pickle_reader *reader, double *ret_value);
-/* A text, with a zero behind it, into a buffer of `size` bytes. -EMSGSIZE when it is longer;
- * -EBADMSG when it has a zero in it. */
+/* Get a text, with a zero behind it, into a buffer of `size` bytes. -EMSGSIZE when the text is
+ * longer; -EBADMSG when it has a zero in it. */
 DOMUS_API int domus_pickle_get_text(domus_pickle_reader *reader, char *buffer, size_t size);
-/* A text of at most `most` bytes, in memory of malloc(3), which is the caller's. Also -EMSGSIZE
+/* Get a text of at most `most` bytes, in memory of malloc(3), which is the caller's. Also -EMSGSIZE
  * when all that was read has taken more than the context's `memory_max`. */
 DOMUS_API int domus_pickle_get_owned_text(domus_pickle_reader *reader, uint32_t most,
                                           char **ret_text);
-/* Bytes, or those of a text, of at most `most`, as a slice, which is the caller's to free. */
+/* Get bytes, or the bytes of a text, at most `most`, as a slice, which is the caller's to free. */
 DOMUS_API int domus_pickle_get_slice(domus_pickle_reader *reader, uint32_t most,
                                      domus_slice *ret_slice);
 DOMUS_API int domus_pickle_get_address(domus_pickle_reader *reader, domus_address *ret_address);
 DOMUS_API int domus_pickle_get_endpoint(domus_pickle_reader *reader, domus_endpoint *ret_endpoint);
-/* The head of an array of at most `most` elements, or of a map of at most `most` keys with their
- * values. There are never more than the bytes that are left could be. Also -EMSGSIZE beyond
+/* Get the head of an array of at most `most` elements, or of a map of at most `most` keys with
+ * their values. The count is never larger than the bytes that are left allow. Also -EMSGSIZE beyond
  * `most`, and for arrays in arrays beyond DOMUS_PICKLE_DEPTH_MAX. */
 DOMUS_API int domus_pickle_get_array(domus_pickle_reader *reader, uint32_t most,
                                      uint32_t *ret_count);
 DOMUS_API int domus_pickle_get_map(domus_pickle_reader *reader, uint32_t most, uint32_t *ret_count);
-/* A struct by its table, into memory that need not be zeroed. After an error in it that memory is
+/* Get a struct by its table, into memory that need not be zeroed. After an error that memory is
  * zeroed, and owns nothing. */
 DOMUS_API int domus_pickle_get_struct(domus_pickle_reader *reader, const domus_pickle_table *table,
                                       void *ret_value);
@@ -143,7 +145,7 @@ DOMUS_API int domus_pickle_take_memory(domus_pickle_reader *reader, size_t bytes
 DOMUS_API int domus_pickle_blame(domus_pickle_reader *reader, int error, const char *name);
 DOMUS_API int domus_pickle_blame_element(domus_pickle_reader *reader, int error, uint32_t index);
 
-/* End the reading with an error of the user's own, as domus_pickle_refuse(). */
+/* End the reading with an error of the user's own, as domus_pickle_refuse() ends the writing. */
 DOMUS_API int domus_pickle_reject(domus_pickle_reader *reader, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

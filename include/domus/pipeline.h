@@ -59,36 +59,36 @@ extern "C" {
 typedef struct domus_on_peer {
     const domus_type *type;
     domus_handler *handle;
-    uint32_t peer_frame_size; /* bytes that domus_frame() gives, 0..DOMUS_FRAME_MAX */
-    uint32_t marks;           /* DOMUS_ALONE and its like, or several; 0: none */
-    /* Further marks of one message, for protocols in which one type stands for many commands.
-     * It is called before the handler, must not call domus_*, and does not change the
-     * payload. NULL: none. */
+    uint32_t peer_frame_size; /* bytes of the frame that domus_frame() gives, 0..DOMUS_FRAME_MAX */
+    uint32_t marks;           /* marks of the row: DOMUS_ALONE and others, or several; 0: none */
+    /* A function that returns further marks of one message, for protocols in which one type stands
+     * for many commands. It is called before the handler, must not call domus_*, and does not
+     * change the payload. NULL: none. */
     uint32_t (*marks_of)(const void *payload);
 } domus_on_peer;
 
-/* The request begins when all requests before it are answered, and the messages behind it are
- * decoded when it is answered. If the peer finishes meanwhile, and has sent nothing behind it, an
- * actor that has an on_end hears of that at once: the peer may be gone, and no answer is worth
- * waiting for. */
+/* A mark of a row: the request begins when all requests before it are answered, and the messages
+ * behind it are decoded when it is answered. If the peer finishes meanwhile, and has sent nothing
+ * behind it, an actor that has an on_end hears of that at once: the peer may be gone, and no answer
+ * is worth waiting for. */
 #define DOMUS_ALONE 1u
-/* The conversations of the request, and the request if it is kept, go on to their end when the
- * connection is gone; others are cancelled then. The actor lives until the last of them has ended.
- * Its answer is thrown away, and to forward it fails with -ENOTCONN. */
+/* A mark of a row: the conversations of the request, and the request if it is kept, go on to their
+ * end when the connection is gone; others are cancelled then. The actor lives until the last of
+ * them has ended. The answer is thrown away, and to forward the request fails with -ENOTCONN. */
 #define DOMUS_OUTLIVES 2u
 
-/* With DOMUS_ALONE: such an actor hears of the end of its peer at once, also when the peer has sent
- * more behind the request. Such bytes are handled when the request is answered, unless the actor
- * closes the channel, and when all of it was handled, the end is there once more: for the on_end
- * that the actor has then, or without one to close the channel. The end is not seen while the peer
- * has sent more than the channel may receive and hold. */
+/* A mark of a row, with DOMUS_ALONE: the actor hears of the end of its peer at once, also when the
+ * peer has sent more behind the request. Such bytes are handled when the request is answered,
+ * unless the actor closes the channel, and when all of it was handled, the end is there once more:
+ * for the on_end that the actor has then, or without one to close the channel. The end is not seen
+ * while the peer has sent more than the channel may receive and hold. */
 #define DOMUS_HEARS_END 4u
 
-/* With DOMUS_ALONE: when the peer has finished sending while the request is not answered, it counts
- * as gone, whether it has sent more or not: the channel is closed, or reset in the midst of a body,
- * and the conversations of the request are cancelled. No on_end is called for that. So a client
- * that gives up does not keep its descriptor until a slow answer is there; but one that finishes
- * sending and waits for its answer, which few do, gets none. */
+/* A mark of a row, with DOMUS_ALONE: when the peer has finished sending while the request is not
+ * answered, it counts as gone, whether it has sent more or not: the channel is closed, or reset in
+ * the midst of a body, and the conversations of the request are cancelled. No on_end is called for
+ * that. So a client that gives up does not keep its descriptor until a slow answer is there; but
+ * one that finishes sending and waits for its answer, which few do, gets none. */
 #define DOMUS_ENDS_WITH_PEER 8u
 
 /* A row of `on_peer` whose messages begin the sequence `name` (domus/await.h). */
@@ -110,37 +110,39 @@ typedef struct domus_on_peer {
 typedef struct domus_pipeline_stage {
     const domus_stage *stage;
     const void
-        /* that stage's options; its header says what they are, and whether NULL is allowed */
+        /* options of the stage; its header says what they are, and whether NULL is allowed */
         *options;
 } domus_pipeline_stage;
 
-#define DOMUS_STAGES_MAX 4u /* stages of one pipeline */
+#define DOMUS_STAGES_MAX 4u /* most stages of one pipeline */
 
-/* Byte stages that a listener puts in front of the pipelines of its connections (`front` in
- * domus/system.h and domus/listen.h), and a connect in front of that of its own (domus/connect.h,
- * domus/pool.h), at most. The programs behind it are the same with them and without them: they
+/* Most byte stages that a listener puts in front of the pipelines of its connections (`front` in
+ * domus/system.h and domus/listen.h), or a connect in front of its own (domus/connect.h,
+ * domus/pool.h). The pipelines behind them are the same with them and without them: such stages
  * stand before the first stage of whatever pipeline a connection has, go on as they are when it is
  * changed, and are not counted in DOMUS_STAGES_MAX. */
 #define DOMUS_FRONT_MAX 2u
 
 /* A pipeline. It is constant, as a behaviour is. */
 typedef struct domus_pipeline {
-    /* Wire side first: byte stages, then one message stage, then one whose `stage` is NULL. */
+    /* The stages, wire side first: byte stages, then one message stage, then one whose `stage` is
+     * NULL. */
     const domus_pipeline_stage *stages;
     /* Types of mail from actors that goes to the peer, up to a NULL. NULL: none. */
     const domus_type *const *encodes;
-    /* The protocol has ids: answers leave as they come. */
+    /* Whether the protocol has ids, so that answers leave as they come. */
     bool by_id;
-    /* The channel of a client has to come to terms with its peer first (a login, STARTTLS): asks of
-     * other actors wait, up to `queue_max` of whatever type, until another pipeline takes the place
-     * of this one (domus_channel_set_pipeline()), and then fail with -EOPNOTSUPP if that does not
-     * encode them. Only asks that the channel makes to its own address are sent. */
+    /* Whether the channel of a client has to come to terms with its peer first (a login, STARTTLS):
+     * then asks of other actors wait, up to `queue_max` of whatever type, until another pipeline
+     * takes the place of this one (domus_channel_set_pipeline()), and then fail with -EOPNOTSUPP if
+     * the other pipeline does not encode them. Only asks that the channel makes to its own address
+     * are sent. */
     bool holds_asks;
     /* Time for the answer to a request, in ns, rounded up to ticks of 1 ms: then the request fails
      * with -ETIMEDOUT. Asks that are made for it inherit the deadline, as they do from any ask
-     * (domus_ask_within()). 0: none but those of the asks that its handler makes. */
+     * (domus_ask_within()). 0: there is no such time. */
     uint64_t request_timeout_ns;
-    /* Asks that are with the peer at a time (0: channel.inflightMax), and that wait
+    /* Most asks that are with the peer at a time (0: channel.inflightMax), and most asks that wait
      * (0: channel.askQueueMax). */
     uint32_t inflight_max;
     uint32_t queue_max;
@@ -237,10 +239,10 @@ DOMUS_API void *domus_channel_stage_state(domus_stack *stack, domus_channel *cha
 
 /* --- packets: stages that divide bytes, and do not look into them ----------------------------- */
 
-/* A packet: what stands between two boundaries. These stages decode and encode this type. The
+/* A packet: the bytes between two boundaries. The stages below decode and encode this type. The
  * packet of a server's or client's stage is a request or an answer by its role.
  *
- * `size_max` bounds the packets that come: a larger one ends the channel with -EMSGSIZE. Each stage
+ * `size_max` bounds received packets: a larger packet ends the channel with -EMSGSIZE. Each stage
  * is cheap for peers that send byte by byte. All but the line stage and that of bytes need options.
  * All but the line stage reset the channel when a request fails, because there is nothing that
  * their peer would understand. */
@@ -250,12 +252,13 @@ typedef struct domus_packet {
 
 DOMUS_API extern const domus_type domus_packet_type;
 
-/* Lines, which end with "\n" or "\r\n". Packets come without either, and leave with `crlf` ? "\r\n"
- * : "\n" (but one that ends with "\r" always with "\r\n"). A packet to be sent that contains "\n"
- * is refused with -EINVAL. Options may be NULL. */
+/* Options of domus_line_stage: packets are lines, which end with "\n" or "\r\n". Packets come
+ * without either, and leave with `crlf` ? "\r\n" : "\n" (but one that ends with "\r" always with
+ * "\r\n"). A packet to be sent that contains "\n" is refused with -EINVAL. Options may be NULL. */
 typedef struct domus_line_options {
     domus_role role;
-    uint32_t size_max; /* bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
+    /* most bytes of a line without its end, 1..65534; 0: 8192. More: -EMSGSIZE */
+    uint32_t size_max;
     bool crlf;
     /* text that a failed request gets; NULL: "error: " and the name of the error */
     const char *failed;
@@ -263,39 +266,41 @@ typedef struct domus_line_options {
 
 DOMUS_API extern const domus_stage domus_line_stage;
 
-/* Packets that end with a byte. A packet to be sent that contains it is refused with -EINVAL. */
+/* Options of domus_delimiter_stage: packets end with a certain byte. A packet to be sent that
+ * contains that byte is refused with -EINVAL. */
 typedef struct domus_delimiter_options {
     domus_role role;
-    uint32_t size_max; /* bytes of a packet, 1..65535; 0: 8192 */
+    uint32_t size_max; /* most bytes of a packet, 1..65535; 0: 8192 */
     char delimiter;
 } domus_delimiter_options;
 
 DOMUS_API extern const domus_stage domus_delimiter_stage;
 
-/* Packets that begin with their length. One to be sent that is too long for `width` is refused with
- * -EMSGSIZE. A length that should count itself, and is less than its own bytes, ends the channel
- * with -EBADMSG. */
+/* Options of domus_length_stage: packets begin with their length. A packet to be sent that is too
+ * long for `width` is refused with -EMSGSIZE. A length that should count itself, and is less than
+ * its own bytes, ends the channel with -EBADMSG. */
 typedef struct domus_length_options {
     domus_role role;
-    uint32_t size_max;  /* bytes of a packet, 1..65528; 0: 65528 */
+    uint32_t size_max;  /* most bytes of a packet, 1..65528; 0: 65528 */
     uint8_t width;      /* bytes of the length: 1, 2, 4 or 8 */
-    bool little_endian; /* else it is in network order */
-    bool counts_itself; /* the length includes the bytes of the length */
+    bool little_endian; /* whether the length is little-endian; else it is in network order */
+    bool counts_itself; /* whether the length includes its own bytes */
 } domus_length_options;
 
 DOMUS_API extern const domus_stage domus_length_stage;
 
-/* Packets of one size. A packet to be sent of another size is refused with -EINVAL. */
+/* Options of domus_fixed_stage: packets of one size. A packet to be sent of another size is refused
+ * with -EINVAL. */
 typedef struct domus_fixed_options {
     domus_role role;
-    uint32_t size; /* 1..65536 */
+    uint32_t size; /* bytes of each packet, 1..65536 */
 } domus_fixed_options;
 
 DOMUS_API extern const domus_stage domus_fixed_stage;
 
-/* Bytes as they come: a packet is what a read has brought, 1..65536 bytes, and has no meaning as a
- * whole. It is a notice, and what is sent leaves as it is. It has no options. So a program that
- * takes bytes can stand behind a byte stage (TLS), which an on_read cannot. */
+/* The stage for bytes as they come: a packet is what a read has brought, 1..65536 bytes, and has no
+ * meaning as a whole. It is a notice, and what is sent leaves as it is. It has no options. So a
+ * program that takes bytes can stand behind a byte stage (TLS), which an on_read cannot. */
 DOMUS_API extern const domus_stage domus_bytes_stage;
 
 #ifdef __cplusplus

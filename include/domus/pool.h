@@ -60,36 +60,40 @@
 extern "C" {
 #endif
 
-#define DOMUS_POOL_CONNECTIONS_MAX 64u  /* connections of one pool */
-#define DOMUS_POOL_ADDRESSES_MAX   16u  /* addresses of one pool */
+#define DOMUS_POOL_CONNECTIONS_MAX 64u  /* most connections of one pool */
+#define DOMUS_POOL_ADDRESSES_MAX   16u  /* most addresses of one pool */
 #define DOMUS_POOL_ADDRESS_SIZE    300u /* bytes of one address, with a zero at its end */
 
-/* Defaults: the meaning of 0 in a field of the options. */
+/* Defaults of fields of domus_pool_options: a 0 in the field means this value. */
 #define DOMUS_POOL_QUEUE_MAX   1024u
 #define DOMUS_POOL_WAIT_NS     UINT64_C(1000000000)
 #define DOMUS_POOL_BACKOFF_MIN UINT64_C(100000000)
 #define DOMUS_POOL_BACKOFF_MAX UINT64_C(10000000000)
 #define DOMUS_POOL_TRIES_MAX   2u
 
-/* All fields but `behaviour` may be 0. */
+/* Options of a pool. All fields but `behaviour` may be 0. */
 typedef struct domus_pool_options {
     /* The behaviour of the connections, with a pipeline whose peer answers. Its shares_state must
      * be false. */
     const struct domus_behaviour *behaviour;
-    uint32_t connections_min;    /* 1..64; 0: 1, or none with `on_demand`, which allows no more */
-    uint32_t connections_max;    /* connections_min..64; 0: connections_min, or 1 */
-    uint32_t queue_max;          /* messages that wait for a connection; 0: 1,024 */
-    uint64_t wait_ns;            /* how long messages wait for a connection; 0: 1 s */
+    /* least connections, 1..64; 0: 1, or with `on_demand`, which wants 0, none */
+    uint32_t connections_min;
+    /* most connections, connections_min..64; 0: connections_min, or 1 */
+    uint32_t connections_max;
+    uint32_t queue_max;          /* most messages that wait for a connection; 0: 1,024 */
+    uint64_t wait_ns;            /* longest wait of a message for a connection; 0: 1 s */
     uint64_t connect_timeout_ns; /* time of one connect; 0: the key connect.timeout */
-    uint64_t backoff_min_ns;     /* 1 ms..1 h; 0: 100 ms */
-    uint64_t backoff_max_ns; /* backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if that is more */
-    /* Types of asks that may be done twice, up to a NULL; it stays valid. NULL: none. */
+    /* first time for which a failed address is left out, 1 ms..1 h; 0: 100 ms */
+    uint64_t backoff_min_ns;
+    /* longest such time, backoff_min_ns..1 h; 0: 10 s, or backoff_min_ns if that is more */
+    uint64_t backoff_max_ns;
+    /* Types of asks that may be done twice, up to a NULL; the list stays valid. NULL: none. */
     const domus_type *const *repeatable;
-    uint32_t tries_max; /* how often a repeatable ask is sent in all, 1..255; 0: 2 */
-    /* Make a pool on each thread, and one address for all of them: an ask goes to the pool on its
-     * own thread (domus/router.h). */
+    uint32_t tries_max; /* most times that a repeatable ask is sent in all, 1..255; 0: 2 */
+    /* Whether to make a pool on each thread, and one address for all of them: an ask goes to the
+     * pool on its own thread (domus/router.h). */
     bool per_thread;
-    bool on_demand; /* see above */
+    bool on_demand; /* whether connections are made only when asks wait ("On demand" above) */
     /* options that differ for the connections; copied; NULL: none */
     const domus_channel_options *channel;
     /* Byte stages in front of the pipeline of each connection, as in domus_connect_options. */
@@ -110,7 +114,7 @@ DOMUS_API int domus_pool_open(domus_stack *stack, const char *to, const domus_po
 typedef struct domus_pool_status {
     uint32_t connected;  /* connections that are there */
     uint32_t connecting; /* connections that are being made, or wait for the end of a back-off */
-    uint32_t addresses;  /* addresses in all */
+    uint32_t addresses;  /* number of addresses of the service */
     uint32_t left_out;   /* addresses that are left out now */
     uint64_t under_way;  /* asks that the connections have, sent or not */
     uint64_t waiting;    /* messages that wait for a connection */
@@ -120,9 +124,11 @@ typedef struct domus_pool_status {
     uint64_t refused; /* messages that have failed or were thrown away, for lack of a connection */
 } domus_pool_status;
 
-DOMUS_API extern const domus_type domus_pool_look_type;   /* an ask without a payload */
-DOMUS_API extern const domus_type domus_pool_status_type; /* its answer, a domus_pool_status */
-DOMUS_API extern const domus_type domus_pool_drain_type;  /* a notice without a payload */
+DOMUS_API extern const domus_type domus_pool_look_type; /* the type of an ask without a payload */
+/* the type of its answer, a domus_pool_status */
+DOMUS_API extern const domus_type domus_pool_status_type;
+/* the type of a notice without a payload */
+DOMUS_API extern const domus_type domus_pool_drain_type;
 
 #ifdef __cplusplus
 }

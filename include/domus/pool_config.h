@@ -11,30 +11,31 @@ extern "C" {
 struct domus_policy;
 struct domus_pool_hooks;
 
-/* How a runner of the policy `stealing` polls that has found no job, in three intervals, of which
- * the last one does not end: how many attempts it makes in each, each how many of them is one to
- * steal, and how long it sleeps between two. 0: the default, which is CAF's. */
+/* How a runner of the policy `stealing` polls that has found no job. There are three intervals, of
+ * which the last one does not end. The fields say how many attempts it makes in each, of how many
+ * attempts one is to steal, and how long it sleeps between two. 0: the default, which is CAF's. */
 typedef struct domus_pool_stealing {
-    uint32_t aggressive_attempts;    /* 1..65,535; 0: 100 */
-    uint32_t aggressive_steal_every; /* 1..65,535; 0: 10 */
-    uint32_t moderate_attempts;      /* 1..65,535; 0: 500 */
-    uint32_t moderate_steal_every;   /* 1..65,535; 0: 5 */
-    uint64_t moderate_sleep_ns;      /* 1 us..1 s; 0: 50 us */
-    uint32_t relaxed_steal_every;    /* 1..65,535; 0: 1 */
-    uint64_t relaxed_sleep_ns;       /* 1 us..1 s; 0: 10 ms */
+    uint32_t aggressive_attempts;    /* attempts of the first interval, 1..65,535; 0: 100 */
+    uint32_t aggressive_steal_every; /* one in so many attempts steals, 1..65,535; 0: 10 */
+    uint32_t moderate_attempts;      /* attempts of the second interval, 1..65,535; 0: 500 */
+    uint32_t moderate_steal_every;   /* one in so many attempts steals, 1..65,535; 0: 5 */
+    uint64_t moderate_sleep_ns;      /* sleep between two attempts, 1 us..1 s; 0: 50 us */
+    uint32_t relaxed_steal_every;    /* one in so many attempts steals, 1..65,535; 0: 1 */
+    uint64_t relaxed_sleep_ns;       /* sleep between two attempts, 1 us..1 s; 0: 10 ms */
 } domus_pool_stealing;
 
 /* A pool: threads without rings that share a population of actors (domus/pools.h). */
 typedef struct domus_pool_config {
-    const char *name; /* for domus_pool_find(); unique; 1..63 letters, digits, '-', '_' */
+    const char *name; /* name for domus_pool_find(); unique; 1..63 letters, digits, '-', '_' */
     uint32_t runners; /* 1..64 threads; 0: as many as system.threads (the default) */
-    /* "rings", "deques", "stealing", "sharing" (domus/policy.h); NULL or "": "deques" */
+    /* name of the policy: "rings", "deques", "stealing", "sharing" (domus/policy.h); NULL or "":
+     * "deques" */
     const char *policy;
     /* 1..65,535 messages that an actor handles before others have their turns; 0: 64 */
     uint32_t throughput;
-    /* 0..64 threads more, while all runners are blocked and an actor waits. The first of a spell is
-     * told in the log, with the behaviour that blocks; they end when they are not needed. A test
-     * kit has none. */
+    /* 0..64 spares, which are further threads while all runners are blocked and an actor waits. The
+     * first one of a spell is told in the log, with the behaviour that blocks; spares end when they
+     * are not needed. A test kit has none. */
     uint32_t spares;
     /* 1 ms..1 h: a runner is blocked that has handled and spawned nothing for so long, and given no
      * actor of the pool anything to do; 0: 5 ms */
@@ -42,13 +43,13 @@ typedef struct domus_pool_config {
     /* A policy of the program, in the place of `policy`; NULL: none. It has to outlive the
      * system. */
     const struct domus_policy *own_policy;
-    domus_pool_stealing stealing; /* for the policy `stealing` */
+    domus_pool_stealing stealing; /* how runners of the policy `stealing` poll */
     /* Functions of the program around each turn (domus/policy.h); NULL: none. It has to outlive the
      * system. */
     const struct domus_pool_hooks *hooks;
 } domus_pool_config;
 
-/* Pools of a system at most. */
+/* Most pools of a system. */
 #define DOMUS_POOLS_MAX 16
 
 #ifdef __cplusplus

@@ -32,8 +32,8 @@ extern "C" {
 
 struct domus_system;
 
-/* Find the pool of this name. Constant for the life of the system, so that a program looks once.
- * Returns NULL if there is none. */
+/* Returns the pool of this name, or NULL if there is none. It is constant for the life of the
+ * system, so a program looks once. */
 DOMUS_API const domus_pool *domus_pool_find(domus_stack *stack, const char *name);
 DOMUS_API const domus_pool *domus_outside_pool_find(struct domus_system *system, const char *name);
 

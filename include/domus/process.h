@@ -28,24 +28,25 @@
 extern "C" {
 #endif
 
-#define DOMUS_PROCESS_EVENTS_MAX 16u  /* events in one step; further ones come in the next */
-#define DOMUS_PROCESS_YIELDS_MAX 64u  /* yields that one step may write */
-#define DOMUS_PROCESS_METHOD_MAX 63u  /* bytes in a method's name */
-#define DOMUS_PROCESS_INPUT_MAX  256u /* bytes of input */
-#define DOMUS_PROCESS_WORKS_MAX  64u  /* pieces of work of one process that are under way */
+/* most events in one step; further ones come in the next step */
+#define DOMUS_PROCESS_EVENTS_MAX 16u
+#define DOMUS_PROCESS_YIELDS_MAX 64u  /* most yields that one step may write */
+#define DOMUS_PROCESS_METHOD_MAX 63u  /* most bytes of a method's name */
+#define DOMUS_PROCESS_INPUT_MAX  256u /* most bytes of input */
+#define DOMUS_PROCESS_WORKS_MAX  64u  /* most pieces of work of one process under way */
 #define DOMUS_PROCESS_TAG_MAX    (UINT64_MAX - 2)
 
 /* The kinds of events that a process gets. */
 typedef enum domus_process_event_type {
-    DOMUS_PROCESS_MESSAGE,  /* somebody's notice or ask */
-    DOMUS_PROCESS_COMPLETE, /* a yield is done */
-    DOMUS_PROCESS_CANCEL,   /* the system stops; the data is a domus_process_cancel */
+    DOMUS_PROCESS_MESSAGE,  /* a notice or ask of another actor */
+    DOMUS_PROCESS_COMPLETE, /* the completion of a yield */
+    DOMUS_PROCESS_CANCEL,   /* the sign that the system stops; its data is a domus_process_cancel */
 } domus_process_event_type;
 
-/* The data of the last event. */
+/* The data of the event DOMUS_PROCESS_CANCEL, the last one of a process. */
 typedef struct domus_process_cancel {
-    uint64_t deadline_ns; /* when the process is stopped, in the time of domus_now_ns() */
-    uint64_t left_ns;     /* the time up to the deadline when the event was sent */
+    uint64_t deadline_ns; /* time at which the process is stopped, on the clock of domus_now_ns() */
+    uint64_t left_ns;     /* time from the sending of the event to the deadline */
 } domus_process_cancel;
 
 DOMUS_API extern const domus_type domus_process_cancel_type;
@@ -53,9 +54,9 @@ DOMUS_API extern const domus_type domus_process_cancel_type;
 /* One event that a step is given. The payload at `data` is valid until the step returns. */
 typedef struct domus_process_event {
     domus_process_event_type type;
-    int error;    /* for a yield: 0, or a negative errno, and then there is no data */
-    uint64_t tag; /* for a yield: its tag */
-    /* the type of the message or reply; NULL: there is none (a sleep, an error) */
+    int error;    /* error of a yield: 0, or a negative errno, and then there is no data */
+    uint64_t tag; /* tag of a yield */
+    /* type of the message or reply; NULL: there is no data (a sleep, an error) */
     const domus_type *data_type;
     const void *data;
     domus_address sender; /* the sender of the message or reply */
@@ -69,29 +70,30 @@ typedef struct domus_process_event {
 /* The place where a step writes its yields. */
 typedef struct domus_process_output domus_process_output;
 
-/* The functions of a process. They must stay constant for the life of the system. init and close
- * may be NULL. */
+/* A process: its functions. They must stay constant for the life of the system. init and close may
+ * be NULL. */
 typedef struct domus_process {
     const char *name;
     uint32_t state_size; /* bytes of private state, zeroed; 0..1 MiB */
 
-    /* Runs once, when the actor is mounted, with the method (the entry point) and the input with
-     * which the process was spawned; it should return -ENOENT for a method that it does not know. A
-     * negative errno is a failure of the actor (as of on_mount; domus/supervise.h). After a restart
-     * it runs again, with the same arguments. */
+    /* A function that runs once, when the actor is mounted, with the method (the entry point) and
+     * the input with which the process was spawned; it should return -ENOENT for a method that it
+     * does not know. A negative errno is a failure of the actor (as of on_mount;
+     * domus/supervise.h). After a restart init runs again, with the same arguments. */
     int (*init)(domus_stack *stack, void *self, const char *method, const domus_type *type,
                 const void *input);
 
-    /* Runs after init with the events that have come by then, perhaps none. Then it runs whenever
-     * there are events, with all that came in the same run of the actor, the oldest first.
+    /* A function that runs after init with the events that have come by then, perhaps none. Then
+     * step runs whenever there are events, with all that came in the same run of the actor, the
+     * oldest first.
      *
      * Returns 0; a negative errno is a failure of the actor as by domus_escalate(): the actor ends,
      * unless its parent restarts it. */
     int (*step)(domus_stack *stack, void *self, const domus_process_event *events, uint32_t count,
                 domus_process_output *out);
 
-    /* Runs once for each init, also for one that failed, and gives back what the state owns. A
-     * process that is stopped makes no further step. */
+    /* A function that runs once for each init, also for one that failed, and gives back what the
+     * state owns. A process that is stopped makes no further step. */
     void (*close)(domus_stack *stack, void *self);
 } domus_process;
 

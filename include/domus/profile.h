@@ -25,17 +25,19 @@ struct domus_system;
 
 /* The phases of an iteration, as time is counted. */
 typedef enum domus_phase {
-    DOMUS_PHASE_SUBMIT,      /* entering the ring: CPU time that the kernel needs for this thread */
-    DOMUS_PHASE_SLEEP,       /* the time that an enter took beyond its own CPU time */
-    DOMUS_PHASE_COMPLETIONS, /* reaping completions, queueing what they bring */
-    DOMUS_PHASE_CHANNELS,    /* channels actors */
+    /* time to enter the ring: CPU time that the kernel needs for this thread */
+    DOMUS_PHASE_SUBMIT,
+    DOMUS_PHASE_SLEEP,       /* sleep: the time that an enter took beyond its CPU time */
+    DOMUS_PHASE_COMPLETIONS, /* reaping completions, and queueing what they bring */
+    DOMUS_PHASE_CHANNELS,    /* runs of channels actors */
     DOMUS_PHASE_EVENTS,      /* arrivals, mounting, timers, stopping, flushing sends */
-    DOMUS_PHASE_STATE,       /* state actors */
+    DOMUS_PHASE_STATE,       /* runs of state actors */
     DOMUS_PHASE_OTHER,       /* the loop itself: deciding, looking, parking */
     DOMUS_PHASES,
 } domus_phase;
 
-/* Behaviours that are counted by themselves, and bytes of their names, with a NUL. */
+/* Most behaviours of a system that are counted by themselves, and the size of their names in bytes,
+ * with a NUL. */
 #define DOMUS_BEHAVIOURS_MAX      127
 #define DOMUS_BEHAVIOUR_NAME_SIZE 64
 
@@ -51,28 +53,27 @@ typedef struct domus_profile {
     uint64_t enters; /* system calls into the ring */
     uint64_t completions;
     uint64_t runs; /* runs of houses */
-    /* replies handled, and sleeps and other waits that were over without an error; the next four
-     * count the other kinds */
+    /* replies handled, and sleeps and other waits that were over without an error */
     uint64_t replies;
-    uint64_t exceptions; /* failures: of asks, at a deadline, by a cancel */
-    uint64_t asks;
-    uint64_t notices;
-    uint64_t events;
-    uint64_t reads; /* pieces of bytes given to on_read or to a pipeline */
+    uint64_t exceptions; /* exceptions handled: asks that have failed, deadlines, cancels */
+    uint64_t asks;       /* asks handled */
+    uint64_t notices;    /* notices handled */
+    uint64_t events;     /* events handled */
+    uint64_t reads;      /* pieces of bytes given to on_read or to a pipeline */
     uint64_t received_bytes;
     uint64_t sent_bytes;
     uint64_t failures;            /* negative errnos of notice, event and mount handlers */
-    uint64_t deadline_expiries;   /* phase 3 ended by its deadline */
-    uint64_t deadline_overrun_ns; /* how long phase 3 went on beyond its deadlines, in all */
+    uint64_t deadline_expiries;   /* times that phase 3 was ended by its deadline */
+    uint64_t deadline_overrun_ns; /* time in all that phase 3 went on beyond its deadlines */
     uint64_t parks;
     uint64_t wakeups_sent; /* writes to a sleeping thread's eventfd */
     uint64_t wakeups_received;
     uint64_t wakeups_empty; /* wake-ups after which the thread found nothing to do */
-    uint64_t wake_rearms;   /* how often the wake poll was armed anew (io.emptyWakeupsMax) */
+    uint64_t wake_rearms;   /* times that the wake poll was armed anew (io.emptyWakeupsMax) */
     uint64_t cap_wakeups_with_work; /* wake-ups by the cap of 1 s that found work: stays 0 */
-    uint64_t steals_wanted; /* how often this idle thread chose a busy thread to steal from */
+    uint64_t steals_wanted; /* times that this idle thread chose a busy thread to steal from */
     uint64_t dead_letters;
-    uint64_t refusals; /* asks and notices refused at mailboxMax */
+    uint64_t refusals; /* asks and notices refused because a mailbox was full */
     uint64_t spawns;   /* actors mounted on this thread */
     uint64_t stops;
     uint64_t exposed;  /* houses that were exposed to thieves */
@@ -82,38 +83,39 @@ typedef struct domus_profile {
     uint64_t channels_opened;
     uint64_t channels_closed;
     uint64_t channels_reset;    /* channels closed by an error, or not drained in time */
-    uint64_t receivers_starved; /* receives that ended because no buffer was free */
+    uint64_t receivers_starved; /* receives of a channel that ended because no buffer was free */
     uint64_t timers_fired;
     /* asks dropped because their deadline had passed: before they were handled, or while kept */
     uint64_t asks_expired;
     uint64_t late_replies; /* answers that came when nobody waited for them any more */
     uint64_t cancels;      /* conversations, and asks not begun, that were cancelled */
-    uint64_t circles;      /* asks that would have waited for themselves: -EDEADLK */
+    /* asks that failed with -EDEADLK because they would have waited for themselves */
+    uint64_t circles;
     uint64_t restarts;
     uint64_t escalations; /* failures for which only the root had a rule */
     uint64_t passivations;
     uint64_t letters_missed; /* letters that a subscriber did not take (domus/letters.h) */
-    /* Log lines beyond DOMUS_LOG_LINES_PER_SECOND. domus_outside_profile() also counts the lines
-     * that the log hook has dropped (domus/hooks.h). The column of the table for all threads
+    /* Log lines dropped beyond DOMUS_LOG_LINES_PER_SECOND. domus_outside_profile() also counts the
+     * lines that the log hook has dropped (domus/hooks.h). The column of the table for all threads
      * includes the outside's count. */
     uint64_t log_lines_dropped;
-    uint64_t steals;     /* houses of other threads that were run here, each once */
+    uint64_t steals;     /* houses of other threads that this thread has run, each once */
     uint64_t stalls;     /* runs of more than stall.threshold (domus/stall.h) */
     uint64_t stalled_ns; /* time that stalls took, counted when they are over */
     uint64_t stall_lengths[DOMUS_STALL_LENGTHS]; /* stalls by their length */
     uint64_t busy;    /* asks and notices refused with -EBUSY because memory was short */
-    uint64_t pressed; /* how often reading and accepting was restricted because memory was short */
+    uint64_t pressed; /* times that reading and accepting was restricted because memory was short */
     uint64_t trimmed_bytes;   /* memory of messages that was given back to the kernel */
     uint64_t channels_silent; /* channels closed at channel.firstByteTimeout */
-    /* connections that were reset because their address had its share */
+    /* connections reset because their address had as many as it may (channel.maxPerAddress) */
     uint64_t refused_by_address;
     /* spells in which refused_by_address grew; each spell is logged, and is over after a second
      * without a refusal, or up to 64 s when spells follow each other */
     uint64_t address_spells;
-    uint64_t full_spells; /* spells at channel.maxConnections */
+    uint64_t full_spells; /* spells in which channel.maxConnections were open */
     /* spells in which accepting failed for lack of descriptors or memory */
     uint64_t accept_spells;
-    uint64_t buffer_spells; /* spells without a free receive buffer */
+    uint64_t buffer_spells; /* spells in which no receive buffer was free */
     /* channels_cut counts channels that the library ended while it owed bytes to the peer, and
      * connections that got no channel. cut_bytes counts the bytes that these peers had sent and got
      * no answer to, or whose answer they had not acknowledged. discarded_bytes counts bytes that
@@ -128,13 +130,13 @@ typedef struct domus_profile {
     uint64_t channels_refused;
     uint64_t queued_bytes;  /* bytes that now wait to be sent to peers; goes up and down */
     uint64_t channels_shed; /* channels reset because memory was short (domus/memory.h) */
-    /* connects that actors have asked for, and those of them that brought no connection, because
-     * they failed or were taken back (domus/connect.h) */
+    /* connects that actors have asked for, and connects that brought no connection, because they
+     * failed or were taken back (domus/connect.h) */
     uint64_t connects;
     uint64_t connects_failed;
     /* Datagrams (domus/datagram.h) that came and were thrown away, because they were too long or
-     * their channel did not read; that the kernel threw away before they came; and that were to be
-     * sent and that the kernel did not take. */
+     * their channel did not read; datagrams that the kernel threw away before they came; and
+     * datagrams to be sent that the kernel did not take. */
     uint64_t datagrams_dropped;
     uint64_t datagrams_lost;
     uint64_t datagrams_unsent;
@@ -148,8 +150,8 @@ typedef struct domus_profile {
     uint64_t drained_answered;
     uint64_t drained_idle;
     uint64_t drained_cut;
-    uint64_t channels_busy; /* how often a channel had channel.requestsMax requests under way */
-    /* how often a channel waited for its turn to decode, because pipelines had taken
+    uint64_t channels_busy; /* times that a channel had channel.requestsMax requests under way */
+    /* times that a channel waited for its turn to decode, because pipelines had taken
      * scheduler.stageTime in that iteration; the time itself is in phase_ns of channels */
     uint64_t channels_late;
     uint64_t files_kept; /* loads of files that kept bytes have answered (domus/file.h) */
@@ -160,27 +162,26 @@ typedef struct domus_profile {
      * or without `return`; and positive results other than DOMUS_PARKED, which count as 0. */
     uint64_t waits_lost;
     uint64_t results_unknown;
-    /* how often an actor came to scheduler.conversationsMax conversations, and then handled no asks
-     * and notices until one of them ended */
+    /* times that an actor came to scheduler.conversationsMax conversations, and then handled no
+     * asks and notices until one of them ended */
     uint64_t conversations_full;
     /* The number of actors that were ready and had to wait, times the time for which they did: the
      * integral over the time in phase 3. Divided by a span of time, it is their mean number. */
     uint64_t ready_ns;
-    /* in use now: receive buffers of io.buffers.count, and houses of actors that live here or end
-     */
+    /* receive buffers of io.buffers.count that are in use now, and houses of actors that live here
+     * or end */
     uint64_t buffers_used;
     uint64_t houses_used;
     uint64_t timers_refused;      /* timers that were not made, at scheduler.timersMax */
     uint64_t thread_max_refusals; /* asks and notices refused at memory.threadMax */
     uint64_t sends;               /* sends to connected peers of which the kernel has taken bytes */
-    /* For each completion of io, how long phase 3 had taken just before it was found. Divided by
-     * their number, it is about how long io waits for state actors, at most. */
+    /* Time that phase 3 had taken just before each completion of io was found, in sum. Divided by
+     * the number of completions, it is about how long io waits for state actors, at most. */
     uint64_t io_behind_ns;
     /* Requests of peers that ended with a negative errno: of their handler or of an actor that it
      * asked, at their time-out, or because their answer could not be encoded. Requests that were
      * cancelled, or whose channel was being closed, are not among them, nor are bytes that are no
-     * request. It depends on the protocol what the peer hears (HTTP: 404 for -ENOENT, 500 for
-     * -EIO). */
+     * request. The protocol decides what the peer gets (HTTP: 404 for -ENOENT, 500 for -EIO). */
     uint64_t requests_failed;
 } domus_profile;
 
@@ -197,20 +198,22 @@ DOMUS_API int domus_outside_profile(const struct domus_system *system, domus_pro
 /* The times and counters of a runner of a pool (domus/pools.h). With profile.level off all times
  * are 0. */
 typedef struct domus_runner_profile {
-    uint64_t wall_ns;      /* for which its thread has lived; the sum of the next three */
-    uint64_t run_ns;       /* in turns, and in taking jobs that were there */
+    /* time for which the runner's thread has lived; the sum of the next three */
+    uint64_t wall_ns;
+    uint64_t run_ns;       /* time in turns, and in taking jobs that were there */
     uint64_t search_ns;    /* CPU time of looking for a job when there was none at once */
-    uint64_t park_ns;      /* the rest of that time: asleep, or without a CPU */
-    uint64_t turns;        /* given to actors */
-    uint64_t messages;     /* of all kinds, handled in these turns */
-    uint64_t steals;       /* jobs that it has taken from other runners */
-    uint64_t stolen;       /* jobs that others have taken from it */
-    uint64_t global_takes; /* jobs that it has taken from a queue of the whole pool */
-    uint64_t parks;        /* times at which it went to sleep */
-    uint64_t begun;        /* how often its thread has begun: for a spare any number, else 1 */
+    uint64_t park_ns;      /* time asleep, or without a CPU, while it looked for a job */
+    uint64_t turns;        /* turns that the runner has given to actors */
+    uint64_t messages;     /* messages of all kinds that were handled in these turns */
+    uint64_t steals;       /* jobs that the runner has taken from other runners */
+    uint64_t stolen;       /* jobs that others have taken from the runner */
+    uint64_t global_takes; /* jobs that the runner has taken from a queue of the whole pool */
+    uint64_t parks;        /* times at which the runner went to sleep */
+    /* times that the runner's thread has begun: any number for a spare, else 1 */
+    uint64_t begun;
 } domus_runner_profile;
 
-/* Threads and jobs of a system besides its loops. */
+/* The numbers of threads and jobs of a system besides its loops. */
 typedef struct domus_usage {
     uint64_t helpers;          /* helper threads for blocking work (domus/blocking.h) */
     uint64_t helpers_busy;     /* helper threads that run a function now */
@@ -219,7 +222,8 @@ typedef struct domus_usage {
     uint64_t detached_busy;    /* detached threads that have an actor now */
 } domus_usage;
 
-/* Read these. Thread-safety: as domus_system_profile(). */
+/* Read the numbers of threads and jobs of a system besides its loops. Thread-safety: as
+ * domus_system_profile(). */
 DOMUS_API void domus_system_usage(struct domus_system *system, domus_usage *ret_usage);
 
 struct domus_pool;
@@ -237,17 +241,19 @@ DOMUS_API int domus_pool_profile(const struct domus_pool *pool, uint32_t runner,
  * of behaviours beyond DOMUS_BEHAVIOURS_MAX in a system are counted as "(others)". All but `alive`
  * and `bytes` only grow. */
 typedef struct domus_behaviour_profile {
-    char name[DOMUS_BEHAVIOUR_NAME_SIZE]; /* cut if it is longer */
-    bool is_channels;                     /* channels actors; else state actors */
+    char name[DOMUS_BEHAVIOUR_NAME_SIZE]; /* name of the behaviour, cut if it is longer */
+    /* whether its actors are channels actors; else they are state actors */
+    bool is_channels;
     uint64_t runs;
-    uint64_t messages; /* of all kinds, and pieces of bytes, that were handled in these runs */
+    /* messages of all kinds, and pieces of bytes, that were handled in these runs */
+    uint64_t messages;
     /* The time of these runs, estimated: about 100 times a second the time since the last look is
      * added to what runs at that moment. 0 with profile.level off, in a simulated system, and in
      * one that began with profile.level off, stall.threshold 0 and no pools. */
     uint64_t run_ns;
-    /* messages whose wait in the mailbox was measured, at most one on each thread at a time, and
-     * how long these waited, together. Messages that wait for runners of a pool are not measured.
-     */
+    /* number of messages whose wait in the mailbox was measured, at most one on each thread at a
+     * time, and the sum of these waits (`wait_ns`). Messages that wait for runners of a pool are
+     * not measured. */
     uint64_t waits;
     uint64_t wait_ns;
     uint64_t failures; /* negative errnos of handlers and of on_mount */
@@ -277,18 +283,21 @@ DOMUS_API int domus_outside_behaviours(struct domus_system *system,
 
 /* The connections of a listener. All but `open` only grow. */
 typedef struct domus_listener_profile {
-    const char *name;    /* as in the configuration; "": of all that actors have made (see below) */
-    const char *address; /* likewise, or that of the socket that was passed (`listening` in
-                            domus/system.h) */
-    uint16_t port;       /* at which it listens, also if the kernel has chosen it; 0: it does not
-                            listen yet, or at a Unix socket */
-    bool is_served;      /* domus_serve() was called for it */
-    uint64_t accepted;   /* connections that were accepted and handed over to a thread */
-    uint64_t refused;    /* connections that were reset without a channel, because of their address
-                            (channel.maxPerAddress, proxies) or because nobody could serve them */
-    uint64_t open;       /* channels that there are now */
-    uint64_t closed;     /* channels that there were */
-    uint64_t reset;      /* channels of `closed` that an error has closed */
+    /* name in the configuration; "": all listeners that actors have made (domus/listen.h) */
+    const char *name;
+    /* address in the configuration, or that of the socket that was passed (`listening` in
+     * domus/system.h) */
+    const char *address;
+    /* port at which it listens, also if the kernel has chosen it; 0: it does not listen yet, or
+     * at a Unix socket */
+    uint16_t port;
+    bool is_served;    /* whether domus_serve() was called for the listener */
+    uint64_t accepted; /* connections that were accepted and handed over to a thread */
+    uint64_t refused;  /* connections that were reset without a channel, because of their address
+                          (channel.maxPerAddress, proxies) or because nobody could serve them */
+    uint64_t open;     /* channels of the listener that are open now */
+    uint64_t closed;   /* channels of the listener that have ended */
+    uint64_t reset;    /* channels of `closed` that an error has closed */
 } domus_listener_profile;
 
 /* Read the counts of one listener. `index` is that of domus_config.listeners; listener_count stands
@@ -302,19 +311,24 @@ DOMUS_API int domus_system_listener(const struct domus_system *system, size_t in
 
 /* Kinds of histograms. Each thread has one of each; domus_histogram_merge() adds them. */
 typedef enum domus_histogram_kind {
-    DOMUS_HISTOGRAM_ITERATION,   /* an iteration of the loop, without submitting and sleeping */
-    DOMUS_HISTOGRAM_ENTER,       /* the enters of an iteration, submitting and sleeping together */
-    DOMUS_HISTOGRAM_COMPLETIONS, /* this and the next four: the time of one iteration in a phase, */
-    DOMUS_HISTOGRAM_CHANNELS,    /* if it had any */
+    /* time of an iteration of the loop, without submitting and sleeping */
+    DOMUS_HISTOGRAM_ITERATION,
+    /* time of the enters of an iteration, submitting and sleeping together */
+    DOMUS_HISTOGRAM_ENTER,
+    /* time of one iteration in the phase of this name, if it had any; so the next four */
+    DOMUS_HISTOGRAM_COMPLETIONS,
+    DOMUS_HISTOGRAM_CHANNELS,
     DOMUS_HISTOGRAM_EVENTS,
     DOMUS_HISTOGRAM_STATE,
     DOMUS_HISTOGRAM_OTHER,
-    DOMUS_HISTOGRAM_RUN,  /* a run of an actor. Runs of less than about 40 us are sampled, and each
-                             counts for all since the one before. */
-    DOMUS_HISTOGRAM_WAIT, /* a message in the mailbox of a state actor, up to its run; samples */
-    DOMUS_HISTOGRAM_DELIVERY, /* from a put on another thread to this one's mailbox; samples */
-    DOMUS_HISTOGRAM_REACTION, /* from the reaping of a completion to the run of its actor; as runs
-                               */
+    /* time of a run of an actor. Runs of less than about 40 us are sampled, and each counts for
+     * all since the one before. */
+    DOMUS_HISTOGRAM_RUN,
+    DOMUS_HISTOGRAM_WAIT, /* wait of a message in the mailbox of a state actor; samples */
+    /* time from a put on another thread to this thread's mailbox; samples */
+    DOMUS_HISTOGRAM_DELIVERY,
+    /* time from the reaping of a completion to the run of its actor; sampled as runs are */
+    DOMUS_HISTOGRAM_REACTION,
     DOMUS_HISTOGRAMS,
 } domus_histogram_kind;
 
@@ -324,7 +338,8 @@ typedef enum domus_histogram_kind {
 DOMUS_API int domus_system_histogram(const struct domus_system *system, uint32_t thread,
                                      domus_histogram_kind kind, domus_histogram *ret_histogram);
 
-/* Pipelines of a thread whose answers are measured apart; the last one is for all others. */
+/* Entries of a thread for pipelines whose answers are measured apart; the last one is for all other
+ * pipelines. */
 #define DOMUS_PIPELINES_MAX 8
 
 /* Read how long the peers of one pipeline waited on one thread: from the first run for a request to
@@ -338,18 +353,21 @@ DOMUS_API int domus_system_answers(const struct domus_system *system, uint32_t t
                                    uint32_t index, char ret_behaviour[DOMUS_BEHAVIOUR_NAME_SIZE],
                                    domus_histogram *ret_histogram);
 
-/* The name of a kind in lower case, as "iteration"; NULL for a number that is no kind. */
+/* Returns the name of a kind of histogram in lower case, such as "iteration"; NULL for a number
+ * that is no kind. */
 DOMUS_API const char *domus_histogram_name(domus_histogram_kind kind);
 
-/* Let all threads measure more or less from now on; each follows within a millisecond of work.
- * Counters and histograms keep what they have; wall_ns and phase_ns do not count time at the level
- * off. Runners of pools keep the level of the start. If there is no memory for histograms, which
- * take 176 KiB for each thread, a thread tries again at each tick. Returns 0; -EINVAL for no level.
- * Thread-safety: any thread, from domus_system_start() until domus_system_free(). */
+/* Set the level at which all threads measure from now on; each thread follows within a millisecond
+ * of work. Counters and histograms keep what they have; wall_ns and phase_ns do not count time at
+ * the level off. Runners of pools keep the level of the start. If there is no memory for
+ * histograms, which take 176 KiB for each thread, a thread tries again at each tick. Returns 0;
+ * -EINVAL for no level. Thread-safety: any thread, from domus_system_start() until
+ * domus_system_free(). */
 DOMUS_API int domus_system_set_profile_level(struct domus_system *system,
                                              domus_profile_level level);
 
-/* Returns the level that was set last. Thread-safety: likewise. */
+/* Returns the level of measuring that was set last. Thread-safety: any thread, from
+ * domus_system_start() until domus_system_free(). */
 DOMUS_API domus_profile_level domus_system_profile_level(const struct domus_system *system);
 
 /* --- who works for whom ---------------------------------------------------------------------- */
@@ -389,7 +407,7 @@ DOMUS_API size_t domus_system_pairs(const struct domus_system *system, domus_pai
 DOMUS_API size_t domus_system_profile_table(const struct domus_system *system, char *text,
                                             size_t size);
 
-/* The name of a phase, as the table prints it, or NULL for a number that is no phase. */
+/* Returns the name of a phase, as the table prints it; NULL for a number that is no phase. */
 DOMUS_API const char *domus_phase_name(domus_phase phase);
 
 #ifdef __cplusplus

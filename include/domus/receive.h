@@ -20,9 +20,11 @@ extern "C" {
 
 #define DOMUS_FOR_EVER UINT64_MAX /* this value as a time-out means no time-out */
 
-/* The messages that a receive takes. A pattern must not change while a receive waits with it. */
+/* A pattern: the messages that a receive takes. It must not change while a receive waits with
+ * it. */
 typedef struct domus_pattern {
-    const domus_type *const *types; /* the types, with NULL at the end; a NULL list: any type */
+    /* types of the messages, with NULL at the end; a NULL list: any type */
+    const domus_type *const *types;
 
     /* Returns whether the receive takes this message, which is of one of the types above. `self` is
      * the actor's state, and `frame` the locals of the conversation that receives (NULL if it has

@@ -47,20 +47,21 @@ DOMUS_API bool domus_address_is_remote(domus_address address);
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-#define DOMUS_REMOTE_HERE   UINT64_C(0) /* the node of a name: this system */
-#define DOMUS_REMOTE_ROUTER 0xffffu     /* the home of a name: it is that of a router */
+#define DOMUS_REMOTE_HERE   UINT64_C(0) /* node of a name in this system */
+#define DOMUS_REMOTE_ROUTER 0xffffu     /* value of `home` in the name of a router */
 
-/* Where an actor lives. All fields are numbers, which mean something in that system only. */
+/* The name of an actor: where it lives. All fields are numbers, which mean something in the system
+ * of the actor only. */
 typedef struct domus_remote_name {
-    uint64_t node;   /* DOMUS_REMOTE_HERE, or a number that was opened */
-    uint32_t number; /* the number of the actor's slot, or of the router */
-    uint32_t lease;  /* the lease of the actor in that slot */
-    uint16_t home;   /* the slot's home, or DOMUS_REMOTE_ROUTER */
+    uint64_t node;   /* DOMUS_REMOTE_HERE, or the number of a node that was opened */
+    uint32_t number; /* number of the actor's slot, or of the router */
+    uint32_t lease;  /* lease of the actor in that slot */
+    uint16_t home;   /* number of the slot's home, or DOMUS_REMOTE_ROUTER */
     uint16_t reserved[3];
 } domus_remote_name;
 
-/* Get the address of a name. That of an actor of this system may be stale, as any address; that of
- * a remote actor stays the same until domus_remote_end().
+/* Get the address of a name. The address of an actor of this system may be stale, as any address;
+ * the address of a remote actor stays the same until domus_remote_end().
  *
  * Returns 0; -EINVAL for a lease of 0 and for the node DOMUS_REMOTE_GRAINS; -ENOENT when the node
  * was not opened, or when this system has no such slot or router; -ESTALE when the node has ended;
@@ -75,12 +76,13 @@ DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
 
 /* --- gateways and nodes ----------------------------------------------------------------------- */
 
-/* All fields may be 0. The first gateway decides for all of a system. */
+/* Options of domus_remote_open(). All fields may be 0. Those of the first gateway hold for all
+ * gateways of a system. */
 typedef struct domus_remote_options {
-    /* Remote addresses that are in use at a time, 256..16,777,216; 0: 262,144. Each that was in use
-     * takes 256 bytes until the system is freed. */
+    /* Most remote addresses in use at a time, 256..16,777,216; 0: 262,144. Each address that was in
+     * use takes 256 bytes until the system is freed. */
     uint32_t addresses_max;
-    uint32_t nodes_max; /* nodes that are known at a time, 1..65,536; 0: 1,024 */
+    uint32_t nodes_max; /* most nodes that are known at a time, 1..65,536; 0: 1,024 */
 } domus_remote_options;
 
 /* Make the running actor the gateway of its thread, until it ends. `options` may be NULL.
@@ -109,43 +111,44 @@ DOMUS_API int domus_remote_node_set(domus_stack *stack, uint64_t node, int error
 
 /* --- what is sent to remote actors ------------------------------------------------------------ */
 
-/* The message in hand, which was sent to a remote actor. */
+/* The message that a gateway handles, which was sent to a remote actor. */
 typedef struct domus_remote_message {
     domus_remote_name to;
     const domus_type *type;
-    bool is_ask; /* else it is a notice */
+    bool is_ask; /* whether the message is an ask; else it is a notice */
 } domus_remote_message;
 
-/* Get it. domus_sender() has sent it, which may be a remote actor, too, and domus_deadline_ns() is
- * the deadline of an ask.
+/* Get the message that the gateway handles, and the actor that it is for. domus_sender() is its
+ * sender, which may be a remote actor, too, and domus_deadline_ns() is the deadline of an ask.
  *
  * Returns 0; -EPERM; -EINVAL when the message was sent to no remote actor; -ESTALE when that actor
  * has ended since. */
 DOMUS_API int domus_remote_target(const domus_stack *stack, domus_remote_message *ret_message);
 
-/* Keep the ask in hand as domus_keep_working() does, until the answer comes: then
- * domus_kept_reply(), or domus_kept_fail(). When its asker cancels it, the gateway gets an event of
- * domus_remote_cancel_type; when its deadline passes it does not.
+/* Keep the ask that the gateway handles as domus_keep_working() does, until the answer comes: then
+ * domus_kept_reply(), or domus_kept_fail(). When the asker cancels the ask, the gateway gets an
+ * event of domus_remote_cancel_type; when its deadline passes, the gateway gets none.
  *
  * Returns as domus_keep_working(); -EPERM. */
 DOMUS_API int domus_remote_keep(domus_stack *stack, domus_kept *ret_kept);
 
-/* An ask that was kept was cancelled. */
+/* The payload of an event: an ask that the gateway has kept was cancelled. */
 typedef struct domus_remote_cancelled_ask {
-    domus_kept kept; /* compare it with what domus_remote_keep() has given; it is not kept now */
+    domus_kept kept; /* handle that domus_remote_keep() has given; the ask is no longer kept */
 } domus_remote_cancelled_ask;
 
 DOMUS_API extern const domus_type domus_remote_cancel_type;
 
-/* domus_stop() or domus_stop_after_mail() was called for a remote address. Any gateway may get the
- * first; the second comes behind the mail of the actor that has called it. */
+/* The payload of an event: domus_stop() was called for a remote address, which any gateway may get;
+ * or domus_stop_after_mail() was, whose event comes behind the mail of the actor that has called
+ * it. */
 typedef struct domus_remote_stop {
     domus_remote_name name;
 } domus_remote_stop;
 
 DOMUS_API extern const domus_type domus_remote_stop_type;
-DOMUS_API extern const domus_type domus_remote_stop_after_mail_type; /* without a payload, but with
-                                                                        a domus_remote_target() */
+/* a type without payload; domus_remote_target() gives the name */
+DOMUS_API extern const domus_type domus_remote_stop_after_mail_type;
 
 /* --- what remote actors send ------------------------------------------------------------------ */
 
@@ -155,7 +158,7 @@ DOMUS_API extern const domus_type domus_remote_stop_after_mail_type; /* without 
 DOMUS_API int domus_remote_notice(domus_stack *stack, domus_address from, domus_address to,
                                   const domus_type *type, const void *payload);
 
-/* An ask that was made in the name of a remote actor. A stale handle does no harm. */
+/* A handle of an ask that was made in the name of a remote actor. A stale handle does no harm. */
 typedef struct domus_remote_asked {
     void *promise;
     uint32_t serial;
@@ -172,8 +175,8 @@ DOMUS_API int domus_remote_ask(domus_stack *stack, domus_conversation asker, dom
                                domus_address to, const domus_type *type, const void *payload,
                                uint64_t timeout_ns, uint64_t tag, domus_remote_asked *ret_asked);
 
-/* Cancel such an ask: the asked actor is told, and the conversation gets -ECANCELED as its answer.
- * Returns 0; -EPERM; -ENOENT when it is over. */
+/* Cancel an ask that was made in the name of a remote actor: the asked actor is told, and the
+ * conversation gets -ECANCELED as its answer. Returns 0; -EPERM; -ENOENT when the ask is over. */
 DOMUS_API int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked);
 
 /* --- groups -----------------------------------------------------------------------------------
@@ -192,9 +195,10 @@ DOMUS_API int domus_remote_cancel(domus_stack *stack, domus_remote_asked asked);
  * a zeroed handle; -ENOMEM; -ESHUTDOWN when the system stops. */
 DOMUS_API int domus_remote_join(domus_stack *stack, domus_group group, domus_address outlet);
 
-/* The group of this outlet has its first member, or has members when it gets the outlet. The
- * gateway that gets the watches of the outlet gets this event, unless memory is short: so it also
- * looks at domus_group_members() from time to time, which tells when the last one has left, too. */
+/* The payload of an event: the group of an outlet has its first member, or has members when it gets
+ * the outlet. The gateway that gets the watches of the outlet gets this event, unless memory is
+ * short: so it also looks at domus_group_members() from time to time, which tells when the last one
+ * has left, too. */
 typedef struct domus_remote_joined {
     domus_remote_name outlet;
 } domus_remote_joined;
@@ -208,30 +212,30 @@ DOMUS_API int domus_remote_publish(domus_stack *stack, domus_address from, domus
 
 /* --- the end of remote actors ----------------------------------------------------------------- */
 
-/* A remote actor is watched (domus_watch_actor(), domus_watch_room()), for the first time or again:
- * the gateway that gets this has to tell its end, by domus_remote_end() or domus_remote_down(), or
- * that there is room, by domus_remote_room(). The names of one home always come to the same
- * gateway. */
+/* The payload of an event: a remote actor is watched (domus_watch_actor(), domus_watch_room()), for
+ * the first time or again. The gateway that gets it has to tell the actor's end, by
+ * domus_remote_end() or domus_remote_down(), or that there is room, by domus_remote_room(). The
+ * names of one home always come to the same gateway. */
 typedef struct domus_remote_watch {
     domus_remote_name name;
-    bool room; /* the watch is for room in the mailbox */
+    bool room; /* whether the watch is for room in the mailbox */
 } domus_remote_watch;
 
 DOMUS_API extern const domus_type domus_remote_watch_type;
 
-/* The remote actor has ended with `reason`, as domus_down has it: its address is stale from now on,
- * and who watches it is told. Called by the gateway that gets domus_remote_watch for this name;
- * another one gets -EXDEV.
+/* Report that a remote actor has ended with `reason`, as domus_down has it: its address is stale
+ * from now on, and its watchers are told. Called by the gateway that gets domus_remote_watch for
+ * this name; another one gets -EXDEV.
  *
  * Returns 0; -EPERM; -EXDEV; -ENOENT when the name has no address here. */
 DOMUS_API int domus_remote_end(domus_stack *stack, const domus_remote_name *name, int reason);
 
-/* The node of the actor is down: who watches it is told `reason`, and its address stays. Called and
- * returns as domus_remote_end(). */
+/* Report that the node of a remote actor is down: the watchers of the actor are told `reason`, and
+ * its address stays. Called and returns as domus_remote_end(). */
 DOMUS_API int domus_remote_down(domus_stack *stack, const domus_remote_name *name, int reason);
 
-/* There is room for messages to this actor again: who watches for that is told. Called and returns
- * as domus_remote_end(). */
+/* Report that there is room for messages to a remote actor again: watchers for room are told.
+ * Called and returns as domus_remote_end(). */
 DOMUS_API int domus_remote_room(domus_stack *stack, const domus_remote_name *name);
 
 /* --- addresses that nobody uses --------------------------------------------------------------- */
@@ -262,7 +266,7 @@ DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t
  */
 
 #define DOMUS_REMOTE_PARTS  256u
-#define DOMUS_REMOTE_GRAINS UINT64_MAX /* domus_remote_message.to.node of a message to a grain */
+#define DOMUS_REMOTE_GRAINS UINT64_MAX /* `to.node` of a domus_remote_message to a grain */
 
 /* Spread the grains of a kind, for good. Grains that live already stay as they are.
  *
@@ -270,7 +274,8 @@ DOMUS_API uint32_t domus_remote_idle(domus_stack *stack, uint64_t node, uint32_t
  * -ENOMEM. */
 DOMUS_API int domus_remote_grains_place(domus_stack *stack, domus_grains grains);
 
-/* Find the kind of this name. Returns 0; -ENOENT when it was not opened, or is not spread. */
+/* Find the kind of grains of this name. Returns 0; -ENOENT when it was not opened, or is not
+ * spread. */
 DOMUS_API int domus_remote_grains_find(const domus_stack *stack, const char *name,
                                        domus_grains *ret_grains);
 
@@ -281,23 +286,23 @@ typedef struct domus_remote_grain {
     uint32_t part;
 } domus_remote_grain;
 
-/* Get the grain that the message in hand is for, if domus_remote_target() says that it is for one.
- * Returns 0; -EPERM; -EINVAL. */
+/* Get the grain that the message of the gateway is for, if domus_remote_target() says that it is
+ * for one. Returns 0; -EPERM; -EINVAL. */
 DOMUS_API int domus_remote_grain_of(const domus_stack *stack, domus_remote_grain *ret_grain);
 
 /* Get the part of a grain. Returns 0..255; -EINVAL for a key that cannot be one, and for a zeroed
  * handle. Thread-safety: any thread. */
 DOMUS_API int domus_remote_part_of(domus_grains grains, const char *key);
 
-/* Pass the message in hand, or an ask that was kept, on to the grain of this system, as
- * domus_forward() and domus_kept_forward() would. Return as these; -EPERM; -EHOSTDOWN without a
- * fence; and the errors of domus_grain_ask(). */
+/* Pass the message that the gateway handles, or an ask that was kept, on to the grain of this
+ * system, as domus_forward() and domus_kept_forward() would. Return as these; -EPERM; -EHOSTDOWN
+ * without a fence; and the errors of domus_grain_ask(). */
 DOMUS_API int domus_remote_grain_pass(domus_stack *stack);
 DOMUS_API int domus_remote_grain_pass_kept(domus_stack *stack, domus_kept kept);
 
-/* As domus_remote_notice() and domus_remote_ask(), to a grain of this system. `from` of a notice
- * may be an actor of this system, too. Also return -EHOSTDOWN without a fence, and the errors of
- * domus_grain_ask(). */
+/* Send a notice, or an ask, to a grain of this system, as domus_remote_notice() and
+ * domus_remote_ask() do to an actor. `from` of a notice may be an actor of this system, too. Also
+ * return -EHOSTDOWN without a fence, and the errors of domus_grain_ask(). */
 DOMUS_API int domus_remote_grain_notice(domus_stack *stack, domus_address from, domus_grains grains,
                                         const char *key, const domus_type *type,
                                         const void *payload);
@@ -307,15 +312,15 @@ DOMUS_API int domus_remote_grain_ask(domus_stack *stack, domus_conversation aske
                                      uint64_t timeout_ns, uint64_t tag,
                                      domus_remote_asked *ret_asked);
 
-/* Let messages of the actors of this thread go to the grains of a part here, or no more.
+/* Open a part: let messages of the actors of this thread go to its grains here; or close it again.
  * domus_remote_part_open() returns 0; -EAGAIN while other messages wait for this gateway, which
- * they would overtake: then it passes them on, and tries again; -EPERM; -EINVAL. */
+ * they would overtake: then the gateway passes these on, and tries again; -EPERM; -EINVAL. */
 DOMUS_API int domus_remote_part_open(domus_stack *stack, uint32_t part);
 DOMUS_API void domus_remote_part_close(domus_stack *stack, uint32_t part);
 
-/* Let lives be made in a part, with this fence; 0: no more. When a fence is taken away, mail that
- * waits for grains which end later fails with -EHOSTDOWN. Thread-safety: any handler. Returns 0;
- * -EINVAL; -ENOENT when no kind is spread. */
+/* Set the fence with which lives may be made in a part; 0: none may be made any more. When a fence
+ * is taken away, mail that waits for grains which end later fails with -EHOSTDOWN. Thread-safety:
+ * any handler. Returns 0; -EINVAL; -ENOENT when no kind is spread. */
 DOMUS_API int domus_remote_part_set(domus_stack *stack, uint32_t part, uint64_t fence);
 
 /* A set of parts: part n is bit n % 64 of bits[n / 64]. */
@@ -330,7 +335,8 @@ typedef struct domus_remote_parts {
 DOMUS_API void domus_remote_parts_stop(domus_stack *stack, const domus_remote_parts *parts,
                                        bool after_mail);
 
-/* Returns how many grains of a part live here, or are being made. Thread-safety: any handler. */
+/* Returns the number of grains of a part that live here, or are being made. Thread-safety: any
+ * handler. */
 DOMUS_API uint32_t domus_remote_part_living(const domus_stack *stack, uint32_t part);
 
 /* True if an actor of this system has this name: it lives, and is not about to stop. */

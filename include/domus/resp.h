@@ -48,56 +48,61 @@
 extern "C" {
 #endif
 
-/* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
+/* Options of domus_resp_stage. NULL: a server with all defaults. A limit of 0 is its default. */
 typedef struct domus_resp_options {
     domus_role role;
-    uint32_t bulk_max;      /* bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
-    uint32_t message_max;   /* bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
+    uint32_t bulk_max; /* most bytes of one bulk string, 1..DOMUS_SLICE_MAX; 0: 512 MiB */
+    /* most bytes of one command or reply, 65536..DOMUS_SLICE_MAX; 0: 1 GiB */
+    uint32_t message_max;
     uint32_t arguments_max; /* most arguments of one command, 1..INT32_MAX; 0: 1,048,576 */
-    uint32_t inline_max;    /* bytes of a command that is a line, 1..65535; 0: 65535 */
-    uint32_t nesting_max;   /* arrays in arrays of a reply, 1..32; 0: 32 */
-    /* The peers of a server may begin as strangers: until a domus_resp_change says that the peer is
-     * known, these two bound its commands instead of arguments_max (except lines) and bulk_max, so
-     * that it takes little memory. redis-server has 10 and 16384. 0: there are no strangers. */
+    uint32_t inline_max;    /* most bytes of a command that is a line, 1..65535; 0: 65535 */
+    uint32_t nesting_max;   /* most arrays within each other in a reply, 1..32; 0: 32 */
+    /* Bounds for commands of strangers. The peers of a server may begin as strangers: until a
+     * domus_resp_change says that the peer is known, these two fields bound its commands instead of
+     * arguments_max (except lines) and bulk_max, so that it takes little memory. redis-server has
+     * 10 and 16384. 0: there are no strangers. */
     uint32_t stranger_arguments_max;
     uint32_t stranger_bulk_max;
-    /* A server has it for the commands that have come in part, or are not answered yet, of all
+    /* Budget of a server for the commands that have come in part, or are not answered yet, over all
      * channels whose options have it. A command counts from 16 KiB on while it comes, and if it has
-     * more than 4 KiB until it is released, which is when its request has been answered. Beyond it
-     * the peer gets "-OOM out of memory", and the channel is closed. NULL: each channel may gather
-     * message_max. Valid as long as there are commands. */
+     * more than 4 KiB until it is released, which is when its request has been answered. Beyond the
+     * budget the peer gets "-OOM out of memory", and the channel is closed. NULL: each channel may
+     * gather message_max. Valid as long as there are commands. */
     domus_budget *budget;
 } domus_resp_options;
 
-/* Arrays within each other at most. */
+/* Most arrays within each other. */
 #define DOMUS_RESP_NESTING_MAX 32u
 
-/* The stage. Memory is taken for bytes that have come, never for those that are only announced. */
+/* The message stage of RESP. Memory is taken for bytes that have come, never for those that are
+ * only announced. */
 DOMUS_API extern const domus_stage domus_resp_stage;
 
 /* --- commands ------------------------------------------------------------------------------- */
 
-#define DOMUS_RESP_SPANS 8u /* arguments that need no table */
+#define DOMUS_RESP_SPANS 8u /* most arguments that need no table */
 
 /* A command. It is read by domus_resp_argument(), and made by the stage or by
  * domus_resp_command_make(). */
 typedef struct domus_resp_command {
-    domus_slice bytes;       /* in which the arguments lie */
-    const domus_page *table; /* where, if there are more than DOMUS_RESP_SPANS or large ones */
-    uint32_t count;          /* arguments, with the name of the command; at least 1 */
-    uint8_t version;         /* 2 or 3: of the connection, for a builder of the answer */
-    bool counts;             /* a budget counts its bytes until its release; false in a copy */
+    domus_slice bytes;       /* bytes in which the arguments lie */
+    const domus_page *table; /* places of more than DOMUS_RESP_SPANS or large arguments */
+    uint32_t count;          /* number of arguments, with the name of the command; at least 1 */
+    /* RESP version of the connection, 2 or 3, for a builder of the answer */
+    uint8_t version;
+    /* whether a budget counts its bytes until its release; false in a copy */
+    bool counts;
     uint8_t reserved[2];
     struct {
         uint16_t offset;
         uint16_t size;
-    } spans[DOMUS_RESP_SPANS]; /* the places of the arguments, if `table` is NULL */
+    } spans[DOMUS_RESP_SPANS]; /* places of the arguments, if `table` is NULL */
 } domus_resp_command;
 
 /* The type of commands. Its `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_resp_command_type;
 
-/* Argument `i` of a command; 0 is its name; the empty slice from `count` on.
+/* Returns argument `i` of a command; 0 is its name; the empty slice from `count` on.
  *
  * Ownership: the slice owns nothing, so it is not freed. It is valid as long as the command is, and
  * domus_slice_keep() makes an owner of it. */
@@ -109,11 +114,11 @@ static inline domus_slice domus_resp_argument(const domus_resp_command *command,
         return argument;
     if (command->table == NULL) {
         if (i >= DOMUS_RESP_SPANS)
-            return argument; /* never: so the compiler sees that `spans` is not left */
+            return argument; /* never true; it shows the compiler that `i` lies within `spans` */
         argument.offset = command->bytes.offset + command->spans[i].offset;
         argument.size = command->spans[i].size;
     } else {
-        uint32_t span[2]; /* pages align nothing */
+        uint32_t span[2]; /* a copy, because the bytes of a page need not be aligned */
         memcpy(span, command->table->data + (size_t)i * sizeof span, sizeof span);
         argument.offset = command->bytes.offset + span[0];
         argument.size = span[1];
@@ -137,7 +142,7 @@ static inline bool domus_resp_is(domus_slice bytes, const char *word)
     return i == bytes.size && word[i] == '\0';
 }
 
-/* Bytes somewhere, for domus_resp_command_make(). */
+/* Bytes of an argument, for domus_resp_command_make(). */
 typedef struct domus_resp_bytes {
     const void *data;
     size_t size;
@@ -158,7 +163,7 @@ DOMUS_API int domus_resp_command_make(const domus_resp_bytes *arguments, uint32_
 /* A bulk string of few bytes, which need no page. */
 #define DOMUS_RESP_SHORT_MAX 63u
 typedef struct domus_resp_short {
-    uint8_t size; /* bytes, 0..DOMUS_RESP_SHORT_MAX */
+    uint8_t size; /* number of bytes, 0..DOMUS_RESP_SHORT_MAX */
     char bytes[DOMUS_RESP_SHORT_MAX];
 } domus_resp_short;
 
@@ -175,17 +180,19 @@ typedef struct domus_resp_simple {
 
 /* An error: a word in capitals and a text, such as "ERR no such key". */
 typedef struct domus_resp_error {
-    char text[128]; /* and a zero behind it, unless it fills the array */
+    char text[128]; /* text of the error, with a zero behind it, unless it fills the array */
 } domus_resp_error;
 
 DOMUS_API extern const domus_type domus_resp_short_type;
 DOMUS_API extern const domus_type domus_resp_integer_type;
 DOMUS_API extern const domus_type domus_resp_simple_type;
 DOMUS_API extern const domus_type domus_resp_error_type;
-DOMUS_API extern const domus_type domus_resp_ok_type;         /* no payload: "+OK" */
-DOMUS_API extern const domus_type domus_resp_null_type;       /* no payload: null */
-DOMUS_API extern const domus_type domus_resp_null_array_type; /* no payload: null, to RESP 2 the
-                                                                 null array */
+/* a type without payload: the reply "+OK" */
+DOMUS_API extern const domus_type domus_resp_ok_type;
+/* a type without payload: the reply null */
+DOMUS_API extern const domus_type domus_resp_null_type;
+/* a type without payload: the reply null, to RESP 2 the null array */
+DOMUS_API extern const domus_type domus_resp_null_array_type;
 
 /* Make an error of text as printf(3) makes it, cut off where it does not fit. */
 DOMUS_API domus_resp_error domus_resp_error_text(const char *format, ...)
@@ -193,36 +200,37 @@ DOMUS_API domus_resp_error domus_resp_error_text(const char *format, ...)
 
 /* --- replies of any kind ---------------------------------------------------------------------- */
 
-/* A reply as its bytes. Several peers can be sent the same one: domus_slice_keep() of `bytes` makes
+/* A reply as its bytes. One reply can be sent to several peers: domus_slice_keep() of `bytes` makes
  * another owner. */
 typedef struct domus_resp_reply {
     domus_slice bytes;
-    uint32_t values; /* 1; or more of a part, which is for domus_resp_add_reply() only */
-    uint8_t form;    /* domus_resp_form */
+    /* 1; or the number of values of a part of a reply, which is for domus_resp_add_reply() only */
+    uint32_t values;
+    uint8_t form; /* form of the bytes, a domus_resp_form */
     uint8_t reserved[3];
 } domus_resp_reply;
 
-/* How the bytes that a connection of RESP 2 gets differ from those of the reply. */
+/* How the bytes that a connection of RESP 2 gets differ from the bytes of the reply. */
 typedef enum domus_resp_form {
-    DOMUS_RESP_EXACT = 0,  /* the same bytes */
-    DOMUS_RESP_PUSHED = 1, /* the same bytes, except the first one */
-    DOMUS_RESP_ONLY_3 = 2, /* other bytes, which are made when it is sent */
+    DOMUS_RESP_EXACT = 0,  /* RESP 2 gets the same bytes */
+    DOMUS_RESP_PUSHED = 1, /* RESP 2 gets the same bytes, except the first one */
+    DOMUS_RESP_ONLY_3 = 2, /* RESP 2 gets other bytes, which are made when the reply is sent */
 } domus_resp_form;
 
 /* Types whose payload is a domus_resp_reply. Their `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_resp_reply_type;
 DOMUS_API extern const domus_type
-    domus_resp_push_type; /* a message that came without being asked for */
+    domus_resp_push_type; /* the type of a message that came without being asked for */
 
-/* Whether commands are answered: the words of CLIENT REPLY. */
+/* Which commands are answered from an answer on: the words of CLIENT REPLY. */
 typedef enum domus_resp_answering {
     DOMUS_RESP_AS_BEFORE = 0,
-    DOMUS_RESP_ANSWERS, /* this command and those behind it */
+    DOMUS_RESP_ANSWERS, /* this command is answered, and so are those behind it */
     DOMUS_RESP_SILENT,  /* this answer and all later ones are not sent; pushes are */
     DOMUS_RESP_SKIPS,   /* this answer and the next one are not sent */
 } domus_resp_answering;
 
-/* Whether the peer is known (stranger_arguments_max). */
+/* Whether the peer is known or a stranger (stranger_arguments_max). */
 typedef enum domus_resp_peer {
     DOMUS_RESP_PEER_AS_BEFORE = 0,
     DOMUS_RESP_PEER_KNOWN,
@@ -233,73 +241,76 @@ typedef enum domus_resp_peer {
  * `reply` may be empty if it is not sent. */
 typedef struct domus_resp_change {
     domus_resp_reply reply;
-    uint32_t version;  /* 2 or 3; 0: as before; another one is refused with -EINVAL */
-    uint8_t answering; /* domus_resp_answering */
-    uint8_t peer;      /* domus_resp_peer */
+    /* version from this answer on, 2 or 3; 0: as before; others are refused with -EINVAL */
+    uint32_t version;
+    uint8_t answering; /* which commands are answered, a domus_resp_answering */
+    uint8_t peer;      /* whether the peer is known, a domus_resp_peer */
     uint8_t reserved[2];
 } domus_resp_change;
 
 DOMUS_API extern const domus_type domus_resp_change_type;
 
 /* A builder of a reply, value by value; an array is followed by its elements, a map by its keys and
- * values by turns. `{0}` builds for all connections; one with the `version` of a command builds
- * what that connection gets, which saves work when it is sent. All functions return 0; -EMSGSIZE
- * beyond `bytes.size_max`; -ENOMEM; and after an error that error. */
+ * values by turns. `{0}` builds a reply for all connections; a builder with the `version` of a
+ * command builds what the connection of the command gets, which saves work when the reply is sent.
+ * All functions return 0; -EMSGSIZE beyond `bytes.size_max`; -ENOMEM; and after an error each
+ * returns that error again. */
 typedef struct domus_resp_builder {
-    domus_appender bytes; /* the library's; the user sets only `bytes.size_max` */
-    int64_t values;       /* values that are whole when those that were announced are there */
-    uint8_t version;      /* 2: for RESP 2; 0 and 3: for both */
+    domus_appender bytes; /* bytes so far; the user sets only `bytes.size_max` */
+    int64_t values;       /* values of the reply when all that were announced are added */
+    uint8_t version;      /* 2: a reply for RESP 2; 0 and 3: for both versions */
     uint8_t form;
     uint8_t reserved[6];
 } domus_resp_builder;
 
-/* A line, such as "OK"; and an error, a line that begins with a word in capitals, as printf(3)
+/* Add a line, such as "OK"; or an error, a line that begins with a word in capitals, as printf(3)
  * makes it. Line ends in them become spaces. */
 DOMUS_API int domus_resp_add_simple(domus_resp_builder *builder, const char *text);
 DOMUS_API int domus_resp_add_error(domus_resp_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 DOMUS_API int domus_resp_add_integer(domus_resp_builder *builder, int64_t value);
-/* A bulk string: any bytes. */
+/* Add a bulk string: any bytes. */
 DOMUS_API int domus_resp_add_bulk(domus_resp_builder *builder, const void *data, size_t size);
 DOMUS_API int domus_resp_add_null(domus_resp_builder *builder);
 DOMUS_API int domus_resp_add_null_array(domus_resp_builder *builder);
 DOMUS_API int domus_resp_add_boolean(domus_resp_builder *builder, bool value);
-/* The shortest text that reads as the same number. */
+/* Add a double, as the shortest text that reads as the same number. */
 DOMUS_API int domus_resp_add_double(domus_resp_builder *builder, double value);
-/* An integer of any size, as text: an optional sign and digits. Also returns -EINVAL. */
+/* Add an integer of any size, as text: an optional sign and digits. Also returns -EINVAL. */
 DOMUS_API int domus_resp_add_big_number(domus_resp_builder *builder, const char *digits);
-/* Text for people; `format` is "txt", "mkd", or other three letters. Also returns -EINVAL. */
+/* Add text for people; `format` is "txt", "mkd", or other three letters. Also returns -EINVAL. */
 DOMUS_API int domus_resp_add_verbatim(domus_resp_builder *builder, const char *format,
                                       const void *data, size_t size);
-/* The head of `count` elements that are added next; of a map, of `count` keys with their values. */
+/* Add the head of an array, a set or a push of `count` elements, or of a map of `count` keys with
+ * their values, which are added next. */
 DOMUS_API int domus_resp_add_array(domus_resp_builder *builder, uint32_t count);
 DOMUS_API int domus_resp_add_set(domus_resp_builder *builder, uint32_t count);
 DOMUS_API int domus_resp_add_map(domus_resp_builder *builder, uint32_t count);
 DOMUS_API int domus_resp_add_push(domus_resp_builder *builder, uint32_t count);
-/* A copy of the values of another reply, which stays the caller's. So the elements of an array can
- * be built before their count is known, and the answers of several shards become one. */
+/* Add a copy of the values of another reply, which stays the caller's. So the elements of an array
+ * can be built before their count is known, and the answers of several shards become one. */
 DOMUS_API int domus_resp_add_reply(domus_resp_builder *builder, const domus_resp_reply *reply);
 
-/* End: the bytes become a reply, and the builder is as new.
+/* End a builder: its bytes become a reply, and the builder is as new.
  *
  * Ownership: the reply is the caller's: domus_slice_free() of its `bytes`, or a message frees it.
  * Returns 0; the first error of the calls before; -EINVAL when fewer elements were added than
  * announced. With an error nothing is left to free. */
 DOMUS_API int domus_resp_end(domus_resp_builder *builder, domus_resp_reply *ret_reply);
 
-/* Throw away what was built. */
+/* Throw away what a builder has built. */
 DOMUS_API void domus_resp_drop(domus_resp_builder *builder);
 
 /* --- reading a reply -------------------------------------------------------------------------- */
 
-/* The kinds of values; each is the byte that it begins with. */
+/* The kinds of values in a reply; each is the byte that such a value begins with. */
 typedef enum domus_resp_kind {
     DOMUS_RESP_SIMPLE = '+',
     DOMUS_RESP_ERROR = '-',
     DOMUS_RESP_INTEGER = ':',
     DOMUS_RESP_BULK = '$',
     DOMUS_RESP_ARRAY = '*',
-    DOMUS_RESP_NULL = '_', /* and the null bulk string and the null array of RESP 2 */
+    DOMUS_RESP_NULL = '_', /* null, also as the null bulk string and the null array of RESP 2 */
     DOMUS_RESP_BOOLEAN = '#',
     DOMUS_RESP_DOUBLE = ',',
     DOMUS_RESP_BIG_NUMBER = '(',
@@ -308,20 +319,23 @@ typedef enum domus_resp_kind {
     DOMUS_RESP_MAP = '%',
     DOMUS_RESP_SET = '~',
     DOMUS_RESP_PUSH = '>',
-    DOMUS_RESP_ATTRIBUTE = '|', /* a map beside the value that follows it; no element of its own */
+    /* a map that describes the value behind it, and is no element of its own */
+    DOMUS_RESP_ATTRIBUTE = '|',
 } domus_resp_kind;
 
-/* A value as it is read. */
+/* A value of a reply, as the reader has read it. */
 typedef struct domus_resp_value {
     domus_resp_kind kind;
-    uint32_t count;   /* values that follow and belong to this one: of a map of 3 keys 6; else 0 */
-    int64_t integer;  /* the value of an integer; 1 or 0 for a boolean */
-    double number;    /* the value of a double or an integer */
-    domus_slice text; /* of all kinds that have a text, numbers too; it owns nothing, and is valid
-                         as long as the reply */
+    /* number of values that follow and belong to this value: 6 for a map of 3 keys; else 0 */
+    uint32_t count;
+    int64_t integer; /* the value of an integer; 1 or 0 for a boolean */
+    double number;   /* the value of a double or an integer */
+    /* text of a value of a kind that has one, numbers too; it owns nothing, and is valid as long
+     * as the reply */
+    domus_slice text;
 } domus_resp_value;
 
-/* Reads a reply: {reply.bytes, 0} reads from its start. */
+/* A reader of a reply: {reply.bytes, 0} reads from its start. */
 typedef struct domus_resp_reader {
     domus_slice bytes;
     uint32_t at;

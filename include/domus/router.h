@@ -32,8 +32,8 @@ typedef enum domus_route {
     DOMUS_ROUTE_NEAR,
 
     /* The routee that has the fewest waiting messages and conversations. This looks at all routees,
-     * so it is for tens of them, not for thousands. How much a routee on another thread has taken
-     * in is known as of the routee's last run. */
+     * so it is for tens of them, not for thousands. For a routee on another thread the number is
+     * that of its last run. */
     DOMUS_ROUTE_LEAST,
 
     /* The routee that belongs to the `key` of the message: the same key goes to the same routee
@@ -47,8 +47,9 @@ typedef enum domus_route {
 typedef struct domus_routing {
     domus_route route;
 
-    /* Return the key of a message, for DOMUS_ROUTE_HASH. This is called on any thread, and the
-     * result must depend only on the type and the payload. Keys need not be evenly spread. */
+    /* A function that returns the key of a message, for DOMUS_ROUTE_HASH. It is called on any
+     * thread, and the result must depend only on the type and the payload. Keys need not be evenly
+     * spread. */
     uint64_t (*key)(const domus_type *type, const void *payload);
 } domus_routing;
 

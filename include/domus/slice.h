@@ -28,21 +28,22 @@
 extern "C" {
 #endif
 
-/* Counted memory. Users reach it by slices alone. */
+/* A page: counted memory. Users reach it by slices alone. */
 typedef struct domus_page {
     const char *data;
 } domus_page;
 
 /* A slice. `{0}` is the empty one, which owns nothing. */
 typedef struct domus_slice {
-    const domus_page *page; /* NULL: no bytes */
+    const domus_page *page; /* page that the bytes lie in; NULL: the slice has no bytes */
     uint32_t offset;        /* offset of the first byte in the page */
-    uint32_t size;          /* bytes, 0..DOMUS_SLICE_MAX */
+    uint32_t size;          /* number of bytes, 0..DOMUS_SLICE_MAX */
 } domus_slice;
 
-#define DOMUS_SLICE_MAX (UINT32_C(1) << 30) /* bytes of one page, and so of one slice */
+#define DOMUS_SLICE_MAX (UINT32_C(1) << 30) /* most bytes of one page, and so of one slice */
 
-/* The first byte of a slice; "" for the empty one. The bytes are followed by no zero. */
+/* Returns a pointer to the first byte of a slice; "" for the empty slice. No zero follows the
+ * bytes. */
 static inline const char *domus_slice_data(domus_slice slice)
 {
     return slice.page != NULL ? slice.page->data + slice.offset : "";
@@ -87,14 +88,14 @@ DOMUS_API bool domus_slice_equals(domus_slice slice, const void *data, size_t si
  * then. Large memory is mostly moved by the kernel, without one, unless the system has an allocator
  * of its own (domus/hooks.h): 0.3 ms is the longest call while 64 MiB are built. Any actor may have
  * one in its frame or its state. `{0}` is an appender without bytes and without a bound but
- * DOMUS_SLICE_MAX. The fields but `size_max` are the library's. */
+ * DOMUS_SLICE_MAX. The fields except `size_max` are for the library alone. */
 typedef struct domus_appender {
-    uint32_t size_max; /* bytes that it may hold, 0: DOMUS_SLICE_MAX */
-    int error;         /* the first error, which each later call returns; 0: none. Users may set
-                          it, too */
-    uint32_t size;     /* bytes appended */
-    uint32_t room;     /* bytes that the page has room for */
-    domus_page *page;  /* NULL: nothing is appended */
+    uint32_t size_max; /* most bytes that it may hold; 0: DOMUS_SLICE_MAX */
+    /* the first error, which each later call returns; 0: none. A user may set one, too */
+    int error;
+    uint32_t size;    /* bytes that were appended */
+    uint32_t room;    /* bytes that the page has room for */
+    domus_page *page; /* page of the bytes; NULL: nothing is appended */
 } domus_appender;
 
 /* Append a copy of `size` bytes, which may be some that the appender has already. Returns 0;
@@ -108,19 +109,19 @@ DOMUS_API int domus_append_text(domus_appender *appender, const char *format, ..
     __attribute__((format(printf, 2, 3)));
 
 /* Make room for `size` bytes behind what was appended, which the caller writes himself and then
- * counts with domus_append_written(). Returns where they begin, valid until the next call with this
- * appender; NULL after an error, which domus_append_end() then returns. To count more than there is
- * room for is an error, too (-EINVAL). */
+ * counts with domus_append_written(). Returns a pointer to the room, valid until the next call with
+ * this appender; NULL after an error, which domus_append_end() then returns. To count more than
+ * there is room for is an error, too (-EINVAL). */
 DOMUS_API char *domus_append_room(domus_appender *appender, size_t size);
 DOMUS_API void domus_append_written(domus_appender *appender, size_t size);
 
-/* End: the bytes become a slice, and the appender is as new.
+/* End an appender: its bytes become a slice, and the appender is as new.
  *
  * Ownership: the slice is the caller's. With an error nothing is left to free.
  * Returns 0, or the first error of the calls before. */
 DOMUS_API int domus_append_end(domus_appender *appender, domus_slice *ret_slice);
 
-/* Throw away what was appended. */
+/* Throw away what was appended to an appender. */
 DOMUS_API void domus_append_drop(domus_appender *appender);
 
 #ifdef __cplusplus

@@ -16,7 +16,8 @@ extern "C" {
 
 /* The thread on which a new actor lives. */
 typedef enum domus_placement {
-    DOMUS_NEAR,      /* on the thread of the actor that spawns it; from outside as DOMUS_SPREAD */
+    /* on the thread of the actor that spawns it; a foreign thread spawns as by DOMUS_SPREAD */
+    DOMUS_NEAR,
     DOMUS_SPREAD,    /* on the next thread, round robin */
     DOMUS_ON_THREAD, /* on thread `thread` */
 } domus_placement;
@@ -25,22 +26,23 @@ typedef enum domus_placement {
  * a minor version. */
 typedef struct domus_spawn_options {
     domus_placement placement;
-    uint32_t thread; /* 0..threads-1; with DOMUS_ON_THREAD */
-    /* The actor never runs on another thread. Others may, for one run at a time (scheduler.steal
-     * and scheduler.idle.standIn of domus/config.h). */
+    uint32_t thread; /* number of the thread, 0..threads-1; with DOMUS_ON_THREAD alone */
+    /* Whether the actor never runs on another thread. False: other threads may run it, for one run
+     * at a time (scheduler.steal and scheduler.idle.standIn of domus/config.h). */
     bool pinned;
-    uint32_t mailbox_max; /* asks and notices waiting, 1..65,535; 0: scheduler.mailboxMax */
-    const char *name;     /* in the registry (domus/name.h); NULL: none. Copied. */
+    uint32_t mailbox_max; /* most asks and notices that wait, 1..65,535; 0: scheduler.mailboxMax */
+    const char *name;     /* name in the registry (domus/name.h), copied; NULL: none */
 
-    /* Stop the actor when it has got no message for this time (rounded up to ticks of 1 ms); 0:
-     * never. Bytes that its channels get count as a message. */
+    /* Time without a message after which the actor stops (rounded up to ticks of 1 ms); 0: it never
+     * does. Bytes that its channels get count as a message. */
     uint64_t passivate_after_ns;
 
-    bool detached; /* on a thread of its own (domus/detached.h); placement does not count */
+    /* whether it has a thread of its own (domus/detached.h); placement does not count then */
+    bool detached;
 
-    /* One of the system's pools (domus/pools.h), whose runners run the actor; then placement does
-     * not count. NULL: on a thread of the loop. An actor of a pool that spawns DOMUS_NEAR spawns in
-     * its pool. */
+    /* Pool of the system (domus/pools.h) whose runners run the actor; then placement does not
+     * count. NULL: the actor lives on a thread of the loop. An actor of a pool that spawns
+     * DOMUS_NEAR spawns in its pool. */
     const struct domus_pool *pool;
 } domus_spawn_options;
 

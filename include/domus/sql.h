@@ -75,17 +75,17 @@ extern "C" {
 
 typedef enum domus_sql_kind {
     DOMUS_SQL_NULL,
-    DOMUS_SQL_BOOL, /* in results of SQLite, which has no such type, it is an integer, 0 or 1 */
+    DOMUS_SQL_BOOL, /* a boolean; SQLite has no such type: its results have an integer, 0 or 1 */
     DOMUS_SQL_INTEGER,
     DOMUS_SQL_REAL,
     DOMUS_SQL_TEXT,  /* UTF-8; also values of all types that have no kind here, as PostgreSQL
                         writes them: numeric, timestamps, uuid, json */
-    DOMUS_SQL_BYTES, /* bytea, BLOB */
+    DOMUS_SQL_BYTES, /* bytes: bytea of PostgreSQL, BLOB of SQLite */
 } domus_sql_kind;
 
-/* A value: a parameter, or a cell of a result. It does not own its text or bytes: those of a
- * parameter are copied by the verb, and those of a cell are valid as long as the result is. Behind
- * those of a cell there is a zero, which is not counted. */
+/* A value: a parameter, or a cell of a result. It does not own its text or bytes: the verb copies
+ * those of a parameter, and those of a cell are valid as long as the result is. Behind the bytes of
+ * a cell there is a zero, which is not counted. */
 typedef struct domus_sql_value {
     union {
         bool boolean;
@@ -93,8 +93,8 @@ typedef struct domus_sql_value {
         double real;
         const void *bytes; /* the bytes of DOMUS_SQL_TEXT and DOMUS_SQL_BYTES */
     } as;
-    uint32_t size; /* bytes of text and bytes */
-    uint8_t kind;  /* domus_sql_kind */
+    uint32_t size; /* bytes of a text or of bytes */
+    uint8_t kind;  /* kind of the value, a domus_sql_kind */
     uint8_t reserved[3];
 } domus_sql_value;
 
@@ -133,13 +133,13 @@ static inline domus_sql_value domus_sql_real(double real)
     return value;
 }
 
-/* `size` bytes, up to DOMUS_SQL_VALUE_MAX. */
+/* Returns a value of `size` bytes, up to DOMUS_SQL_VALUE_MAX. */
 static inline domus_sql_value domus_sql_bytes(const void *bytes, size_t size)
 {
     domus_sql_value value = domus_sql_null();
 
     value.as.bytes = bytes;
-    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* the verb refuses that */
+    value.size = size <= UINT32_MAX ? (uint32_t)size : UINT32_MAX; /* refused as too large */
     value.kind = DOMUS_SQL_BYTES;
     return value;
 }
@@ -152,14 +152,14 @@ static inline domus_sql_value domus_sql_text_of(const char *text, size_t size)
     return value;
 }
 
-/* A text that ends with a zero; NULL is the value NULL. */
+/* Returns the value of a text that ends with a zero; NULL becomes the value NULL. */
 static inline domus_sql_value domus_sql_text(const char *text)
 {
     return text != NULL ? domus_sql_text_of(text, strlen(text)) : domus_sql_null();
 }
 
-#define DOMUS_SQL_VALUE_MAX      (UINT32_C(1) << 26) /* bytes of all parameters of a query */
-#define DOMUS_SQL_PARAMETERS_MAX 256u                /* parameters of a query */
+#define DOMUS_SQL_VALUE_MAX      (UINT32_C(1) << 26) /* most bytes of all parameters of a query */
+#define DOMUS_SQL_PARAMETERS_MAX 256u                /* most parameters of a query */
 
 /* The two arguments `values` and `count` of a query, as in DOMUS_SQL_VALUES(domus_sql_int(7)). */
 #define DOMUS_SQL_VALUES(...)                                                                      \
@@ -168,15 +168,15 @@ static inline domus_sql_value domus_sql_text(const char *text)
 
 /* --- a database ------------------------------------------------------------------------------- */
 
-/* A database, or a transaction in it. It owns nothing, and is copied as one likes. */
+/* A handle of a database, or of a transaction in it. It owns nothing, and may be copied. */
 typedef struct domus_sql {
     domus_address at;
-    uint64_t transaction; /* its number; 0: each query is a transaction of its own */
+    uint64_t transaction; /* number of the transaction; 0: each query is one of its own */
 } domus_sql;
 
 typedef struct domus_sql_driver domus_sql_driver;
 
-/* Defaults: the meaning of 0 in a field of the options. */
+/* Defaults of fields of domus_sql_options: a 0 in the field means this value. */
 #define DOMUS_SQL_CONNECTIONS_MAX  4u
 #define DOMUS_SQL_QUEUE_MAX        1024u
 #define DOMUS_SQL_QUEUE_BYTES_MAX  (UINT64_C(64) << 20)
@@ -196,31 +196,30 @@ typedef struct domus_sql_driver domus_sql_driver;
 /* Options of a database. All fields but `drivers` may be 0. Connections are counted for each
  * thread with PostgreSQL, and for the process with SQLite. */
 typedef struct domus_sql_options {
-    const domus_sql_driver *const *drivers; /* up to a NULL */
-    uint32_t connections_min;               /* kept without use, 0..connections_max; 0: none */
-    uint32_t connections_max;               /* 1..64; 0: 4 */
-    uint32_t queue_max;                     /* queries that wait for one, 1..1,000,000; 0: 1,024 */
-    uint32_t statements_max;      /* prepared on each, 1..65535; 0: 256. The oldest one goes */
-    uint32_t result_max;          /* bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
+    const domus_sql_driver *const *drivers; /* drivers to choose from, up to a NULL */
+    uint32_t connections_min;               /* least connections, 0..connections_max; 0: none */
+    uint32_t connections_max;               /* most connections, 1..64; 0: 4 */
+    uint32_t queue_max;                     /* most queries that wait, 1..1,000,000; 0: 1,024 */
+    uint32_t statements_max;                /* most prepared on each connection, 1..65535; 0: 256 */
+    uint32_t result_max;          /* most bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
     uint32_t piece_size;          /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
                                      that is larger is a piece of its own, up to result_max */
-    uint64_t wait_ns;             /* how long a query waits for a connection, 1 ms..1 h; 0: 5 s */
-    uint64_t timeout_ns;          /* the time of a query that has begun, 1 ms..24 h; 0: 30 s */
-    uint64_t connect_timeout_ns;  /* the time of one connect, 1 ms..1 h; 0: 10 s */
-    uint64_t idle_ns;             /* without use, those beyond connections_min are closed, 1
-                                     ms..24 h; 0: 60 s */
-    uint64_t transaction_idle_ns; /* 1 ms..24 h; 0: 10 s */
-    uint64_t backoff_min_ns;      /* between two connects that fail, 1 ms..1 h; 0: 100 ms */
-    uint64_t backoff_max_ns;      /* backoff_min_ns..1 h; 0: 10 s */
-    /* Queries that are sent on one connection before the first of them is answered, 1..64; 0: 1.
-     * With more, a query goes behind others when all connections are busy, instead of waiting.
+    uint64_t wait_ns;             /* longest wait of a query for a connection, 1 ms..1 h; 0: 5 s */
+    uint64_t timeout_ns;          /* longest time of a query once begun, 1 ms..24 h; 0: 30 s */
+    uint64_t connect_timeout_ns;  /* longest time of one connect, 1 ms..1 h; 0: 10 s */
+    uint64_t idle_ns;             /* idle time that closes all but the least, 1 ms..24 h; 0: 60 s */
+    uint64_t transaction_idle_ns; /* time without a verb that ends it, 1 ms..24 h; 0: 10 s */
+    uint64_t backoff_min_ns;      /* first wait behind a failed connect, 1 ms..1 h; 0: 100 ms */
+    uint64_t backoff_max_ns;      /* longest such wait, backoff_min_ns..1 h; 0: 10 s */
+    /* Most queries that are sent on one connection before the first of them is answered, 1..64; 0:
+     * 1. With more, a query goes behind others when all connections are busy, instead of waiting.
      * PostgreSQL only, for queries outside of transactions. */
     uint32_t pipeline_max;
-    /* Queries whose statements only read (`reads`) that are sent together, when they have waited
-     * for a connection, 1..64; 0: 16. All of them are sent at the cost of one. PostgreSQL only. */
+    /* Most queries that only read (`reads`) and are sent together, when they have waited for a
+     * connection, 1..64; 0: 16. All are sent at the cost of one. PostgreSQL only. */
     uint32_t together_max;
-    /* Bytes of texts and long parameters of queries that wait in one queue: that for a connection,
-     * or that of a transaction. 1 KiB..1 TiB; 0: 64 MiB. One more fails with -ENOBUFS. */
+    /* Most bytes of texts and long parameters of queries that wait in one queue, for a connection
+     * or of a transaction. 1 KiB..1 TiB; 0: 64 MiB. One more fails with -ENOBUFS. */
     uint64_t queue_bytes_max;
 } domus_sql_options;
 
@@ -238,8 +237,8 @@ struct domus_system;
 DOMUS_API int domus_outside_sql_open(struct domus_system *system, const char *url,
                                      const domus_sql_options *options, domus_sql *ret_sql);
 
-/* Look whether a database could be opened with these; nothing is opened. `error` gets one line that
- * says what is wrong, without a password. Returns 0; -EINVAL. */
+/* Check whether a database could be opened with a url and options; nothing is opened. `error` gets
+ * one line that says what is wrong, without a password. Returns 0; -EINVAL. */
 DOMUS_API int domus_sql_check(const char *url, const domus_sql_options *options, char *error,
                               size_t error_size);
 
@@ -249,24 +248,24 @@ DOMUS_API int domus_sql_check(const char *url, const domus_sql_options *options,
  * its address. */
 typedef struct domus_sql_statement {
     const char *text;    /* one statement, with $1, $2, ... for its parameters */
-    uint64_t timeout_ns; /* 1 ms..24 h; 0: that of the database */
-    /* The query may be done again: it is sent up to 3 times more if its connection breaks outside
-     * of a transaction. */
+    uint64_t timeout_ns; /* time of a query, 1 ms..24 h; 0: the database's timeout_ns */
+    /* Whether the query may be done again: it is sent up to 3 times more if its connection breaks
+     * outside of a transaction. */
     bool repeatable;
-    /* The query only reads, calls nothing that writes, and is quick. It is repeatable, and such
-     * that wait for a connection of PostgreSQL are sent together: in one transaction, and answered
-     * when the last of them is done. Behind one that fails they are sent again. */
+    /* Whether the query only reads, calls nothing that writes, and is quick. Such queries are
+     * repeatable; those that wait for a connection of PostgreSQL are sent together: in one
+     * transaction, answered when the last is done. Behind one that fails they are sent again. */
     bool reads;
 } domus_sql_statement;
 
-/* A result. The message owns it. */
+/* A result of a query. The message owns it. */
 typedef struct domus_sql_result {
-    domus_slice cells; /* this and the next are the library's */
+    domus_slice cells; /* bytes for the library alone, as the next field is */
     domus_slice bytes;
     uint64_t affected; /* rows that were inserted, updated or deleted */
     uint32_t rows;
     uint16_t columns;
-    bool last; /* of a piece: no other one follows */
+    bool last; /* whether no other piece of the rows follows */
     uint8_t reserved;
 } domus_sql_result;
 
@@ -278,12 +277,12 @@ DOMUS_API extern const domus_type domus_sql_result_type;
 /* The words of a database about a failure. All texts are cut where they do not fit, and bytes that
  * do not print are "?". Do not show it to strangers. */
 typedef struct domus_sql_error {
-    int error;         /* the negative errno, as the head of this header lists them */
-    uint32_t position; /* in the statement, counted in characters from 1; 0: not known */
-    char sqlstate[8];  /* five letters and digits; "": it is the library's own */
+    int error;         /* negative errno, as the head of this header lists them */
+    uint32_t position; /* place in the statement in characters, from 1; 0: not known */
+    char sqlstate[8];  /* SQLSTATE, five letters and digits; "": an error of the library */
     char message[256];
     char detail[256];
-    char constraint[DOMUS_SQL_NAME_SIZE]; /* "": not known, as the two below */
+    char constraint[DOMUS_SQL_NAME_SIZE]; /* its name; "": not known, as in the two below */
     char table[DOMUS_SQL_NAME_SIZE];
     char column[DOMUS_SQL_NAME_SIZE];
 } domus_sql_error;
@@ -326,23 +325,23 @@ DOMUS_API int domus_sql_script(domus_stack *stack, domus_sql sql, const char *te
  * the failure (domus/sql.h lists them); -EPROTO for an answer that is none of a database. */
 DOMUS_API int domus_sql_result_of(const domus_answer *answer, const domus_sql_result **ret_result);
 
-/* The words of the database about a failure; NULL if the answer is none, or has an errno alone. It
- * is valid as the payload of the answer is. */
+/* Returns the words of the database about a failure; NULL if the answer is none, or has an errno
+ * alone. They are valid as the payload of the answer is. */
 DOMUS_API const domus_sql_error *domus_sql_error_of(const domus_answer *answer);
 
-/* Write these words to the log, as an error, if there are some: they are nothing for strangers.
- * Returns `error`. */
+/* Write the words of the database to the log, as an error, if the answer has some: they are nothing
+ * for strangers. Returns `error`. */
 DOMUS_API int domus_sql_fail(domus_stack *stack, int error, const domus_answer *answer);
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-/* The value in a row and a column, both counted from 0; NULL outside of the result. Its text and
- * bytes lie in the result. */
+/* Returns the value in a row and a column, both counted from 0; NULL outside of the result. Its
+ * text and bytes lie in the result. */
 DOMUS_API domus_sql_value domus_sql_cell(const domus_sql_result *result, uint32_t row,
                                          uint32_t column);
 
-/* The value in a row and a column as a slice of the result, without a copy: domus_slice_keep()
- * makes an owner of it. Empty for a value that is neither text nor bytes. */
+/* Returns the value in a row and a column as a slice of the result, without a copy:
+ * domus_slice_keep() makes an owner of it. Empty for a value that is neither text nor bytes. */
 DOMUS_API domus_slice domus_sql_slice(const domus_sql_result *result, uint32_t row,
                                       uint32_t column);
 
@@ -361,8 +360,8 @@ DOMUS_API int domus_sql_get_real(const domus_sql_result *result, uint32_t row, u
 DOMUS_API int domus_sql_get_text(const domus_sql_result *result, uint32_t row, uint32_t column,
                                  char *ret_text, size_t text_size);
 
-/* The name of a column, which ends with a zero and is valid as long as the result; NULL outside of
- * the result. domus_sql_column() finds the first one of a name: its number, or -ENOENT. */
+/* Returns the name of a column, with a zero, valid as long as the result; NULL outside of it.
+ * domus_sql_column() returns the number of the first column of a name, or -ENOENT. */
 DOMUS_API const char *domus_sql_column_name(const domus_sql_result *result, uint32_t column);
 DOMUS_API int domus_sql_column(const domus_sql_result *result, const char *name);
 
@@ -383,7 +382,7 @@ DOMUS_API int domus_sql_read(const domus_sql_result *result, uint32_t row, uint3
 
 /* --- rows in pieces --------------------------------------------------------------------------- */
 
-/* Rows that come in pieces. They hold a connection until they are read to the end, or closed. */
+/* A cursor: rows in pieces. It holds a connection until they are read to the end, or closed. */
 typedef struct domus_sql_cursor {
     domus_address at;
     uint64_t number;
@@ -412,14 +411,14 @@ DOMUS_API int domus_sql_close_rows(domus_stack *stack, domus_sql_cursor cursor);
 /* --- transactions ----------------------------------------------------------------------------- */
 
 typedef enum domus_sql_isolation {
-    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL: read committed. SQLite: always serializable */
+    DOMUS_SQL_ISOLATION_DEFAULT, /* PostgreSQL's is read committed, SQLite's serializable */
     DOMUS_SQL_REPEATABLE_READ,
     DOMUS_SQL_SERIALIZABLE,
 } domus_sql_isolation;
 
 typedef struct domus_sql_begin_options {
     domus_sql_isolation isolation;
-    bool reads_only; /* statements that write fail with -EROFS */
+    bool reads_only; /* whether statements that write fail with -EROFS */
 } domus_sql_begin_options;
 
 /* Begin a transaction, and suspend. `then` gets an answer for domus_sql_transaction_of(). The verbs
@@ -448,19 +447,19 @@ DOMUS_API int domus_sql_rollback(domus_stack *stack, domus_sql sql, domus_resume
  * one transaction, and are noted in the table "domus_migrations" of the database. The last row has
  * a NULL name. */
 typedef struct domus_sql_migration {
-    const char *name; /* up to 127 bytes; it must not change */
-    const char *text; /* statements with ';' between them */
-    /* The same for the driver of this name, if it differs there; NULL: `text` is for all. */
+    const char *name; /* name of the step, up to 127 bytes; it must not change */
+    const char *text; /* statements of the step, with ';' between them */
+    /* The statements for the driver of this name, if they differ there; NULL: `text` is for all. */
     const char *sqlite;
     const char *postgresql;
 } domus_sql_migration;
 
 #define DOMUS_SQL_MIGRATIONS_MAX 1024u
 
-/* Do those that are not noted yet, and suspend until all are done. Programs that do this at a time
- * wait for each other. `then` gets an answer for domus_sql_result_of(), whose `affected` counts
- * what was done: -EINVAL when the database has a step that the table has not, or in another order.
- * `migrations` has to stay valid. Returns as domus_ask(). */
+/* Do the steps that are not noted yet, and suspend until all are done. Programs that do this at a
+ * time wait for each other. `then` gets an answer for domus_sql_result_of(), whose `affected`
+ * counts what was done: -EINVAL when the database has a step that the table has not, or in another
+ * order. `migrations` has to stay valid. Returns as domus_ask(). */
 DOMUS_API int domus_sql_migrate(domus_stack *stack, domus_sql sql,
                                 const domus_sql_migration *migrations, domus_resumed *then);
 
@@ -474,10 +473,10 @@ DOMUS_API int domus_outside_sql_migrate(struct domus_system *system, domus_sql s
 /* --- the state of a database ------------------------------------------------------------------ */
 
 typedef struct domus_sql_status {
-    uint32_t connections; /* connections that are there */
+    uint32_t connections; /* connections that are open */
     uint32_t connecting;  /* connections being made, or waiting for the end of a back-off */
     uint32_t busy;        /* connections with a query, a transaction or rows */
-    uint32_t waiting;     /* queries that wait for one */
+    uint32_t waiting;     /* queries that wait for a connection */
     uint64_t connects;    /* connections that were made so far */
     uint64_t failures;    /* connects that have failed, and connections that broke */
     uint64_t queries;     /* queries that were answered, with a result or an error */
@@ -488,8 +487,8 @@ typedef struct domus_sql_status {
     uint64_t repeated;    /* queries that were sent again */
 } domus_sql_status;
 
-/* An ask without a payload to the address of a database, and its answer, a domus_sql_status: that
- * of the asker's thread. */
+/* The type of an ask without a payload to the address of a database, and of its answer, a
+ * domus_sql_status of the asker's thread. */
 DOMUS_API extern const domus_type domus_sql_look_type;
 DOMUS_API extern const domus_type domus_sql_status_type;
 

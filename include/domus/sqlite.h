@@ -56,12 +56,13 @@
 extern "C" {
 #endif
 
-#define DOMUS_SQLITE_QUEUE_MAX 16384u /* the most that queue_max may be; more is -EINVAL */
+#define DOMUS_SQLITE_QUEUE_MAX 16384u /* greatest value of queue_max; more is -EINVAL */
 
 /* The driver, for domus_sql_options.drivers: its scheme is "sqlite". */
 DOMUS_API extern const domus_sql_driver domus_sqlite_driver;
 
-/* The version of the library of SQLite that is used, as "3.40.1". Thread-safety: any thread. */
+/* Returns the version of the library of SQLite that is used, such as "3.40.1". Thread-safety: any
+ * thread. */
 DOMUS_API const char *domus_sqlite_version(void);
 
 #ifdef __cplusplus

@@ -19,34 +19,35 @@
 extern "C" {
 #endif
 
-/* The bytes of one channel as its stages see them. */
+/* A wire: the bytes of one channel as its stages see them. */
 typedef struct domus_wire domus_wire;
 
-struct domus_inner; /* domus/inner.h */
+struct domus_inner; /* an inner channel (domus/inner.h) */
 
-/* Bytes that a stage sees at once at most. A message that does not fit ends the channel with
+/* Most bytes that a stage sees at once. A message that does not fit ends the channel with
  * -EMSGSIZE, unless its stage takes it piece by piece. */
 #define DOMUS_WINDOW_MAX 65536u
 
 /* The part that the peer plays, for a stage that can be on either side. */
 typedef enum domus_role {
     DOMUS_ROLE_SERVER, /* the peer sends requests, and gets an answer to each */
-    DOMUS_ROLE_CLIENT, /* the peer answers what it is asked */
-    DOMUS_ROLE_PEER,   /* both send notices */
+    DOMUS_ROLE_CLIENT, /* the peer answers the asks of this side */
+    DOMUS_ROLE_PEER,   /* both sides send notices */
 } domus_role;
 
-/* All functions may be NULL, except `decode`, and `encode` (of a message stage) or `wrap` (of a
- * byte stage), of which a stage has exactly one. */
+/* A stage: a table of functions. All may be NULL, except `decode`, and `encode` (of a message
+ * stage) or `wrap` (of a byte stage), of which a stage has exactly one. */
 typedef struct domus_stage {
     const char *name;
-    uint32_t state_size; /* bytes of its state for each channel, 0..65536; they begin zeroed */
+    /* bytes of the stage's state for each channel, 0..65536; they begin zeroed */
+    uint32_t state_size;
 
     /* Returns whether the options are right: 0 or a negative errno. Called when an actor with such
      * a pipeline is made, on any thread, before everything else. */
     int (*check)(const void *options);
 
-    /* Begin. `options` are those of the pipeline, valid as long as it is. It may append bytes. A
-     * negative errno resets the channel, and `close` is not called. */
+    /* Begin the stage on a channel. `options` are those of the pipeline, valid as long as it is. It
+     * may append bytes. A negative errno resets the channel, and `close` is not called. */
     int (*open)(domus_wire *wire, void *state, const void *options);
 
     /* Look at the bytes that have come and were not used yet: `size` (1..DOMUS_WINDOW_MAX) bytes at
@@ -65,13 +66,13 @@ typedef struct domus_stage {
      * a byte stage has a `finish`, which may tell the peer why (TLS: an alert). */
     int (*decode)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
-    /* The peer has finished sending. `left` bytes were not used and never will be. It may make a
-     * message, as `decode` does. The stages are called from the wire on, each when the one before
-     * has said 0. So a byte stage whose protocol has an end of its own returns an error when that
-     * did not come: then what was passed on is not taken for the whole. A byte stage that has more
-     * to pass on than there is room for says domus_wire_again(), and is called again with a `left`
-     * of 0. Returns 0, or a negative errno as `decode` when something is missing. NULL: 0 if `left`
-     * is 0, else -EPIPE. */
+    /* Handle that the peer has finished sending. `left` bytes were not used and never will be. This
+     * may make a message, as `decode` does. The stages are called from the wire on, each when the
+     * one before has said 0. So a byte stage whose protocol has an end of its own returns an error
+     * when that did not come: then what was passed on is not taken for the whole. A byte stage that
+     * has more to pass on than there is room for says domus_wire_again(), and is called again with
+     * a `left` of 0. Returns 0, or a negative errno as `decode` when something is missing. NULL: 0
+     * if `left` is 0, else -EPIPE. */
     int (*end)(domus_wire *wire, void *state, size_t left);
 
     /* Append the bytes of a message (domus_wire_append() and its like): the answer to the
@@ -82,63 +83,64 @@ typedef struct domus_stage {
     int (*encode)(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                   const void *payload);
 
-    /* A request (its type and id) has failed with `error`: append what the peer gets instead of
-     * an answer. The type is NULL when the bytes themselves are wrong, or, with -ETIMEDOUT, when
-     * the rest of a message did not come in time. With -ETIME the rest of the body of this
-     * request did not come in time, and the read of it has failed with -ETIMEDOUT before.
-     * Returns 0, or a negative errno, which resets the channel; NULL: the same as a negative
-     * errno. After a time-out without a type such a channel is closed, and is reset only if
-     * bytes wait for its peer. */
+    /* Append what the peer gets instead of an answer, because a request (its type and id) has
+     * failed with `error`. The type is NULL when the bytes themselves are wrong, or, with
+     * -ETIMEDOUT, when the rest of a message did not come in time. With -ETIME the rest of the body
+     * of this request did not come in time, and the read of it has failed with -ETIMEDOUT before.
+     * Returns 0, or a negative errno, which resets the channel; NULL: the same as a negative errno.
+     * After a time-out without a type such a channel is closed, and is reset only if bytes wait for
+     * its peer. */
     int (*fail)(domus_wire *wire, void *state, uint64_t id, const domus_type *request, int error);
 
-    /* A byte stage: `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` are to be sent. Append what goes
-     * to the wire instead. Returns 0, or a negative errno, which resets the channel. */
+    /* Wrap `size` (1..DOMUS_WINDOW_MAX) bytes at `bytes` that are to be sent: a byte stage appends
+     * what goes to the wire instead. Returns 0, or a negative errno, which resets the channel. */
     int (*wrap)(domus_wire *wire, void *state, const char *bytes, size_t size);
 
-    /* Nothing more is sent to the peer (domus_channel_close(), domus_channel_finish(), or the last
-     * answer has left): append what ends the output, before the FIN (TLS: close_notify). It is
+    /* Append what ends the output, before the FIN (TLS: close_notify), when nothing more is sent to
+     * the peer (domus_channel_close(), domus_channel_finish(), or the last answer has left). It is
      * called once, for the message stage first and the stage next to the wire last; what a stage
      * appends is wrapped by those before it. It is not called when the channel is reset, nor when a
      * body or a stream is cut: the peer sees that what it got is not all. Returns 0, or a negative
      * errno, which resets the channel. NULL: nothing is appended. */
     int (*finish)(domus_wire *wire, void *state);
 
-    /* End: give back what the state owns. */
+    /* End the stage on a channel: give back what its state owns. */
     void (*close)(domus_wire *wire, void *state);
 
     /* --- bodies and streams (domus/stream.h) --- */
 
-    /* The stage makes bodies or streams. Then answers leave in order: domus_pipeline.by_id is
-     * false, or the actor is refused with -EINVAL. */
+    /* Whether the stage makes bodies or streams. Then answers leave in order: domus_pipeline.by_id
+     * is false, or the actor is refused with -EINVAL. */
     bool has_bodies;
 
-    /* Somebody reads the body that is open for the first time: append what lets the peer send it
-     * (100 Continue). It leaves behind the answers before. Returns 0, or a negative errno, with
+    /* Append what lets the peer send a body (100 Continue), when somebody reads the open body for
+     * the first time. It leaves behind the answers before. Returns 0, or a negative errno, with
      * which the read fails and the body ends. NULL: nothing is appended. */
     int (*wanted)(domus_wire *wire, void *state);
 
-    /* The answer `id`, or the request of this side that was encoded with it, has begun, and ends
-     * with `error` before its end: append what tells the peer. Returns 0, and the connection goes
-     * on: the peer answers a request that was cut, too, and that answer is thrown away; or a
-     * negative errno: then the channel is reset once the bytes before have left. NULL: the same as
-     * a negative errno. */
+    /* Append what tells the peer that a stream is cut: the answer `id`, or the request of this side
+     * that was encoded with it, has begun, and ends with `error` before its end. Returns 0, and the
+     * connection goes on: the peer answers a request that was cut, too, and that answer is thrown
+     * away; or a negative errno: then the channel is reset once the bytes before have left. NULL:
+     * the same as a negative errno. */
     int (*cut)(domus_wire *wire, void *state, uint64_t id, int error);
 
-    /* The time of domus_wire_wake() is over, on an open channel: append what is due by now (a ping
-     * to a silent peer). It is called for the message stage. `owed` says that this side is to blame
+    /* Append what is due (a ping to a silent peer), when the time of domus_wire_wake() is over on
+     * an open channel. It is called for the message stage. `owed` says that this side is to blame
      * if nothing was heard: bytes of the peer have come and were not looked at, or bytes for it
      * have not left yet. Returns 0, or a negative errno, which resets the channel; NULL: 0. */
     int (*wake)(domus_wire *wire, void *state, bool owed);
 
     /* --- byte stages that carry inner channels (domus/inner.h) --- */
 
-    /* Inner channels have news, there is room for bytes of theirs again, or a drain has begun:
-     * append what is to be sent. Returns 0, or a negative errno, which resets the channel. */
+    /* Append what inner channels have to send, when they have news, when there is room for their
+     * bytes again, or when a drain has begun. Returns 0, or a negative errno, which resets the
+     * channel. */
     int (*carry)(domus_wire *wire, void *state);
 
-    /* An ask is to go to the peer, and asks go to inner channels (domus/lend.h): set `ret_inner` to
-     * one that has none, an idle one or a new one. Returns 0; a negative errno, with which the ask
-     * fails as one that was not sent. */
+    /* Lend an inner channel to an ask for the peer (domus/lend.h): set `ret_inner` to an inner
+     * channel without an ask, an idle one or a new one. Returns 0; a negative errno, with which the
+     * ask fails as one that was not sent. */
     int (*lend)(domus_wire *wire, void *state, struct domus_inner **ret_inner);
 } domus_stage;
 
@@ -165,17 +167,17 @@ DOMUS_API void *domus_wire_notice(domus_wire *wire, const domus_type *type);
 DOMUS_API void *domus_wire_answer(domus_wire *wire, const domus_type *type, uint64_t id);
 
 /* Begin an answer, as domus_wire_answer() does, that is an error: the ask fails with the negative
- * errno `error`. Returns false where the others return NULL. */
+ * errno `error`. Returns false where domus_wire_answer() returns NULL. */
 DOMUS_API bool domus_wire_answer_error(domus_wire *wire, uint64_t id, int error);
 
-/* A body follows the request or the answer that this call has made. Returns the value for the
- * payload, by which it is read. From now on `decode` is called when somebody reads (or the rest is
- * skipped), and makes pieces instead of messages, until one of these ends the body. Number 0 if
+/* Say that a body follows the request or the answer that this call has made. Returns the value for
+ * the payload, by which it is read. From now on `decode` is called when somebody reads (or the rest
+ * is skipped), and makes pieces instead of messages, until one of these ends the body. Number 0 if
  * there is no such message, or if the stage does not say `has_bodies`. */
 DOMUS_API domus_body domus_wire_body(domus_wire *wire);
 
-/* A body follows, as of domus_wire_body(), which is all that the peer still sends, in another
- * protocol: a tunnel. Its end is that of the connection. It may pause for as long as
+/* Say that a tunnel follows: a body, as after domus_wire_body(), which is all that the peer still
+ * sends, in another protocol. Its end is that of the connection. It may pause for as long as
  * channel.idleTimeout allows: neither channel.bodyRate nor channel.answerTimeout bounds it. If it
  * belongs to an answer whose request leaves in pieces, the end of that request is a FIN (half
  * close), and each of the two may end before the other. */
@@ -191,17 +193,17 @@ DOMUS_API bool domus_wire_piece(domus_wire *wire, const char *from, size_t size,
  * Returns as domus_wire_answer(). */
 DOMUS_API void *domus_wire_trailer(domus_wire *wire, const domus_type *type);
 
-/* A slice of the bytes that `decode` was shown, for the payload of the message: `size` bytes at
- * `from`. The message owns it (so its type needs a `release`). */
+/* Returns a slice of the bytes that `decode` was shown, for the payload of the message: `size`
+ * bytes at `from`. The message owns it (so its type needs a `release`). */
 DOMUS_API domus_slice domus_wire_slice(domus_wire *wire, const char *from, size_t size);
 
-/* The `size` bytes at `from`, of those that `decode` was shown, to be changed where they are, so
- * that a slice of them shows the changed ones (WebSocket masks its bytes). The call that changes
- * bytes has to use them. */
+/* Returns the `size` bytes at `from`, of those that `decode` was shown, to be changed where they
+ * are, so that a slice of them shows the changed bytes (WebSocket masks its bytes). The call that
+ * changes bytes has to use them. */
 DOMUS_API char *domus_wire_edit(domus_wire *wire, const char *from, size_t size);
 
-/* Say, before `decode` returns 0, that it need not be called before `size` bytes are there,
- * counted from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel
+/* Say, before `decode` returns 0, that `decode` need not be called again before `size` bytes are
+ * there, counted from the first byte that it was shown. More than DOMUS_WINDOW_MAX ends the channel
  * with -EMSGSIZE. */
 DOMUS_API void domus_wire_need(domus_wire *wire, size_t size);
 
@@ -260,8 +262,9 @@ DOMUS_API void domus_wire_tell_failure(domus_wire *wire, const char *what, int e
 
 /* --- time, in all functions of a message stage but `check` and `close` ------------------------ */
 
-/* Let `wake` be called once, `delay_ns` from now, rounded up to ticks of 1 ms. Another call takes
- * the place of the one before; 0: not at all. Another pipeline ends it. */
+/* Let the function `wake` of the stage be called once, `delay_ns` from now, rounded up to ticks of
+ * 1 ms. Another call of this takes the place of the one before; 0: `wake` is not called at all. A
+ * change of the pipeline ends it. */
 DOMUS_API void domus_wire_wake(domus_wire *wire, uint64_t delay_ns);
 
 /* Returns the time as handlers see it (domus_now_ns()), also in `close`; 0 in a kit of stages. */
@@ -290,26 +293,26 @@ DOMUS_API int domus_wire_peer(const domus_wire *wire, domus_endpoint *ret_peer);
  * called then, with no bytes, before asks are sent. */
 DOMUS_API void domus_wire_agree(domus_wire *wire, const void *name, size_t size);
 
-/* Get the protocol, in all functions but `check`. NULL, with a size of 0: no stage has said one,
- * or none yet. */
+/* Get the protocol that domus_wire_agree() has named, in all functions but `check`. NULL,
+ * with a size of 0: no stage has named one, or none yet. */
 DOMUS_API const char *domus_wire_agreed(const domus_wire *wire, size_t *ret_size);
 
 /* --- streams, in `encode` and `cut` of a message stage ---------------------------------------- */
 
-/* The stream to which the message belongs, an answer or a request of this side: a word that the
- * stage may use as it likes, 0 at first, kept until the stream ends. NULL: the message is whole.
- * `encode` is called for the head, which begins the stream; for each piece, with a domus_piece that
- * is not the last; and for its end, with an empty domus_piece that is the last, or with a message
- * of another type behind the last piece. The streams of later answers may be encoded before an
- * earlier one has ended; they wait. Within a request no other one is encoded; notices and answers
- * are, and a stage in whose protocol that is wrong refuses them. */
+/* Returns the stream to which the message belongs, an answer or a request of this side: a word that
+ * the stage may use as it likes, 0 at first, kept until the stream ends. NULL: the message is
+ * whole. `encode` is called for the head, which begins the stream; for each piece, with a
+ * domus_piece that is not the last; and for its end, with an empty domus_piece that is the last, or
+ * with a message of another type behind the last piece. The streams of later answers may be encoded
+ * before an earlier one has ended; they wait. Within a request no other one is encoded; notices and
+ * answers are, and a stage in whose protocol that is wrong refuses them. */
 DOMUS_API uint64_t *domus_wire_stream(domus_wire *wire);
 
 /* --- a body that waits, in all functions of a message stage but `check` and `close` ----------- */
 
 /* Hold the writer of the request of this side that leaves in pieces, or let it go on. A write that
- * is taken meanwhile is encoded as always, and so one piece at most, which the stage may keep; the
- * writer is resumed when it is let go on, or when the answer comes. */
+ * is taken meanwhile is encoded as always; that is one piece at most, which the stage may keep. The
+ * writer is resumed when it may go on, or when the answer comes. */
 DOMUS_API void domus_wire_hold(domus_wire *wire, bool holds);
 
 /* --- bytes for the next stage, in `decode` and `end` of a byte stage -------------------------- */
@@ -339,8 +342,9 @@ DOMUS_API void domus_wire_again(domus_wire *wire);
 
 /* --- bytes for the peer, in all functions but `check` and `close` ----------------------------- */
 
-/* Append a copy of `size` bytes to what goes to the peer. Returns 0; -ENOMEM. Bytes that a message
- * stage appends in `open` and `decode` go out at once, before answers that are not there yet. */
+/* Append a copy of `size` bytes to the output for the peer. Returns 0; -ENOMEM. Bytes that a
+ * message stage appends in `open` and `decode` leave at once, before answers that are not there
+ * yet. */
 DOMUS_API int domus_wire_append(domus_wire *wire, const void *data, size_t size);
 
 /* Append text as printf(3) makes it, up to 4096 bytes. Returns 0; -ENOMEM; -EMSGSIZE; -EINVAL. */
@@ -352,8 +356,8 @@ DOMUS_API int domus_wire_append_text(domus_wire *wire, const char *format, ...)
 DOMUS_API int domus_wire_append_slice(domus_wire *wire, domus_slice slice);
 
 /* Make room for `size` bytes (1..DOMUS_WINDOW_MAX) that the stage writes itself and then counts
- * with domus_wire_written(). Returns where they begin, valid until the next call with this wire;
- * NULL without memory. */
+ * with domus_wire_written(). Returns a pointer to the room, valid until the next call with this
+ * wire; NULL without memory. */
 DOMUS_API char *domus_wire_room(domus_wire *wire, size_t size);
 DOMUS_API void domus_wire_written(domus_wire *wire, size_t size);
 

@@ -32,12 +32,13 @@ typedef enum domus_stage_kind {
 /* A message that a stage has decoded. */
 typedef struct domus_stage_message {
     domus_stage_kind kind;
-    const domus_type *type; /* NULL: an answer that is an error */
-    void *payload;          /* valid until the next call of domus_stage_kit_next() */
+    /* type of the payload; NULL: the message is an answer that is an error */
+    const domus_type *type;
+    void *payload; /* payload, valid until the next call of domus_stage_kit_next() */
     uint64_t id;
-    int error;     /* of an answer that is an error; else 0 */
-    bool has_body; /* a body follows this request or answer */
-    bool last;     /* of a piece: the body ends with it */
+    int error;     /* error of an answer that is one; else 0 */
+    bool has_body; /* whether a body follows this request or answer */
+    bool last;     /* whether the body ends with this piece */
 } domus_stage_message;
 
 /* Make the stages of a pipeline, and open them. Returns 0; -EINVAL for a wrong pipeline; what
@@ -49,36 +50,38 @@ DOMUS_API int domus_stage_kit_new_to(const domus_pipeline *pipeline, const char 
                                      uint16_t port, domus_stage_kit **ret_kit);
 DOMUS_API void domus_stage_kit_free(domus_stage_kit *kit);
 
-/* Bytes have come from the peer. They are copied to memory of exactly their size, so a sanitizer
- * sees a stage that reads beyond them. Returns 0; -ENOMEM. */
+/* Feed a kit with bytes, as if they had come from the peer. They are copied to memory of exactly
+ * their size, so a sanitizer sees a stage that reads beyond them. Returns 0; -ENOMEM. */
 DOMUS_API int domus_stage_kit_feed(domus_stage_kit *kit, const void *bytes, size_t size);
 
-/* The peer has finished sending. domus_stage_kit_next() then calls `end`. */
+/* Tell a kit that the peer has finished sending. domus_stage_kit_next() then calls `end`. */
 DOMUS_API void domus_stage_kit_finish(domus_stage_kit *kit);
 
-/* Decode on, to the next message. Returns 1 with a message; 0 when more bytes are needed, or
- * everything was seen after domus_stage_kit_finish(); or a negative errno: what a stage
- * returned, -EMSGSIZE when a message does not fit into the window. After an error it returns the
- * same error again. */
+/* Decode the bytes of the peer up to the next message. Returns 1 with a message; 0 when more bytes
+ * are needed, or everything was seen after domus_stage_kit_finish(); or a negative errno: what a
+ * stage returned, -EMSGSIZE when a message does not fit into the window. After an error it returns
+ * the same error again. */
 DOMUS_API int domus_stage_kit_next(domus_stage_kit *kit, domus_stage_message *ret_message);
 
-/* True if a stage has called domus_wire_last(). The kit decodes on all the same. */
+/* True if a stage has called domus_wire_last(). The kit goes on decoding all the same. */
 DOMUS_API bool domus_stage_kit_is_last(const domus_stage_kit *kit);
 
-/* Answers that are encoded from now on are the last ones (domus_wire_is_closing()). */
+/* Begin a drain: answers that are encoded from now on are the last ones
+ * (domus_wire_is_closing()). */
 DOMUS_API void domus_stage_kit_drain(domus_stage_kit *kit);
 
-/* The messages that are encoded now belong to the stream with this word, which the caller keeps
- * (domus_wire_stream()); NULL: to none. */
+/* Set the stream to which messages belong that are encoded from now on: a word that the caller
+ * keeps (domus_wire_stream()); NULL: no stream. */
 DOMUS_API void domus_stage_kit_stream(domus_stage_kit *kit, uint64_t *stream);
 
-/* Let the stage append what lets the peer send the body that is open, or what tells it that an
- * answer is cut. Returns what the stage returned; without such a function 0, and `error`. */
+/* Let the stage append what lets the peer send the body that is open (`wanted`), or what tells the
+ * peer that an answer is cut (`cut`). Returns what the stage returned; without such a function 0,
+ * and `error`. */
 DOMUS_API int domus_stage_kit_wanted(domus_stage_kit *kit);
 DOMUS_API int domus_stage_kit_cut(domus_stage_kit *kit, uint64_t id, int error);
 
-/* How long after the last domus_wire_wake() `wake` is to be called, in ns; 0: not at all. And call
- * it. Returns what the stage returned; without such a function 0. */
+/* Return the time in ns after the last domus_wire_wake() at which `wake` is to be called, 0: not at
+ * all; and call `wake`, which returns what the stage returned, and without such a function 0. */
 DOMUS_API uint64_t domus_stage_kit_wake_ns(const domus_stage_kit *kit);
 DOMUS_API int domus_stage_kit_wake(domus_stage_kit *kit, bool owed);
 
@@ -105,8 +108,8 @@ DOMUS_API int domus_stage_kit_change(domus_stage_kit *kit, const domus_pipeline 
  * this kit. */
 DOMUS_API void *domus_stage_kit_state(domus_stage_kit *kit, const domus_stage *stage);
 
-/* The bytes that go to the peer, in one piece, valid until the next call with this kit; and throw
- * them away. */
+/* Return the bytes that go to the peer, in one piece, valid until the next call with this kit; and
+ * throw these bytes away. */
 DOMUS_API const char *domus_stage_kit_output(domus_stage_kit *kit, size_t *ret_size);
 DOMUS_API void domus_stage_kit_clear(domus_stage_kit *kit);
 

@@ -40,8 +40,8 @@ extern "C" {
  * Thread-safety: one thread at a time, before domus_system_start(). */
 DOMUS_API int domus_stall_signal(int signal);
 
-/* Stalls that a system remembers; bytes of a name and of the name of a function, the NUL included
- * (longer ones are cut); functions of a call stack, the innermost ones. */
+/* The number of stalls that a system remembers; the sizes of a name and of a function's name, with
+ * the NUL (longer ones are cut); and the most functions of a call stack, the innermost ones. */
 #define DOMUS_STALLS_KEPT      16u
 #define DOMUS_STALL_NAME_SIZE  64u
 #define DOMUS_STALL_FRAME_SIZE 96u
@@ -49,17 +49,20 @@ DOMUS_API int domus_stall_signal(int signal);
 
 /* A stall that the log has told of. */
 typedef struct domus_stall {
-    uint64_t began_ns; /* when the run began, or some ms before, on the clock of the system, which
-                          begins as CLOCK_MONOTONIC */
-    uint64_t began_utc_ns; /* the same moment by the calendar: ns since 1970, UTC */
-    uint64_t length_ns;    /* how long it was; if it is not over, how long it is by now */
+    /* time at which the run began, or some ms before, on the clock of the system, which begins
+     * as CLOCK_MONOTONIC */
+    uint64_t began_ns;
+    uint64_t began_utc_ns; /* the same time by the calendar: ns since 1970, UTC */
+    uint64_t length_ns;    /* time that the run took; if it is not over, that it has taken by now */
     bool is_over;
-    uint32_t index;                        /* of the thread, or of the runner in its pool */
-    char pool[DOMUS_STALL_NAME_SIZE];      /* the pool of the runner; "": it is a thread */
-    char behaviour[DOMUS_STALL_NAME_SIZE]; /* of the actor; "": it was in no handler */
-    char type[DOMUS_STALL_NAME_SIZE];      /* of the message; "": it was resumed without one */
-    uint32_t frame_count; /* entries of `frames`; 0: there was no call stack, as for runners */
-    /* names of functions, the innermost first; code without a name has that of its module */
+    uint32_t index;                        /* number of the thread, or of the runner in its pool */
+    char pool[DOMUS_STALL_NAME_SIZE];      /* name of the runner's pool; "": a thread stalled */
+    char behaviour[DOMUS_STALL_NAME_SIZE]; /* behaviour of the actor; "": no handler ran */
+    /* type of the message; "": a resumed function without one */
+    char type[DOMUS_STALL_NAME_SIZE];
+    uint32_t frame_count; /* number of `frames`; 0: there was no call stack, as for runners */
+    /* names of the functions on the call stack, the innermost first; code without a name has that
+     * of its module */
     char frames[DOMUS_STALL_FRAMES_MAX][DOMUS_STALL_FRAME_SIZE];
 } domus_stall;
 

@@ -73,19 +73,20 @@
 extern "C" {
 #endif
 
-/* A body that comes in pieces. It owns nothing, and is copied as one likes. */
+/* A body that comes in pieces. It owns nothing, and may be copied. */
 typedef struct domus_body {
-    domus_address channel; /* that brings it */
-    uint32_t number;       /* of the body in its channel; 0: there is none */
+    domus_address channel; /* address of the channel that brings the body */
+    uint32_t number;       /* number of the body in its channel; 0: there is none */
 } domus_body;
 
 /* A piece of a body. */
 typedef struct domus_piece {
-    domus_slice bytes; /* up to 64 KiB; empty only in the last one */
-    bool last;         /* the body ends with it */
+    domus_slice bytes; /* bytes of the piece, up to 64 KiB; empty only in the last piece */
+    bool last;         /* whether the body ends with this piece */
 } domus_piece;
 
-/* Its `release` frees the slice; domus_take_answer() or domus_take() keeps it. */
+/* The type of a domus_piece. Its `release` frees the slice; domus_take_answer() or domus_take()
+ * keeps it. */
 DOMUS_API extern const domus_type domus_piece_type;
 
 /* Ask for the next piece of a body, and suspend. `then` is resumed with a domus_piece; or with a
@@ -93,7 +94,7 @@ DOMUS_API extern const domus_type domus_piece_type;
  * the end, too. Or it is resumed with an error:
  *
  *   -EBUSY      somebody else reads this body
- *   -ENODATA    it was read to its end
+ *   -ENODATA    the body was read to its end
  *   -ESTALE     it is over: its request is answered, or its channel is gone
  *   -EPIPE      the connection ended within it
  *   -EDEADLK    the channel's own actor reads it behind a barrier
@@ -106,7 +107,7 @@ DOMUS_API extern const domus_type domus_piece_type;
  * Returns as domus_ask(); -EINVAL for a body of number 0. */
 DOMUS_API int domus_body_read(domus_stack *stack, domus_body body, domus_resumed *then);
 
-/* Begin a read as one of several things to wait for, as domus_ask_add() does. */
+/* Begin a read of a body as one of several things to wait for, as domus_ask_add() does. */
 DOMUS_API int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t tag);
 
 /* --- answers that leave in pieces ------------------------------------------------------------- */
@@ -123,13 +124,13 @@ DOMUS_API int domus_body_read_add(domus_stack *stack, domus_body body, uint64_t 
 DOMUS_API int domus_reply_begin(domus_stack *stack, const domus_type *type, const void *payload,
                                 domus_resumed *then);
 
-/* Send a piece, and suspend until the next one may be sent. An empty slice sends nothing.
+/* Send a piece of an answer, and suspend until the next one may be sent. An empty slice sends
+ * nothing.
  *
  * Ownership: this takes the slice in every case.
  * `then` is resumed with -EPIPE when the request is over or the channel has closed (-ESTALE when
- * the channel is gone); -EINVAL when
- * the answer has not begun; -EBUSY when another write to this answer waits; -ENOBUFS when the
- * thread may queue no more bytes; what `encode` returned.
+ * the channel is gone); -EINVAL when the answer has not begun; -EBUSY when another write to this
+ * answer waits; -ENOBUFS when the thread may queue no more bytes; what `encode` returned.
  * Returns as domus_reply_begin(). */
 DOMUS_API int domus_reply_write(domus_stack *stack, domus_slice bytes, domus_resumed *then);
 
@@ -139,9 +140,9 @@ DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const 
 
 /* Suspend until it is the turn of the answer to the request that is handled: all answers before it
  * have left, and at most channel.sendHigh bytes wait for the peer. An answer that needs something
- * of which there is little, such as an open file, takes it then, and not while it waits behind
- * others: a peer may send many requests ahead, and read none of the answers. The payload is copied,
- * and comes back.
+ * scarce, such as an open file, takes it only then, and not while it waits behind others: a peer
+ * may send many requests ahead, and read none of the answers. The payload is copied, and comes
+ * back.
  *
  * Ownership: the wait owns what the payload owns, unless this returns a negative errno.
  * `then` is resumed with a message of `type`, which is that payload; or with -EPIPE when the
@@ -150,16 +151,16 @@ DOMUS_API int domus_reply_end(domus_stack *stack, const domus_type *type, const 
 DOMUS_API int domus_reply_await_turn(domus_stack *stack, const domus_type *type,
                                      const void *payload, domus_resumed *then);
 
-/* Returns whether the answers before that of the request that is handled have left. Only the
- * channel's own actor can know; all others get false. */
+/* Returns whether the answers before the one to the request that is handled have left. Only the
+ * channel's own actor can know; for all other actors the result is false. */
 DOMUS_API bool domus_reply_has_turn(domus_stack *stack);
 
 /* The stream of an answer or a request, for other actors that write it. It owns nothing. The actor
- * that has begun it ends it. */
+ * that has begun the stream ends it. */
 typedef struct domus_stream {
     domus_address channel;
     uint32_t number;
-    bool of_request; /* it is a request of this side */
+    bool of_request; /* whether the stream is that of a request of this side */
 } domus_stream;
 
 /* Set `ret_stream` to the stream of the request that is handled, or of one that was
@@ -184,10 +185,10 @@ DOMUS_API int domus_stream_write_add(domus_stack *stack, domus_stream stream, do
 
 /* --- requests that leave in pieces ------------------------------------------------------------ */
 
-/* A request that has begun. It is copied as one likes. */
+/* A request that leaves in pieces and has begun. It may be copied. */
 typedef struct domus_request {
-    domus_stream stream; /* for domus_stream_write() */
-    void *promise;       /* these two are the library's */
+    domus_stream stream; /* stream of the request, for domus_stream_write() */
+    void *promise;       /* promise and serial are for the library alone */
     uint32_t serial;
 } domus_request;
 
@@ -208,8 +209,9 @@ DOMUS_API extern const domus_type domus_request_type;
 DOMUS_API int domus_request_begin(domus_stack *stack, domus_address to, const domus_type *type,
                                   const void *payload, uint64_t timeout_ns, domus_resumed *then);
 
-/* Send a piece, and suspend until the next one may be sent: while more than channel.sendHigh bytes
- * wait for the peer. An empty slice sends nothing. Any actor may write, with the stream.
+/* Send a piece of a request, and suspend until the next one may be sent: while more than
+ * channel.sendHigh bytes wait for the peer. An empty slice sends nothing. Any actor may write, with
+ * the stream.
  *
  * Ownership: this takes the slice in every case.
  * `then` is resumed with -EALREADY, once, when the answer has come; -EPIPE when the request is over
@@ -221,7 +223,7 @@ DOMUS_API int domus_request_write(domus_stack *stack, domus_request request, dom
 
 /* End the body, with a message of `type` behind its last piece (trailers; NULL: without one), and
  * suspend until the answer is there. If the end cannot be encoded, the request is cut, and fails
- * with that error. domus_request_cut() ends it where it is.
+ * with that error. domus_request_cut() ends the body where it is.
  *
  * A conversation that was shown the answer already (domus_wait_first()), or that has not begun the
  * request, is resumed without an answer when the end was sent: with -EPIPE when the request is

@@ -46,10 +46,10 @@ typedef enum domus_directive {
     DOMUS_ESCALATE, /* the parent fails with the same error */
 } domus_directive;
 
-/* One rule of a supervision. */
+/* One rule of a supervision: what to do at which failure of which child. */
 typedef struct domus_rule {
-    const domus_behaviour *behaviour; /* of the child; NULL: any */
-    int error;                        /* the negative errno; 0: any */
+    const domus_behaviour *behaviour; /* behaviour of the child; NULL: any */
+    int error;                        /* negative errno of the failure; 0: any */
     domus_directive directive;
 } domus_rule;
 
@@ -64,18 +64,19 @@ typedef struct domus_rule {
  * rules at that time; other children begin anew with zeros. A period of restarts begins with its
  * first restart. */
 typedef struct domus_supervision {
-    bool all_for_one;        /* a restart or stop is for all children, not only the
-                                one that failed; with an escalation all stop */
-    uint32_t intensity;      /* more restarts than this within `period_ns` escalate; 0: 3 */
-    uint64_t period_ns;      /* 0: 5 s */
-    const domus_rule *rules; /* `rules_count` rules; the first one that fits decides */
+    /* whether a restart or stop is for all children, not only the one that failed; an escalation
+     * stops all of them in any case */
+    bool all_for_one;
+    uint32_t intensity;      /* most restarts within `period_ns`; one more escalates; 0: 3 */
+    uint64_t period_ns;      /* time in which restarts are counted; 0: 5 s */
+    const domus_rule *rules; /* the rules, `rules_count` of them; the first one that fits decides */
     uint32_t rules_count;
     domus_directive otherwise; /* the directive when no rule fits */
 } domus_supervision;
 
 /* Fail with `error` (a negative errno), as if a handler had returned it; the parent's rules decide.
- * For the actor of a channel no rules count: its channel is reset (domus/channel.h). The handler
- * goes on. Returns 0; -EINVAL; -EALREADY while an earlier failure is not decided. */
+ * For the actor of a channel there are no rules: its channel is reset (domus/channel.h). The
+ * handler goes on. Returns 0; -EINVAL; -EALREADY while an earlier failure is not decided. */
 DOMUS_API int domus_escalate(domus_stack *stack, int error);
 
 /* --- watch ---------------------------------------------------------------------------------- */
@@ -89,9 +90,9 @@ typedef struct domus_watch {
 /* The payload of an event of domus_down_type, which a watch brings. */
 typedef struct domus_down {
     domus_address who;
-    /* 0: the actor was stopped; -ESTALE: it was gone when the watch was made; -EHOSTDOWN: the other
-     * system in which it lives cannot be reached any more (domus/remote.h), and it may still live;
-     * any other negative errno: the failure that ended it. */
+    /* The reason. 0: the actor was stopped; -ESTALE: it was gone when the watch was made;
+     * -EHOSTDOWN: the other system in which it lives cannot be reached any more (domus/remote.h),
+     * and it may still live; any other negative errno: the failure that ended it. */
     int reason;
 } domus_down;
 

@@ -84,8 +84,8 @@ DOMUS_API void domus_quit(domus_stack *stack);
  * foreign thread. */
 DOMUS_API void domus_system_wait(domus_system *system);
 
-/* After domus_system_stop(): a line for each of the first 16 actors that had not stopped in time,
- * and why; "" when all had. Ownership: the system's. */
+/* Returns, after domus_system_stop(), a line for each of the first 16 actors that had not stopped
+ * in time, and why; "" when all had. Ownership: the system's. */
 DOMUS_API const char *domus_system_left(const domus_system *system);
 
 /* Free a system that is stopped, or was never started (one that runs is stopped first). NULL is
@@ -100,16 +100,15 @@ DOMUS_API const char *domus_system_left(const domus_system *system);
  * with the process. */
 DOMUS_API void domus_system_free(domus_system *system);
 
-/* One line about the last call that failed; "" at first. Ownership: the system's. */
+/* Returns one line about the last call that failed; "" at first. Ownership: the system's. */
 DOMUS_API const char *domus_system_error(const domus_system *system);
 
-/* One line about a setting that is allowed but unwise, such as more threads than CPUs; "" if there
- * is none.
- * Ownership: the system's. */
+/* Returns one line about a setting that is allowed but unwise, such as more threads than CPUs; ""
+ * if there is none. Ownership: the system's. */
 DOMUS_API const char *domus_system_warning(const domus_system *system);
 
-/* The configuration that the system was made with; it never changes. Ownership: the system's.
- * Thread-safety: any thread. */
+/* Returns the configuration that the system was made with; it never changes. Ownership: the
+ * system's. Thread-safety: any thread. */
 DOMUS_API const domus_config *domus_system_config(const domus_system *system);
 
 /* Copy the configuration that holds now: that of the start, with what has changed since
@@ -148,11 +147,12 @@ DOMUS_API int domus_system_check_change(domus_system *system, const domus_config
 
 /* Change one key, whatever else changes meanwhile. `path` is as in an assignment
  * ("scheduler.ioRatio", "listeners.echo.channel.linger"), `value` as in YAML. Returns as
- * domus_system_change(), also -ENOENT: there is no such key. Thread-safety: likewise. */
+ * domus_system_change(), also -ENOENT: there is no such key. Thread-safety: any thread, a handler
+ * too. */
 DOMUS_API int domus_system_change_key(domus_system *system, const char *path, const char *value,
                                       char *error, size_t error_size);
 
-/* The number of threads of the system. Thread-safety: any thread. */
+/* Returns the number of threads of the system. Thread-safety: any thread. */
 DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 
 /* Serve the listener called `name` in the configuration, after domus_system_start(). This makes one
@@ -171,7 +171,7 @@ DOMUS_API uint32_t domus_system_threads(const domus_system *system);
 DOMUS_API int domus_serve(domus_system *system, const char *name, const domus_behaviour *behaviour,
                           const void *state, uint16_t *ret_port);
 
-/* All fields may be 0. */
+/* Options of domus_serve_with(). All fields may be 0. */
 typedef struct domus_serve_options {
     /* Byte stages in front of the pipeline of each connection (DOMUS_FRONT_MAX in
      * domus/pipeline.h), such as TLS, up to one whose stage is NULL; NULL: none. They and their
@@ -200,8 +200,8 @@ DOMUS_API int domus_serve_with(domus_system *system, const char *name,
  * Thread-safety: as domus_serve(). */
 DOMUS_API bool domus_listener_is_served(const domus_system *system, const char *name);
 
-/* These functions do for foreign threads what domus_spawn() (the thread of the new actor is chosen
- * round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.
+/* The functions below do for foreign threads what domus_spawn() (the thread of the new actor is
+ * chosen round robin), domus_notice(), domus_stop() and domus_stop_after_mail() do for handlers.
  *
  * A spawn returns before the actor is mounted. If its on_mount fails then, the actor ends, a log
  * line of the level DOMUS_LOG_ERROR says so (domus/hooks.h), and asks to it fail with -ESTALE. A
@@ -226,9 +226,9 @@ DOMUS_API int domus_outside_spawn_many(domus_system *system, const domus_behavio
                                        const domus_spawn_options *options,
                                        domus_address *ret_address);
 
-/* These two do for foreign threads what domus_group_open() and domus_publish() do; a publication
- * from outside has no sender. They also return -ESHUTDOWN, and domus_outside_publish() -EBUSY while
- * memory is short. */
+/* The two functions below do for foreign threads what domus_group_open() and domus_publish() do; a
+ * publication from outside has no sender. They also return -ESHUTDOWN, and domus_outside_publish()
+ * -EBUSY while memory is short. */
 DOMUS_API int domus_outside_group_open(domus_system *system, const char *name,
                                        domus_group *ret_group);
 DOMUS_API int domus_outside_publish(domus_system *system, domus_group group, const domus_type *type,
@@ -251,23 +251,23 @@ DOMUS_API int domus_outside_spawn_with(domus_system *system, const domus_behavio
 DOMUS_API int domus_outside_find(const domus_system *system, const char *name,
                                  domus_address *ret_address);
 
-/* The time-out of domus_outside_ask() when 0 is given (10 s), and the longest one (1 h),
- * in nanoseconds. */
+/* The time-out of domus_outside_ask() when 0 is given (10 s), and the longest time-out (1 h), in
+ * nanoseconds. */
 #define DOMUS_OUTSIDE_ASK_NS     UINT64_C(10000000000)
 #define DOMUS_OUTSIDE_ASK_MAX_NS UINT64_C(3600000000000)
 
 /* The place to which an answer is copied. */
 typedef struct domus_outside_reply {
-    void *buffer; /* the caller's; aligned as the payload needs it */
+    void *buffer; /* buffer for the answer's payload, aligned as that needs it; the caller's */
     uint32_t size;
     /* the library sets this to the bytes of the answer, also when the buffer is too small */
     uint32_t length;
     const domus_type *type; /* the library sets this to the type of the answer */
 } domus_outside_reply;
 
-/* Ask, and block until the answer is there, for at most `timeout_ns` (rounded up to ticks of 1 ms;
- * never early). This time travels with the ask as its deadline (domus_ask_within()). `reply` may be
- * NULL. Handlers use domus_ask() instead.
+/* Ask an actor from a foreign thread, and block until the answer is there, for at most `timeout_ns`
+ * (rounded up to ticks of 1 ms; never early). This time travels with the ask as its deadline
+ * (domus_ask_within()). `reply` may be NULL. Handlers use domus_ask() instead.
  *
  * Ownership: what the payload owns is taken in every case, also when this fails. If this returns 0
  * and there is a buffer, the caller owns what the answer owns; otherwise that is released.

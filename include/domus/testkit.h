@@ -42,24 +42,25 @@
 extern "C" {
 #endif
 
-/* A simulated system, and an actor of it that the test plays. */
+/* A test kit, which is a simulated system; and a probe, which is an actor of it that the test
+ * plays. */
 typedef struct domus_testkit domus_testkit;
 typedef struct domus_probe domus_probe;
 
 /* The virtual time at which a kit begins. */
 #define DOMUS_TESTKIT_START_NS UINT64_C(1000000000)
 
-/* How many threads there are if the configuration does not say (system.threads 0). */
+/* The number of threads if the configuration does not say it (system.threads 0). */
 #define DOMUS_TESTKIT_THREADS 3u
 
-/* If more steps than this are taken without any time passing, actors are taken to keep each other
- * busy for ever. */
+/* Most steps that may be taken without any time passing; beyond it actors are taken to keep each
+ * other busy for ever. */
 #define DOMUS_TESTKIT_STEPS_MAX 1000000u
 
-/* The trace keeps this many lines, the newest ones. */
+/* Lines that the trace keeps, the newest ones. */
 #define DOMUS_TESTKIT_TRACE_MAX 4096u
 
-/* Bytes of a line of domus_testkit_replay() and domus_testkit_error() at most, NUL included. */
+/* Most bytes of a line of domus_testkit_replay() and domus_testkit_error(), NUL included. */
 #define DOMUS_TESTKIT_TEXT_MAX 512u
 
 /* Make a kit; its system runs as after domus_system_start(). `config` is copied; NULL: the
@@ -79,9 +80,9 @@ DOMUS_API int domus_testkit_new(const domus_config *config, uint64_t seed, char 
  * probes. NULL is allowed. */
 DOMUS_API void domus_testkit_free(domus_testkit *kit);
 
-/* The kit's system: domus_outside_*() (between steps), domus_system_profile() and any other
- * function that takes a system, except domus_system_free(). Messages that are put take effect in
- * the steps that follow.
+/* Returns the kit's system, for domus_outside_*() (between steps), domus_system_profile() and all
+ * other functions that take a system, except domus_system_free(). Messages that are put take effect
+ * in the steps that follow.
  * Ownership: the kit's. */
 DOMUS_API domus_system *domus_testkit_system(domus_testkit *kit);
 
@@ -94,27 +95,29 @@ DOMUS_API bool domus_testkit_step(domus_testkit *kit);
  * actors still run. */
 DOMUS_API int domus_testkit_run(domus_testkit *kit);
 
-/* Let `by_ns` pass: what is due in it happens in its order and at its time, and afterwards nothing
- * is left but later timers.
+/* Let `by_ns` pass: all that is due in that time happens in its order and at its time, and
+ * afterwards nothing is left but later timers.
  *
  * Returns 0; -ETIMEDOUT as of domus_testkit_run(), and the time stands where that happened; -ERANGE
  * when time would end. */
 DOMUS_API int domus_testkit_advance(domus_testkit *kit, uint64_t by_ns);
 
-/* Find the addresses of a name in a test kit. Writes at most `max` endpoints, whose port is 0, to
- * `ret_endpoints`. Returns how many; -ENODATA if the name has none; another negative errno. */
+/* A function that finds the addresses of a name in a test kit. It writes at most `max` endpoints,
+ * whose port is 0, to `ret_endpoints`. Returns their number; -ENODATA if the name has none; another
+ * negative errno. */
 typedef int domus_testkit_resolver(void *context, const char *name, domus_endpoint *ret_endpoints,
                                    uint32_t max);
 
 /* Let domus_connect() find names by `resolver` from now on; without it names fail with -EOPNOTSUPP.
  * The function runs within the step of the thread that asks, each time when a name is asked for.
- * NULL: without one again. */
+ * NULL: there is no resolver any more. */
 DOMUS_API void domus_testkit_resolve_with(domus_testkit *kit, domus_testkit_resolver *resolver,
                                           void *context);
 
-/* The time at which the next timer is due, or something happens in the simulated network, for those
- * who drive several kits on one time line. It is known when nothing but timers is left: after
- * domus_testkit_run() and domus_testkit_advance(). UINT64_MAX: there is nothing to wait for. */
+/* Returns the time at which the next timer is due, or something happens in the simulated network,
+ * for those who drive several kits on one time line. The time is known when nothing but timers is
+ * left: after domus_testkit_run() and domus_testkit_advance(). UINT64_MAX: there is nothing to wait
+ * for. */
 DOMUS_API uint64_t domus_testkit_due_ns(const domus_testkit *kit);
 
 /* Let `by_ns` pass at once, as for a process that was stopped and goes on: all that has become due
@@ -122,7 +125,7 @@ DOMUS_API uint64_t domus_testkit_due_ns(const domus_testkit *kit);
  * Returns as domus_testkit_advance(). */
 DOMUS_API int domus_testkit_jump(domus_testkit *kit, uint64_t by_ns);
 
-/* The virtual time, the one that actors see by domus_now_ns(). */
+/* Returns the virtual time, which actors see by domus_now_ns(). */
 DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);
 
 /* Stop the system as domus_system_stop() does: drain, end all threads, run on_stop of every actor;
@@ -132,7 +135,8 @@ DOMUS_API uint64_t domus_testkit_now_ns(const domus_testkit *kit);
  * Returns how many channels were reset, as domus_system_stop() does. */
 DOMUS_API int domus_testkit_stop(domus_testkit *kit);
 
-/* The trace: one line for each step that did something, and for each message that a probe received:
+/* Returns the trace: one line for each step that did something, and for each message that a probe
+ * received:
  *
  *     17 1.000000000 thread 2 state of client#3, counter#0: runs 2, replies 1, notices 3
  *     18 1.250000000 probe 0 receives the ask increment
@@ -147,7 +151,7 @@ DOMUS_API int domus_testkit_stop(domus_testkit *kit);
  * Ownership: the kit's; valid until the next call of this function. */
 DOMUS_API const char *domus_testkit_trace(domus_testkit *kit);
 
-/* One line about the last call, on the kit or one of its probes, that failed; "" at first.
+/* Returns one line about the last call, on the kit or one of its probes, that failed; "" at first.
  * Ownership: the kit's. */
 DOMUS_API const char *domus_testkit_error(const domus_testkit *kit);
 
@@ -158,8 +162,8 @@ DOMUS_API const char *domus_testkit_error(const domus_testkit *kit);
  * Thread-safety: any thread. */
 DOMUS_API uint64_t domus_testkit_seed(uint64_t preset);
 
-/* Run `test` for the seeds `first` .. `first + count - 1`, until one returns other than 0; for the
- * one of DOMUS_SEED, if that is set. `ret_seed` (may be NULL) gets the last seed that ran.
+/* Run `test` for the seeds `first` .. `first + count - 1`, until one returns other than 0; if
+ * DOMUS_SEED is set, only for that seed. `ret_seed` (may be NULL) gets the last seed that ran.
  * Returns what the last test returned. Thread-safety: any thread. */
 DOMUS_API int domus_testkit_sweep(uint64_t first, uint64_t count,
                                   int (*test)(uint64_t seed, void *context), void *context,
@@ -180,10 +184,10 @@ DOMUS_API int domus_probe_new(domus_testkit *kit, domus_probe **ret_probe);
 
 DOMUS_API domus_address domus_probe_address(const domus_probe *probe);
 
-/* Take steps, and let time pass when there are none, until the probe has something; then take it:
- * `ret_payload` (may be NULL) gets type->size bytes. Then the caller owns what the payload owns;
- * without `ret_payload` that is released. Asks, notices, events and replies to domus_probe_ask()
- * are all expected like this, in the order in which the probe handled them.
+/* Take steps, and let time pass when there are none, until the probe has received a message; then
+ * take the message: `ret_payload` (may be NULL) gets type->size bytes. Then the caller owns what
+ * the payload owns; without `ret_payload` that is released. Asks, notices, events and replies to
+ * domus_probe_ask() are all expected like this, in the order in which the probe handled them.
  *
  * Returns 0; -EBADMSG when something else came first (it stays the first); -ETIMEDOUT when nothing
  * had come after `within_ns` of virtual time, or as domus_testkit_run(); -ENOMEM when there was no
@@ -191,16 +195,17 @@ DOMUS_API domus_address domus_probe_address(const domus_probe *probe);
 DOMUS_API int domus_probe_expect(domus_probe *probe, const domus_type *type, uint64_t within_ns,
                                  void *ret_payload);
 
-/* As domus_probe_expect(), for an ask of the probe that fails with `error` (a negative errno). */
+/* Expect, as domus_probe_expect() does, that an ask of the probe fails with `error` (a negative
+ * errno). */
 DOMUS_API int domus_probe_expect_error(domus_probe *probe, int error, uint64_t within_ns);
 
 /* Let `within_ns` of virtual time pass, in which the probe receives nothing.
- * Returns 0; -EBADMSG at once when it had or received something (which stays); -ETIMEDOUT as
- * of domus_testkit_run(). */
+ * Returns 0; -EBADMSG at once when it had or received a message (which stays); -ETIMEDOUT as of
+ * domus_testkit_run(). */
 DOMUS_API int domus_probe_expect_nothing(domus_probe *probe, uint64_t within_ns);
 
-/* The sender of the message that was expected last. It is nobody for events, failures, and messages
- * from outside. */
+/* Returns the sender of the message that was expected last. It is nobody for events, failures, and
+ * messages from outside. */
 DOMUS_API domus_address domus_probe_sender(const domus_probe *probe);
 
 /* Send a notice as the probe: the receiver's domus_sender() is domus_probe_address(). Rules and

@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* Bytes of a send buffer and of a receive buffer if nothing else was said. */
+/* Bytes of a send buffer and of a receive buffer if the faults do not say another number. */
 #define DOMUS_NET_BUFFER_BYTES 65536u
 
 /* A probability of 1, in the unit of domus_net_faults. */
@@ -44,38 +44,46 @@ extern "C" {
 /* The faults of a network. Zeroed: none, and everything takes no time.
  *
  * Probabilities are those of one try, in millionths. Faults of a connection are drawn when it
- * begins, and others when they might happen. They hit sockets of the system; those of peers have
- * none of the faults of calls and rings. */
+ * begins, and others when they might happen. They hit sockets of the system; sockets of peers have
+ * no faults of calls and rings. */
 typedef struct domus_net_faults {
     /* The time that bytes, ends, resets and connects take in one direction, drawn for each between
      * these bounds. Bytes of one stream never overtake each other. */
     uint64_t latency_min_ns;
     uint64_t latency_max_ns;
-    uint64_t bandwidth_bytes;      /* bytes a second in one direction; 0: no bound */
-    uint32_t send_buffer_bytes;    /* of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
-    uint32_t receive_buffer_bytes; /* of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
-    uint32_t short_writes;         /* a send takes fewer bytes than there is room for */
-    uint32_t short_reads;          /* a receive brings fewer bytes than have arrived */
-    /* A connection is reset when a certain byte of one direction would arrive, for each direction.
-     * The byte is drawn below the second number; 0: before the first byte. */
+    uint64_t bandwidth_bytes; /* bytes that pass in a second in one direction; 0: no bound */
+    /* send buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    uint32_t send_buffer_bytes;
+    /* receive buffer of sockets made later; 0: DOMUS_NET_BUFFER_BYTES */
+    uint32_t receive_buffer_bytes;
+    /* probability that a send takes fewer bytes than there is room for */
+    uint32_t short_writes;
+    /* probability that a receive brings fewer bytes than have arrived */
+    uint32_t short_reads;
+    /* Probability that a connection is reset when a certain byte would arrive, for each direction.
+     * The byte is drawn below reset_within_bytes; 0: before the first byte. */
     uint32_t resets;
     uint32_t reset_within_bytes;
-    /* One direction of a connection ends before a certain byte, and a byte behind that end causes a
-     * reset. The byte is drawn below the second number; 0: before the first byte. */
+    /* Probability that one direction of a connection ends before a certain byte; a byte behind that
+     * end causes a reset. The byte is drawn below end_within_bytes; 0: before the first byte. */
     uint32_t ends;
     uint32_t end_within_bytes;
-    uint32_t refusals;       /* a connect is refused, although somebody listens */
-    uint32_t no_buffers;     /* a receive ends with -ENOBUFS */
-    uint32_t no_memory;      /* a new socket or an accept fails with -ENOBUFS or -ENOMEM */
-    uint32_t no_descriptors; /* a new socket or an accept fails with -EMFILE */
-    uint32_t overflows;      /* the completion queue overflows: a multishot operation ends */
-    uint32_t refused_enters; /* the ring takes no operations: -EBUSY, -EAGAIN or -ENOMEM */
-    /* These are of UDP. Datagrams overtake each other also where their latencies differ. */
-    uint32_t datagram_losses;    /* a datagram is lost on its way */
-    uint32_t datagram_doubles;   /* a datagram comes twice */
-    uint32_t datagram_reorders;  /* a datagram is held up by 1 ms at most */
-    uint32_t datagram_refusals;  /* a datagram is refused, although somebody is there */
-    uint32_t datagram_bytes_max; /* a longer datagram cannot be sent: -EMSGSIZE; 0: no bound */
+    uint32_t refusals;   /* probability that a connect is refused, although somebody listens */
+    uint32_t no_buffers; /* probability that a receive ends with -ENOBUFS */
+    /* probability that a new socket or an accept fails: -ENOBUFS, -ENOMEM */
+    uint32_t no_memory;
+    uint32_t no_descriptors; /* probability that a new socket or an accept fails with -EMFILE */
+    /* probability that the completion queue overflows, which ends a multishot */
+    uint32_t overflows;
+    /* probability that a ring refuses to enter: -EBUSY, -EAGAIN, -ENOMEM */
+    uint32_t refused_enters;
+    /* Faults of UDP. Datagrams overtake each other also where their latencies differ. */
+    uint32_t datagram_losses;   /* probability that a datagram is lost on its way */
+    uint32_t datagram_doubles;  /* probability that a datagram comes twice */
+    uint32_t datagram_reorders; /* probability that a datagram is held up, by 1 ms at most */
+    /* probability that a datagram is refused, although it has a receiver */
+    uint32_t datagram_refusals;
+    uint32_t datagram_bytes_max; /* most bytes of a datagram, beyond: -EMSGSIZE; 0: no bound */
 } domus_net_faults;
 
 /* Bytes of all streams of the network so far. At any time sent == received + lost + in_flight. */
@@ -100,8 +108,8 @@ typedef struct domus_net_datagrams {
     uint64_t in_flight;  /* datagrams that are on their way, or wait to be received */
 } domus_net_datagrams;
 
-/* Set the faults from now on. NULL: none. Returns 0; -EINVAL if a probability is above 1 or a bound
- * below its counterpart; -EBUSY. */
+/* Set the faults from now on. NULL: there are none. Returns 0; -EINVAL if a probability is above 1
+ * or a bound below its counterpart; -EBUSY. */
 DOMUS_API int domus_testkit_net_set(domus_testkit *kit, const domus_net_faults *faults);
 
 DOMUS_API domus_net_totals domus_testkit_net_totals(const domus_testkit *kit);
@@ -117,15 +125,15 @@ DOMUS_API int domus_testkit_net_part(domus_testkit *kit, const domus_endpoint *o
 
 /* --- peers ----------------------------------------------------------------------------------- */
 
-/* A simulated peer of connections, and where it listens. */
+/* A simulated peer of connections, and a listener of such peers. */
 typedef struct domus_peer domus_peer;
 typedef struct domus_peer_listener domus_peer_listener;
 
 typedef struct domus_peer_counts {
     uint64_t sent;      /* bytes that the peer's socket has taken */
     uint64_t unsent;    /* bytes that wait in the peer, because the socket is full */
-    uint64_t delivered; /* of those sent: bytes that the other side has received */
-    uint64_t lost;      /* of those sent: bytes thrown away */
+    uint64_t delivered; /* bytes of `sent` that the other side has received */
+    uint64_t lost;      /* bytes of `sent` that were thrown away */
     uint64_t received;  /* bytes that the peer has received */
     uint64_t missed; /* bytes that the other side has sent to the peer, and that were thrown away */
 } domus_peer_counts;
@@ -144,73 +152,78 @@ DOMUS_API int domus_peer_connect(domus_testkit *kit, const char *to, const char 
 DOMUS_API int domus_peer_listen(domus_testkit *kit, const char *at, uint32_t backlog,
                                 domus_peer_listener **ret_listener);
 
-/* The endpoint at which it listens. */
+/* Returns the endpoint at which a listener listens. */
 DOMUS_API domus_endpoint domus_peer_listener_endpoint(const domus_peer_listener *listener);
 
-/* Stop listening. Connections that nobody has accepted are reset. */
+/* Stop listening. Connections that were not accepted are reset. */
 DOMUS_API void domus_peer_listener_close(domus_peer_listener *listener);
 
-/* Take the next connection that comes, within this time. Returns 0; -ETIMEDOUT; -ENOMEM; -EBUSY. */
+/* Accept the next connection that comes within `within_ns`. Returns 0; -ETIMEDOUT; -ENOMEM;
+ * -EBUSY. */
 DOMUS_API int domus_peer_accept(domus_peer_listener *listener, uint64_t within_ns,
                                 domus_peer **ret_peer);
 
 /* Wait until the connect was answered. Returns 0; -ECONNREFUSED and other errors of connect(2);
- * -ETIMEDOUT, also when there was no answer in that time. */
+ * -ETIMEDOUT, also when there was no answer within `within_ns`. */
 DOMUS_API int domus_peer_expect_connected(domus_peer *peer, uint64_t within_ns);
 
 /* Send bytes, which are copied. Bytes that the socket does not take wait in the peer, without a
  * bound. Returns 0; -EPIPE after a finish, close or reset of either side; -ENOMEM; -EBUSY. */
 DOMUS_API int domus_peer_send(domus_peer *peer, const void *data, size_t size);
 
-/* Take steps and let time pass until the peer has `size` bytes; then take them, and compare.
- * Returns 0; -EBADMSG when other bytes came (they stay); -ETIMEDOUT; -EPIPE at the end of
- * the stream, -ECONNRESET after a reset, before so many bytes had come.
+/* Take steps and let time pass until the peer has `size` bytes; then take these bytes, and compare
+ * them. Returns 0; -EBADMSG when other bytes came (they stay); -ETIMEDOUT; -EPIPE at the end of the
+ * stream, -ECONNRESET after a reset, before so many bytes had come.
  * domus_testkit_error() has a line. */
 DOMUS_API int domus_peer_expect(domus_peer *peer, const void *data, size_t size,
                                 uint64_t within_ns);
 
-/* Wait for the other side's end of stream, before which no byte comes that was not expected.
- * Returns 0; -EBADMSG; -ECONNRESET; -ETIMEDOUT. */
+/* Wait for the end of the other side's stream; no unexpected byte may come before it. Returns 0;
+ * -EBADMSG; -ECONNRESET; -ETIMEDOUT. */
 DOMUS_API int domus_peer_expect_end(domus_peer *peer, uint64_t within_ns);
 
 /* Wait until the connection is reset, whatever comes before. Returns 0; -EPIPE when the stream ends
  * in order; -ETIMEDOUT. */
 DOMUS_API int domus_peer_expect_reset(domus_peer *peer, uint64_t within_ns);
 
-/* Let this time pass, in which nothing comes: no byte, no end and no reset. Returns 0; -EBADMSG;
+/* Expect that within `within_ns` nothing comes: no byte, no end and no reset. Returns 0; -EBADMSG;
  * -ETIMEDOUT as of domus_testkit_run(). */
 DOMUS_API int domus_peer_expect_nothing(domus_peer *peer, uint64_t within_ns);
 
-/* The bytes that have come and were not expected yet. Ownership: the peer's; valid until the next
- * call on the kit. domus_peer_take() drops the first `size` of them. */
+/* Returns the bytes that have come and were not expected yet. Ownership: the peer's; valid until
+ * the next call on the kit. domus_peer_take() drops the first `size` of them. */
 DOMUS_API const char *domus_peer_got(const domus_peer *peer, size_t *ret_size);
 DOMUS_API void domus_peer_take(domus_peer *peer, size_t size);
 
-/* Finish: the other side reads the end of the stream behind all bytes; the peer goes on reading. */
+/* Finish the stream of a peer: the other side reads its end behind all bytes; the peer goes on
+ * reading. */
 DOMUS_API void domus_peer_finish(domus_peer *peer);
 
-/* Close as close(2) does: bytes that wait are still sent, but what arrives later is answered by a
- * reset, and so is what had arrived and was not read. */
+/* Close a peer as close(2) does: bytes that wait are still sent, but bytes that arrive later are
+ * answered by a reset, and so are bytes that had arrived and were not read. */
 DOMUS_API void domus_peer_close(domus_peer *peer);
 
 /* Reset the connection; bytes that wait are thrown away. */
 DOMUS_API void domus_peer_reset(domus_peer *peer);
 
-/* Stop reading, so that the buffers fill; read again. */
+/* Pause a peer: it stops reading, so that the buffers fill; or let it read again. */
 DOMUS_API void domus_peer_pause(domus_peer *peer);
 DOMUS_API void domus_peer_resume(domus_peer *peer);
 
-/* Hold up the link of this connection: nothing passes in either direction until it is released. */
+/* Hold up the link of this connection: no byte passes in either direction until it is released. */
 DOMUS_API void domus_peer_hold(domus_peer *peer);
 DOMUS_API void domus_peer_release(domus_peer *peer);
 
-/* Ask for the state, at any time. */
-DOMUS_API bool domus_peer_is_connected(const domus_peer *peer); /* also after ends */
-DOMUS_API bool domus_peer_has_end(const domus_peer *peer);      /* the other side's was read */
-DOMUS_API int domus_peer_error(const domus_peer *peer);         /* a negative errno; 0: none */
+/* Return the state of a peer, at any time. */
+/* whether the connect was answered, also after an end */
+DOMUS_API bool domus_peer_is_connected(const domus_peer *peer);
+/* whether the end of the other side's stream was read */
+DOMUS_API bool domus_peer_has_end(const domus_peer *peer);
+/* the error of the connection, a negative errno; 0: none */
+DOMUS_API int domus_peer_error(const domus_peer *peer);
 DOMUS_API domus_peer_counts domus_peer_count(const domus_peer *peer);
 
-/* The endpoints of the peer and of the other side. */
+/* Return the endpoints of the peer and of the other side. */
 DOMUS_API domus_endpoint domus_peer_endpoint(const domus_peer *peer);
 DOMUS_API domus_endpoint domus_peer_remote(const domus_peer *peer);
 
@@ -228,8 +241,8 @@ DOMUS_API domus_endpoint domus_peer_remote(const domus_peer *peer);
 typedef struct domus_datagram_peer domus_datagram_peer;
 
 /* Open a peer at `at`, as the texts of domus_peer_connect(), with port 0 for one that the network
- * chooses. With `to` it is connected: it sends to and receives from there alone. `at` may then be
- * NULL: the network chooses a port, and a Unix peer has no name.
+ * chooses. With `to` the peer is connected: it sends to `to`, and receives from it, alone. `at` may
+ * then be NULL: the network chooses a port, and a Unix peer has no name.
  *
  * Ownership: the kit's, until domus_testkit_free().
  * Returns 0; -EINVAL if both are NULL, or for a text that is no endpoint; -EAFNOSUPPORT for two
@@ -238,10 +251,10 @@ typedef struct domus_datagram_peer domus_datagram_peer;
 DOMUS_API int domus_datagram_peer_open(domus_testkit *kit, const char *at, const char *to,
                                        domus_datagram_peer **ret_peer);
 
-/* Send a datagram to `to`; NULL: to where the peer is connected. The bytes are copied. Returns 0;
- * -EAGAIN when there is no room; -EMSGSIZE; -EDESTADDRREQ or -ENOTCONN when there is no `to`;
- * -ECONNREFUSED also for a datagram that was sent before; -EPERM; -ENOENT; -EAFNOSUPPORT;
- * -EINVAL for port 0; -EPIPE after a close; -ENOMEM; -EBUSY. */
+/* Send a datagram to `to`; NULL: to the endpoint to which the peer is connected. The bytes are
+ * copied. Returns 0; -EAGAIN when there is no room; -EMSGSIZE; -EDESTADDRREQ or -ENOTCONN when
+ * there is no `to`; -ECONNREFUSED also for a datagram that was sent before; -EPERM; -ENOENT;
+ * -EAFNOSUPPORT; -EINVAL for port 0; -EPIPE after a close; -ENOMEM; -EBUSY. */
 DOMUS_API int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_endpoint *to,
                                        const void *data, size_t size);
 
@@ -251,26 +264,26 @@ DOMUS_API int domus_datagram_peer_send(domus_datagram_peer *peer, const domus_en
 DOMUS_API int domus_datagram_peer_expect(domus_datagram_peer *peer, const void *data, size_t size,
                                          uint64_t within_ns);
 
-/* Let this time pass, in which no datagram and no refusal comes. Returns 0; -EBADMSG; -ETIMEDOUT as
- * of domus_testkit_run(). */
+/* Expect that within `within_ns` no datagram and no refusal comes. Returns 0; -EBADMSG; -ETIMEDOUT
+ * as of domus_testkit_run(). */
 DOMUS_API int domus_datagram_peer_expect_nothing(domus_datagram_peer *peer, uint64_t within_ns);
 
-/* The oldest datagram that has come and was not taken; NULL: there is none. `ret_from` (may be
- * NULL) gets its sender. Ownership: the peer's; valid until domus_datagram_peer_take() drops that
- * datagram, or an expectation takes it. */
+/* Returns the oldest datagram that has come and was not taken; NULL: there is none. `ret_from` (may
+ * be NULL) gets its sender. Ownership: the peer's; valid until domus_datagram_peer_take() drops
+ * that datagram, or an expectation takes it. */
 DOMUS_API const char *domus_datagram_peer_got(const domus_datagram_peer *peer, size_t *ret_size,
                                               domus_endpoint *ret_from);
 DOMUS_API void domus_datagram_peer_take(domus_datagram_peer *peer);
 
-/* Stop receiving, so that the receive buffer fills; receive again. */
+/* Pause a peer: it stops receiving, so that the receive buffer fills; or let it receive again. */
 DOMUS_API void domus_datagram_peer_pause(domus_datagram_peer *peer);
 DOMUS_API void domus_datagram_peer_resume(domus_datagram_peer *peer);
 
-/* Close: datagrams in the receive buffer are thrown away, and later ones are refused.
- * Received ones stay until the test takes them. */
+/* Close a peer: datagrams in the receive buffer are thrown away, and later ones are refused.
+ * Datagrams that were received stay until the test takes them. */
 DOMUS_API void domus_datagram_peer_close(domus_datagram_peer *peer);
 
-/* The endpoint at which it is open; size 0: a Unix socket without a name. */
+/* Returns the endpoint at which a peer is open; size 0: a Unix socket without a name. */
 DOMUS_API domus_endpoint domus_datagram_peer_endpoint(const domus_datagram_peer *peer);
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@ extern "C" {
  * Thread-safety: any thread. */
 DOMUS_API size_t domus_text_escape(const char *bytes, size_t length, char *text, size_t size);
 
-/* The name of an errno, such as "ECONNRESET"; `error` may be the number, or its negative as
+/* Returns the name of an errno, such as "ECONNRESET"; `error` may be the number, or its negative as
  * functions of domus return it. "0" for 0; "?" for a number that is none. The text is constant.
  * Thread-safety: any thread. */
 DOMUS_API const char *domus_error_name(int error);

@@ -30,7 +30,7 @@ typedef struct domus_timer {
     uint32_t generation;
 } domus_timer;
 
-/* Bytes in the payload of a timer's event at most. */
+/* Most bytes of the payload of a timer's event. */
 #define DOMUS_TIMER_PAYLOAD_MAX 24u
 
 /* Send the event `type` to oneself, once, not before `delay_ns` from domus_now_ns(). `ret_timer`
@@ -42,16 +42,16 @@ typedef struct domus_timer {
 DOMUS_API int domus_after(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
                           const void *payload, domus_timer *ret_timer);
 
-/* Send the event to oneself at a fixed rate: every `period_ns` (at least 1 ms), counted from the
- * first. At most one event is under way; further ones that would be due meanwhile are only counted
- * (domus_timer_missed()).
+/* Send the event `type` to oneself at a fixed rate: every `period_ns` (at least 1 ms), counted from
+ * the first. At most one event is under way; further ones that would be due meanwhile are only
+ * counted (domus_timer_missed()).
  *
  * Returns as domus_after(); -EINVAL for a shorter period. */
 DOMUS_API int domus_every(domus_stack *stack, uint64_t period_ns, const domus_type *type,
                           const void *payload, domus_timer *ret_timer);
 
-/* Send the event to oneself again and again, each time `delay_ns` (at least 1 ms) after the event
- * before was handled. Returns as domus_every(). */
+/* Send the event `type` to oneself again and again, each time `delay_ns` (at least 1 ms) after the
+ * event before was handled. Returns as domus_every(). */
 DOMUS_API int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_type *type,
                            const void *payload, domus_timer *ret_timer);
 
@@ -59,8 +59,8 @@ DOMUS_API int domus_repeat(domus_stack *stack, uint64_t delay_ns, const domus_ty
  * Returns 0; -ENOENT when the timer has ended, or belongs to another actor. */
 DOMUS_API int domus_timer_cancel(domus_stack *stack, domus_timer timer);
 
-/* How many events of domus_every() were left out because the event that is being handled now was
- * under way. Returns 0 if no such event is being handled. */
+/* Returns how many events of a timer of domus_every() were left out because the event that is
+ * handled now was under way. Returns 0 if no such event is being handled. */
 DOMUS_API uint64_t domus_timer_missed(const domus_stack *stack);
 
 #ifdef __cplusplus

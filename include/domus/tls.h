@@ -33,28 +33,30 @@ extern "C" {
 /* A context: certificates and settings for connections. */
 typedef struct domus_tls domus_tls;
 
-/* Versions of the protocol. */
+/* Versions of TLS. */
 typedef enum domus_tls_version {
     DOMUS_TLS_1_2 = 0,
     DOMUS_TLS_1_3 = 1,
 } domus_tls_version;
 
 typedef enum domus_tls_verify {
-    /* A client: REQUIRED. A server: REQUIRED if there is a `ca_file`, else NONE. */
+    /* the default: a client verifies as REQUIRED, and so does a server with a `ca_file`; other
+     * servers as NONE */
     DOMUS_TLS_VERIFY_DEFAULT = 0,
-    DOMUS_TLS_VERIFY_NONE = 1,     /* whoever answers may be anybody: for tests alone */
-    DOMUS_TLS_VERIFY_OPTIONAL = 2, /* a server: a client needs none, but what it shows is right */
+    DOMUS_TLS_VERIFY_NONE = 1, /* any peer is accepted: for tests alone */
+    /* for servers: a client may have no certificate, but one that it shows is verified */
+    DOMUS_TLS_VERIFY_OPTIONAL = 2,
     DOMUS_TLS_VERIFY_REQUIRED = 3,
 } domus_tls_verify;
 
-/* Files in PEM. `cert_file` begins with the certificate itself, and those that lead to the
- * authority follow. The key is not encrypted. Each file is at most 1 MiB. */
+/* A certificate: files in PEM. `cert_file` begins with the certificate itself, and those that lead
+ * to the authority follow. The key is not encrypted. Each file is at most 1 MiB. */
 typedef struct domus_tls_certificate {
     const char *cert_file;
-    const char *key_file; /* NULL: the key is in `cert_file`, too */
+    const char *key_file; /* file of the key; NULL: `cert_file` has the key, too */
 } domus_tls_certificate;
 
-/* Certificates of a listener at most. */
+/* Most certificates of a listener. */
 #define DOMUS_TLS_CERTIFICATES_MAX 64u
 
 /* The settings of a context. All of them are copied. Fields of 0 have the defaults that are named.
@@ -62,40 +64,43 @@ typedef struct domus_tls_certificate {
 typedef struct domus_tls_settings {
     domus_role role; /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
 
-    /* A server: 1..64. A client that asks for a name gets the first certificate that has this name,
-     * and otherwise the first of all. A client: 0 or 1, which it shows to servers that ask. */
+    /* The certificates: 1..64 of a server. A client that asks for a name gets the first certificate
+     * that has this name, and otherwise the first of all. 0 or 1 of a client, which it shows to
+     * servers that ask. */
     const domus_tls_certificate *certificates;
     uint32_t certificates_count;
 
-    /* Authorities that a peer's certificate has to lead to, in PEM, up to 16 MiB. NULL: a client
-     * takes those of the system, a server asks no client for a certificate. A server tells their
-     * names to its clients; names of more than 32 KiB in all are not told, so a client cannot
-     * choose by them which of its certificates it shows. */
+    /* File of authorities that a peer's certificate has to lead to, in PEM, up to 16 MiB. NULL: a
+     * client takes the authorities of the system, a server asks no client for a certificate. A
+     * server tells their names to its clients; names of more than 32 KiB in all are not told, so a
+     * client cannot choose by them which of its certificates it shows. */
     const char *ca_file;
     domus_tls_verify verify;
-    uint32_t depth_max; /* certificates between the peer's and the authority, 1..16; 0: 8 */
-    uint32_t chain_max; /* bytes of a peer's chain, 1024..131072; 0: 65536 */
+    uint32_t depth_max; /* most certificates between the peer's and the authority, 1..16; 0: 8 */
+    uint32_t chain_max; /* most bytes of a peer's chain, 1024..131072; 0: 65536 */
 
-    domus_tls_version min_version; /* 0: TLS 1.2 */
-    const char *ciphers;           /* of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD.
-                                      A name that OpenSSL does not know: -EINVAL */
-    const char *cipher_suites;     /* of TLS 1.3; NULL: those of OpenSSL */
+    domus_tls_version min_version; /* oldest version that is spoken; 0: TLS 1.2 */
+    /* ciphers of TLS 1.2, as OpenSSL writes them; NULL: ECDHE with AEAD. A name that OpenSSL
+     * does not know: -EINVAL */
+    const char *ciphers;
+    const char *cipher_suites; /* ciphers of TLS 1.3; NULL: the defaults of OpenSSL */
 
     /* Protocols by their names in ALPN, the best first, up to a NULL; at most 16, each of 1..64
      * bytes. NULL: none. A client that offers only others is refused by a server that has some. */
     const char *const *alpn;
 
-    /* Sessions are resumed by tickets. A ticket is good for `ticket_time_s` seconds, 60..86400; 0:
-     * 7200. Its key is made anew when it is as old, and the key before is still accepted for the
-     * same time. A client that resumes gets a new ticket, so it may come back again and again, but
-     * not after the certificate that it has shown has ended. */
+    /* Whether sessions are not resumed by tickets (`no_tickets`). A ticket is good for
+     * `ticket_time_s` seconds, 60..86400; 0: 7200. Its key is made anew when it is as old, and the
+     * key before is still accepted for the same time. A client that resumes gets a new ticket, so
+     * it may come back again and again, but not after the certificate that it has shown has
+     * ended. */
     bool no_tickets;
     uint32_t ticket_time_s;
-    /* Take the ticket keys of this context, so that sessions of both are resumed by both, if they
-     * ask the same of their clients. NULL: own keys. */
+    /* A context whose ticket keys this context uses, too, so that sessions of both are resumed by
+     * both, if they ask the same of their clients. NULL: own keys. */
     domus_tls *tickets_of;
 
-    /* Bytes that may be written before the handshake is done; they wait for it. 1..1048576; 0:
+    /* Most bytes that may be written before the handshake is done; they wait for it. 1..1048576; 0:
      * 262144. With more the channel is reset (-ENOBUFS). */
     uint32_t held_max;
 
@@ -105,20 +110,21 @@ typedef struct domus_tls_settings {
      * the caller's. */
     domus_budget *budget;
 
-    /* A client: sessions that each thread keeps to resume them, those that were used last, and at
+    /* Sessions of a client that each thread keeps to resume them, those that were used last, and at
      * most 8 of one server (name and port); 1..4096; 0: 64. Each is kept for `ticket_time_s`, but
-     * no longer than its server has said or the certificate of that holds. One of TLS 1.3 is used
-     * once. All are forgotten when the files are read again; with `no_tickets` none is kept. */
+     * no longer than its server has said or the server's certificate holds. A session of TLS 1.3 is
+     * used once. All are forgotten when the files are read again; with `no_tickets` none is
+     * kept. */
     uint32_t sessions_max;
 
-    /* Records in a row that carry no bytes of the application, such as those of a handshake, of new
-     * keys and of nothing, and tickets of a server, of which one record may hold many. 16..1024; 0:
-     * 32. With more the channel is ended (-EPROTO). */
+    /* Most records in a row that carry no bytes of the application, such as those of a handshake,
+     * of new keys and of nothing, and tickets of a server, of which one record may hold many.
+     * 16..1024; 0: 32. With more the channel is ended (-EPROTO). */
     uint32_t quiet_max;
 
-    /* Connections of each thread, those that have read last, that keep OpenSSL's buffers between
-     * two records, which saves the time to allocate them: 34 KiB each, by estimate. 1..64; 0: 64.
-     * None more does while `budget` has no room for it, or memory is full. */
+    /* Most connections of each thread, those that have read last, that keep OpenSSL's buffers
+     * between two records, which saves the time to allocate them: 34 KiB each, by estimate. 1..64;
+     * 0: 64. No further one does while `budget` has no room for it, or memory is full. */
     uint32_t buffers_max;
 } domus_tls_settings;
 
@@ -132,17 +138,17 @@ typedef struct domus_tls_settings {
 DOMUS_API int domus_tls_new(const domus_tls_settings *settings, char *error, size_t error_size,
                             domus_tls **ret_tls);
 
-/* Read the files of the settings again. New connections get what they hold now, those that are open
- * go on. If anything is wrong, all stays as it was. If several threads call this at once, what the
- * call that began last has read stays. Tickets stay good, but those of clients whose certificates
- * were verified by another `ca_file`.
+/* Read the files of the settings again. New connections get what the files hold now, and open
+ * connections go on. If anything is wrong, all stays as it was. If several threads call this at
+ * once, what the call that began last has read stays. Tickets stay good, but those of clients whose
+ * certificates were verified by another `ca_file`.
  *
  * Returns, and thread-safety: as domus_tls_new(). */
 DOMUS_API int domus_tls_reload(domus_tls *tls, char *error, size_t error_size);
 
-/* Make a new ticket key now, before its time. The one before is still accepted, older ones are
- * not: to be safe from a key that was stolen, call this twice. Returns 0; -ENOMEM. Thread-safety:
- * any thread. */
+/* Make a new ticket key now, before its time. The key before is still accepted, older keys are not:
+ * to be safe from a key that was stolen, call this twice. Returns 0; -ENOMEM. Thread-safety: any
+ * thread. */
 DOMUS_API int domus_tls_rotate(domus_tls *tls);
 
 /* Free a context. No channel, kit or pipeline may use it any more. NULL is allowed. */
@@ -164,52 +170,53 @@ DOMUS_API extern const domus_front domus_tls_front;
 
 /* --- the stage -------------------------------------------------------------------------------- */
 
-/* The stage's options, which may not be NULL. They and the context have to stay valid as long as
- * the pipeline is used. */
+/* Options of domus_tls_stage, which may not be NULL. They and the context have to stay valid as
+ * long as the pipeline is used. */
 typedef struct domus_tls_options {
     domus_tls *tls;
-    /* A client: the name of the server, 1..253 bytes, or its IP address as text. It is sent to the
+    /* Name of the server, for a client, 1..253 bytes, or its IP address as text. It is sent to the
      * server (SNI, if it is no address), and the server's certificate has to have it among its
-     * other names (subjectAltName); its subject does not count. NULL: the one to which the
-     * connection was made (domus_connect()); a channel without that, such as one of a Unix socket,
-     * is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at the end is
-     * left away; a name that begins with one is refused (-EINVAL). */
+     * other names (subjectAltName); its subject does not count. NULL: the name to which the
+     * connection was made (domus_connect()); a channel without such a name, such as one of a Unix
+     * socket, is reset with -EINVAL, unless the context says DOMUS_TLS_VERIFY_NONE. A dot at the
+     * end is left away; a name that begins with one is refused (-EINVAL). */
     const char *host;
 } domus_tls_options;
 
-/* The errors with which it ends a channel: -EPROTO, the peer has broken the rules of TLS, or
- * nothing suits both; -EACCES, the certificate of the peer was not accepted, or it has not accepted
- * this side's; -EBADMSG, bytes were changed on their way; -ECONNABORTED, the peer has ended the
- * connection without close_notify; -ENOBUFS, `held_max`; -ENOTCONN, this side has closed before the
- * handshake was done, and bytes were waiting; -ENOMEM. */
+/* The stage of TLS. The errors with which it ends a channel: -EPROTO, the peer has broken the rules
+ * of TLS, or nothing suits both; -EACCES, the certificate of the peer was not accepted, or it has
+ * not accepted this side's; -EBADMSG, bytes were changed on their way; -ECONNABORTED, the peer has
+ * ended the connection without close_notify; -ENOBUFS, `held_max`; -ENOTCONN, this side has closed
+ * before the handshake was done, and bytes were waiting; -ENOMEM. */
 DOMUS_API extern const domus_stage domus_tls_stage;
 
 /* --- what a connection has agreed on ---------------------------------------------------------- */
 
-/* The texts are valid as long as the structure. */
+/* Facts about a connection of TLS. The texts are valid as long as the structure. */
 typedef struct domus_tls_info {
-    bool done;         /* the handshake is done; all below holds then */
-    bool resumed;      /* by a ticket */
-    bool verified;     /* the peer has shown a certificate, and it was verified */
-    char version[16];  /* "TLSv1.3" */
-    char cipher[64];   /* "TLS_AES_256_GCM_SHA384" */
-    char alpn[65];     /* "" : none */
-    char name[256];    /* the name of the server that the client has asked for; "": none */
-    char failure[160]; /* why the connection has failed, in words of OpenSSL; "": it has not */
+    bool done;        /* whether the handshake is done; the fields below count then */
+    bool resumed;     /* whether the session was resumed by a ticket */
+    bool verified;    /* whether the peer has shown a certificate, which was verified */
+    char version[16]; /* version, such as "TLSv1.3" */
+    char cipher[64];  /* cipher, such as "TLS_AES_256_GCM_SHA384" */
+    char alpn[65];    /* protocol by ALPN; "": none */
+    char name[256];   /* name of the server that the client has asked for; "": none */
+    /* reason for which the connection has failed, in words of OpenSSL; "": none */
+    char failure[160];
 } domus_tls_info;
 
-/* Get what was agreed on. Returns 0; -ENOENT for another actor than that of the channel, when no
- * TLS stands in its pipeline, or when the connection is gone. Thread-safety: only from a handler
- * of the channel's own behaviour, with its stack. */
+/* Get the facts about a connection of TLS. Returns 0; -ENOENT for another actor than that of the
+ * channel, when no TLS stands in its pipeline, or when the connection is gone. Thread-safety: only
+ * from a handler of the channel's own behaviour, with its stack. */
 DOMUS_API int domus_tls_info_of(domus_stack *stack, domus_channel *channel,
                                 domus_tls_info *ret_info);
 
 /* The certificate of the peer. */
 typedef struct domus_tls_peer {
-    domus_slice der;     /* the whole certificate */
-    domus_slice subject; /* as RFC 2253 writes it: "CN=a,O=b" */
-    /* Its other names, one a line: "DNS:a.example\n", "IP:127.0.0.1\n", "email:a@b\n", "URI:c\n".
-     * Names with bytes that do not print are left out. */
+    domus_slice der;     /* the whole certificate in DER */
+    domus_slice subject; /* subject, as RFC 2253 writes it: "CN=a,O=b" */
+    /* Other names of the certificate, one a line: "DNS:a.example\n", "IP:127.0.0.1\n",
+     * "email:a@b\n", "URI:c\n". Names with bytes that do not print are left out. */
     domus_slice names;
 } domus_tls_peer;
 
@@ -221,7 +228,7 @@ DOMUS_API int domus_tls_peer_of(domus_stack *stack, domus_channel *channel,
                                 domus_tls_peer *ret_peer);
 DOMUS_API void domus_tls_peer_free(domus_tls_peer *peer);
 
-/* Do what domus_tls_info_of() and domus_tls_peer_of() do, for pipelines that run without a runtime.
+/* Do what domus_tls_info_of() and domus_tls_peer_of() do, for stages in a kit (domus/stage_kit.h).
  * Return as these. */
 DOMUS_API int domus_tls_kit_info(domus_stage_kit *kit, domus_tls_info *ret_info);
 DOMUS_API int domus_tls_kit_peer(domus_stage_kit *kit, domus_tls_peer *ret_peer);

@@ -22,17 +22,17 @@
 extern "C" {
 #endif
 
-/* An ask that is kept. */
+/* A place of a list of waiters: an ask that is kept, and its owner. */
 typedef struct domus_waiter {
     domus_kept kept;
     uint64_t owner;
 } domus_waiter;
 
-/* A list of them. The actor sets all fields but the last, once, and reads them as it likes. */
+/* A list of waiters. The actor sets all fields but the last, once, and reads them as it likes. */
 typedef struct domus_waiters {
-    domus_waiter *places; /* of the actor, as many as the next field says */
-    uint32_t places_max;  /* more asks are refused */
-    uint32_t share_max;   /* places of one owner; 0: places_max */
+    domus_waiter *places; /* places for `places_max` asks; memory of the actor */
+    uint32_t places_max;  /* number of places; a further ask is refused */
+    uint32_t share_max;   /* most places of one owner; 0: places_max */
     uint32_t count;       /* asks in the list, with those that are gone and were not found yet */
 } domus_waiters;
 
@@ -45,9 +45,10 @@ typedef struct domus_waiters {
  * as domus_keep(). With an error the ask is not kept, so a handler may return what this returns. */
 DOMUS_API int domus_waiters_keep(domus_stack *stack, domus_waiters *waiters, uint64_t owner);
 
-/* Answer all of them, from the oldest on, and empty the list. Each gets a copy of the payload, so
- * the type has no `release`. Returns how many were answered: those that were gone are not counted.
- * 0 for a type with a `release`, or one that is too large, and nothing is answered. */
+/* Answer all asks of a list, from the oldest on, and empty the list. Each gets a copy of the
+ * payload, so the type has no `release`. Returns the number of asks that were answered: those that
+ * were gone are not counted. 0 for a type with a `release`, or one that is too large, and nothing
+ * is answered. */
 DOMUS_API uint32_t domus_waiters_reply(domus_stack *stack, domus_waiters *waiters,
                                        const domus_type *type, const void *payload);
 

@@ -43,61 +43,63 @@ extern "C" {
 
 /* --- the stage ------------------------------------------------------------------------------ */
 
-#define DOMUS_WEBSOCKET_NEVER UINT64_MAX /* as ping_ns: the stage sends no pings */
+#define DOMUS_WEBSOCKET_NEVER UINT64_MAX /* value of ping_ns: the stage sends no pings */
 
-/* Options of the stage. NULL: a server with all defaults. A limit of 0 is its default. */
+/* Options of domus_websocket_stage. NULL: a server with all defaults. A limit of 0 is its
+ * default. */
 typedef struct domus_websocket_options {
-    domus_role role;        /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
-    bool pongs;             /* pongs of the peer come as domus_websocket_pong_type */
-    uint8_t reserved[3];    /* 0 */
-    uint32_t message_max;   /* bytes of a message, 1..1 GiB; 0: 1 MiB. More: 1009 */
-    uint32_t frame_max;     /* bytes of one frame of a message, 1..1 GiB; 0: as message_max. More:
-                               1009 */
-    uint32_t fragments_max; /* frames of one message; 0: 4096. More: 1008 */
+    domus_role role;      /* DOMUS_ROLE_SERVER or DOMUS_ROLE_CLIENT */
+    bool pongs;           /* whether pongs of the peer come as domus_websocket_pong_type */
+    uint8_t reserved[3];  /* 0 */
+    uint32_t message_max; /* most bytes of a message, 1..1 GiB; 0: 1 MiB. More: 1009 */
+    /* most bytes of one frame of a message, 1..1 GiB; 0: as message_max. More: 1009 */
+    uint32_t frame_max;
+    uint32_t fragments_max; /* most frames of one message; 0: 4096. More: 1008 */
     uint32_t reserved2;     /* 0 */
-    /* A peer that was silent so long gets a ping, and if it is silent so long again, the channel is
-     * reset with -ETIMEDOUT. 1 ms..1 h; 0: 30 s; DOMUS_WEBSOCKET_NEVER: no pings. It has to be less
-     * than channel.idleTimeout to keep an idle connection. */
+    /* Silence after which a peer gets a ping; after the same silence again the channel is reset
+     * with -ETIMEDOUT. 1 ms..1 h; 0: 30 s; DOMUS_WEBSOCKET_NEVER: no pings. It has to be less than
+     * channel.idleTimeout to keep an idle connection. */
     uint64_t ping_ns;
-    /* A peer that has not answered a close for so long is reset with -ETIMEDOUT. 1 ms..1 h; 0:
-     * 5 s. */
+    /* Time in which a peer has to answer a close; then it is reset with -ETIMEDOUT. 1 ms..1 h; 0: 5
+     * s. */
     uint64_t close_ns;
-    /* Messages that have come in part, of all channels whose options point to it. Beyond it the
-     * peer gets 1013. NULL: each channel may gather message_max. It stays the caller's, and valid
-     * as long as the pipeline is used. */
+    /* Budget for messages that have come in part, over all channels whose options point to it.
+     * Beyond it the peer gets 1013. NULL: each channel may gather message_max. The budget stays the
+     * caller's, and valid as long as the pipeline is used. */
     domus_budget *budget;
 } domus_websocket_options;
 
-/* The stage. Memory is taken for bytes that have come, never for those that are only announced. A
- * message that lies whole where it was received is shown there. */
+/* The message stage of WebSocket. Memory is taken for bytes that have come, never for those that
+ * are only announced. A message that lies whole where it was received is shown there. */
 DOMUS_API extern const domus_stage domus_websocket_stage;
 
 /* --- messages ------------------------------------------------------------------------------- */
 
-/* A message, as it was received or is to be sent. Text is UTF-8, on both ways: one that is not is
- * refused with 1007 when it comes, and with -EILSEQ when it is to be sent. */
+/* A message, as it was received or is to be sent. Text is UTF-8, both ways: other text is refused
+ * with 1007 when it comes, and with -EILSEQ when it is to be sent. */
 typedef struct domus_websocket_message {
     domus_slice bytes;
-    bool binary; /* else it is text */
+    bool binary; /* whether it is binary; else it is text */
     uint8_t reserved[7];
 } domus_websocket_message;
 
 /* The type of messages. Its `release` frees the bytes. */
 DOMUS_API extern const domus_type domus_websocket_message_type;
 
-/* A message of a server as it is on the wire; the payload is a domus_slice. All servers' channels
- * that send it share the bytes, so one is made for all members of a room. A stage whose peer is a
- * server refuses it with -EINVAL, because what a client sends is masked for each connection. */
+/* The type of a frame: a message of a server as it is on the wire; the payload is a domus_slice.
+ * All channels of servers that send a frame share its bytes, so one frame is made for all members
+ * of a room. A stage whose peer is a server refuses it with -EINVAL, because what a client sends is
+ * masked for each connection. */
 DOMUS_API extern const domus_type domus_websocket_frame_type;
 
-/* Make such a frame of a message, which stays the caller's. For any thread.
+/* Make a frame of a message, which stays the caller's. For any thread.
  *
  * Returns 0; -EILSEQ for text that is not UTF-8; -EMSGSIZE near DOMUS_SLICE_MAX; -ENOMEM. */
 DOMUS_API int domus_websocket_frame(const domus_websocket_message *message, domus_slice *ret_frame);
 
-/* A ping of this side, which the peer answers, and a pong, which is the peer's answer or is sent
- * unasked. The payload is a domus_slice of up to 125 bytes (-EMSGSIZE). Pings of the peer are
- * answered by the stage, and not shown. */
+/* The types of a ping of this side, which the peer answers, and of a pong, which is the peer's
+ * answer or is sent unasked. The payload is a domus_slice of up to 125 bytes (-EMSGSIZE). Pings of
+ * the peer are answered by the stage, and not shown. */
 DOMUS_API extern const domus_type domus_websocket_ping_type;
 DOMUS_API extern const domus_type domus_websocket_pong_type;
 
@@ -108,8 +110,8 @@ enum {
     DOMUS_WEBSOCKET_NORMAL = 1000,
     DOMUS_WEBSOCKET_GOING_AWAY = 1001,
     DOMUS_WEBSOCKET_PROTOCOL_ERROR = 1002,
-    DOMUS_WEBSOCKET_UNSUPPORTED = 1003, /* a kind of data that this side cannot take */
-    DOMUS_WEBSOCKET_NO_CODE = 1005,     /* the peer has given none; never sent */
+    DOMUS_WEBSOCKET_UNSUPPORTED = 1003, /* this side cannot take such a kind of data */
+    DOMUS_WEBSOCKET_NO_CODE = 1005,     /* the peer has given no code; never sent */
     DOMUS_WEBSOCKET_INVALID_DATA = 1007,
     DOMUS_WEBSOCKET_POLICY = 1008,
     DOMUS_WEBSOCKET_TOO_BIG = 1009,
@@ -123,14 +125,16 @@ enum {
 /* A close, as it was received or is to be sent. May be sent: 1000..1003, 1007..1014, 3000..4999.
  *
  * To send one begins the end: nothing is sent behind it (-EPIPE), messages of the peer are thrown
- * away from then on, and the channel is closed when the peer has answered. One of the peer is
- * answered by the stage, and is the last that is heard; the channel is closed then. A handler of
- * domus_websocket_close_type hears of the peer's in both cases. An actor that does not care how the
- * connection ended has an on_close (domus/channel.h) alone, which is called in every case. */
+ * away from then on, and the channel is closed when the peer has answered. A close of the peer is
+ * answered by the stage, and is the last message that comes; the channel is closed then. A handler
+ * of domus_websocket_close_type gets the peer's close in both cases. An actor that does not care
+ * how the connection ended has an on_close (domus/channel.h) alone, which is called in every
+ * case. */
 typedef struct domus_websocket_close {
-    uint16_t code; /* received: DOMUS_WEBSOCKET_NO_CODE if there is none. Sent: 0 for none */
+    /* code of the close. Received: DOMUS_WEBSOCKET_NO_CODE if there is none. Sent: 0 for none */
+    uint16_t code;
     uint8_t reserved[6];
-    domus_slice reason; /* up to 123 bytes of UTF-8; empty if there is no code */
+    domus_slice reason; /* reason, up to 123 bytes of UTF-8; empty if there is no code */
 } domus_websocket_close;
 
 /* The type of closes. Its `release` frees the reason. A close that must not be sent is refused with
@@ -148,12 +152,14 @@ DOMUS_API int domus_websocket_close_channel(domus_stack *stack, domus_channel *c
 
 /* The offer of a server at a path. */
 typedef struct domus_websocket_service {
-    /* That follows HTTP. Its message stage is domus_websocket_stage in the role of a server. */
+    /* The pipeline that follows HTTP. Its message stage is domus_websocket_stage in the role of a
+     * server. */
     const domus_pipeline *pipeline;
     /* Subprotocols, up to a NULL; the first one that the client offers is chosen. NULL: none. */
     const char *const *protocols;
-    /* Values of Origin that are allowed, such as "https://example.com", up to a NULL: others get
-     * 403. Browsers send it always, others need not, and are let in without one. NULL: all.
+    /* Values of Origin that are allowed, such as "https://example.com", up to a NULL: other values
+     * get 403. Browsers always send Origin; other clients need not, and are let in without it.
+     * NULL: all.
      *
      * Browsers let every page of every site open a WebSocket, with the user's cookies. A service
      * that trusts cookies has to set this. */
@@ -162,14 +168,14 @@ typedef struct domus_websocket_service {
 
 /* The outcome of a handshake. */
 typedef struct domus_websocket_outcome {
-    uint16_t status;      /* that was answered; 101: the connection is a WebSocket now */
-    const char *protocol; /* the one of the service's that was chosen; NULL: none */
+    uint16_t status;      /* status of the answer; 101: the connection is a WebSocket now */
+    const char *protocol; /* protocol of the service that was chosen; NULL: none */
 } domus_websocket_outcome;
 
-/* Answer a request that wants to be a WebSocket, and change the pipeline of its channel. One that
- * does not, and one of another version than 13, gets 426 with what is spoken here; one that is
- * wrong gets 400; one from an Origin that is not allowed gets 403. Bytes of the client behind its
- * request are read as frames.
+/* Answer a request that wants to be a WebSocket, and change the pipeline of its channel. A request
+ * that does not want it, and one of another version than 13, gets 426 with the protocol and version
+ * that are spoken here; a wrong request gets 400, and one from an Origin that is not allowed 403.
+ * Bytes of the client behind its request are read as frames.
  *
  * In this turn nothing can be sent to the peer yet (domus_channel_send() returns -EBUSY). A notice
  * to domus_self() is sent behind the answer, if the request was alone or the first.
@@ -182,8 +188,9 @@ DOMUS_API int domus_websocket_accept(domus_stack *stack, const domus_http_reques
                                      const domus_websocket_service *service,
                                      domus_websocket_outcome *ret_outcome);
 
-/* Only make that answer: for tests, and for those who add fields to it. The caller replies with it
- * and, if its status is 101, changes the pipeline in the same turn. For any thread.
+/* Only make the answer of domus_websocket_accept(): for tests, and for programs that add fields to
+ * it. The caller replies with it and, if its status is 101, changes the pipeline in the same turn.
+ * For any thread.
  *
  * Ownership: `ret_response` owns its fields. Returns 0; -ENOMEM. */
 DOMUS_API int domus_websocket_answer(const domus_http_request *request,
@@ -196,15 +203,15 @@ DOMUS_API int domus_websocket_answer(const domus_http_request *request,
 /* The options of a handshake that a client begins. */
 typedef struct domus_websocket_wish {
     const char *target; /* the path with its query; NULL: "/" */
-    const char *origin; /* NULL: none is sent */
-    /* the protocols that it offers, the best first, up to a NULL; NULL: none */
+    const char *origin; /* value of Origin; NULL: none is sent */
+    /* protocols that the client offers, the best first, up to a NULL; NULL: none */
     const char *const *protocols;
     domus_slice fields; /* further fields, such as cookies; the caller's */
 } domus_websocket_wish;
 
 /* The answer that the server has to give. It is a small value, kept from request to answer. */
 typedef struct domus_websocket_key {
-    char accept[29]; /* the value of Sec-WebSocket-Accept */
+    char accept[29]; /* value that Sec-WebSocket-Accept has to have */
 } domus_websocket_key;
 
 /* Make the request of a handshake, for domus_ask() to the channel itself. Its pipeline is one of
@@ -218,11 +225,10 @@ DOMUS_API int domus_websocket_request(const domus_websocket_wish *wish,
                                       domus_websocket_key *ret_key);
 
 /* Check the answer of the server. After 0 the channel changes its pipeline to one whose message
- * stage is domus_websocket_stage in the role of a client, in the turn that was given the
- * answer. For any thread.
+ * stage is domus_websocket_stage in the role of a client, in the turn that was given the answer.
+ * For any thread.
  *
- * `ret_protocol` (NULL: not asked) gets the one of the wish's protocols that the server has
- * chosen, or NULL.
+ * `ret_protocol` (may be NULL) gets the protocol of the wish that the server has chosen, or NULL.
  * Returns 0; -ECONNREFUSED when the status is not 101; -EPROTO when the answer is wrong: another
  * key, another protocol than those that were offered, or any extension. */
 DOMUS_API int domus_websocket_check(const domus_websocket_wish *wish,

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* A configuration, the strings that it points at, and the values of the program's own section. */
+/* A reader: a configuration, the strings that it points at, and the values of the program's own
+ * section. */
 typedef struct domus_yaml domus_yaml;
 
 /* Make a reader that holds the defaults.
@@ -42,7 +43,7 @@ DOMUS_API void domus_yaml_free(domus_yaml *yaml);
  * reader's values are unchanged); a negative errno when the file cannot be read. */
 DOMUS_API int domus_yaml_load(domus_yaml *yaml, const char *path);
 
-/* Set one key. `assignment` is such as `scheduler.ioRatio=60`. Error lines have `--set` in place of
+/* Set one key by an assignment such as `scheduler.ioRatio=60`. Error lines have `--set` in place of
  * a file. An element of a list (of listeners) is addressed by its name:
  * `listeners.echo.address=127.0.0.1:0`. A list of texts in the program's section is written with
  * commas, `chat.rooms=lobby,garden`; no element of it can then hold a comma.
@@ -57,20 +58,20 @@ DOMUS_API int domus_yaml_set(domus_yaml *yaml, const char *assignment);
  * Returns 0; -EINVAL with the message in domus_yaml_errors(). */
 DOMUS_API int domus_yaml_finish(domus_yaml *yaml);
 
-/* The values that the reader holds. Ownership: the reader's; valid until the next call that loads,
- * sets or frees. */
+/* Returns the values that the reader holds. Ownership: the reader's; valid until the next call that
+ * loads, sets or frees. */
 DOMUS_API const domus_config *domus_yaml_config(const domus_yaml *yaml);
 
-/* The values of the program's section: a struct of section->size bytes; NULL when the reader has no
- * section. Ownership: the reader's; valid as domus_yaml_config(). */
+/* Returns the values of the program's section: a struct of section->size bytes; NULL when the
+ * reader has no section. Ownership: the reader's; valid as domus_yaml_config(). */
 DOMUS_API const void *domus_yaml_section(const domus_yaml *yaml);
 
 /* Show all keys with the values that the reader holds, those of the program's section last, and
  * where each value stands (domus/config_shown.h). */
 DOMUS_API void domus_yaml_show(const domus_yaml *yaml, domus_config_visit *visit, void *context);
 
-/* All errors since the reader was made, one line each, or "" if there were none.
- * Ownership: the reader's. */
+/* Returns all errors since the reader was made, one line each, or "" if there were none. Ownership:
+ * the reader's. */
 DOMUS_API const char *domus_yaml_errors(const domus_yaml *yaml);
 
 #ifdef __cplusplus
