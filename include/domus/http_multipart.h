@@ -52,15 +52,13 @@
 extern "C" {
 #endif
 
-#define DOMUS_HTTP_BOUNDARY_MAX        70u /* most bytes of a boundary (RFC 2046) */
-#define DOMUS_HTTP_MULTIPART_EDGE_MAX  /* most bytes before the first boundary, or behind the last \
-                                        */
-1024u
-#define DOMUS_HTTP_MULTIPART_PAD_MAX 64u /* most spaces behind a boundary */
+#define DOMUS_HTTP_BOUNDARY_MAX       70u   /* most bytes of a boundary (RFC 2046) */
+#define DOMUS_HTTP_MULTIPART_EDGE_MAX 1024u /* most bytes on either side of the boundaries */
+#define DOMUS_HTTP_MULTIPART_PAD_MAX  64u   /* most spaces behind a boundary */
 
-    /* Limits of a form. NULL: all defaults. A limit of 0 is its default. More than a limit is
-     * refused with -EMSGSIZE. */
-    typedef struct domus_http_multipart_limits {
+/* Limits of a form. NULL: all defaults. A limit of 0 is its default. More than a limit is
+ * refused with -EMSGSIZE. */
+typedef struct domus_http_multipart_limits {
     uint32_t parts_max; /* most parts of a form, 1..65536; 0: 64 */
     /* most bytes of the head of a part, with its empty line, 64..65536; 0: 2048 */
     uint32_t head_max;

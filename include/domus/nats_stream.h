@@ -62,10 +62,11 @@ extern "C" {
 #define DOMUS_NATS_FILTER_MAX      255u  /* most bytes of a subject that is looked for */
 #define DOMUS_NATS_ID_MAX          128u  /* most bytes of the id of a message */
 #define DOMUS_NATS_ANSWER_MAX                                                                      \
-    262144u                            /* bytes of an answer of JetStream's API; but for a         \
-                                          message in it: DOMUS_NATS_PAYLOAD_LIMIT */
-#define DOMUS_NATS_ANSWER_VALUES 4096u /* most values in the JSON of an answer of JetStream's API  \
-                                        */
+    262144u /* bytes of an answer of JetStream's API; but for a                                    \
+               message in it: DOMUS_NATS_PAYLOAD_LIMIT */
+#define DOMUS_NATS_ANSWER_VALUES                                                                   \
+    4096u /* most values in the JSON of an answer of JetStream's API                               \
+           */
 
 /* The place where a server keeps the messages of a stream. */
 typedef enum domus_nats_storage {

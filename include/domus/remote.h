@@ -76,8 +76,8 @@ DOMUS_API int domus_remote_name_of(domus_stack *stack, domus_address address,
 
 /* --- gateways and nodes ----------------------------------------------------------------------- */
 
-/* Options of domus_remote_open(). All fields may be 0. Those of the first gateway hold for all
- * gateways of a system. */
+/* Options of domus_remote_open(). All fields may be 0. The first gateway decides for all gateways
+ * of a system. */
 typedef struct domus_remote_options {
     /* Most remote addresses in use at a time, 256..16,777,216; 0: 262,144. Each address that was in
      * use takes 256 bytes until the system is freed. */
