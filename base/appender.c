@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROOM_LEAST 256u /* bytes of the first page */
+#define ROOM_LEAST 256u /* bytes of the first page of an appender */
 
 static domi_page *page_of(const domus_appender *appender)
 {
@@ -24,7 +24,7 @@ static int drop_bytes_and_fail(domus_appender *appender, int error)
     return error;
 }
 
-/* Returns how many bytes it may hold. */
+/* Returns how many bytes an appender may hold. */
 static uint32_t get_size_max(const domus_appender *appender)
 {
     uint32_t most = appender->size_max;
@@ -32,7 +32,7 @@ static uint32_t get_size_max(const domus_appender *appender)
     return most == 0 || most > DOMUS_SLICE_MAX ? DOMUS_SLICE_MAX : most;
 }
 
-/* Make room for `size` bytes and more. */
+/* Make room for at least `size` bytes more in an appender. */
 static int reserve_room(domus_appender *appender, uint32_t size)
 {
     uint32_t most = get_size_max(appender);
@@ -77,7 +77,8 @@ void domus_append_written(domus_appender *appender, size_t size)
         appender->size += (uint32_t)size;
 }
 
-/* Returns where in the page of the appender these bytes begin; UINT64_MAX: they are not there. */
+/* Returns the offset at which these bytes begin in the page of an appender; UINT64_MAX: they are
+ * not in it. */
 static uint64_t find_offset_in_page(const domus_appender *appender, const void *data)
 {
     uint64_t at = appender->page != NULL
@@ -103,8 +104,8 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
     return 0;
 }
 
-/* Append a text of `size` bytes that is too long for the buffer of the caller. It is made elsewhere
- * first, because the arguments may show bytes of the appender. */
+/* Append a text of `size` bytes that is too long for the buffer of the caller. The text is made
+ * elsewhere first, because the arguments may show bytes of the appender. */
 static int append_long(domus_appender *appender, int size, const char *format, va_list list)
 {
     char *text = domi_memory_new_bytes((size_t)size + 1);
@@ -142,7 +143,7 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
     int error = appender->error;
 
     if (error != 0) {
-        domus_append_drop(appender); /* a user who set the error may have appended before */
+        domus_append_drop(appender); /* a user who has set the error may have appended before */
         return error;
     }
     *ret_slice = (domus_slice){NULL, 0, 0};

@@ -17,13 +17,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FRAMES_MAX 64 /* frames of a backtrace that are printed */
+#define FRAMES_MAX 64 /* most frames of a backtrace that are printed */
 
 #define READER_MS 1000 /* milliseconds to wait until standard error can be written */
-#define TRIES_MAX 16   /* further waits, each of which a signal has interrupted */
+#define TRIES_MAX 16   /* most further waits, each of which a signal has interrupted */
 
-/* Write where poll() is refused by a filter. Others may share the pipe or terminal, so it waits
- * again afterwards. If fcntl() is refused, too, the text is worth more than an end for certain. */
+/* Write where poll() is refused by a filter. Other processes may share the pipe or terminal, so
+ * O_NONBLOCK is taken away afterwards. If fcntl() is refused, too, the write may block: the text is
+ * worth more than an end for certain. */
 static bool say_without_poll(const char *text)
 {
     int flags = fcntl(STDERR_FILENO, F_GETFL);

@@ -10,12 +10,12 @@
 _Noreturn void domi_check_failed(const char *expression, const char *file, int line,
                                  const char *function);
 
-/* tells the compiler that the condition is true nearly always */
+/* hint to the compiler: the condition is true nearly always */
 #define DOMI_LIKELY(x) __builtin_expect(!!(x), 1)
-/* tells the compiler that the condition is false nearly always */
+/* hint to the compiler: the condition is false nearly always */
 #define DOMI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* Forces inlining, for the few functions of the message path that must not become calls. */
+/* Force the inlining of a function, for the few of the message path that must not become calls. */
 #define DOMI_INLINE __attribute__((always_inline)) static inline
 
 /* The stack protector puts a canary into each function that hands out the address of a local. This

@@ -33,11 +33,11 @@ static uint64_t read_monotonic(void)
 #define CPUID_POWER_EDX_INVARIANT_TSC (1u << 8) /* bit: the TSC counts at one rate */
 /* time over which the rate of the TSC is measured */
 #define CALIBRATION_NS  UINT64_C(2000000)
-#define SAMPLE_ATTEMPTS 16 /* pairs of reads of which the closest is taken */
+#define SAMPLE_ATTEMPTS 16 /* pairs of reads, of which the closest is used */
 
 struct sample {
-    uint64_t ticks; /* the middle between the two TSC reads before and after `ns` */
-    uint64_t ns;    /* the system's monotonic clock */
+    uint64_t ticks; /* TSC in the middle between its two reads before and after `ns` */
+    uint64_t ns;    /* time of the system's monotonic clock */
 };
 
 static bool tsc_is_invariant(void)
@@ -66,8 +66,8 @@ static struct sample take_sample(void)
     return best;
 }
 
-/* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock stays one
- * without a TSC. */
+/* Calibrate `clock`. If the TSC does not count, whatever CPUID says, the clock goes on without the
+ * TSC. */
 static void calibrate_tsc(domi_clock *clock)
 {
     struct sample first = take_sample();

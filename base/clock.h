@@ -16,12 +16,12 @@
 #include <time.h>
 
 typedef struct domi_clock {
-    bool is_virtual;     /* the time is `virtual_ns`, which a test kit moves */
-    bool has_tsc;        /* the TSC is invariant: a read costs about 10 ns instead of 25 */
-    uint64_t tsc_start;  /* the TSC at `start_ns` */
-    uint64_t start_ns;   /* the system's monotonic clock when the TSC was read */
+    bool is_virtual;     /* whether the time is `virtual_ns`, which a test kit moves */
+    bool has_tsc;        /* whether the TSC is invariant: a read costs about 10 ns instead of 25 */
+    uint64_t tsc_start;  /* value of the TSC at `start_ns` */
+    uint64_t start_ns;   /* time of the system's monotonic clock when the TSC was read */
     uint64_t scale;      /* nanoseconds per TSC count, as a 32.32 fixed-point number */
-    uint64_t virtual_ns; /* the time of a virtual clock */
+    uint64_t virtual_ns; /* time of a virtual clock */
 } domi_clock;
 
 /* Make a real clock. The calibration takes about 2 ms where the TSC is invariant. */
@@ -34,20 +34,23 @@ void domi_clock_init_virtual(domi_clock *clock, uint64_t start_ns);
 void domi_clock_advance(domi_clock *clock, uint64_t by_ns);
 
 #if defined(__x86_64__)
-__extension__ typedef unsigned __int128 domi_uint128; /* only the TSC is scaled by it */
+/* factor of the TSC alone; clock_gettime() needs none */
+__extension__ typedef unsigned __int128 domi_uint128;
 #endif
 
-/* The time `after_ns` from now on CLOCK_MONOTONIC itself, for waits of the C library with a
+/* Returns the time `after_ns` from now on CLOCK_MONOTONIC itself, for waits of the C library with a
  * time-out. It does not use the scaled TSC, which drifts over days. */
 struct timespec domi_clock_deadline_after(uint64_t after_ns);
 
-/* The time by the calendar: nanoseconds since 1970, UTC. It jumps when somebody sets it. */
+/* Returns the time by the calendar: nanoseconds since 1970, UTC. It jumps when somebody sets the
+ * system's clock. */
 uint64_t domi_clock_utc_ns(void);
 
-/* The time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is gone. */
+/* Returns the time of a CPU-time clock (of a thread or a process) in ns; 0 when its thread is
+ * gone. */
 uint64_t domi_clock_cpu_ns(clockid_t clock);
 
-/* Read a clock that does not use the TSC: a virtual one, or by clock_gettime. */
+/* Read a clock that does not use the TSC: a virtual clock, or a real one by clock_gettime. */
 uint64_t domi_clock_read_slow(const domi_clock *clock);
 
 static inline uint64_t domi_clock_now(const domi_clock *clock)

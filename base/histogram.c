@@ -17,7 +17,7 @@ uint64_t domus_histogram_quantile_ns(const domus_histogram *histogram, double sh
 {
     double wanted = share * (double)histogram->count;
     uint64_t count = 0;
-    uint32_t last = 0; /* the last place with a time so far */
+    uint32_t last = 0; /* last place so far that has times */
 
     for (uint32_t place = 0; place < DOMUS_HISTOGRAM_PLACES; place++) {
         if (histogram->places[place] == 0)

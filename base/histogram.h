@@ -9,7 +9,7 @@
 
 #include <domus/histogram.h>
 
-/* The times between two powers of two are counted in 2^6 places. */
+/* The times between two powers of two have 2^6 places. */
 #define DOMI_HISTOGRAM_BITS 6u
 
 typedef struct domi_histogram {
@@ -17,7 +17,8 @@ typedef struct domi_histogram {
     domi_counter places[DOMUS_HISTOGRAM_PLACES];
 } domi_histogram;
 
-/* The place of a time: the power of two, and the six bits behind the first 1. */
+/* Returns the place of a time in a histogram: the number of its highest 1 bit, and the six bits
+ * behind that. */
 static inline uint32_t domi_histogram_place(uint64_t time_ns)
 {
     if (time_ns < 1u << DOMI_HISTOGRAM_BITS)
@@ -27,7 +28,7 @@ static inline uint32_t domi_histogram_place(uint64_t time_ns)
     return place < DOMUS_HISTOGRAM_PLACES ? place : DOMUS_HISTOGRAM_PLACES - 1;
 }
 
-/* Add a time that stands for `weight` times of about that length. The owner. */
+/* Add a time that stands for `weight` times of about that length. Called by the owner. */
 static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t time_ns,
                                            uint32_t weight)
 {
@@ -35,13 +36,13 @@ static inline void domi_histogram_add_many(domi_histogram *histogram, uint64_t t
     domi_counter_add(&histogram->places[domi_histogram_place(time_ns)], weight);
 }
 
-/* The owner. */
+/* Add a time. Called by the owner. */
 static inline void domi_histogram_add(domi_histogram *histogram, uint64_t time_ns)
 {
     domi_histogram_add_many(histogram, time_ns, 1);
 }
 
-/* Add what is in it to `to`. Any thread. */
+/* Add all times of a histogram to `to`. Called by any thread. */
 void domi_histogram_read(const domi_histogram *histogram, domus_histogram *to);
 
 #endif

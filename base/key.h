@@ -20,10 +20,10 @@
 #define DOMI_MIB    (1024 * DOMI_KIB)
 #define DOMI_GIB    (1024 * DOMI_MIB)
 
-/* the words of a key that is on or off: "false", "true" */
+/* the words of a key that is true or false */
 extern const char *const domi_key_switch[];
 
-#define DOMI_KEY_TEXT_SIZE 128 /* bytes of a value that is printed */
+#define DOMI_KEY_TEXT_SIZE 128 /* size in bytes of a value that is printed, with its NUL */
 
 static inline bool domi_key_is_text(const domus_config_key *key)
 {
@@ -33,10 +33,10 @@ static inline bool domi_key_is_text(const domus_config_key *key)
 /* Returns the value of a key that is a number. */
 uint64_t domi_key_number(const domus_config_key *key, const void *holder);
 
-/* Returns the value of a key that is a text; NULL: none. */
+/* Returns the value of a key that is a text; NULL: it has none. */
 const char *domi_key_text(const domus_config_key *key, const void *holder);
 
-/* Write a value, which was checked. */
+/* Write a value, which was checked before, to its holder. */
 void domi_key_store(const domus_config_key *key, void *holder, uint64_t number, const char *text);
 
 /* Print a number as users write it, in the largest unit of which it is a whole multiple. */
@@ -47,7 +47,8 @@ void domi_key_print_number(const domus_config_key *key, uint64_t number,
  * without the path. */
 int domi_key_check_number(const domus_config_key *key, uint64_t number, char *error, size_t size);
 
-/* Check the number in a holder, as domi_key_check_number(). A key that inherits may be unset. */
+/* Check the number in a holder, as domi_key_check_number() does. A key that inherits may be
+ * unset. */
 int domi_key_check_held(const domus_config_key *key, const void *holder, char *error, size_t size);
 
 #endif

@@ -16,17 +16,18 @@
 #include <sys/mman.h>
 
 #define LINE_BYTES 64u   /* bytes of a cache line */
-#define ALIGNMENT  16u   /* every block is aligned to so many bytes */
+#define ALIGNMENT  16u   /* alignment of every block, in bytes */
 #define PAGE       4096u /* bytes of a page */
 #define BYTES_BITS 56    /* bits of a header that hold the size of a block */
-#define BYTES_MASK ((UINT64_C(1) << BYTES_BITS) - 1) /* these bits */
+/* mask of the bits of a header that hold the size */
+#define BYTES_MASK ((UINT64_C(1) << BYTES_BITS) - 1)
 /* the largest block: half of what the bits hold, or of the addresses */
 #define BYTES_MAX ((size_t)1 << (DOMI_POINTER_BITS == 64 ? BYTES_BITS - 1 : 31))
 
 /* The header in front of each block of the heap. */
 typedef struct block {
     const domus_allocator *allocator; /* the allocator of the block; NULL: the C library */
-    /* bytes with this header; upper byte: from their start to the payload */
+    /* bytes with this header; the upper byte: those between their start and the payload */
     DOMI_KEEP_PLACE(8) uint64_t bytes;
 } block;
 
@@ -54,7 +55,7 @@ static bool is_made_to_fail(void)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* bytes that a thread keeps uncounted before it tells the meter */
+/* most bytes that a thread keeps uncounted before it tells the meter */
 #define COUNT_STEP (64 * 1024)
 
 static _Thread_local domi_meter *meter;
@@ -98,8 +99,8 @@ static void uncount_bytes(uint64_t bytes)
         tell_meter(0);
 }
 
-/* The bytes are counted before they are taken, so that `grown` can set `full` and thereby refuse
- * this very allocation. */
+/* The bytes are counted before they are allocated, so that `grown` can set `full` and thereby
+ * refuse this very allocation. */
 static bool count_before_taking(uint64_t bytes)
 {
     if (meter == NULL)
@@ -142,7 +143,7 @@ static void *allocate_zeroed(size_t bytes)
 }
 
 /* Allocate `bytes` at a multiple of `alignment`, which is a multiple of ALIGNMENT and at most
- * LINE_BYTES. `source` is that of the C library. */
+ * LINE_BYTES. `source` is the function of the C library. */
 DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_t bytes))
 {
     const domus_allocator *allocator = current;
@@ -185,8 +186,8 @@ void *domi_memory_new_bytes(size_t bytes)
     return allocate(bytes, ALIGNMENT, malloc);
 }
 
-/* Do the same as domi_memory_grow() by a copy, because an allocator of the user cannot make blocks
- * larger. */
+/* Grow a block as domi_memory_grow() does, but by a copy, because an allocator of the user cannot
+ * make blocks larger. */
 static void *grow_by_copy(void *memory, size_t bytes)
 {
     void *grown = domi_memory_new_bytes(bytes);

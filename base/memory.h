@@ -26,9 +26,9 @@ void *domi_memory_new(size_t bytes);
  * are not zeroed. */
 void *domi_memory_new_bytes(size_t bytes);
 
-/* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. It may move; the
- * kernel moves large ones without a copy. Returns where it is; NULL without memory, and then it is
- * as it was. */
+/* Let a block of domi_memory_new_bytes() have `bytes`, which are more than it has. The block may
+ * move; the kernel moves large blocks without a copy. Returns the block; NULL without memory, and
+ * then the old block is as it was. */
 void *domi_memory_grow(void *memory, size_t bytes);
 
 /* Do the same as domi_memory_new(), but aligned to a cache line (64 bytes). */
@@ -60,13 +60,13 @@ const domus_allocator *domi_memory_set_allocator(const domus_allocator *allocato
  * adds its count to `held` when that has grown or shrunk by 64 KiB. So `held` is only about right,
  * which is enough to decide when to measure. */
 typedef struct domi_meter {
-    _Atomic int64_t held;    /* bytes taken and not given back by the threads that count here */
-    _Atomic int64_t look_at; /* `grown` is called when `held` reaches this */
+    _Atomic int64_t held;    /* bytes that threads with this meter have taken and not given back */
+    _Atomic int64_t look_at; /* value of `held` at which `grown` is called */
     _Atomic uint32_t tight;  /* not 0: no huge pages, and `grown` is called each 64 KiB */
     _Atomic uint32_t scarce; /* not 0: slabs that keep their chunks for ever do not grow */
     _Atomic uint32_t full;   /* not 0: every allocation fails */
-    /* Called by the thread that is about to take `bytes`; that thread may hold a spinlock, so this
-     * function allocates nothing. */
+    /* A function that is called by the thread that is about to take `bytes`; that thread may hold a
+     * spinlock, so this function allocates nothing. */
     void (*grown)(struct domi_meter *meter, size_t bytes);
 } domi_meter;
 
@@ -84,9 +84,9 @@ bool domi_memory_is_scarce(void);
 /* True if the meter of this thread says `full`: every allocation of this thread fails then. */
 bool domi_memory_is_full(void);
 
-#define DOMI_MEMORY_HEAD 16u /* bytes of the header of a block from the heap */
+#define DOMI_MEMORY_HEAD 16u /* bytes of the header that a block from the heap has */
 
-/* The bytes that a block from the heap takes, with its header and its alignment. */
+/* Returns the bytes that a block from the heap takes, with its header and its alignment. */
 size_t domi_memory_bytes(const void *memory);
 
 /* Let `count` more allocations of the process succeed, and let the next one fail; if `stay` is not

@@ -9,34 +9,37 @@
 #include <stddef.h>
 #include <string.h>
 
-#define KEPT_MAX    256u   /* pages that a thread keeps */
-#define COPIED_MAX  16384u /* bytes of a part of a page that may be copied instead, */
-#define COPIED_PART 8u     /* if it is less than this part of the page */
+#define KEPT_MAX    256u   /* most pages that a thread keeps */
+#define COPIED_MAX  16384u /* most bytes of a part of a page that is copied instead of kept */
+#define COPIED_PART 8u     /* such a part is less than 1/8 of its page */
 
 static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 
-/* Larger pages that a thread keeps. A service that sends files takes one after the other: for some
- * KiB the C library would look through its lists, and 128 KiB, a piece of a large file, it would
- * give back to the kernel and take again, with a page fault for each 4 KiB. */
-#define LARGE_SUM   (512u * 1024) /* bytes of such pages that a thread keeps in all */
-#define LARGE_BYTES (136u * 1024) /* bytes of the largest page that is kept */
+/* Bounds of the larger pages that a thread keeps. A service that sends files takes one page after
+ * the other: for some KiB the C library would look through its lists, and 128 KiB, a piece of a
+ * large file, it would give back to the kernel and take again, with a page fault for each 4 KiB. */
+#define LARGE_SUM   (512u * 1024) /* most bytes of such pages that a thread keeps in all */
+#define LARGE_BYTES (136u * 1024) /* most bytes of a larger page that is kept */
 #define SPARE_PART  8u            /* the next user may leave at most 1/8 of a page unused */
 
 /* The pages that this thread keeps, linked by `memory`. */
 static _Thread_local domi_page *kept;
-static _Thread_local uint32_t kept_room; /* how many more it may keep */
-static _Thread_local domi_page *large;   /* the same for larger ones */
-static _Thread_local size_t large_room;  /* bytes */
+/* number of further small pages that the thread may keep */
+static _Thread_local uint32_t kept_room;
+/* larger pages that the thread keeps, linked by `memory` */
+static _Thread_local domi_page *large;
+/* bytes of further larger pages that the thread may keep */
+static _Thread_local size_t large_room;
 
 void domi_pages_keep(void)
 {
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizer sees a use after free only if memory is freed */
+#ifndef __SANITIZE_ADDRESS__ /* with a sanitizer no page is kept, so it sees a use after free */
     kept_room = KEPT_MAX;
     large_room = LARGE_SUM;
 #endif
 }
 
-/* Take the first page of a list. */
+/* Take the first page out of a list. */
 static domi_page *take_first_page(domi_page **list)
 {
     domi_page *page = *list;
@@ -81,10 +84,11 @@ static domi_page *make_small(void)
     return page;
 }
 
-/* Returns memory for a page with `size` bytes. Only the page that was kept last is looked at. */
+/* Returns memory for a page with `size` bytes. Only the last one of the kept pages is looked at. */
 static domi_page *new_large(size_t size)
 {
-    size_t bytes = offsetof(domi_page, room) + size; /* exactly: sanitizers */
+    /* exactly `size` bytes, for the bounds of a sanitizer */
+    size_t bytes = offsetof(domi_page, room) + size;
     size_t least = bytes + DOMI_MEMORY_HEAD;
 
     if (large == NULL || domi_memory_bytes(large) < least ||
@@ -115,7 +119,7 @@ domi_page *domi_page_new(size_t size)
     return page;
 }
 
-/* Returns a page that is not a small one, with the first bytes of one that is. */
+/* Returns a new page that is not a small one, with the first bytes of a small page. */
 static domi_page *grow_small(domi_page *page, size_t size)
 {
     domi_page *grown = domi_page_new(size > DOMI_PAGE_ROOM ? size : DOMI_PAGE_ROOM);
@@ -146,13 +150,13 @@ domi_page *domi_page_borrower(void)
     return page;
 }
 
-/* Returns what a page has to give back when it does not borrow any more. */
+/* Returns what a page has to call when it does not borrow bytes any more. */
 static domi_lender get_lender_of_page(const domi_page *page)
 {
     domi_lender lender = {NULL, NULL};
 
     if (page->holds)
-        memcpy(&lender, page->room, sizeof lender); /* `room` is not aligned */
+        memcpy(&lender, page->room, sizeof lender); /* a copy, because `room` is not aligned */
     return lender;
 }
 

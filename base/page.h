@@ -17,15 +17,17 @@
 #define DOMI_PAGE_ROOM 216u
 
 typedef struct domi_page {
-    domus_page face;        /* where the bytes are */
+    domus_page face;        /* pointer to the bytes of the page */
     _Atomic uint32_t count; /* slices that own the page, and one for a borrower */
-    uint32_t size;          /* for a borrowed page: the number of bytes that slices may show */
-    char *memory;           /* the bytes, if they are a block of their own; else NULL */
+    uint32_t size;          /* number of bytes that slices of a borrowed page may show */
+    char *memory;           /* bytes of the page, if they are a block of their own; else NULL */
     bool borrowed;
-    bool holds;  /* for a borrowed page: `room` contains a domi_lender */
-    bool small;  /* `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
-    char room[]; /* the bytes of a page that was made with them; DOMI_PAGE_ROOM of one that began as
-                    a borrower */
+    bool holds; /* whether `room` of a borrowed page contains a domi_lender */
+    /* whether `room` has DOMI_PAGE_ROOM bytes, so the page may be kept for the next message */
+    bool small;
+    /* bytes of a page that was made with them; DOMI_PAGE_ROOM bytes of a page that began as a
+     * borrower */
+    char room[];
 } domi_page;
 
 /* Memory that a borrowed page gives back with its last slice (domi_page_hold()). */
@@ -39,14 +41,17 @@ typedef struct domi_lender {
 void domi_pages_keep(void);
 void domi_pages_free(void);
 
-/* Make a page with room for `size` bytes, which belongs to one slice. NULL: no memory. */
+/* Make a page with room for `size` bytes, which belongs to one slice. Returns NULL without
+ * memory. */
 domi_page *domi_page_new(size_t size);
 
-/* Give a page of domi_page_new() with one slice room for `size` bytes, which are more than it has.
- * Returns it, where it is then; NULL: no memory, and it is as it was. */
+/* Grow a page of domi_page_new() that has one slice to room for `size` bytes, which are more than
+ * it has. Returns the page, which may have moved; NULL without memory, and then the old page is as
+ * it was. */
 domi_page *domi_page_grow(domi_page *page, size_t size);
 
-/* Make a page that borrows nothing yet, and has a count of 1 for the borrower. NULL: no memory. */
+/* Make a page that borrows nothing yet, and has a count of 1 for the borrower. Returns NULL without
+ * memory. */
 domi_page *domi_page_borrower(void);
 
 /* Let the page own its bytes, if it borrows them. Returns 0; -ENOMEM. */
@@ -70,7 +75,7 @@ bool domi_page_is_mostly_others(domus_slice slice);
 /* Give back one count. The last one frees the page. */
 void domi_page_drop(domi_page *page);
 
-/* Let a borrower's page that has no slices any more show `size` bytes at `data`. */
+/* Let the page of a borrower, of which no slices are left, show `size` bytes at `data`. */
 static inline void domi_page_show(domi_page *page, const char *data, uint32_t size)
 {
     page->face.data = data;
@@ -82,7 +87,7 @@ static inline domi_page *domi_page_of(domus_slice slice)
     return (domi_page *)(uintptr_t)slice.page;
 }
 
-/* Count one slice more. Relaxed: the caller owns a slice already, so the page cannot be
+/* Count one more slice of a page. Relaxed: the caller owns a slice already, so the page cannot be
  * freed meanwhile. */
 static inline void domi_page_count(domi_page *page)
 {
@@ -94,7 +99,8 @@ static inline void domi_page_count(domi_page *page)
         atomic_fetch_add_explicit(&page->count, 1, memory_order_relaxed);
 }
 
-/* True if no slice owns a page that its maker still counts on, so that nobody else can see it. */
+/* True if no slice owns a page that its maker still counts on, so that no other thread can see
+ * it. */
 static inline bool domi_page_is_unshared(domi_page *page)
 {
     return atomic_load_explicit(&page->count, memory_order_relaxed) == 1;

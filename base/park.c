@@ -6,7 +6,7 @@
 
 #include <sched.h>
 
-#define PAUSES 64 /* about 3 us */
+#define PAUSES 64 /* pauses before the wait yields: about 3 us */
 
 uint32_t domi_park_wait_held(_Atomic uint32_t *word)
 {

@@ -87,7 +87,7 @@ static inline void domi_park_begin(_Atomic uint32_t *word)
     (void)atomic_exchange_explicit(word, DOMI_PARK_SLEEPING, memory_order_seq_cst);
 }
 
-/* Do the same as the function above, for an owner that may have stand-ins. The owner calls
+/* Begin a sleep as domi_park_begin() does, for an owner that may have stand-ins. The owner calls
  * domi_park_end_look() when it has found no work, and uses its manager no more until
  * domi_park_end(). */
 static inline void domi_park_begin_look(_Atomic uint32_t *word)
@@ -114,8 +114,8 @@ static inline bool domi_park_is_held(uint32_t word)
     return word == DOMI_PARK_HELD || word == DOMI_PARK_WANTED;
 }
 
-/* The owner is awake again. Returns what the word was: NOTIFIED if a sender has ended the sleep,
- * else LOOKING, SLEEPING or DOZING. */
+/* End the sleep of an owner that is awake again. Returns what the word was: NOTIFIED if a sender
+ * has ended the sleep, else LOOKING, SLEEPING or DOZING. */
 static inline uint32_t domi_park_end(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_relaxed);
@@ -137,8 +137,8 @@ static inline bool domi_park_is_at_rest(uint32_t word)
     return word == DOMI_PARK_SLEEPING || word == DOMI_PARK_DOZING;
 }
 
-/* Does the owner sleep, or is it about to? A sender asks this after it has put something; if so, it
- * has to call domi_park_try_notify() before it sleeps itself. */
+/* True if the owner sleeps, or is about to. A sender asks this after it has put something; if so,
+ * it has to call domi_park_try_notify() before it sleeps itself. */
 static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_seq_cst);
@@ -146,8 +146,8 @@ static inline bool domi_park_is_asleep(const _Atomic uint32_t *word)
     return domi_park_is_at_rest(now) || now == DOMI_PARK_LOOKING || now == DOMI_PARK_HELD;
 }
 
-/* A sender calls this after it has put something. If it returns true, the caller has to end the
- * owner's sleep. It costs one load if the owner is awake. */
+/* Notify an owner that may sleep, after something was put for it. If this returns true, the caller
+ * has to end the owner's sleep. It costs one load if the owner is awake. */
 static inline bool domi_park_try_notify(_Atomic uint32_t *word)
 {
     uint32_t was = atomic_load_explicit(word, memory_order_seq_cst);
@@ -162,8 +162,8 @@ static inline bool domi_park_try_notify(_Atomic uint32_t *word)
     return false;
 }
 
-/* May a sender put the wake-up of such an owner off? Its sleep ends soon by itself, or its holder
- * is about to let go. */
+/* True if a sender may put the wake-up of such an owner off, because its sleep ends soon by itself,
+ * or its holder is about to let go. */
 static inline bool domi_park_may_wait(const _Atomic uint32_t *word)
 {
     uint32_t now = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)word, memory_order_relaxed);
@@ -171,8 +171,8 @@ static inline bool domi_park_may_wait(const _Atomic uint32_t *word)
     return now == DOMI_PARK_DOZING || now == DOMI_PARK_HELD;
 }
 
-/* A sender holds the owner's manager while the owner dozes. Returns false if the owner is awake, is
- * about to wake, has not looked yet or sleeps for long, or if somebody else holds it. */
+/* Hold the manager of an owner that dozes, as its stand-in. Returns false if the owner is awake, is
+ * about to wake, has not looked yet or sleeps for long, or if another thread holds it. */
 static inline bool domi_park_try_hold(_Atomic uint32_t *word)
 {
     uint32_t dozing = DOMI_PARK_DOZING;
@@ -181,13 +181,13 @@ static inline bool domi_park_try_hold(_Atomic uint32_t *word)
                                                    memory_order_seq_cst, memory_order_relaxed);
 }
 
-/* The holder lets go. `left` says that it leaves something to do. If this returns true, the caller
- * has to end the owner's sleep. */
+/* Release an owner's manager that the caller holds. `left` says that it leaves something to do. If
+ * this returns true, the caller has to end the owner's sleep. */
 static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
 {
     uint32_t held = DOMI_PARK_HELD;
 
-    /* release: the owner, or the next holder, sees what this one did. */
+    /* release: the owner, or the next holder, sees what this holder did. */
     if (!left && atomic_compare_exchange_strong_explicit(
                      word, &held, DOMI_PARK_DOZING, memory_order_seq_cst, memory_order_relaxed))
         return false;
@@ -195,8 +195,8 @@ static inline bool domi_park_release(_Atomic uint32_t *word, bool left)
     return true;
 }
 
-/* An owner that is awake begins to spin, or ceases to. Relaxed: this is a hint for others, and
- * nobody else writes the word of a thread that is awake. */
+/* Set whether an owner that is awake spins. Relaxed: this is a hint for others, and nobody else
+ * writes the word of a thread that is awake. */
 static inline void domi_park_set_spinning(_Atomic uint32_t *word, bool spins)
 {
     atomic_store_explicit(word, spins ? DOMI_PARK_SPINNING : DOMI_PARK_RUNNING,

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #define ANSWER_TIMEOUT_MOST UINT64_C(3600000000000) /* 1 h */
-#define STATE_MAX           65536u                  /* bytes of the state of a stage */
+#define STATE_MAX           65536u                  /* most bytes of the state of a stage */
 
 static int check_stage(const domus_pipeline_stage *entry, bool is_last)
 {
@@ -72,7 +72,7 @@ int domi_pipeline_check(const domus_pipeline *pipeline)
         return -EINVAL;
     for (uint32_t i = 0; i < count; i++) {
         int error = check_stage(&pipeline->stages[i], i + 1 == count);
-        /* bodies come one after the other, in the order of the requests */
+        /* stages with bodies need answers in the order of the requests */
         if (error == 0 && pipeline->by_id && pipeline->stages[i].stage->has_bodies)
             error = -EINVAL;
         if (error != 0)

@@ -13,8 +13,9 @@ uint32_t domi_pipeline_count(const domus_pipeline *pipeline);
  * DOMUS_FRONT_MAX + 1. `front` may be NULL: none. */
 uint32_t domi_front_count(const domus_pipeline_stage *front);
 
-/* Check them for a listener that is served by this behaviour. Returns 0; -EINVAL, also when there
- * are some and its channels have no pipeline; what `check` of a stage returned. */
+/* Check the stages of a listener's front for the behaviour that serves it. Returns 0; -EINVAL, also
+ * when there are some and the behaviour's channels have no pipeline; what `check` of a stage
+ * returned. */
 int domi_front_check(const domus_pipeline_stage *front, const domus_behaviour *behaviour);
 
 /* Returns whether a stage of the pipeline may lend inner channels for asks (domus/lend.h). */

@@ -12,8 +12,8 @@
 
 #include <sys/sdt.h>
 
-/* The macros of sys/sdt.h end lists of arguments in a way of which clang warns wherever they are
- * used, so from here on. */
+/* Clang warns wherever the macros of sys/sdt.h are used, because of the way in which they end lists
+ * of arguments; so the warning is off from here on. */
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wgnu-zero-variadic-macro-arguments"
 #endif

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 typedef struct domi_random {
-    uint64_t state[4]; /* never zero in all four words */
+    uint64_t state[4]; /* the state of the generator, never zero in all four words */
 } domi_random;
 
 /* Start the sequence of `seed`, which is the same on every machine. */

@@ -48,7 +48,7 @@ uint64_t domi_siphash(const uint64_t key[2], const void *bytes, size_t length)
         memcpy(&word, at, sizeof word);
         mix_word_in(state, word);
     }
-    /* the last word holds the bytes that are left, and the length in its uppermost byte */
+    /* last word: the bytes that are left, and the length in its uppermost byte */
     word = 0;
     memcpy(&word, at, length % sizeof word);
     mix_word_in(state, word | (uint64_t)length << 56);

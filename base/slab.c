@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-#define PAGE 4096u /* bytes of a page */
+#define PAGE 4096u /* bytes of a page of memory */
 
-#define CHECKED_AT_END 1000u /* free objects that domi_slab_fini() checks at most */
+#define CHECKED_AT_END 1000u /* most free objects that domi_slab_fini() checks */
 
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes, size_t chunk_bytes)
 {
@@ -68,7 +68,7 @@ static domi_slab_chunk *chunk_huge(const domi_slab *slab)
     domi_slab_chunk *chunk = is_next_huge(slab) ? domi_memory_map_huge() : NULL;
 
     if (chunk == NULL)
-        return NULL; /* the caller then tries a small chunk */
+        return NULL; /* no huge page: the caller then tries a small chunk */
     domi_memory_populate(chunk, DOMI_MEMORY_HUGE);
     chunk->bytes = DOMI_MEMORY_HUGE;
     return chunk;

@@ -17,9 +17,9 @@
 #include "base/slab_layout.h"
 #include "base/slab_trim.h"
 
-/* Make an empty slab; allocates nothing. `chunk_bytes` is rounded up so that a chunk holds at least
- * 8 objects. Once a slab has taken 2 MiB, its further chunks are huge pages of 2 MiB, which take a
- * third of the time to be made that small pages take. */
+/* Make an empty slab; this allocates nothing. `chunk_bytes` is rounded up so that a chunk holds at
+ * least 8 objects. Once a slab has taken 2 MiB, its further chunks are huge pages of 2 MiB, which
+ * are made in a third of the time that small pages take. */
 void domi_slab_init(domi_slab *slab, uint32_t object_bytes, uint32_t keep_bytes,
                     size_t chunk_bytes);
 
@@ -30,7 +30,7 @@ void domi_slab_fini(domi_slab *slab);
  * is no memory. */
 void *domi_slab_carve(domi_slab *slab);
 
-/* The size of the next chunk in bytes. */
+/* Returns the size of the next chunk in bytes. */
 size_t domi_slab_next_bytes(const domi_slab *slab);
 
 /* True if the next object that is carved needs a new chunk. */
@@ -39,13 +39,14 @@ static inline bool domi_slab_is_used_up(const domi_slab *slab)
     return (size_t)(slab->carve_end - slab->carve) < slab->object_bytes;
 }
 
-/* The number of an object among all objects that were ever carved, from 0; only for a slab whose
- * chunks all stay. Chunks are only added, at the head of the list, so `slab` may be a copy that was
- * made at any time when the object existed already. */
+/* Returns the number of an object among all objects that were ever carved, from 0; only for a slab
+ * whose chunks all stay. Chunks are only added, at the head of the list, so `slab` may be a copy
+ * that was made at any time when the object existed already. */
 uint32_t domi_slab_number(const domi_slab *slab, const void *object);
 
-/* The object with this number; NULL: none has it. `slab` may be a copy, as above, of a slab that
- * others carve from meanwhile: objects that were carved before the copy was made are found. */
+/* Returns the object with this number; NULL: no object has it. `slab` may be a copy of a slab from
+ * which other threads carve objects meanwhile: objects that were carved before the copy was made
+ * are found. */
 void *domi_slab_at(const domi_slab *slab, uint32_t number);
 
 /* Call `visit` for every object that was ever carved, whether used or free. */
@@ -61,8 +62,8 @@ static inline void *domi_slab_take_free(domi_slab *slab)
     return object;
 }
 
-/* Take an object. An object that is used for the first time is zeroed. Any other one is as it was
- * when it was freed, except for its first word. Returns NULL when there is no memory. */
+/* Take an object. An object that is used for the first time is zeroed. Any other object is as it
+ * was when it was freed, except for its first word. Returns NULL when there is no memory. */
 static inline void *domi_slab_take(domi_slab *slab)
 {
     if (DOMI_UNLIKELY(slab->free == NULL))

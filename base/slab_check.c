@@ -8,9 +8,10 @@
 
 #include "base/check.h"
 
-#define WALKED_MAX  1024u  /* objects of a list that are looked at for one chunk */
-#define MARKED_MAX  32768u /* objects of a chunk that can be marked: 2 MiB of the smallest ones */
-#define MARKED_WORD 64u    /* bits of a word of marks */
+#define WALKED_MAX 1024u /* most objects of a list that are looked at for one chunk */
+/* most objects of a chunk that can be marked: 2 MiB of the smallest ones */
+#define MARKED_MAX  32768u
+#define MARKED_WORD 64u /* bits of a word of marks */
 
 /* True if the object lies in the chunk. */
 static bool lies_in(const domi_slab_chunk *chunk, const void *object)
@@ -98,14 +99,14 @@ bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects)
 
 /* --- a trim ----------------------------------------------------------------------------------- */
 
-/* The objects of one chunk that were met in a list. */
+/* The marks of one chunk: which of its objects were found in a list. */
 typedef struct marks {
     const domi_slab *slab;                    /* the slab that is checked */
     const domi_slab_chunk *chunk;             /* the chunk of that slab */
-    uint64_t words[MARKED_MAX / MARKED_WORD]; /* one bit for each object */
+    uint64_t words[MARKED_MAX / MARKED_WORD]; /* one bit for each object of the chunk */
 } marks;
 
-/* Check that the object was in none of the lists before. */
+/* Check that an object of the chunk was found in no list before, and mark it. */
 static void mark_free_object(marks *marked, const void *object)
 {
     size_t number = check_place(marked->slab, marked->chunk, object);
@@ -180,8 +181,8 @@ static void check_sorting(const domi_slab *slab)
     DOMI_CHECK(count == now->count);
 }
 
-/* The chunks are parted: those that stay have given their objects to the slab's free list, and
- * those of `going` are free as a whole. */
+/* Check a slab whose chunks are parted: chunks that stay have given their objects to the slab's
+ * free list, and chunks of `going` are free as a whole. */
 static void check_parted(const domi_slab *slab)
 {
     const domi_slab_trim *now = slab->trim;

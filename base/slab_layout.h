@@ -18,13 +18,15 @@ typedef struct domi_slab_chunk domi_slab_chunk;
 struct domi_slab_chunk {
     domi_slab_chunk *next; /* the chunk that was made before this one; NULL: none */
     size_t bytes;          /* size of the chunk with its header */
-    char *end;             /* end of the carved part; for the newest chunk `slab->carve` holds it */
-    uint32_t first;        /* number of its first object; constant while no chunk is given back */
+    /* end of the carved part; `slab->carve` holds that of the newest chunk */
+    char *end;
+    /* number of the chunk's first object; constant while no chunk is given back */
+    uint32_t first;
 
-    /* Free objects of this chunk that a trim has found so far. */
+    /* free objects of this chunk that a trim has found so far */
     void *free;
-    void *free_last;     /* the last of them */
-    uint32_t free_count; /* how many they are */
+    void *free_last;     /* last of the objects in `free` */
+    uint32_t free_count; /* number of objects in `free` */
 };
 
 /* A trim that is under way. It first sorts, as long as `rest` is not empty, and then parts the
@@ -33,10 +35,11 @@ struct domi_slab_chunk {
 typedef struct domi_slab_trim {
     void *rest;            /* free objects that are not sorted yet */
     domi_slab_chunk *last; /* chunk of the object that was sorted last; not used once `parted` */
-    bool parted;           /* everything is sorted, and `going` lists the chunks to be given back */
+    /* whether everything is sorted, and `going` lists the chunks to be given back */
+    bool parted;
     domi_slab_chunk *going;    /* chunks to be given back; they are no longer in the slab's list */
-    size_t count;              /* entries of `chunks` */
-    domi_slab_chunk *chunks[]; /* sorted by address */
+    size_t count;              /* number of entries of `chunks` */
+    domi_slab_chunk *chunks[]; /* chunks of the slab, sorted by address */
 } domi_slab_trim;
 
 typedef struct domi_slab {
@@ -45,25 +48,26 @@ typedef struct domi_slab {
     char *carve_end;         /* end of the newest chunk */
     char *populated;         /* end of the populated pages of the newest chunk */
     domi_slab_chunk *chunks; /* all chunks, the newest first */
-    uint32_t object_bytes;   /* a multiple of 64 */
+    uint32_t object_bytes;   /* size of an object in bytes, a multiple of 64 */
     uint32_t keep_bytes;     /* bytes of a free object that stay readable; at least 8 */
     size_t chunk_bytes;      /* bytes that are mapped for a chunk */
     uint64_t mapped_bytes;   /* bytes of all chunks */
     /* free bytes in the chunks that the last trim kept; 0 again once the free list was empty */
     uint64_t spare_bytes;
-    bool lasts; /* no chunk is given back; while memory is scarce, only the first chunk is made */
-    domi_slab_trim *trim; /* the trim that is under way; NULL: none is */
+    /* whether no chunk is given back; while memory is scarce, only the first chunk is made */
+    bool lasts;
+    domi_slab_trim *trim;                             /* trim that is under way; NULL: none is */
     uint64_t unused[DOMI_POINTER_BITS == 64 ? 5 : 9]; /* pads the slab to a power of two */
 } domi_slab;
 
 static_assert(sizeof(domi_slab) == 128, "each free finds its slab by a shift of the index");
 
-#define DOMI_SLAB_LINE 64u /* bytes of a cache line; objects begin at one */
+#define DOMI_SLAB_LINE 64u /* bytes of a cache line, at which objects begin */
 
 static_assert(sizeof(domi_slab_chunk) <= DOMI_SLAB_LINE, "the header is one line");
 
-/* Returns where the objects of `chunk` begin. Objects whose size is a multiple of two lines begin
- * at an even line, because the hardware fetches lines in pairs. */
+/* Returns a pointer to the first object of `chunk`. Objects whose size is a multiple of two lines
+ * begin at an even line, because the hardware fetches lines in pairs. */
 static inline char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return (char *)chunk +

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* Chunks that one step gives back, at some 20 us each. */
+/* Most chunks that one step gives back, at some 20 us each. */
 #define RELEASES_PER_STEP 8
 
 typedef domi_slab_trim trim;

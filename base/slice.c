@@ -88,7 +88,7 @@ static domus_slice find_whole(const domus_slice *pieces, uint32_t count)
     return whole;
 }
 
-/* Give the pieces back, all but one that has `kept` for its page (NULL: all). */
+/* Free the pieces, all but one that has `kept` for its page (NULL: all). */
 static void free_pieces(const domus_slice *pieces, uint32_t count, const domus_page *kept)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -33,8 +33,8 @@ static inline void domi_spinlock_init(domi_spinlock *lock)
 
 static inline bool domi_spinlock_try_lock(domi_spinlock *lock)
 {
-    /* acquire: pairs with the release in unlock, so this holder sees everything that the
-     * last one wrote. */
+    /* acquire: pairs with the release in unlock, so this holder sees everything that the last
+     * holder wrote. */
     return atomic_load_explicit(&lock->held, memory_order_relaxed) == 0 &&
            atomic_exchange_explicit(&lock->held, 1, memory_order_acquire) == 0;
 }

@@ -57,7 +57,7 @@ const char *domus_error_name(int error)
     const char *name;
 
     if (error == 0)
-        return "0"; /* no name of every C library */
+        return "0"; /* name that not every C library has */
     name = error == INT_MIN ? NULL : strerrorname_np(error < 0 ? -error : error);
     return name != NULL ? name : "?";
 }

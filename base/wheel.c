@@ -27,8 +27,8 @@
 #include <limits.h>
 
 #define LEVEL_TOP (DOMI_WHEEL_LEVELS - 1) /* the index of the coarsest level */
-#define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)  /* the bits of a tick that choose a slot of a level */
-#define TICK_NONE UINT64_MAX              /* no tick: the wheel is empty */
+#define SLOT_MASK (DOMI_WHEEL_SLOTS - 1)  /* bits of a tick that choose a slot of a level */
+#define TICK_NONE UINT64_MAX              /* a tick that stands for none: the wheel is empty */
 
 static_assert(DOMI_WHEEL_SLOTS == sizeof(uint64_t) * CHAR_BIT, "one word of `occupied` per level");
 
@@ -90,8 +90,8 @@ static void place_node(domi_wheel *wheel, domi_wheel_node *node)
     unsigned slot = get_slot_index(tick, level);
     unsigned shift = level * DOMI_WHEEL_BITS;
 
-    /* The time is beyond reach: the node waits in the slot that comes last, and is placed anew when
-     * the wheel comes there. */
+    /* A time beyond reach: the node waits in the slot that comes last, and is placed anew when the
+     * wheel comes there. */
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
         slot = (get_slot_index(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
@@ -99,8 +99,8 @@ static void place_node(domi_wheel *wheel, domi_wheel_node *node)
     wheel->occupied[level] |= UINT64_C(1) << slot;
 }
 
-/* Returns the tick at which the first occupied slot begins. On level 0 its nodes expire then, on
- * other levels they move down. */
+/* Returns the tick at which the first occupied slot begins. On level 0 the nodes of the slot expire
+ * then, on other levels they move down. */
 static uint64_t next_tick(const domi_wheel *wheel)
 {
     for (unsigned level = 0; level < LEVEL_TOP; level++) {
@@ -125,9 +125,9 @@ static uint64_t next_tick(const domi_wheel *wheel)
     return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
 }
 
-/* Move to `tick`, which is not past next_tick(), and spread the slots that begin there over the
- * levels below. The coarsest level comes first, because a node that falls out of it may have to
- * move down again. */
+/* Turn the wheel to `tick`, which is not past next_tick(), and spread the slots that begin there
+ * over the levels below. The coarsest level comes first, because a node that falls out of it may
+ * have to move down again. */
 static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;

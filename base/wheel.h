@@ -18,27 +18,29 @@
 #include <stdint.h>
 
 #define DOMI_WHEEL_TICK_NS UINT64_C(1000000) /* one tick is a millisecond */
-#define DOMI_WHEEL_LEVELS  5 /* levels of slots; each is 64 times as coarse as the one below */
-#define DOMI_WHEEL_BITS    6 /* bits of a tick that choose a slot */
-#define DOMI_WHEEL_SLOTS   (1u << DOMI_WHEEL_BITS) /* slots of a level */
+/* number of levels of slots; each is 64 times as coarse as the one below */
+#define DOMI_WHEEL_LEVELS 5
+#define DOMI_WHEEL_BITS   6                       /* bits of a tick that choose a slot */
+#define DOMI_WHEEL_SLOTS  (1u << DOMI_WHEEL_BITS) /* number of slots of a level */
 
 typedef struct domi_wheel_node domi_wheel_node;
 
 struct domi_wheel_node {
-    domi_wheel_node *next;     /* NULL: not armed */
-    domi_wheel_node *previous; /* links the slot's list backwards */
-    uint64_t expires_ns;       /* when the node is due */
+    domi_wheel_node *next;     /* next node of the slot; NULL: the node is not armed */
+    domi_wheel_node *previous; /* pointer to the link before this node */
+    uint64_t expires_ns;       /* time at which the node is due */
 };
 
 typedef struct domi_wheel {
-    uint64_t tick;                        /* all ticks before this one have been handed out */
-    uint32_t count;                       /* armed nodes, the due ones included */
-    uint64_t occupied[DOMI_WHEEL_LEVELS]; /* one bit per non-empty slot */
-    domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS]; /* list heads */
-    domi_wheel_node past; /* armed for a tick that was handed out already: due at once */
+    uint64_t tick;                        /* first tick that was not handed out */
+    uint32_t count;                       /* number of armed nodes, the due ones included */
+    uint64_t occupied[DOMI_WHEEL_LEVELS]; /* one bit for each slot that is not empty */
+    /* heads of the lists of the slots */
+    domi_wheel_node slots[DOMI_WHEEL_LEVELS][DOMI_WHEEL_SLOTS];
+    domi_wheel_node past; /* nodes that were armed for a tick handed out already: due at once */
     domi_wheel_node due;  /* nodes that have expired and were not yet taken */
-    uint64_t next_ns;     /* the last answer of domi_wheel_find_next(), if `knows_next` */
-    bool knows_next;      /* nothing has changed that answer since */
+    uint64_t next_ns;     /* last result of domi_wheel_find_next(), if `knows_next` */
+    bool knows_next;      /* whether `next_ns` still holds */
 } domi_wheel;
 
 /* Make an empty wheel that stands at `now_ns`. */
@@ -71,13 +73,13 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns);
  * and cancel any node. */
 domi_wheel_node *domi_wheel_take(domi_wheel *wheel);
 
-/* Find out, and note, what domi_wheel_next_ns() returns. */
+/* Find the time that domi_wheel_next_ns() returns, and store it. */
 uint64_t domi_wheel_find_next(domi_wheel *wheel);
 
-/* The time at which domi_wheel_advance() next has something to do: an expiry, or an earlier move of
- * nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits to be taken or
- * a node was armed for a time in the past. Constant time. After an advance to `now_ns`, and with
- * nothing left to take, the result is later than `now_ns`. */
+/* Returns the time at which domi_wheel_advance() next has something to do: an expiry, or an earlier
+ * move of nodes to a lower level. UINT64_MAX when nothing is armed; 0 when a due node waits to be
+ * taken or a node was armed for a time in the past. Constant time. After an advance to `now_ns`,
+ * and with nothing left to take, the result is later than `now_ns`. */
 static inline uint64_t domi_wheel_next_ns(domi_wheel *wheel)
 {
     return wheel->knows_next ? wheel->next_ns : domi_wheel_find_next(wheel);

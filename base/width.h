@@ -14,13 +14,13 @@
 #define DOMI_KEEP_PLACE(bytes)
 #else
 #define DOMI_POINTER_BITS      32
-/* Before a field that follows pointers: with pointers of 4 bytes it is aligned to `bytes`, so that
- * it has the place that it has with pointers of 8. */
+/* Keep the place of a field that follows pointers: with pointers of 4 bytes it is aligned to
+ * `bytes`, so that it has the place that it has with pointers of 8 bytes. */
 #define DOMI_KEEP_PLACE(bytes) alignas(bytes)
 #endif
 
-/* True if `size` is `bytes`. With pointers of 4 bytes it may be less, because what has room for
- * the object is not made smaller there. */
+/* True if `size` is `bytes`. With pointers of 4 bytes `size` may be less, because the room for the
+ * object is not made smaller there. */
 #define DOMI_TAKES(size, bytes) (DOMI_POINTER_BITS == 64 ? (size) == (bytes) : (size) <= (bytes))
 
 #endif
