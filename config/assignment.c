@@ -9,9 +9,9 @@
 #include <string.h>
 
 struct chain {
-    struct domi_yaml_tree *tree; /* gets the nodes */
-    struct domi_yaml_origin at;  /* the place that faults are reported for */
-    uint32_t number;             /* the number of the innermost node */
+    struct domi_yaml_tree *tree; /* tree that gets the nodes */
+    struct domi_yaml_origin at;  /* place for which faults are reported */
+    uint32_t number;             /* number of the innermost node */
 };
 
 static int add_chain_node(struct chain *chain, enum domi_yaml_node_kind kind, const char *key,
@@ -62,15 +62,15 @@ static int add_path(struct chain *chain, char *path, const char *value, bool is_
 /* The lists of mappings, and what one of their elements is called. */
 static const struct {
     const char *list;
-    const char *expected; /* the complaint about a path that names no key of an element */
-    const char *unknown;  /* the complaint about a name that no element has */
+    const char *expected; /* text of the error for a path that names no key of an element */
+    const char *unknown;  /* text of the error for a name that no element has */
 } lists[] = {
     {DOMI_YAML_LISTENERS, "expected listeners.NAME.KEY", "there is no listener of that name"},
     {DOMI_YAML_POOLS, "expected pools.NAME.KEY", "there is no pool of that name"},
 };
 
-/* If `path` begins with the name of a list, hand out the element that it names, and the rest of the
- * path. Returns NULL, or a complaint for the user. */
+/* If `path` begins with the name of a list, give the element that it names, and the rest of the
+ * path. Returns NULL, or the text of an error for the user. */
 static const char *find_element(char *path, const struct domi_yaml_values *values, char **ret_rest,
                                 struct domi_yaml_element *ret_element)
 {

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 
-#define DESCRIPTORS_OF_THREAD 2u /* the thread's ring and its eventfd */
-/* for the observation port: its thread, its socket, and its waiting connections */
+#define DESCRIPTORS_OF_THREAD 2u /* descriptors of a thread: its ring and its eventfd */
+/* descriptors of the observation port: its thread, its socket, and its waiting connections */
 #define DESCRIPTORS_OF_OBSERVER 160u
 #define STANDARD_STREAMS        3u /* standard input, output and error */
 

@@ -10,24 +10,25 @@
 
 /* The descriptors and CPUs of the process. */
 typedef struct domi_descriptors {
-    uint64_t limit; /* UINT64_MAX: none */
+    uint64_t limit; /* limit of descriptors; UINT64_MAX: none */
     uint32_t open;  /* descriptors that are open already */
     uint32_t cpus;  /* CPUs that the process may use */
 } domi_descriptors;
 
-/* The number of connections for which there are descriptors. Subtracted from the limit are the open
- * ones, those that threads, detached actors and listeners will have, those of connections that
- * listeners accept beyond the most connections (their backlogs), those of the observation port and
- * its viewers, and the spare ones. All of these
- * count as at most half of the limit, so that few descriptors still serve some connections. The
- * result is at least 1 and at most channel.maxConnections. */
+/* Returns the number of connections for which there are descriptors. Subtracted from the limit are
+ * the open descriptors, those that threads, detached actors and listeners will have, those of
+ * connections that listeners accept beyond the most connections (their backlogs), those of the
+ * observation port and its viewers, and the spare ones. All of these count as at most half of the
+ * limit, so that few descriptors still serve some connections. The result is at least 1 and at most
+ * channel.maxConnections. */
 uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *config);
 
 /* Raise the limit of this process to its hard limit, and lower channel.maxConnections to the number
  * for which there is room. If it was lowered, `warning` gets a line that says so, else "". */
 void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size);
 
-/* Lower channel.maxConnections of a later configuration in the same way, by what was found then. */
+/* Lower channel.maxConnections of a later configuration by the limits that were found at the start,
+ * as domi_descriptors_raise_limit() does. */
 void domi_descriptors_lower(domus_config *config, char *warning, size_t warning_size);
 
 #endif

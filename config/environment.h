@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 /* Read a number of decimal digits. Returns 0; -ENOENT if there is no such variable; -EINVAL if it
- * is no such number, or more than `max`. */
+ * is no decimal number, or more than `max`. */
 int domi_environment_number(const char *name, uint64_t max, uint64_t *ret_number);
 
-/* Look whether a variable holds the number of this process, to which others are meant then. Returns
- * 1 if so; 0 if it names another process; -ENOENT if there is none; -EINVAL if it names none. */
+/* Check whether a variable holds the number of this process, for which the other variables are
+ * meant then. Returns 1 if so; 0 if it names another process; -ENOENT if there is no such variable;
+ * -EINVAL if it holds no number. */
 int domi_environment_is_own(const char *name);
 
 /* Take variables out of the environment. `names` ends with NULL. */

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* longer names are not compared */
+#define NAME_MAX_BYTES (DOMI_YAML_NAME_SIZE - 1) /* most bytes of names that are compared */
 
 struct walk {
     struct domi_yaml_tree *tree;     /* the document */
-    struct domi_yaml_issues *issues; /* gets the faults */
+    struct domi_yaml_issues *issues; /* list that gets the faults */
 };
 
 static unsigned get_smaller(unsigned a, unsigned b)
@@ -75,7 +75,7 @@ static const char *find_new_name(const cyaml_schema_field_t *fields, const char 
     static const struct {
         const char *before; /* the former name of a key */
         const char *now;    /* the present name of the key */
-    } renamed[] = {{"channelsRunsPerTick", "channelsRunsPerIteration"}}; /* 0.2.0 */
+    } renamed[] = {{"channelsRunsPerTick", "channelsRunsPerIteration"}}; /* name of version 0.2.0 */
 
     for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
         for (const cyaml_schema_field_t *field = fields; field->key != NULL; field++) {

@@ -9,27 +9,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_ISSUES_MAX 64  /* kept of one source; further issues are only counted */
+/* most issues of one source that are kept; further ones are only counted */
+#define DOMI_YAML_ISSUES_MAX 64
 #define DOMI_YAML_ISSUE_SIZE 384 /* bytes of the text of an issue, its NUL included */
-#define DOMI_YAML_SHOWN_MAX  48  /* bytes of a value or key that are shown in a message */
+#define DOMI_YAML_SHOWN_MAX  48  /* most bytes of a value or key that are shown in a message */
 
 /* The place in a source where a node stands or a value came from. */
 struct domi_yaml_origin {
-    uint32_t file;   /* the index of the source's name in the reader (config/yaml.c) */
-    uint32_t line;   /* from 1; 0: the source has no lines, or the issue is about no certain line */
-    uint32_t column; /* from 1; 0: not known */
+    uint32_t file; /* index of the source's name in the reader (config/yaml.c) */
+    /* line, from 1; 0: the source has no lines, or the issue is about no certain line */
+    uint32_t line;
+    uint32_t column; /* column, from 1; 0: not known */
 };
 
 struct domi_yaml_issue {
-    struct domi_yaml_origin at;      /* the place that the issue is about */
-    uint32_t serial;                 /* keeps the order in which issues of one place were added */
-    char text[DOMI_YAML_ISSUE_SIZE]; /* what is wrong, NUL-terminated */
+    struct domi_yaml_origin at; /* place that the issue is about */
+    /* number that keeps the order in which issues of one place were added */
+    uint32_t serial;
+    char text[DOMI_YAML_ISSUE_SIZE]; /* text that says what is wrong, NUL-terminated */
 };
 
 struct domi_yaml_issues {
-    uint32_t count;                                    /* issues in `list` */
-    uint32_t more;                                     /* faults found when the list was full */
-    struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX]; /* the first `count` are in use */
+    uint32_t count; /* number of issues in `list` */
+    /* number of faults found when the list was full */
+    uint32_t more;
+    /* issues, of which the first `count` are in use */
+    struct domi_yaml_issue list[DOMI_YAML_ISSUES_MAX];
 };
 
 /* Add "path: message" (or, with an empty path, the message alone). A text with bytes that are
@@ -42,7 +47,8 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
 /* Sort the issues by file, line and column. */
 void domi_yaml_issues_sort(struct domi_yaml_issues *issues);
 
-/* How many bytes of `text` to show, for "%.*s": whole characters, at most DOMI_YAML_SHOWN_MAX. */
+/* Returns how many bytes of `text` to show, for "%.*s": whole characters, at most
+ * DOMI_YAML_SHOWN_MAX. */
 int domi_yaml_shown_bytes(const char *text);
 
 #endif

@@ -9,8 +9,8 @@
 
 struct domi_kept_lines {
     pthread_mutex_t mutex;
-    uint64_t count;                       /* lines so far; the number of the newest */
-    domus_log_line lines[DOMUS_LOG_KEPT]; /* line N lies at index N modulo the size */
+    uint64_t count;                       /* number of the newest line, and so of lines so far */
+    domus_log_line lines[DOMUS_LOG_KEPT]; /* ring in which line N lies at index N modulo the size */
 };
 
 domi_kept_lines *domi_kept_lines_new(void)

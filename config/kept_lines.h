@@ -12,10 +12,10 @@ typedef struct domi_kept_lines domi_kept_lines;
 /* Make room for DOMUS_LOG_KEPT lines, 140 KB. Returns NULL without memory. */
 domi_kept_lines *domi_kept_lines_new(void);
 
-/* Free them. NULL is allowed. */
+/* Free a ring of kept lines. NULL is allowed. */
 void domi_kept_lines_free(domi_kept_lines *kept);
 
-/* Keep a line, over the oldest one. */
+/* Keep a line, in the place of the oldest one. */
 void domi_kept_lines_add(domi_kept_lines *kept, domus_log_level level, uint32_t thread,
                          const char *text);
 

@@ -42,7 +42,7 @@ static int make_reader(const domus_program *program, char *error, size_t error_s
     return domus_yaml_new_with(program->section, error, error_size, ret_yaml);
 }
 
-/* Read which sockets were passed to this process. Returns whether that is right. */
+/* Read which sockets were passed to this process. Returns whether the variables are right. */
 static bool read_inherited(const domus_program *program)
 {
     char error[ERROR_SIZE];
@@ -65,8 +65,8 @@ static bool read_configuration(const struct domi_arguments *arguments, domus_yam
     return right;
 }
 
-/* Open the fronts, and check the cluster, which may need one. Returns whether all is right; if not,
- * no front is open. */
+/* Open the fronts, and then check the cluster, which may need one. Returns whether all is right; if
+ * not, no front is open. */
 static bool open_fronts(const domus_program *program, const domus_config *config)
 {
     if (!domi_fronts_open(program, config))
@@ -77,7 +77,7 @@ static bool open_fronts(const domus_program *program, const domus_config *config
     return false;
 }
 
-/* Read the configuration, and look at all that can be looked at before anything is started. Returns
+/* Read the configuration, and check all that can be checked before anything is started. Returns
  * whether the program may start; if so, its fronts are open. */
 static bool prepare_start(const struct domi_arguments *arguments, domus_yaml *yaml)
 {

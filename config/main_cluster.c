@@ -12,7 +12,7 @@
 #define ERROR_SIZE 512
 #define SECTION    "cluster."
 
-static struct domus_cluster *opened; /* NULL: none is open */
+static struct domus_cluster *opened; /* the cluster that is open; NULL: none is */
 
 /* Returns the first key of the section that is not at its default; NULL: all are. */
 static const char *find_key(const domus_config *config)

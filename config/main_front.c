@@ -21,10 +21,11 @@
 #define SERVERS    "" /* no listener has this name */
 
 typedef struct domi_opened_front {
-    char listener[64]; /* SERVERS: of connections to the servers of the cluster */
+    /* name of the listener; SERVERS: connections to the servers of the cluster */
+    char listener[64];
     void *state;
     const domus_pipeline_stage *stages;
-    char error[ERROR_SIZE]; /* the error of the last read; "": the read succeeded */
+    char error[ERROR_SIZE]; /* error of the last read of files; "": the read succeeded */
 } domi_opened_front;
 
 static struct {
@@ -32,13 +33,13 @@ static struct {
     uint32_t count;
     domi_opened_front each[DOMUS_LISTENERS_MAX + 1];
     domi_sink *sink;
-    domus_address reader; /* the actor that has files read */
-    atomic_bool is_read;  /* a helper thread is at it */
+    domus_address reader; /* address of the actor that has files read */
+    atomic_bool is_read;  /* whether a helper thread is reading files */
 } fronts;
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-/* Write the path of what has the front. */
+/* Write the path of the key whose front this is. */
 static void write_owner(const char *listener, char path[OWNER_SIZE])
 {
     if (strcmp(listener, SERVERS) == 0)
@@ -58,8 +59,8 @@ static void print_front_error(const char *program, const char *listener, const c
     fprintf(stderr, "%s: %s\n", program, shown);
 }
 
-/* The first key of TLS that the listener has; NULL: none. Any of them says that its operator means
- * it to speak TLS, also if certFile was forgotten. */
+/* Returns the first key of TLS that the listener has; NULL: it has none. Any of them says that its
+ * operator means it to speak TLS, also if certFile was forgotten. */
 static const char *find_key(const domus_listener_config *listener)
 {
     static const domus_listener_config nothing = {0};
@@ -71,7 +72,7 @@ static const char *find_key(const domus_listener_config *listener)
     return NULL;
 }
 
-/* Take a front that was opened, if it has stages. */
+/* Add a front that was opened to the list, if it has stages. */
 static void add_front(domi_opened_front *front, const char *listener)
 {
     if (front->stages == NULL)
@@ -81,7 +82,8 @@ static void add_front(domi_opened_front *front, const char *listener)
     fronts.count++;
 }
 
-/* Open the front of a listener, if it wants one. Returns whether that is right. */
+/* Open the front of a listener, if its configuration wants one. Returns whether that has
+ * succeeded. */
 static bool open_front_of_listener(const domus_program *program,
                                    const domus_listener_config *listener)
 {
@@ -108,7 +110,7 @@ static bool open_front_of_listener(const domus_program *program,
     return true;
 }
 
-/* The first key of `cluster.tls`, but `enabled`, that is set; NULL: none. */
+/* Returns the first key of `cluster.tls`, but `enabled`, that is set; NULL: none is. */
 static const char *find_servers_key(const domus_config *config)
 {
     const size_t skipped = strlen("cluster.");
@@ -124,8 +126,8 @@ static const char *find_servers_key(const domus_config *config)
     return NULL;
 }
 
-/* Open the front of connections to servers, if the program is in a cluster and they want one.
- * Returns whether that is right. */
+/* Open the front of connections to servers, if the program is in a cluster and its configuration
+ * wants one. Returns whether that has succeeded. */
 static bool open_servers(const domus_program *program, const domus_config *config)
 {
     const domus_servers_tls_config *settings = &config->cluster.tls;
@@ -194,10 +196,10 @@ void domi_fronts_close(bool is_stuck)
 
 /* --- reading again ---------------------------------------------------------------------------- */
 
-/* The state of the actor. */
+/* The state of the actor that has files read. */
 typedef struct domi_reader {
-    bool is_busy;   /* files are being read */
-    bool is_wanted; /* and have to be read once more */
+    bool is_busy;   /* whether files are being read */
+    bool is_wanted; /* whether they have to be read once more after that */
 } domi_reader;
 
 static const domus_type read_type = {.name = "read files again"};
@@ -224,7 +226,7 @@ static int begin_to_read(domus_stack *stack)
     return domus_blocking(stack, read_all_front_files, NULL, log_read_result);
 }
 
-/* Tell what is wrong with a front. Returns whether nothing is. */
+/* Log the error of a front. Returns whether it has none. */
 static bool tell_error(const domi_opened_front *front)
 {
     char owner[OWNER_SIZE];
@@ -260,7 +262,7 @@ static int log_read_result(domus_stack *stack, void *self, const domus_answer *a
 {
     domi_reader *reader = self;
 
-    if (answer->error != 0) { /* the work has not begun */
+    if (answer->error != 0) { /* the work could not begin */
         atomic_store(&fronts.is_read, false);
         domi_sink_add_line(fronts.sink, "SIGHUP: the files of listeners were not read: %s",
                            strerror(-answer->error));

@@ -18,8 +18,8 @@
  * whether all is right; if not, none is open. */
 bool domi_fronts_open(const domus_program *program, const domus_config *config);
 
-/* The system runs: make the actor that reads files again, if there is any front. It writes to
- * `sink`. Returns 0; a negative errno. */
+/* Begin to serve reloads, when the system runs: make the actor that reads files again, if there is
+ * any front. It writes to `sink`. Returns 0; a negative errno. */
 int domi_fronts_start(domus_system *system, domi_sink *sink);
 
 /* Returns the stages in front of a listener; NULL: it has none. */
@@ -33,8 +33,9 @@ const domus_pipeline_stage *domi_fronts_find_servers(void);
  * way, all further calls together lead to one more. */
 void domi_fronts_reload(domus_system *system);
 
-/* Close all. The system has stopped, and if it is `stuck`, nothing is freed, because a thread may
- * still use it. While a helper thread still reads files, all stays as it is. */
+/* Close all fronts, when the system has stopped. If the system is `stuck`, nothing is freed,
+ * because a thread may still use them. While a helper thread still reads files, all stays as it
+ * is. */
 void domi_fronts_close(bool is_stuck);
 
 #endif

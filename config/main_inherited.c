@@ -18,21 +18,21 @@
 #include <sys/un.h>
 
 #define FIRST     3  /* the first descriptor that is passed */
-#define NAME_SIZE 64 /* bytes of a name with its NUL; that of a listener fits */
+#define NAME_SIZE 64 /* bytes of a name with its NUL, enough for a listener's name */
 #define SAYS_SIZE 160
 
 static const char *const variables[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", NULL};
 
 static struct inherited {
-    char name[NAME_SIZE]; /* "": it is longer than that of any listener */
+    char name[NAME_SIZE]; /* name of the socket; "": it is longer than that of any listener */
     bool is_taken;
 } sockets[DOMI_INHERITED_MAX];
 static uint32_t count;
 
 /* --- the variables ---------------------------------------------------------------------------- */
 
-/* Give one socket the name from `name` to a colon or the end. Returns what stands behind that;
- * NULL: nothing does. */
+/* Give one socket the name from `name` to a colon or the end. Returns the text behind that; NULL:
+ * there is none. */
 static const char *take_name(struct inherited *own, const char *name)
 {
     size_t length = strcspn(name, ":");
@@ -72,8 +72,8 @@ static bool set_close_on_exec(void)
     return true;
 }
 
-/* Returns which variable is wrong, and how; NULL: all are right, and `count` says how many sockets
- * there are. */
+/* Returns a text that says which variable is wrong, and how; NULL: all are right, and `count` says
+ * how many sockets there are. */
 static const char *read_variables(void)
 {
     uint64_t number = 0;
@@ -128,7 +128,7 @@ static void take_path(const struct sockaddr_un *at, socklen_t size, domus_endpoi
 {
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
 
-    if (length > sizeof at->sun_path) /* the kernel counts a NUL that it has no room for */
+    if (length > sizeof at->sun_path) /* the kernel counts a NUL, too, for which there is no room */
         length = sizeof at->sun_path;
     if (length != 0 && at->sun_path[0] != '\0')
         length = strnlen(at->sun_path, length);
@@ -167,7 +167,7 @@ int domi_inherited_endpoint(int fd, domus_endpoint *ret_at)
     return 0;
 }
 
-/* Returns why a listener cannot serve a descriptor; NULL: it can. */
+/* Returns the reason for which a listener cannot serve a descriptor; NULL: it can. */
 static const char *find_fault(int fd)
 {
     int type = 0, listens = 0;

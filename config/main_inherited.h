@@ -13,20 +13,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOMI_INHERITED_MAX 128u /* sockets; more are an error */
+#define DOMI_INHERITED_MAX 128u /* most sockets that are passed; more are an error */
 
 /* Read the variables, take them out of the environment, and keep children from inheriting the
  * descriptors. Returns 0; -EINVAL, and `error` says which variable is wrong and how. */
 int domi_inherited_read(char *error, size_t error_size);
 
-/* Look whether those that listeners of the configuration are going to serve can be served, and
- * print to stderr what is wrong. Returns whether all is right. */
+/* Check whether the sockets that listeners of the configuration are going to serve can be served,
+ * and print to stderr what is wrong. Returns whether all is right. */
 bool domi_inherited_check(const domus_program *program, const domus_config *config);
 
 /* Returns the first descriptor of this name that nobody has taken; 0: there is none. */
 int domi_inherited_find(const char *name);
 
-/* The descriptor has got an owner, who closes it. 0 is allowed. */
+/* Mark a descriptor as taken by an owner, who closes it. 0 is allowed. */
 void domi_inherited_take(int fd);
 
 /* Find the endpoint at which a descriptor listens. Returns 0; a negative errno. */

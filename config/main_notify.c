@@ -30,11 +30,11 @@
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
 
-#define STATUS_NS   (5 * SECOND) /* between two lines of the status */
-#define FIRST_NS    SECOND       /* from the start to the first one */
-#define LOOK_MAX_NS (5 * SECOND) /* between two looks at the threads */
+#define STATUS_NS   (5 * SECOND) /* time between two lines of the status */
+#define FIRST_NS    SECOND       /* time from the start to the first line of the status */
+#define LOOK_MAX_NS (5 * SECOND) /* longest time between two looks at the threads */
 #define LOOK_MIN_NS MS
-#define LOOKS       8u /* in the time of the watchdog */
+#define LOOKS       8u /* looks within the time of the watchdog */
 #define LOOKS_SILENT                                                                               \
     64u /* the same while a thread is silent, so that the end of its run is seen                   \
          */
@@ -42,47 +42,48 @@
  */
 #define EXTEND_NS       (10 * SECOND)
 #define EXTEND_EVERY_NS (500 * MS)
-#define RETRY_MIN_NS    (10 * MS) /* between two tries to send what is owed; the pause doubles */
+#define RETRY_MIN_NS    (10 * MS) /* time between two tries to send what is owed; it doubles */
 #define RETRY_MAX_NS    SECOND
-#define OWED_TOLD_NS    SECOND /* a message that is owed for so long gets a line of the log */
+#define OWED_TOLD_NS    SECOND /* time after which an owed message gets a line of the log */
 #define LAST_WAIT_NS    SECOND /* the longest wait for unsent messages at the end */
 
 static const char *const variables[] = {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", NULL};
 
 static domi_notify to = {.fd = -1};
-static char warning[160];    /* the fault of the environment variables; "": no fault */
-static uint64_t watchdog_ns; /* the longest silence that is allowed; 0: any */
+static char warning[160];    /* fault of the environment variables; "": no fault */
+static uint64_t watchdog_ns; /* longest silence that the supervisor allows; 0: any */
 
 /* These variables are constant while the thread runs. */
 static domus_system *system_told;
 static domi_sink *log_told;
-static domus_watchdog *watchdog; /* NULL: none is fed */
+static domus_watchdog *watchdog; /* watchdog of the system; NULL: no watchdog is fed */
 static pthread_t thread;
 static bool has_thread;
 
-/* The mutex guards all below, and is held while the system is looked at. The thread sleeps on
- * `changed`. */
+/* The mutex guards all variables below, and is held while the system is looked at. The thread
+ * sleeps on `changed`. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static struct state {
     bool is_ready;
     bool is_stopping;
-    bool is_over;    /* the system must not be looked at any more */
-    bool is_closing; /* the thread has to end */
-    bool is_refused; /* the last reload was */
-    bool is_stale;   /* a state has brought a status since the thread sent one */
-    uint64_t look_ns, status_ns, extend_ns; /* when these are due */
+    bool is_over;    /* whether the system must not be looked at any more */
+    bool is_closing; /* whether the thread has to end */
+    bool is_refused; /* whether the last reload was refused */
+    bool is_stale;   /* whether a state has brought a status since the thread sent one */
+    /* times at which the next look, status and extension are due */
+    uint64_t look_ns, status_ns, extend_ns;
 } is;
 
-/* Messages that have to be sent, in this order. "": none. */
+/* Messages that have to be sent, in this order. "": there is none. */
 static struct owed {
     char reloading[64];
     char ready[128];
     char stopping[96];
     char alive[16];
-    uint64_t since_ns; /* the first try that failed; 0: none */
-    uint64_t retry_ns; /* the next try is at this time */
-    bool is_told;      /* the log has a line of that */
+    uint64_t since_ns; /* time of the first try that failed; 0: none has */
+    uint64_t retry_ns; /* time of the next try */
+    bool is_told;      /* whether the log has a line of the failure */
 } owed;
 
 static uint64_t now_ns(void)
@@ -95,7 +96,7 @@ static uint64_t now_ns(void)
 
 /* --- the start -------------------------------------------------------------------------------- */
 
-/* Read the time of the watchdog, which counts only for the process that is named. */
+/* Read the time of the watchdog, which counts only for the process that its variable names. */
 static void read_watchdog(void)
 {
     uint64_t us = 0;
@@ -131,7 +132,7 @@ void domi_main_notify_read(void)
 
 /* --- what is owed ----------------------------------------------------------------------------- */
 
-/* Note a try that failed. */
+/* Note that a try to send has failed. */
 static void note_failed_send(int error)
 {
     uint64_t now = now_ns();
@@ -244,7 +245,7 @@ static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
     return next_ns;
 }
 
-/* Sleep until `until_ns`, or less. Under the mutex. */
+/* Sleep until `until_ns`, or until something has changed. Under the mutex. */
 static void sleep_until(uint64_t until_ns)
 {
     const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND),
@@ -331,7 +332,7 @@ void domi_main_notify_reloading(void)
     if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
-    owed.ready[0] = '\0'; /* another one comes after the reload */
+    owed.ready[0] = '\0'; /* a further message follows after the reload */
     snprintf(owed.reloading, sizeof owed.reloading, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
              now_ns() / 1000);
     (void)send_owed_messages();

@@ -24,22 +24,24 @@ void domi_main_notify_read(void);
  * that is ready and feeds no watchdog would be ended later. */
 int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, size_t error_size);
 
-/* The program has started and serves. From here on the threads of the system are looked at. */
+/* Tell the supervisor that the program has started and serves. From here on the threads of the
+ * system are looked at. */
 void domi_main_notify_ready(void);
 
-/* The program reads its configuration again, and has read it. `is_taken` is false if nothing was
- * changed, because it is wrong. */
+/* Tell the supervisor that the program reads its configuration again, and that it has read it.
+ * `is_taken` is false if nothing was changed, because the configuration is wrong. */
 void domi_main_notify_reloading(void);
 void domi_main_notify_reloaded(bool is_taken);
 
-/* The program begins to stop. It asks for more time until domi_main_notify_close(). */
+/* Tell the supervisor that the program begins to stop. The program asks for more time until
+ * domi_main_notify_close(). */
 void domi_main_notify_stopping(void);
 
-/* The system has stopped, and is about to be freed: nobody looks at it or at the log from here on.
- */
+/* End the looks at the system, which has stopped, and is about to be freed: nobody looks at it or
+ * at the log from here on. */
 void domi_main_notify_end(void);
 
-/* The program is about to return, also after a start that failed. */
+/* Close all of this, when the program is about to return, also after a start that failed. */
 void domi_main_notify_close(void);
 
 #endif

@@ -10,10 +10,10 @@
 
 #define ERROR_SIZE 512
 
-static void *port;           /* the state of the observer; NULL: no port is open */
-static uint16_t port_number; /* 0: it is a Unix socket */
+static void *port;           /* state of the observer; NULL: no port is open */
+static uint16_t port_number; /* TCP port; 0: it is a Unix socket */
 
-/* where the socket that was passed for it listens; "": none was */
+/* endpoint of the socket that was passed for the port; "": none was */
 static char passed_at[DOMUS_ENDPOINT_TEXT_MAX];
 
 bool domi_main_observe_is_wanted(const domus_config *config)
@@ -21,7 +21,8 @@ bool domi_main_observe_is_wanted(const domus_config *config)
     return config->observe.listen != NULL && config->observe.listen[0] != '\0';
 }
 
-/* Let the port have the socket that was passed for it, if there is one. Returns that; 0: none. */
+/* Hand the socket that was passed for the port to the observer, if there is one. Returns the
+ * socket; 0: there is none. */
 static int adopt_passed_socket(const domus_program *program)
 {
     int fd = domi_inherited_find("observe");
@@ -31,7 +32,7 @@ static int adopt_passed_socket(const domus_program *program)
     if (program->observe->adopt == NULL)
         return 0;
     if (fd == 0 || domi_inherited_endpoint(fd, &at) != 0) {
-        /* an earlier domus_main() of this process may have let it have one, and failed then */
+        /* an earlier domus_main() of this process may have handed one over, and failed then */
         program->observe->adopt(0, &(domus_endpoint){0});
         return 0;
     }

@@ -22,19 +22,20 @@ bool domi_main_observe_is_wanted(const domus_config *config);
 int domi_main_observe_open(const domus_program *program, domus_system *system,
                            const domus_log_source *log, char *error, size_t error_size);
 
-/* Let viewers see the configuration, if there is a port: that of the system as the reader of the
- * start has it, with what has been taken of the newest reader since. */
+/* Let viewers see the configuration, if there is a port: the configuration of the system with its
+ * places in the reader of the start, or in the newest reader from which values were taken. */
 void domi_main_observe_show(const domus_program *program, domus_system *system,
                             const domus_yaml *start, const domus_yaml *newest);
 
-/* The program has started: let the port say that it is ready. Returns whether there is a port, and
- * then `ret_port` gets that of TCP (0: it is a Unix socket). */
+/* Let the port say that the program is ready, when it has started. Returns whether there is a port,
+ * and then `ret_port` gets the port of TCP (0: it is a Unix socket). */
 bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port);
 
-/* Returns where an open port listens: at its address, or where the socket does that was passed. */
+/* Returns the address at which an open port listens: its own, or that of the socket that was
+ * passed. */
 const char *domi_main_observe_address(const domus_config *config);
 
-/* The program begins to stop, so it is not ready any more. */
+/* Let the port say that the program is not ready any more, when it begins to stop. */
 void domi_main_observe_end(const domus_program *program);
 
 /* Close the port, if it is open. */

@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX     256 /* bytes of a wrong argument that a message shows */
-#define MESSAGE_SIZE  256
-#define LEFT_SIZE     96  /* bytes of the left column of --help, with a NUL */
-#define LONG_NAME_MAX 31  /* bytes of the name of an option, and of what --help calls its value */
-#define TELL_CODE     255 /* getopt_long() returns this for --tell, which has no letter */
-#define OWN_FIRST     256 /* getopt_long() returns this plus the row for a program's long option */
+#define SHOWN_MAX    256 /* most bytes of a wrong argument that a message shows */
+#define MESSAGE_SIZE 256
+#define LEFT_SIZE    96 /* bytes of the left column of --help, with a NUL */
+/* most bytes of the name of an option, and of its value's name in --help */
+#define LONG_NAME_MAX 31
+#define TELL_CODE     255 /* result of getopt_long() for --tell, which has no letter */
+#define OWN_FIRST     256 /* result of getopt_long() for a program's long option, less its row */
 
 /* The options of domus itself; getopt_long() returns their letter, or TELL_CODE. */
 static const domus_option ours[] = {
@@ -74,7 +75,7 @@ static bool is_option_name_taken(const domus_option *options, const domus_option
     return false;
 }
 
-/* Returns what is wrong with an option, or NULL. */
+/* Returns a text that says what is wrong with an option, or NULL. */
 static const char *option_fault(const domus_option *options, const domus_option *option)
 {
     if (option - options >= DOMUS_OPTIONS_MAX)
@@ -122,7 +123,8 @@ static void add_option(struct tables *tables, size_t row, const domus_option *op
 
 static void make_tables(struct tables *tables, const domus_option *own)
 {
-    *tables = (struct tables){.letters = ":"}; /* a value that is missing gives ':' */
+    /* getopt_long() returns ':' for a value that is missing */
+    *tables = (struct tables){.letters = ":"};
     for (size_t row = 0; row < OURS; row++)
         add_option(tables, row, &ours[row], ours[row].letter != 0 ? ours[row].letter : TELL_CODE);
     for (size_t row = 0; own != NULL && own[row].name != NULL; row++)
@@ -133,7 +135,7 @@ static void make_tables(struct tables *tables, const domus_option *own)
 static void begin_pass(void)
 {
     opterr = 0; /* getopt_long() would print an argument without escapes */
-    optind = 0; /* begins anew also if a pass has ended within "-ab" */
+    optind = 0; /* 0 makes getopt_long() begin anew, also if a pass has ended within "-ab" */
 }
 
 static int next_option(const struct tables *tables, const struct domi_arguments *arguments)
@@ -218,11 +220,11 @@ static void complain_of_option(const struct domi_arguments *arguments, int code)
         domi_options_complain(program->name, argument, "unknown option");
     else if (find_program_option(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
         domi_options_complain(program->name, argument, "takes no value");
-    else /* one of several letters in an argument, which getopt_long() has not left yet */
+    else /* getopt_long() has not left an argument of several letters yet */
         domi_options_complain(program->name, letter, "unknown option");
 }
 
-/* Find the word of --tell. Returns whether it is one; if not, that is printed. */
+/* Find the word of --tell. Returns whether it is a known word; if not, an error is printed. */
 static bool find_tell(const char *program, const char *word, domi_tell *ret_tell)
 {
     for (int i = DOMI_TELL_KEYS; domi_tell_words[i] != NULL; i++) {
@@ -285,7 +287,7 @@ static bool read_file(const struct reading *reading, const char *path)
     return result == 0;
 }
 
-/* Do what one of the program's options says; `value` is NULL if it takes none. */
+/* Carry out one of the program's options; `value` is NULL if it takes none. */
 static bool take_option(const struct reading *reading, const domus_option *option,
                         const char *value)
 {

@@ -21,7 +21,7 @@ struct domi_arguments {
     char **argv;
 };
 
-/* The function that hears of each fault that is in an argument, and not in a file. */
+/* The function to which each fault that is in an argument, and not in a file, is reported. */
 struct domi_options_faults {
     void (*report)(void *context, const char *argument, const char *what);
     void *context;

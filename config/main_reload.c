@@ -1,4 +1,5 @@
-/* A reload reads the configuration again, and lets it hold, or changes nothing; see the header. */
+/* A reload reads the configuration again, and makes it hold as a whole, or changes nothing; see the
+ * header. */
 #include "config/main_reload.h"
 
 #include "config/descriptors.h"
@@ -15,7 +16,7 @@ static void log_fault(void *sink, const char *argument, const char *what)
     domi_sink_add_line(sink, "%s: %s", argument, what);
 }
 
-/* Leave the errors of a reader in the log, as whole lines. */
+/* Write the errors of a reader to the log, as whole lines. */
 static void log_errors(const domus_yaml *yaml, domi_sink *sink)
 {
     const char *errors = domus_yaml_errors(yaml);

@@ -54,13 +54,16 @@ typedef struct running {
     const domus_yaml *read;                 /* the configuration as it was read at the start */
     const domus_config *given;              /* the values that were read */
     domus_system *system;                   /* the system that runs the program */
-    domi_sink *sink;                        /* gets the log lines */
-    domus_log_source log;                   /* where viewers read them; all 0: nowhere */
-    sigset_t signals;                       /* the signals for which domus_main() waits */
-    char warning[256];       /* says that there are too few descriptors; "" if there are enough */
-    int stopped;             /* the result of domus_system_stop() */
-    uint64_t drain_began_ns; /* before the thread of answer_in_drain() is made */
-    atomic_bool has_stopped; /* tells that thread to end */
+    domi_sink *sink;                        /* sink that gets the log lines */
+    /* source from which viewers read log lines; all 0: there is none */
+    domus_log_source log;
+    sigset_t signals; /* the signals for which domus_main() waits */
+    /* text that says that there are too few descriptors; "" if there are enough */
+    char warning[256];
+    int stopped; /* result of domus_system_stop() */
+    /* time of the drain's begin, before the thread of answer_in_drain() is made */
+    uint64_t drain_began_ns;
+    atomic_bool has_stopped; /* whether the thread of answer_in_drain() has to end */
     uint64_t cut_before;     /* channels that had been cut before the drain began */
 } running;
 
@@ -79,7 +82,7 @@ void domus_main_quit(int status)
 {
     int none = -1;
 
-    /* as exit() does; so the stored status is never -1, and the call is remembered */
+    /* exit() does so, too; so the stored status is never -1, and the call is remembered */
     if (status < 0)
         status &= 0xff;
 
@@ -92,7 +95,7 @@ void domus_main_quit(int status)
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
-/* Returns what holds now. */
+/* Returns the configuration that holds now. */
 static domus_config read_config(const running *own)
 {
     domus_config config;
@@ -176,7 +179,7 @@ static void wait_for_end(running *own)
         if (number == SIGQUIT)
             return;
     }
-    if (result != 0) { /* a filter of system calls refuses it */
+    if (result != 0) { /* a filter of system calls refuses sigtimedwait() */
         domi_sink_add_line(own->sink, "it cannot wait for signals, and ends: rt_sigtimedwait: %s",
                            strerror(result));
         domus_main_quit(DOMI_STATUS_FAILED);
@@ -353,7 +356,7 @@ static int run_system(running *own)
     wait_for_end(own);
     stop_answering_signals(own);
     if (read_config(own).profile.at_exit)
-        print_profile(own); /* with the figures of the cluster */
+        print_profile(own); /* the profile, with the figures of the cluster */
     domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
     if (own->stopped < 0 &&
         own->stopped != -ETIMEDOUT) { /* a ring has failed, perhaps during the drain */

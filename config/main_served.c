@@ -29,7 +29,7 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
     fflush(stdout);
 }
 
-/* Print where a listener listens, which is known to the system. */
+/* Print at which address a listener listens, as the system knows it. */
 static void print_listening(const domus_system *system, const char *name)
 {
     domus_listener_profile listener;
@@ -63,8 +63,8 @@ int domus_main_passed(const char *name)
     return fd != 0 ? fd : -ENOENT;
 }
 
-/* A listener of the configuration that nothing serves is mostly a mistake, such as another name in
- * the program, and a client that is refused would be all that tells of it. */
+/* Log the listeners of the configuration that nothing serves. That is mostly a mistake, such as
+ * another name in the program, and otherwise only refused clients would show it. */
 void domi_main_tell_served(domus_system *system, const domus_config *given, domi_sink *sink)
 {
     const domus_config *config = domus_system_config(system);

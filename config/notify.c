@@ -9,7 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Read an address. An abstract name begins with a 0 byte in place of the '@', and has no NUL. */
+/* Read the address of a supervisor's socket. An abstract name begins with a 0 byte in place of the
+ * '@', and has no NUL. */
 static int read_address(const char *address, domi_notify *ret_notify)
 {
     size_t length = strlen(address);

@@ -14,9 +14,9 @@
 #define DOMI_NOTIFY_MAX     512u /* bytes of a message with its NUL; a longer one is cut */
 
 typedef struct domi_notify {
-    int fd; /* -1: it is not open */
+    int fd; /* descriptor of the socket; -1: it is not open */
     struct sockaddr_un to;
-    socklen_t size; /* bytes of `to` */
+    socklen_t size; /* bytes used of `to` */
 } domi_notify;
 
 /* Open a socket for messages to `address`: a path that begins with '/', or '@' and an abstract

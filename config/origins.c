@@ -24,8 +24,8 @@ static const char *write_origin(struct showing *showing, const domi_origins *fro
     return showing->origin;
 }
 
-/* Returns whether a value that was read became one that is in use: it is that value, or a word,
- * such as "auto", for which the library has chosen one. */
+/* Returns whether a value that was read is in use: the value in use equals it, or it is a word,
+ * such as "auto", for which the library has chosen a value. */
 static bool is_value_in_use(const domus_config_key *key, const void *read, const void *used)
 {
     char text[DOMUS_CONFIG_VALUE_SIZE];

@@ -9,22 +9,24 @@
 
 #include <domus/config_shown.h>
 
-/* The knowledge of a reader: its values, and the names of their sources. */
+/* The origins that a reader knows: its values, and the names of their sources. */
 typedef struct domi_origins {
     const struct domi_yaml_values *values;
-    char *const *names; /* by the `file` of an origin */
+    char *const *names; /* names of sources, by the `file` of an origin */
 } domi_origins;
 
 /* The configuration that a program runs with, and the readers that may have read its values. */
 typedef struct domi_effective {
     const domus_config *config;
     const domi_origins
-        *newest;               /* of the last reload; its section is the program's; or as `first` */
-    const domi_origins *first; /* of the start */
+        /* reader of the last reload, whose section is the program's; or as `first` */
+        *newest;
+    const domi_origins *first; /* reader of the start */
 } domi_effective;
 
-/* Show it. A value has the origin of the newest reader that has read this very value; one that no
- * reader has is the program's. This is a domus_config_walk, whose `from` is a domi_effective. */
+/* Show a configuration. The origin of a value is that in the newest reader which has read this very
+ * value; a value that no reader has is the program's. This is a domus_config_walk, whose `from` is
+ * a domi_effective. */
 void domi_origins_show(const void *effective, domus_config_visit *visit, void *context);
 
 #endif

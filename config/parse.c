@@ -13,16 +13,18 @@
 enum { GO_ON, STOP };
 
 struct pass {
-    struct domi_yaml_tree *tree;     /* gets the nodes */
-    struct domi_yaml_issues *issues; /* gets the faults */
+    struct domi_yaml_tree *tree;     /* tree that gets the nodes */
+    struct domi_yaml_issues *issues; /* list that gets the faults */
     uint32_t file;                   /* the index of the source's name in the reader */
     /* the mappings and sequences that are not ended yet, outermost first */
     uint32_t open[DOMI_YAML_DEPTH_MAX];
-    uint32_t depth;                      /* entries of `open` in use */
-    uint32_t documents;                  /* documents that have begun; more than one is a fault */
-    bool keyed;                          /* a key was read, and its value comes next */
-    bool duplicate;                      /* the key that was read stands in its mapping already */
-    struct domi_yaml_origin key_at;      /* where the key stands */
+    uint32_t depth; /* entries of `open` in use */
+    /* number of documents that have begun; more than one is a fault */
+    uint32_t documents;
+    bool keyed; /* whether a key was read, and its value comes next */
+    /* whether the key that was read stands in its mapping already */
+    bool duplicate;
+    struct domi_yaml_origin key_at;      /* place of the key that was read */
     char key[DOMI_YAML_KEY_MAX + 1];     /* the key that was read */
     char value[DOMI_YAML_VALUE_MAX + 1]; /* the value that is read */
 };
@@ -155,7 +157,8 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
     return GO_ON;
 }
 
-/* Returns GO_ON; STOP, and then the rest of the text is not read; -ENOMEM. */
+/* Handle an event of libyaml. Returns GO_ON; STOP, and then the rest of the text is not read;
+ * -ENOMEM. */
 static int take_event(struct pass *pass, const yaml_event_t *event)
 {
     switch (event->type) {

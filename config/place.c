@@ -10,7 +10,7 @@
 
 /* The skeleton is the text that libcyaml reads. */
 struct skeleton {
-    char *text; /* on the heap, NUL-terminated */
+    char *text; /* text of the skeleton, on the heap, NUL-terminated */
     size_t size, capacity;
 };
 

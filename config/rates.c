@@ -10,7 +10,7 @@
 
 typedef struct sums {
     uint64_t messages;
-    uint64_t opened; /* channels that there were and are */
+    uint64_t opened; /* channels that there were, and those that there are */
     uint64_t closed;
 } sums;
 

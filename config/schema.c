@@ -169,7 +169,7 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *
 {
     const domus_config_key *key, *before = NULL;
     cyaml_schema_field_t *field;
-    /* the numbers of the mappings of a listener and of a pool; 0 is the root's */
+    /* numbers of the mappings of a listener and of a pool; 0 is the root's */
     const uint32_t listener = 1, pool = 2;
     uint32_t row;
     int result = 0;

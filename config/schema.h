@@ -11,53 +11,56 @@
 #include <cyaml/cyaml.h>
 #include <stdint.h>
 
-#define DOMI_YAML_KEYS_MAX          192 /* rows of the table of keys */
-#define DOMI_YAML_LISTENER_KEYS_MAX 64  /* rows of the table of a listener's keys */
-#define DOMI_YAML_POOL_KEYS_MAX     16  /* rows of the table of a pool's keys */
-/* the keys whose values are lists of mappings */
+#define DOMI_YAML_KEYS_MAX          192 /* most rows of the table of keys */
+#define DOMI_YAML_LISTENER_KEYS_MAX 64  /* most rows of the table of a listener's keys */
+#define DOMI_YAML_POOL_KEYS_MAX     16  /* most rows of the table of a pool's keys */
+/* names of the keys whose values are lists of mappings */
 #define DOMI_YAML_LISTENERS "listeners"
 #define DOMI_YAML_POOLS     "pools"
 
-#define DOMI_YAML_MAPPINGS_MAX 56 /* the root, the sections and the listener are mappings */
-#define DOMI_YAML_FIELDS_MAX   64 /* keys in one mapping */
+/* most mappings: the root, the sections and the elements of lists */
+#define DOMI_YAML_MAPPINGS_MAX 56
+#define DOMI_YAML_FIELDS_MAX   64 /* most keys in one mapping */
 #define DOMI_YAML_NAME_SIZE    32 /* bytes of a section's name */
 
 struct domi_yaml_schema {
-    cyaml_schema_value_t root;     /* describes the whole document */
-    cyaml_schema_value_t listener; /* describes an element of `listeners` */
-    cyaml_schema_value_t pool;     /* describes an element of `pools` */
-    cyaml_schema_value_t element;  /* describes a text of a list in the program's section */
+    cyaml_schema_value_t root;     /* schema of the whole document */
+    cyaml_schema_value_t listener; /* schema of an element of `listeners` */
+    cyaml_schema_value_t pool;     /* schema of an element of `pools` */
+    cyaml_schema_value_t element;  /* schema of a text of a list in the program's section */
     uint32_t mappings;             /* rows of `fields` and of `names` in use */
-    /* the keys of each mapping, with an end mark */
+    /* keys of each mapping, with an end mark */
     cyaml_schema_field_t fields[DOMI_YAML_MAPPINGS_MAX][DOMI_YAML_FIELDS_MAX + 1];
     char names[DOMI_YAML_MAPPINGS_MAX]
-              [DOMI_YAML_NAME_SIZE]; /* of sections, without the names of the sections around */
+              /* names of sections, without the names of the sections around */
+              [DOMI_YAML_NAME_SIZE];
 };
 
-/* These structures say where the values of a document are. `node` holds the number of the value's
- * node for each row of a table of keys; 0: the document does not have the key. */
+/* These structures say where the values of a document are. The field `node` holds the number of the
+ * value's node for each row of a table of keys; 0: the document does not have the key. */
 struct domi_yaml_placed_listener {
-    /* by the row of the table of a listener's keys */
+    /* nodes by the rows of the table of a listener's keys */
     uint32_t node[DOMI_YAML_LISTENER_KEYS_MAX];
 };
 
 struct domi_yaml_placed_pool {
-    uint32_t node[DOMI_YAML_POOL_KEYS_MAX]; /* by the row of the table of a pool's keys */
+    uint32_t node[DOMI_YAML_POOL_KEYS_MAX]; /* nodes by the rows of the table of a pool's keys */
 };
 
 struct domi_yaml_placed_list {
     uint32_t *elements; /* the nodes of the list's elements */
-    uint32_t count;     /* entries of `elements` */
+    uint32_t count;     /* number of elements */
 };
 
 struct domi_yaml_placed {
-    /* first the rows of domus, then those of the program's section */
+    /* nodes by the rows of the keys of domus, and then of the program's section */
     uint32_t node[DOMI_YAML_KEYS_MAX + DOMUS_SECTION_KEYS_MAX];
-    struct domi_yaml_placed_list lists[DOMUS_SECTION_KEYS_MAX]; /* for rows that are lists */
-    struct domi_yaml_placed_listener *listeners; /* one for each listener in the document */
-    uint32_t listener_count;                     /* entries of `listeners` */
-    struct domi_yaml_placed_pool *pools;         /* one for each pool in the document */
-    uint32_t pool_count;                         /* entries of `pools` */
+    /* lists by the rows of the program's section; others are unused */
+    struct domi_yaml_placed_list lists[DOMUS_SECTION_KEYS_MAX];
+    struct domi_yaml_placed_listener *listeners; /* values of each listener in the document */
+    uint32_t listener_count;                     /* number of `listeners` */
+    struct domi_yaml_placed_pool *pools;         /* values of each pool in the document */
+    uint32_t pool_count;                         /* number of `pools` */
 };
 
 /* Make the schema of domus's keys and, if `section` is not NULL, of the program's, whose table was

@@ -17,7 +17,7 @@ static bool is_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-/* The bytes of one text of a key. */
+/* Returns the size in bytes of one text of a key. */
 static size_t text_size(const domus_config_key *key)
 {
     return key->list_max != 0 ? key->size / key->list_max : key->size;
@@ -102,7 +102,7 @@ static int put_preset(const domus_config_key *key, unsigned char *holder, char *
     return put_text(key, (char *)holder + key->offset, key->preset_text, error, error_size);
 }
 
-/* Returns what is wrong with the field of a row, or NULL. */
+/* Returns a text that says what is wrong with the field of a row, or NULL. */
 static const char *field_fault(const domus_section *section, const domus_config_key *key)
 {
     if (key->offset > section->size || key->size > section->size - key->offset)
@@ -154,7 +154,7 @@ static bool paths_collide(const char *left, const char *right)
            (right[length] == '\0' || right[length] == '.');
 }
 
-/* Returns what is wrong with a row's path, or NULL. */
+/* Returns a text that says what is wrong with a row's path, or NULL. */
 static const char *path_fault(const domus_section *section, uint32_t row)
 {
     if (row == DOMUS_SECTION_KEYS_MAX)

@@ -17,10 +17,10 @@
 /* The program's section, its struct, and where the section and the value of each of
  * its rows stand. */
 struct domi_section_values {
-    const domus_section *section; /* NULL: there is none */
+    const domus_section *section; /* section of the program; NULL: there is none */
     _Alignas(max_align_t) unsigned char holder[DOMUS_SECTION_BYTES_MAX];
-    struct domi_yaml_origin at; /* where the section stands */
-    /* where the value of each key stands */
+    struct domi_yaml_origin at; /* place of the section in its source */
+    /* place of each key's value in its source */
     struct domi_yaml_origin origins[DOMUS_SECTION_KEYS_MAX];
 };
 
@@ -31,13 +31,13 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
 /* Fill in the defaults of `section`, which may be NULL. */
 void domi_section_init(struct domi_section_values *values, const domus_section *section);
 
-/* Write the values that libcyaml placed over the present ones, if there is a section. Faults are
- * added to `issues`. */
+/* Store the values that libcyaml placed over the present values of the section, if there is one.
+ * Faults are added to `issues`. */
 void domi_section_apply(struct domi_section_values *values, const struct domi_yaml_tree *tree,
                         const struct domi_yaml_placed *placed, struct domi_yaml_issues *issues);
 
-/* Check what needs all sources: that each text which the user must give is there, and then what the
- * section's own `check` says. Faults are added to `issues`. */
+/* Check the section when all sources are read: that each text which the user must give is there,
+ * and then what the section's own `check` says. Faults are added to `issues`. */
 void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues);
 
 /* Write the value of a row as in an assignment, for viewers, who do not see secrets. The text is

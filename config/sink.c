@@ -32,47 +32,48 @@
 /* When the time of domi_sink_close() is over, a write that is stuck gets this much more time. */
 #define STUCK_NS  UINT64_C(100000000)
 #define SECOND_NS UINT64_C(1000000000) /* nanoseconds of a second */
-/* The name, the level and the thread stand before a line. */
+/* bytes of a line with the name, the level and the thread before it */
 #define LINE_BYTES (DOMUS_LOG_TEXT_MAX + 256u)
 
 typedef enum kind {
-    KIND_LOG,  /* a line of the log, in `line`, with its level and thread */
-    KIND_SAID, /* a line of the program's own, in `line` */
-    KIND_TEXT, /* a text of several lines, in `text` */
+    KIND_LOG,  /* line of the log, in `line`, with its level and thread */
+    KIND_SAID, /* line of the program's own, in `line` */
+    KIND_TEXT, /* text of several lines, in `text` */
 } kind;
 
 typedef struct place {
-    /* tells whether the place is free or filled, and for which round */
+    /* number that says whether the place is free or filled, and for which round */
     _Atomic uint64_t sequence;
     uint64_t dropped_before; /* lines dropped after the place before this one was filled */
-    char *text;              /* the text of a place of KIND_TEXT, on the heap */
-    kind kind;               /* where the line comes from */
+    char *text;              /* text of a place of KIND_TEXT, on the heap */
+    kind kind;               /* kind of the line */
     domus_log_level level;   /* the level of the line */
-    uint32_t thread;         /* index of the thread that has left the line */
-    char line[DOMUS_LOG_TEXT_MAX + 1]; /* NUL-terminated */
+    uint32_t thread;         /* number of the thread that has left the line */
+    char line[DOMUS_LOG_TEXT_MAX + 1]; /* text of the line, NUL-terminated */
 } place;
 
 struct domi_sink {
-    const char *name; /* the name of the file, for error messages */
-    int fd;           /* the descriptor that lines are written to */
-    uint32_t count;   /* how many places there are */
-    place *places;    /* a ring of `count` places */
-    pthread_t thread; /* the thread that writes */
-    pid_t process;    /* the process that made the sink; a forked child has no thread to end */
-    sem_t left;       /* posted once for each line that was left */
-    _Atomic uint32_t texts; /* texts in the queue, at most DOMI_SINK_TEXTS_MAX */
-    /* domi_sink_close() was called: the thread writes what is left, and ends */
+    const char *name;       /* name before each line */
+    int fd;                 /* the descriptor that lines are written to */
+    uint32_t count;         /* number of places */
+    place *places;          /* a ring of `count` places */
+    pthread_t thread;       /* the thread that writes */
+    pid_t process;          /* process that made the sink; a forked child has no thread to end */
+    sem_t left;             /* semaphore that is posted once for each line that was left */
+    _Atomic uint32_t texts; /* number of texts in the queue, at most DOMI_SINK_TEXTS_MAX */
+    /* whether domi_sink_close() was called: the thread writes what is left, and ends */
     _Atomic bool closing;
-    _Atomic bool give_up;  /* the time for writing is over */
-    bool stuck;            /* the thread has not ended */
-    domi_kept_lines *kept; /* the last lines; NULL: they are not kept */
+    _Atomic bool give_up;  /* whether the time for writing is over */
+    bool stuck;            /* whether the thread has not ended */
+    domi_kept_lines *kept; /* last lines for viewers; NULL: they are not kept */
 
     /* Only the sink's thread uses these three fields. */
-    uint64_t noted;  /* the next place whose line is kept; `head` or more */
-    uint64_t head;   /* the next place that is written out; it wraps */
+    uint64_t noted;  /* number of the next place whose line is kept; `head` or more */
+    uint64_t head;   /* number of the next place that is written out; it wraps */
     uint64_t untold; /* dropped lines that the log does not tell of yet */
 
-    _Atomic uint64_t tail;          /* the next place that is filled; any thread moves it */
+    /* number of the next place that is filled; any thread moves it */
+    _Atomic uint64_t tail;
     _Atomic uint64_t dropped_since; /* lines dropped since the last place was filled */
     _Atomic uint64_t dropped;       /* lines dropped in all */
 };
@@ -300,7 +301,7 @@ static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
             size -= (size_t)written;
         } else if (errno == EAGAIN) {
             keep_lines(sink);
-            sleep_ms(LOOK_MS); /* another process has filled the pipe, or poll() is refused */
+            sleep_ms(LOOK_MS); /* pipe that another process has filled, or a refused poll() */
         } else if (errno != EINTR) {
             return false;
         }

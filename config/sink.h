@@ -17,7 +17,7 @@
 
 typedef struct domi_sink domi_sink;
 
-/* At most this many texts of domi_sink_add_text() wait; more are dropped. */
+/* Most texts of domi_sink_add_text() that wait; more are dropped. */
 #define DOMI_SINK_TEXTS_MAX 4u
 
 /* Make a sink for `lines_max` lines and begin its thread, which writes to `fd` and blocks all

@@ -8,9 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define PIECE_MAX   256u                /* bytes of a text that are escaped at a time */
-#define SHOWN_SIZE  (4 * PIECE_MAX + 1) /* bytes of such a piece, each with the longest escape */
-#define NUMBER_SIZE 128                 /* bytes of a number as users write it */
+#define PIECE_MAX 256u /* most bytes of a text that are escaped at a time */
+/* size of such a piece in which each byte has the longest escape */
+#define SHOWN_SIZE  (4 * PIECE_MAX + 1)
+#define NUMBER_SIZE 128 /* bytes of a number as users write it */
 
 const char *const domi_tell_words[] = {"", "keys", "values", "check", NULL};
 
@@ -99,7 +100,7 @@ static void write_number(FILE *out, const char *name, const domus_config_key *ke
     write_member(out, name, text);
 }
 
-/* Write the bounds of a key. If a word stands for 0, nobody writes 0. */
+/* Write the bounds of a key. If a word stands for 0, users never write 0. */
 static void write_range(FILE *out, const domus_config_key *key)
 {
     domus_config_key row = *key;
@@ -115,7 +116,7 @@ static void write_range(FILE *out, const domus_config_key *key)
     write_number(out, "most", &row, row.maximum);
 }
 
-/* Write the default. A key that inherits has none of its own. */
+/* Write the default of a key. A key that inherits has no default of its own. */
 static void write_default(FILE *out, const domus_config_key *key)
 {
     if (key->inherits)

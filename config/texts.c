@@ -26,7 +26,7 @@ static uint32_t find_node(const struct domi_yaml_tree *tree, const char *path)
     }
 }
 
-/* Returns what is wrong with an element of a list, or NULL. */
+/* Returns a text that says what is wrong with an element of a list, or NULL. */
 static const char *find_fault(const struct domi_yaml_tree *tree, uint32_t number)
 {
     const char *text = domi_yaml_tree_value(tree, number);
@@ -38,7 +38,7 @@ static const char *find_fault(const struct domi_yaml_tree *tree, uint32_t number
     return strchr(text, ',') != NULL ? "a text of a list may not have a comma" : NULL;
 }
 
-/* Report a node, and drop the list. */
+/* Report a node as wrong, and drop its list. */
 static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list, uint32_t number,
                                       const char *message, struct domi_yaml_issues *issues)
 {
@@ -49,8 +49,8 @@ static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list
     tree->nodes[list].dropped = true;
 }
 
-/* Write the elements of a list with commas between. Returns whether they are right; otherwise the
- * list is dropped. */
+/* Write the elements of a list with commas between. Returns whether the elements are right;
+ * otherwise the list is dropped. */
 static bool write_list(struct domi_yaml_tree *tree, uint32_t list,
                        char text[DOMI_YAML_VALUE_MAX + 1], struct domi_yaml_issues *issues)
 {

@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_YAML_DEPTH_MAX 16   /* mappings and sequences that lie within each other */
-#define DOMI_YAML_NODES_MAX 4096 /* nodes of one document */
-#define DOMI_YAML_PATH_SIZE 256  /* bytes of a path as "io.backend", its NUL included */
+#define DOMI_YAML_DEPTH_MAX 16   /* most mappings and sequences within each other */
+#define DOMI_YAML_NODES_MAX 4096 /* most nodes of one document */
+/* size of a path such as "io.backend" in bytes, its NUL included */
+#define DOMI_YAML_PATH_SIZE 256
 
 enum domi_yaml_node_kind {
     DOMI_YAML_SCALAR,
@@ -18,29 +19,30 @@ enum domi_yaml_node_kind {
     DOMI_YAML_SEQUENCE,
 };
 
-/* A node is named by its number. Number 0 is the root. The root is no node's child, so 0 also means
- * "none" in `first`, `last` and `next`. */
+/* A node is named by its number. Number 0 is the root. The root is no node's child, so in `first`,
+ * `last` and `next` 0 means that there is none. */
 struct domi_yaml_node {
-    enum domi_yaml_node_kind kind; /* mapping, sequence or scalar */
-    bool dropped; /* the node is wrong and was reported; it and all below it are ignored */
+    enum domi_yaml_node_kind kind; /* kind of the node: mapping, sequence or scalar */
+    bool dropped; /* whether the node is wrong and was reported; it and all below it are ignored */
     uint32_t parent, first, last, next;
-    uint32_t place; /* the node's index among its parent's children, from 0 */
-    uint32_t count; /* how many children it has */
+    uint32_t place; /* index of the node among its parent's children, from 0 */
+    uint32_t count; /* number of the node's children */
     size_t key;   /* offset in `text` of the node's key; an element of a sequence has the key "" */
-    size_t value; /* for a scalar: the offset of its value in `text` */
-    /* where the key stands; of a sequence's element: the same as `at` */
+    size_t value; /* offset in `text` of the value of a scalar */
+    /* place of the key in the source; the same as `at` for an element of a sequence */
     struct domi_yaml_origin key_at;
-    struct domi_yaml_origin at; /* where the value stands */
+    struct domi_yaml_origin at; /* place of the value in the source */
 };
 
 struct domi_yaml_tree {
-    struct domi_yaml_node *nodes; /* the root is the first */
-    uint32_t count;               /* 0: there was no document */
+    struct domi_yaml_node *nodes; /* all nodes, the root first */
+    uint32_t count;               /* number of nodes; 0: there was no document */
     size_t capacity;              /* nodes for which there is room */
-    char *text;                   /* all keys and values, each NUL-terminated; starts with "" */
+    char *text;                   /* all keys and values, each NUL-terminated; it starts with "" */
     size_t text_size, text_capacity;
-    bool cut; /* reading stopped at an error, so keys that seem to be missing may follow it */
-    const char *named; /* printed as the path of every node, when not NULL */
+    /* whether reading stopped at an error, so keys that seem to be missing may follow it */
+    bool cut;
+    const char *named; /* text that is printed as the path of every node, when not NULL */
 };
 
 /* Add a node under `parent`; `value` is NULL for mappings and sequences.
@@ -49,7 +51,7 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
                        const struct domi_yaml_node *node, const char *key, const char *value,
                        uint32_t *ret_number);
 
-/* Let a node be a scalar with this value; its children are forgotten. Returns 0; -ENOMEM. */
+/* Make a node a scalar with this value; its children are forgotten. Returns 0; -ENOMEM. */
 int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value);
 
 /* Returns the child of `parent` with that key; 0 if there is none. */

@@ -13,9 +13,9 @@ _Static_assert(DOMI_YAML_LISTENER_KEYS_MAX <= 64 && DOMI_YAML_POOL_KEYS_MAX <= 6
 
 /* The arguments of domi_yaml_values_apply(), for the functions below. */
 struct apply {
-    struct domi_yaml_values *values;   /* gets the values */
+    struct domi_yaml_values *values;   /* values that are written to */
     const struct domi_yaml_tree *tree; /* the document */
-    struct domi_yaml_issues *issues;   /* gets the faults */
+    struct domi_yaml_issues *issues;   /* list that gets the faults */
 };
 
 static bool is_text(const domus_config_key *key)
@@ -155,8 +155,8 @@ static bool store_checked_value(const struct apply *apply, const domus_config_ke
     return true;
 }
 
-/* A key with two rows is a count or, if its text ends with '%', a share. The one is set, and the
- * other becomes 0. */
+/* A key with two rows is a count or, if its text ends with '%', a share. The row that the text fits
+ * is set, and the other becomes 0. */
 static bool store_count_or_share(const struct apply *apply, const domus_config_key *count,
                                  const domus_config_key *share, uint32_t number)
 {
@@ -231,7 +231,7 @@ static void put_pool(const struct apply *apply, const struct domi_yaml_placed_po
     }
 }
 
-/* Complain if an element, whose node is `number`, lacks a key that has no default. */
+/* Add an issue if an element, whose node is `number`, lacks a key that has no default. */
 static void require_key(const struct apply *apply, const domus_config_key *key, uint32_t number)
 {
     char message[MESSAGE_SIZE];
@@ -243,7 +243,7 @@ static void require_key(const struct apply *apply, const domus_config_key *key, 
     add_issue(apply, number, message);
 }
 
-/* Add a pool, as add_listener(). */
+/* Add a pool, in the way in which add_listener() adds a listener. */
 static void add_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
                      uint32_t number)
 {

@@ -16,48 +16,49 @@
 #include <stdint.h>
 
 #define DOMI_YAML_TEXT_SIZE 4096 /* bytes of a text of a listener, its NUL included */
-/* only the first rows of the table of a listener's keys are texts */
+/* most texts of a listener; only the first rows of its table of keys are texts */
 #define DOMI_YAML_TEXTS_MAX 10
-/* the texts of the table of keys, and bytes of each, its NUL included */
+/* most texts of the table of keys, and bytes of each, its NUL included */
 #define DOMI_YAML_KEY_TEXTS_MAX 24
 #define DOMI_YAML_KEY_TEXT_SIZE 4096
-/* only the first rows of the table of a pool's keys are texts, of so many bytes with their NUL */
+/* most texts of a pool, which are the first rows of its table, and bytes of each with its NUL */
 #define DOMI_YAML_POOL_TEXTS_MAX 2
 #define DOMI_YAML_POOL_TEXT_SIZE 64
 
-/* An element of a list of mappings: what an assignment as "pools.work.runners=2" changes. */
+/* An element of a list of mappings: what an assignment such as "pools.work.runners=2" changes. */
 struct domi_yaml_element {
-    const char *list; /* DOMI_YAML_LISTENERS or DOMI_YAML_POOLS; NULL: the value is of none */
+    /* name of the list, DOMI_YAML_LISTENERS or DOMI_YAML_POOLS; NULL: the value is of none */
+    const char *list;
     size_t index;
 };
 
 struct domi_yaml_values {
-    domus_config config; /* its strings and listeners are in the fields below */
-    /* the elements of `config.listeners` */
+    domus_config config; /* the configuration; its strings and listeners are in the fields below */
+    /* elements of `config.listeners` */
     domus_listener_config listeners[DOMUS_LISTENERS_MAX];
-    /* the texts of the table of keys, as system.cpus, in its order */
+    /* texts of the table of keys, such as system.cpus, in its order */
     char key_texts[DOMI_YAML_KEY_TEXTS_MAX][DOMI_YAML_KEY_TEXT_SIZE];
-    /* the texts of each listener */
+    /* texts of each listener */
     char texts[DOMUS_LISTENERS_MAX][DOMI_YAML_TEXTS_MAX][DOMI_YAML_TEXT_SIZE];
-    /* where the value of each row of the table of keys, and of each listener, stands */
+    /* place of the value of each row of the table of keys, and of each listener */
     struct domi_yaml_origin value_origins[DOMI_YAML_KEYS_MAX];
-    /* where the value of each key of a listener stands */
+    /* place of the value of each key of a listener */
     struct domi_yaml_origin listener_origins[DOMUS_LISTENERS_MAX][DOMI_YAML_LISTENER_KEYS_MAX];
-    domus_pool_config pools[DOMUS_POOLS_MAX]; /* the elements of `config.pools` */
+    domus_pool_config pools[DOMUS_POOLS_MAX]; /* elements of `config.pools` */
     char pool_texts[DOMUS_POOLS_MAX][DOMI_YAML_POOL_TEXTS_MAX][DOMI_YAML_POOL_TEXT_SIZE];
     struct domi_yaml_origin pool_origins[DOMUS_POOLS_MAX][DOMI_YAML_POOL_KEYS_MAX];
-    /* for each element the keys that a source has given, a bit for each row of their table */
+    /* keys that a source has given for each element, a bit for each row of their table */
     uint64_t listeners_given[DOMUS_LISTENERS_MAX];
     uint64_t pools_given[DOMUS_POOLS_MAX];
-    struct domi_section_values own; /* the values of the program's section */
+    struct domi_section_values own; /* values of the program's section */
 };
 
 /* Fill in the defaults; `values` is zeroed. `section` may be NULL. The origin of each value is file
  * 0, "default". Returns 0; -E2BIG when a text of the table of keys has outgrown this structure. */
 int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *section);
 
-/* Copy what is in use: a program reads a file and some assignments when it starts, and the room of
- * all listeners is 2.6 MB. */
+/* Copy the values that are in use: a program reads a file and some assignments when it starts, and
+ * the room of all listeners is 2.6 MB. */
 void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml_values *from);
 
 /* Returns the index of the element with that name in a list, which is DOMI_YAML_LISTENERS or
@@ -66,14 +67,14 @@ int domi_yaml_values_find(const struct domi_yaml_values *values, const char *lis
                           size_t length);
 
 /* Write the values that libcyaml placed over the present ones. If `element` is of no list, the
- * lists of the document replace the present ones. Otherwise its list has one element, which changes
- * that one. Faults are added to `issues`. */
+ * lists of the document replace the present ones. Otherwise the list of `element` has one element
+ * in the document, which changes `element`. Faults are added to `issues`. */
 void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_yaml_tree *tree,
                             const struct domi_yaml_placed *placed, struct domi_yaml_element element,
                             struct domi_yaml_issues *issues);
 
 /* Returns the origin of the value that a fault is about. If the fault is about two keys and the
- * value of the first is a default, it is the origin of the second. */
+ * value of the first key is a default, this is the origin of the second key's value. */
 struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
                                                 const domus_config_fault *fault);
 

@@ -22,23 +22,23 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES_MAX (1024 * 1024) /* the largest file that is read */
-/* bytes of error text; what comes after that is left out */
+#define FILE_BYTES_MAX (1024 * 1024) /* bytes of the largest file that is read */
+/* most bytes of error text; further errors are left out */
 #define ERRORS_BYTES_MAX (1024 * 1024)
-/* names of different sources of one reader, "default" and "--set" included */
+/* most names of different sources of one reader, "default" and "--set" included */
 #define NAMES_MAX      64
 #define SET_NAME       1    /* index in `names` of the name "--set" */
 #define NAME_SHOWN_MAX 4096 /* bytes of a source's name in a message, with its escapes */
-#define POSITION_SIZE  32   /* ":line:column: ", a line end and a NUL */
+#define POSITION_SIZE  32   /* room for ":line:column: ", a line end and a NUL */
 
 struct domus_yaml {
-    struct domi_yaml_schema schema; /* what libcyaml checks a document by */
-    struct domi_yaml_issues issues; /* of the source being read */
-    struct domi_yaml_values values; /* what all sources so far have set */
-    struct domi_yaml_values next;   /* what `values` becomes if the source has no fault */
+    struct domi_yaml_schema schema; /* schema by which libcyaml checks a document */
+    struct domi_yaml_issues issues; /* issues of the source being read */
+    struct domi_yaml_values values; /* values that all sources so far have set */
+    struct domi_yaml_values next;   /* values that hold if the source being read has no fault */
     char *names[NAMES_MAX];         /* names of sources; the `file` of an origin is an index here */
-    uint32_t name_count;            /* entries of `names` in use */
-    char *errors;                   /* NULL: none yet */
+    uint32_t name_count;            /* number of names in use */
+    char *errors;                   /* text of the errors; NULL: none yet */
     size_t errors_size, errors_capacity;
 };
 
@@ -78,7 +78,7 @@ static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
     if (result == 0)
         result = name_source(yaml, "default", &number);
     if (result == 0)
-        result = name_source(yaml, "--set", &number); /* gets the number SET_NAME */
+        result = name_source(yaml, "--set", &number); /* this name gets the number SET_NAME */
     if (result < 0) {
         domus_yaml_free(yaml);
         return result;
