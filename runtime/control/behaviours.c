@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The entries of a caller, and how many of them are filled. */
+/* The entries that a caller wants filled, and how many are. */
 typedef struct report {
     const domi_behaviours *behaviours;
     domus_behaviour_profile *entries;
@@ -14,7 +14,7 @@ typedef struct report {
     uint32_t count;
 } report;
 
-/* The entry of a behaviour: one of that name, or a new one; NULL: there is no room. */
+/* Returns the entry of a behaviour: the one of its name, or a new one; NULL: there is no room. */
 static domus_behaviour_profile *find_or_add_entry(report *to, uint32_t number)
 {
     const domi_known *known = &to->behaviours->known[number];

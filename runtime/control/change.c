@@ -22,21 +22,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMED_MAX  8 /* keys that a line names; further ones are counted */
+#define NAMED_MAX  8 /* most keys that a line names; further ones are counted */
 #define LINE_SIZE  1024
-#define VALUE_SIZE 64 /* bytes of a value of a live key, which is a number or a word */
+#define VALUE_SIZE 64 /* size in bytes of a value of a live key, which is a number or a word */
 
 /* A line that lists keys, as far as there is room. */
 struct list {
-    uint32_t count; /* keys, with those that are not named */
+    uint32_t count; /* number of keys, also of those that are not named */
     char *text;
     size_t size, used;
 };
 
-/* The findings of a comparison. */
+/* The findings of a comparison of two configurations. */
 struct found {
     struct list live;  /* keys that would change, with their values */
-    struct list fixed; /* keys that differ, and count at a start */
+    struct list fixed; /* keys that differ, and may differ at a start only */
 };
 
 static bool has_value_changed(const domus_config_key *key, const void *before, const void *now)
@@ -47,7 +47,7 @@ static bool has_value_changed(const domus_config_key *key, const void *before, c
     return strcmp(text != NULL ? text : "", other != NULL ? other : "") != 0;
 }
 
-/* Add text to a list. */
+/* Add text to a line that lists keys. */
 __attribute__((format(printf, 2, 3))) static void add(struct list *list, const char *format, ...)
 {
     va_list arguments;
@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct list *list, const c
     list->used += length > 0 ? (size_t)length : 0;
 }
 
-/* Note a key; `of` stands before its path. Returns whether it was named. */
+/* Add a key to a line; `of` stands before its path. Returns whether there was room to name it. */
 static bool add_key_to_list(struct list *list, const char *of, const char *path)
 {
     if (list->count++ >= NAMED_MAX)
@@ -90,7 +90,7 @@ static void name_change(struct list *list, const char *of, const domus_config_ke
     add(list, " from %s to %s", was, is);
 }
 
-/* End a list: count what it does not name. */
+/* End a line that lists keys: count the keys that it does not name. */
 static void end_list(struct list *list)
 {
     if (list->count > NAMED_MAX)
@@ -112,7 +112,7 @@ static void compare_holders(struct found *found, const domus_config_key *keys, s
     }
 }
 
-/* Returns whether there are the same listeners in the same order. */
+/* Returns whether two configurations have the same listeners in the same order. */
 static bool are_listeners_same(const domus_config *before, const domus_config *now)
 {
     if (before->listener_count != now->listener_count)
@@ -157,7 +157,7 @@ static void compare_pools(const domus_system *system, const domus_config *now, s
         (void)add_key_to_list(&found->fixed, "", "pools");
 }
 
-/* The present configuration, with what other functions change. Under the mutex. */
+/* Copy the present configuration, with what other functions change. Under the mutex. */
 static domus_config read_present(const domus_system *system)
 {
     domus_config present = system->live.config;
@@ -203,8 +203,8 @@ static int check_change(domus_system *system, const domus_config *config, char l
     return (int)found.live.count;
 }
 
-/* Store a value which others read at any time (DOMI_LIVE()). Relaxed: each is complete by itself.
- */
+/* Store a value that other threads read at any time (DOMI_LIVE()). Relaxed: each is complete by
+ * itself. */
 static void store_live_value(const domus_config_key *key, void *holder, uint64_t number)
 {
     void *field = (char *)holder + key->offset;
@@ -237,7 +237,7 @@ static void store_all_live_values(domus_system *system, const domus_config *conf
     domi_peers_set_max(&system->peers, config->channel.connections_max);
 }
 
-/* Let every manager know. Inside the outside, so that no stop begins meanwhile. */
+/* Tell every manager of the change. Inside the outside, so that no stop begins meanwhile. */
 static void give_order(domus_system *system)
 {
     domi_manager_set_config(&system->outside, &system->live.config);
@@ -248,8 +248,8 @@ static void give_order(domus_system *system)
         domi_manager_notify(&system->outside, &system->threads[i].manager);
 }
 
-/* Change what `config` says, if it may be, and `is_done`. Inside the outside and under the mutex.
- */
+/* Change the configuration to `config`, if that is allowed, and `is_done`. Inside the outside and
+ * under the mutex. */
 static int apply_change(domus_system *system, const domus_config *config, bool is_done,
                         char line[LINE_SIZE], char *error, size_t error_size)
 {
@@ -314,7 +314,8 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
     return change_live_keys(system, config, false, error, error_size);
 }
 
-/* Put the value of a key into a copy of what holds now, and let that hold. Under the mutex. */
+/* Change one key: put its value into a copy of the present configuration, and make that the present
+ * one. Under the mutex. */
 static int apply_key(domus_system *system, const char *path, const char *value,
                      char line[LINE_SIZE], char *error, size_t error_size)
 {
@@ -360,7 +361,8 @@ int domus_system_change_key(domus_system *system, const char *path, const char *
 
 void domus_system_config_now(domus_system *system, domus_config *ret_config)
 {
-    bool is_alone = domi_system_is_forked(system); /* where the mutex may be held for ever */
+    /* in a forked child the mutex may be held for ever */
+    bool is_alone = domi_system_is_forked(system);
 
     if (!is_alone)
         pthread_mutex_lock(&system->live.mutex);

@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TEXT_SHOWN_MAX 64 /* characters shown of a wrong text, escaped */
+#define TEXT_SHOWN_MAX 64 /* most characters shown of a wrong text, escaped */
 #define TEXT_SIZE      DOMI_KEY_TEXT_SIZE
 
 static bool cpus_are_valid(const char *text)
@@ -55,7 +55,8 @@ static bool port_is_valid(const char *text)
     return true;
 }
 
-/* Only numeric addresses are valid, because a name would have to be looked up, and that blocks. */
+/* Check an address. Only numeric addresses are valid, because a name would have to be looked up,
+ * and that blocks. */
 static bool address_is_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
@@ -101,7 +102,7 @@ static int check_text(const domus_config_key *key, const char *text, char *error
         return -EINVAL;
     }
     if (key->kind == DOMUS_CONFIG_TEXT || key->kind == DOMUS_CONFIG_TEXTS ||
-        text == NULL) /* nothing is given, as the key allows */
+        text == NULL) /* no text is given, which the key allows */
         return 0;
     if (key->kind == DOMUS_CONFIG_NETWORKS)
         return domi_networks_parse(text, &networks, error, size);
@@ -136,11 +137,13 @@ static int check_field(const domus_config_key *key, const void *holder, char *er
                                  : domi_key_check_held(key, holder, error, size);
 }
 
-/* The faults that a walk over all checks finds go to `report`, and are counted. */
+/* A walk over all checks, which counts the faults and gives each to `report`. */
 struct review {
-    void (*report)(const domus_config_fault *fault, void *context); /* called with each fault */
-    void *context;                                                  /* handed to `report` */
-    size_t count;                                                   /* faults so far */
+    /* function that is called with each fault */
+    void (*report)(const domus_config_fault *fault, void *context);
+    /* argument that `report` gets */
+    void *context;
+    size_t count; /* number of faults so far */
 };
 
 static void report_issue(struct review *review, const domus_config_fault *fault)
@@ -219,8 +222,8 @@ static const domus_config_key *listener_key_named(const char *path)
     return &domi_config_listener_keys[i];
 }
 
-/* Check what the options of a listener's channels say against each other, and against the section
- * `channel` where they say nothing. */
+/* Check the options of a listener's channels against each other, and against the section `channel`
+ * where they say nothing. */
 static void review_channel_options(struct review *review, const domus_config *config, size_t index)
 {
     char message[4 * TEXT_SIZE], path[TEXT_SIZE];
@@ -322,9 +325,9 @@ void domus_config_init(domus_config *config)
 
 /* domus_config_check() stores the first fault here. */
 struct first {
-    char *error; /* gets the text of the fault */
-    size_t size; /* bytes at `error` */
-    bool kept;   /* a fault was stored */
+    char *error; /* buffer that gets the text of the fault */
+    size_t size; /* size of `error` in bytes */
+    bool kept;   /* whether a fault was stored */
 };
 
 static void keep_first_fault(const domus_config_fault *fault, void *context)

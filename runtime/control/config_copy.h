@@ -9,7 +9,7 @@
  * the system holds nothing of it. */
 int domi_config_copy(domus_system *system, const domus_config *config);
 
-/* Free the copy. */
+/* Free the system's copy of its configuration. */
 void domi_config_free(domus_system *system);
 
 #endif

@@ -50,7 +50,7 @@ static const char *const verify_words[] = {"required", "optional", NULL};
     .path = "cluster." name, .kind = DOMUS_CONFIG_##sort, FIELD(domus_config, cluster.member),     \
     .minimum = 0, .maximum = (most), .preset_text = ""
 
-/* the rows of io/resources/settings.h, in the section `channel` and in that of a listener */
+/* rows of io/resources/settings.h, in the section `channel` and in that of a listener */
 #define SECTION_ROW(name, sort, section_field, field, low, high, value, zero)                      \
     {KEY("channel." name, sort, section_field, low, high, value), .or_zero = (zero),               \
      .words = DOMI_CHANNEL_KEY_WORDS(sort)},

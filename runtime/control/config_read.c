@@ -11,11 +11,11 @@
 #include <string.h>
 
 struct unit {
-    const char *name; /* the unit as it is written behind a number */
+    const char *name; /* unit, as it is written behind a number */
     uint64_t factor;  /* nanoseconds or bytes of one such unit */
 };
 
-#define SHOWN_MAX 48 /* bytes of a value that an error shows */
+#define SHOWN_MAX 48 /* most bytes of a value that an error shows */
 
 #define US     UINT64_C(1000) /* nanoseconds of a microsecond */
 #define MS     (1000 * US)
@@ -133,7 +133,7 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     if (!take_digits(&rest, &number, &huge))
         return write_value_error(key, text, error, error_size);
     if (number == 0 && !huge && *rest == '\0')
-        unit = no_unit; /* 0 needs no unit */
+        unit = no_unit; /* 0 is the one value that needs no unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
     if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))

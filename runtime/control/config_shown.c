@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define KEY_SIZE 256 /* bytes of the name of a key; a longer one is cut */
+#define KEY_SIZE 256 /* size in bytes of the name of a key; a longer name is cut */
 
 void domus_config_key_write(const domus_config_key *key, const void *holder, char *text,
                             size_t size)
@@ -56,7 +56,7 @@ static void show_value_of_key(struct showing *showing, const domus_config_key *k
                    &(domus_config_shown){.key = name, .value = showing->value, .origin = origin});
 }
 
-/* Show a key of domus_config. If a key has two rows, a count and a share, the one is shown that is
+/* Show a key of domus_config. If a key has two rows, a count and a share, show the row that is
  * set. */
 static void show_key(struct showing *showing, const domus_config *config, size_t row)
 {

@@ -25,9 +25,9 @@
 #define BYTES_MIN       (64u << 10)
 #define BYTES_MAX       (256u << 20)
 
-#define LOOK_NS (10 * MS) /* between two looks for runners and for the end of the system */
+#define LOOK_NS (10 * MS) /* time between two looks for runners and for the end of the system */
 
-#ifndef sigev_notify_thread_id /* of the C library; older ones have only the field */
+#ifndef sigev_notify_thread_id /* a macro of newer C libraries; older ones have only the field */
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
@@ -36,12 +36,12 @@ struct domus_cpu_profile {
     domi_flame flame;
 };
 
-/* A thread or a runner, and its timer. */
+/* A thread or a runner that is sampled, and its timer. */
 typedef struct subject {
     const domi_sampled *sampled;
     uint64_t tid;   /* the kernel's number of the last thread of this subject; 0: none */
-    bool is_timed;  /* the subject has a timer */
-    bool was_timed; /* the subject has or had a timer */
+    bool is_timed;  /* whether the subject has a timer */
+    bool was_timed; /* whether the subject has or had a timer */
     timer_t timer;
 } subject;
 
@@ -49,7 +49,7 @@ typedef struct session {
     domus_system *system;
     domus_cpu_profile_options options;
     domi_samples samples;
-    subject *subjects; /* `count` of them */
+    subject *subjects; /* threads and runners, `count` of them */
     uint32_t count;
 } session;
 
@@ -81,7 +81,7 @@ static int start_timer(subject *one, uint64_t tid, uint32_t frequency)
     return timer_settime(one->timer, 0, &each, NULL) == 0 || errno != EAGAIN ? 0 : -EAGAIN;
 }
 
-/* See that each thread that lives has a timer. Returns 0; -EAGAIN. */
+/* Make a timer for each thread that lives and has none. Returns 0; -EAGAIN. */
 static int look_at_threads(session *own)
 {
     int result = 0;
@@ -148,7 +148,7 @@ static void free_session(session *own)
 }
 
 /* True if nobody waits for the profile any more, or the system has begun to stop. The profile ends
- * then, because an answer to somebody may wait for it, which the drain waits for. */
+ * then, because the drain waits for answers, and an answer may wait for the profile. */
 static bool is_profile_ending(const session *own)
 {
     const domus_cpu_profile_options *options = &own->options;
@@ -166,7 +166,7 @@ static void wait_until_session_ends(domus_system *system, uint64_t wait_ns)
     pthread_mutex_unlock(&system->mutex);
 }
 
-/* Let the threads be sampled for the duration. Returns 0; -EACCES; -EAGAIN. */
+/* Sample the threads for the duration of the profile. Returns 0; -EACCES; -EAGAIN. */
 static int sample_threads(session *own, uint64_t *ret_wall_ns)
 {
     domus_system *system = own->system;
@@ -237,7 +237,8 @@ static int read_options(const domus_cpu_profile_options *given, domus_cpu_profil
     return is_right ? 0 : -EINVAL;
 }
 
-/* May the calling thread wait for this system? Returns 0; a negative errno of the header. */
+/* Check whether the calling thread may wait for this system. Returns 0; a negative errno of the
+ * header. */
 static int check_may_wait(domus_system *system)
 {
     domi_visit visit;

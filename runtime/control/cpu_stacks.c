@@ -23,21 +23,21 @@
 /* An address in the program's code, and its function. */
 typedef struct place {
     uintptr_t at;
-    uintptr_t begin; /* the start address of the function; 0: not known */
+    uintptr_t begin; /* start address of the function; 0: not known */
     uint32_t name;   /* the number of the function's name in the flame */
 } place;
 
 typedef struct places {
-    place *all; /* sorted by `at` */
+    place *all; /* places, sorted by `at` */
     size_t count;
 } places;
 
 /* A sample of the stack of one thread. */
 typedef struct sample {
     uint64_t head;
-    const domus_behaviour *running; /* NULL: no actor ran */
-    const uint64_t *frames;         /* the innermost first */
-    uint32_t depth;                 /* how many there are */
+    const domus_behaviour *running; /* behaviour of the actor that ran; NULL: no actor ran */
+    const uint64_t *frames;         /* addresses of the frames, the innermost first */
+    uint32_t depth;                 /* number of frames */
 } sample;
 
 /* Read the sample at `*at`, and move on to the next one. Returns false if there is none. */
@@ -58,8 +58,8 @@ static bool next_sample(const domi_samples *samples, uint64_t *at, sample *ret_s
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-/* A byte of the instruction of a frame. All frames but the innermost are return addresses, which
- * may be the first byte behind a function that does not return. */
+/* Returns an address in the instruction of a frame. All frames but the innermost are return
+ * addresses, and such an address may be the first byte behind a function that does not return. */
 static uintptr_t get_address_in_instruction(const sample *from, uint32_t frame)
 {
     return (uintptr_t)from->frames[frame] - (frame != 0);
@@ -162,8 +162,8 @@ static bool is_entry_of_behaviour(const domus_behaviour *behaviour, uintptr_t be
            (uintptr_t)behaviour->on_restart == begin;
 }
 
-/* True if a function of the library begins at `begin` that calls those of users, or those that do.
- */
+/* True if at `begin` a function of the library begins that calls functions of users, directly or
+ * through others. */
 static bool is_dispatch(uintptr_t begin)
 {
     return begin == (uintptr_t)domi_thread_loop || begin == (uintptr_t)domi_runner_step ||
@@ -171,7 +171,7 @@ static bool is_dispatch(uintptr_t begin)
            begin == (uintptr_t)domi_pooled_run;
 }
 
-/* The number of frames that are kept, the innermost ones. */
+/* Returns the number of a sample's frames that are kept, which are the innermost ones. */
 static uint32_t count_kept_frames(const places *known, const sample *from, bool *ret_whole)
 {
     uint32_t kept = from->depth;
@@ -213,7 +213,7 @@ static int add_sample(const places *known, const sample *from, domi_flame *flame
         result = domi_flame_find_name(flame, "(cut)", &names[depth++]);
     while (result == 0 && kept-- > 0) {
         const place *one = find_place_of_frame(known, from, kept);
-        /* Functions without a name are one, as long as they are of one module. */
+        /* Functions without a name count as one function, as long as they are of one module. */
         if (one->begin != 0 || names[depth - 1] != one->name)
             names[depth++] = one->name;
     }

@@ -26,13 +26,14 @@
 
 /* The payload of an ask to an inspector: what to describe, and where to write it. */
 typedef struct sheet {
-    _Atomic uint32_t holders; /* the asker and the inspector; the last one frees the sheet */
-    bool only_one;            /* describe the actor `one` only */
-    domus_address one;        /* the actor to describe, if `only_one` */
-    domi_dump_page page;      /* the actors to describe, if not */
-    int result;               /* 0, or why nothing was described */
-    domi_text text;           /* the text written so far; its bytes lie in `room` */
-    char room[];              /* the memory of the text */
+    /* number of holders, the asker and the inspector; the last one frees the sheet */
+    _Atomic uint32_t holders;
+    bool only_one;       /* whether to describe the actor `one` only */
+    domus_address one;   /* actor to describe, if `only_one` */
+    domi_dump_page page; /* actors to describe, if not `only_one` */
+    int result;          /* 0, or the negative errno with which nothing was described */
+    domi_text text;      /* text written so far; its bytes lie in `room` */
+    char room[];         /* memory of the text */
 } sheet;
 
 static void release_sheet(sheet *done)
@@ -54,9 +55,9 @@ static const domus_type described_type = {.name = "described"};
 /* --- an inspector ----------------------------------------------------------------------------- */
 
 typedef struct walk {
-    domi_manager *manager; /* the manager whose houses are described */
-    sheet *sheet;          /* where they are described */
-    bool channels;         /* this walk describes channels, otherwise all other actors */
+    domi_manager *manager; /* manager whose houses are described */
+    sheet *sheet;          /* sheet on which they are described */
+    bool channels;         /* whether this walk describes channels, or otherwise all other actors */
 } walk;
 
 static int inspect_thread(domus_stack *stack, void *self, const void *payload);
@@ -74,7 +75,8 @@ static bool describe_house(const domi_manager *manager, const domi_house *house,
     return domi_text_keep_whole(text, before);
 }
 
-/* Another thread may run the house, unless it is that of a channels actor. */
+/* True if the house is that of a channel. Its kind is looked at first, because another thread may
+ * run a house of another kind. */
 static bool is_channel(const domi_house *house)
 {
     return domi_house_behaviour(house)->kind == DOMUS_CHANNELS && domi_house_is_channel(house);
@@ -156,15 +158,15 @@ static sheet *sheet_new(size_t size, const domus_address *one, const domus_dump_
     return made;
 }
 
-/* The part of one thread in a dump. */
+/* The part that one thread has in a dump. */
 typedef struct part {
-    sheet *sheet;       /* given to the inspector of that thread */
-    int result;         /* 0, or why the thread has not answered */
-    domi_asking asking; /* the ask that is under way */
+    sheet *sheet;       /* sheet that the inspector of the thread gets */
+    int result;         /* 0, or the negative errno with which the thread has not answered */
+    domi_asking asking; /* ask to the inspector that is under way */
 } part;
 
-/* Send the ask to one inspector. If `one->result` is 0 then, end_dump() has to follow, and sets the
- * final result. */
+/* Ask one inspector for its thread's part. If `one->result` is 0 then, end_dump() has to follow,
+ * and sets the final result. */
 static void begin_dump(domus_system *system, part *one, uint32_t thread, size_t size,
                        const domus_address *address, const domus_dump_filter *filter)
 {
@@ -204,7 +206,7 @@ static void add_thread(domus_system *system, domi_text *text, uint32_t thread, c
 /* Detached actors, and outsiders, may be anywhere in their own code, so they are only counted. */
 static void add_detached(domus_system *system, domi_text *text)
 {
-    uint32_t busy[2] = {0, 0}; /* detached actors, and outsiders */
+    uint32_t busy[2] = {0, 0}; /* detached actors, and outsiders, are counted */
 
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
@@ -245,15 +247,15 @@ static int dump_all_threads(domus_system *system, const domus_dump_filter *filte
     return memory ? 0 : -ENOMEM;
 }
 
-/* Enter the outside (visit.h), and make sure that each thread has an inspector. Returns 0, and the
- * caller leaves; -EDEADLK on a thread of the system; -EOPNOTSUPP in a simulation; otherwise what
- * the enter or the spawn returned. */
+/* Enter the outside (visit.h), and make sure that each thread has an inspector. Returns 0, and then
+ * the caller leaves the outside; -EDEADLK on a thread of the system; -EOPNOTSUPP in a simulation;
+ * otherwise what the enter or the spawn returned. */
 static int enter_with_inspectors(domus_system *system, domi_visit *ret_visit)
 {
     if (domi_thread_manager != NULL && domi_thread_manager->system == system)
         return -EDEADLK;
     if (system->simulator != NULL)
-        return -EOPNOTSUPP; /* while the caller waited, nobody would take a step */
+        return -EOPNOTSUPP; /* in a simulation nobody would take a step while the caller waits */
     int result = domi_outside_enter(system, DOMI_LAST_TO_SEND, ret_visit);
     if (result != 0)
         return result;
@@ -285,8 +287,8 @@ int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char 
     return result;
 }
 
-/* The index of the manager on which an address lives; UINT32_MAX if it is not a manager of this
- * system. Reading the slot is safe, because it exists as long as the system. A router or group
+/* Returns the index of the manager on which an address lives; UINT32_MAX if it is not a manager of
+ * this system. Reading the slot is safe, because it exists as long as the system. A router or group
  * lives on no thread; it counts as an actor that is not described. */
 static uint32_t home_of(const domus_system *system, domus_address address)
 {

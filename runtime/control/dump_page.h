@@ -14,18 +14,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DOMI_DUMP_NAME_SIZE 64 /* bytes of a name that is looked for, with its NUL */
+#define DOMI_DUMP_NAME_SIZE 64 /* size in bytes of a behaviour's name, with its NUL */
 
 typedef struct domi_dump_page {
-    char behaviour[DOMI_DUMP_NAME_SIZE]; /* "": all */
-    uint32_t from, count;                /* the fields of these names of domus_dump_filter */
-    uint32_t houses;                     /* houses of the name that were met */
-    uint32_t described;                  /* those of them that the text has */
-    uint32_t left_out;                   /* those of them that did not fit */
+    char behaviour[DOMI_DUMP_NAME_SIZE]; /* name of the behaviour; "": all behaviours */
+    uint32_t from, count;                /* fields `from` and `count` of domus_dump_filter */
+    uint32_t houses;                     /* number of houses of that behaviour that were met */
+    uint32_t described;                  /* number of these houses that the text has */
+    uint32_t left_out;                   /* number of these houses that did not fit */
 } domi_dump_page;
 
-/* Begin a page. `filter` may be NULL, and need not last: a thread that is stuck reads the page when
- * its dump is given up. */
+/* Begin a page. `filter` may be NULL, and is copied: a thread that is stuck reads the page when its
+ * dump is given up. */
 static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_filter *filter)
 {
     *page = (domi_dump_page){.houses = 0};
@@ -37,7 +37,7 @@ static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_fi
         snprintf(page->behaviour, sizeof page->behaviour, "%s", filter->behaviour);
 }
 
-/* Count a house that is alive. Returns whether it is to be described: then domi_dump_note()
+/* Count a house whose actor lives. Returns whether it is to be described: then domi_dump_note()
  * follows. */
 static inline bool domi_dump_wants(domi_dump_page *page, const domi_house *house)
 {

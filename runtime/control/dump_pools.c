@@ -21,12 +21,12 @@
 #include <time.h>
 
 #define MOMENT_NS  UINT64_C(1000000)
-#define HEAD_BYTES 128u /* the least part of a pool's share that its own lines get */
+#define HEAD_BYTES 128u /* least part of a pool's share that its own lines get */
 
 typedef struct walk {
     domus_system *system;
     domi_text *text;
-    domi_dump_page page; /* the actors to describe */
+    domi_dump_page page; /* actors to describe */
 } walk;
 
 static void describe_pooled_house(const walk *now, domi_house *house, domi_text *text)

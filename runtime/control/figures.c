@@ -30,7 +30,7 @@ static uint32_t count_words(const domus_figure_column *column)
     return count;
 }
 
-/* Labels come first. */
+/* Returns whether a table is valid. Columns that are labels come first. */
 static bool is_table_valid(const domus_figures_table *table)
 {
     if (!is_name(table->set) || !is_name(table->name) || table->title == NULL ||
@@ -120,8 +120,8 @@ const domus_figures_table *domus_figures_at(domus_system *system, uint32_t index
 /* --- rows --------------------------------------------------------------------------------------
  */
 
-/* Make room for `wanted` bytes in a block that has room for `room`, of which `used` are in use.
- * Returns the block; NULL without memory, and then the old one is as it was. */
+/* Grow a block that has room for `room` bytes, of which `used` are in use, to room for `wanted`
+ * bytes. Returns the block; NULL without memory, and then the old one is as it was. */
 static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t first)
 {
     uint64_t next = *room != 0 ? *room : first;
@@ -137,7 +137,7 @@ static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t f
     return grown;
 }
 
-/* Make room for one more row. Returns false without memory. */
+/* Make room for one more row in a shot. Returns false without memory. */
 static bool make_room(domus_figures_shot *to)
 {
     uint64_t row = to->table->columns_count * sizeof(domus_figure);
@@ -164,7 +164,8 @@ static bool make_room(domus_figures_shot *to)
     return true;
 }
 
-/* Copy a text behind the others. Returns its place: they may move until all are there. */
+/* Copy a text behind the other texts of a shot. Returns its offset: texts may move until all are
+ * there. */
 static uint64_t add_text(domus_figures_shot *to, const char *text)
 {
     uint64_t place = to->texts_size;
@@ -201,7 +202,7 @@ bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool i
     return to->count < to->most;
 }
 
-/* Point the cells at their texts, which move no more. */
+/* Let the cells point to their texts, which move no more. */
 static void place_texts(domus_figures_shot *shot)
 {
     for (uint32_t i = 0; i < shot->count; i++) {

@@ -4,11 +4,11 @@
 
 #include "runtime/system/system.h"
 
-/* The system is freed: tell all tables that are left. */
+/* End all tables that are left, because the system is freed. */
 void domi_figures_end(domus_system *system);
 
 /* Print all tables but lists, each with its first rows (NUL-terminated, cut at `size` bytes).
- * Returns the bytes of the whole text. */
+ * Returns the length of the whole text in bytes. */
 size_t domi_figures_print(domus_system *system, char *at, size_t size);
 
 #endif

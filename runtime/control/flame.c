@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define CAPACITY_FIRST 256u
-#define COUNT_MAX      UINT32_MAX /* numbers of nodes, names and bytes have 32 bits */
+#define COUNT_MAX      UINT32_MAX /* largest number of nodes, names and bytes, which have 32 bits */
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* Make room for `more` elements of `size` bytes. Returns 0; -ENOMEM. */
+/* Make room for `more` elements of `size` bytes in an array. Returns 0; -ENOMEM. */
 static int make_room(domi_flame_array *array, size_t more, size_t size)
 {
     size_t wanted = array->capacity != 0 ? array->capacity : CAPACITY_FIRST;
@@ -105,7 +105,7 @@ int domi_flame_find_name(domi_flame *flame, const char *given, uint32_t *ret_nam
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* Find or make the child of this name. Returns 0; -ENOMEM. */
+/* Find the child of a node that has this name, or make it. Returns 0; -ENOMEM. */
 static int find_child(domi_flame *flame, uint32_t parent, uint32_t name, uint32_t *ret_child)
 {
     for (uint32_t i = get_node(flame, parent)->first; i != 0; i = get_node(flame, i)->next) {
@@ -136,7 +136,7 @@ int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uin
     return 0;
 }
 
-/* Merge two sorted lists of siblings. Returns the first one of both. */
+/* Merge two sorted lists of siblings. Returns the first sibling of the merged list. */
 static uint32_t merge_siblings(domi_flame *flame, uint32_t left, uint32_t right)
 {
     uint32_t first = 0;
@@ -157,7 +157,7 @@ static uint32_t merge_siblings(domi_flame *flame, uint32_t left, uint32_t right)
 #define LISTS                                                                                      \
     32u /* list i has 2^i siblings, so these hold all that a number of 32 bits can count */
 
-/* Sort a list of siblings, from the bottom up. Returns the first one. */
+/* Sort a list of siblings, from the bottom up. Returns the first sibling. */
 static uint32_t sort_siblings(domi_flame *flame, uint32_t rest)
 {
     uint32_t lists[LISTS] = {0};

@@ -10,22 +10,22 @@
 
 #include <stdbool.h>
 
-/* Names of a stack: the root of the behaviour, "(cut)", and the functions. */
+/* Most names of a stack: the root of the behaviour, "(cut)", and the functions. */
 #define DOMI_FLAME_DEPTH_MAX (DOMUS_CPU_PROFILE_DEPTH_MAX + 2)
 
-#define DOMI_FLAME_BUCKETS 4096u /* the number of buckets in the table of names */
+#define DOMI_FLAME_BUCKETS 4096u /* number of buckets in the table of names */
 
 typedef struct domi_flame_node {
-    uint32_t name;  /* the number of the name */
-    uint32_t first; /* the number of the first child; 0: none */
-    uint32_t next;  /* the number of the next sibling; 0: none */
-    uint64_t self;  /* stacks that end here */
-    uint64_t total; /* stacks that go through it, with those that end here */
+    uint32_t name;  /* number of the node's name */
+    uint32_t first; /* number of its first child; 0: none */
+    uint32_t next;  /* number of its next sibling; 0: none */
+    uint64_t self;  /* number of stacks that end at the node */
+    uint64_t total; /* number of stacks that go through the node, with those that end there */
 } domi_flame_node;
 
 typedef struct domi_flame_name {
-    uint32_t text; /* where it begins in `texts` */
-    uint32_t next; /* the index, plus 1, of the next name in the same bucket; 0: none */
+    uint32_t text; /* offset of the name in `texts` */
+    uint32_t next; /* index, plus 1, of the next name in the same bucket; 0: none */
 } domi_flame_name;
 
 /* An array that grows. */
@@ -36,10 +36,11 @@ typedef struct domi_flame_array {
 } domi_flame_array;
 
 typedef struct domi_flame {
-    domi_flame_array nodes; /* of domi_flame_node; node 0 is the root and has no name */
-    domi_flame_array names; /* the array of domi_flame_name */
-    domi_flame_array texts; /* the array of char: the names, each with a NUL */
-    uint32_t buckets[DOMI_FLAME_BUCKETS]; /* 1 + the first name; 0: none */
+    domi_flame_array nodes; /* array of domi_flame_node; node 0 is the root and has no name */
+    domi_flame_array names; /* array of domi_flame_name */
+    domi_flame_array texts; /* array of char: the names, each with a NUL */
+    /* index, plus 1, of the first name of each bucket; 0: none */
+    uint32_t buckets[DOMI_FLAME_BUCKETS];
 } domi_flame;
 
 /* Make an empty flame. Returns 0; -ENOMEM, and there is nothing to free. */
@@ -52,10 +53,10 @@ void domi_flame_fini(domi_flame *flame);
 int domi_flame_find_name(domi_flame *flame, const char *text, uint32_t *ret_name);
 
 /* Add `weight` stacks of 1..DOMI_FLAME_DEPTH_MAX names, the outermost first. Returns 0; -ENOMEM,
- * and then it is as it was, but may have nodes that count nothing. */
+ * and then the flame is as it was, but may have nodes that count nothing. */
 int domi_flame_add(domi_flame *flame, const uint32_t *names, uint32_t depth, uint64_t weight);
 
-/* Sort the children of each node by their names. To be called when all stacks are there. */
+/* Sort the children of each node by their names, when all stacks are there. */
 void domi_flame_sort(domi_flame *flame);
 
 static inline const domi_flame_node *domi_flame_node_at(const domi_flame *flame, uint32_t index)
@@ -70,15 +71,16 @@ static inline const char *domi_flame_text(const domi_flame *flame, uint32_t name
     return (const char *)flame->texts.at + names[name].text;
 }
 
-/* A walk over all nodes, each before its children. */
+/* A walk over all nodes of a flame, each before its children. */
 typedef struct domi_flame_walk {
     const domi_flame *flame;
-    uint32_t depth;                            /* the depth of the present node */
-    uint32_t path[DOMI_FLAME_DEPTH_MAX + 1];   /* from node 0 to the present one */
-    uint64_t before[DOMI_FLAME_DEPTH_MAX + 1]; /* stacks to the left of each of them */
+    uint32_t depth; /* depth of the present node */
+    /* numbers of the nodes from node 0 to the present one */
+    uint32_t path[DOMI_FLAME_DEPTH_MAX + 1];
+    uint64_t before[DOMI_FLAME_DEPTH_MAX + 1]; /* stacks to the left of each node of `path` */
 } domi_flame_walk;
 
-/* Begin at node 0. */
+/* Begin a walk at node 0. */
 void domi_flame_walk_begin(domi_flame_walk *walk, const domi_flame *flame);
 
 /* Go to the next node, `into` the children of the present one or past them. Returns false after the

@@ -1,4 +1,4 @@
-/* Pieces of text; the header says it all. */
+/* Writes pieces of text to a function of the user; see the header. */
 #include "runtime/control/flame_out.h"
 
 #include "base/check.h"

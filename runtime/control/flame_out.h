@@ -5,14 +5,16 @@
 
 #include <domus/cpu_profile.h>
 
-#define DOMI_FLAME_OUT_BYTES  4096u
-#define DOMI_FLAME_OUT_FORMAT 512u /* bytes of one call of domi_flame_out_format() at most */
+#define DOMI_FLAME_OUT_BYTES 4096u
+#define DOMI_FLAME_OUT_FORMAT                                                                      \
+    512u /* most bytes that one call of domi_flame_out_format() writes                             \
+          */
 
 typedef struct domi_flame_out {
     domus_cpu_profile_write *write;
-    void *context; /* handed to `write` */
-    int error;     /* the first negative errno of `write`; 0: none */
-    size_t length; /* bytes that wait in `text` */
+    void *context; /* argument that `write` gets */
+    int error;     /* first negative errno of `write`; 0: none */
+    size_t length; /* bytes in `text` that are not written yet */
     char text[DOMI_FLAME_OUT_BYTES];
 } domi_flame_out;
 
@@ -21,7 +23,7 @@ void domi_flame_out_add(domi_flame_out *out, const char *text, size_t length);
 void domi_flame_out_format(domi_flame_out *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Write what waits. Returns 0; the first negative errno of `write`. */
+/* Write the bytes that wait. Returns 0; the first negative errno of `write`. */
 int domi_flame_out_end(domi_flame_out *out);
 
 #endif

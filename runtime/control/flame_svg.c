@@ -10,17 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Pixels, and tenths of them for what lies beside each other. */
-#define WIDTH       1200u
-#define MARGIN      10u
-#define HEAD        40u /* above the boxes: the title */
-#define ROW         17u /* the height of a box, with the gap to the next one */
-#define WIDE        ((uint64_t)(WIDTH - 2 * MARGIN) * 10) /* the width of all boxes in tenths */
-#define LETTER      72u /* tenths of a letter's width, in 12 px of a font with fixed width */
-#define LETTERS     3u  /* a box in which fewer have room has no name */
-#define WIDTH_LEAST 1u  /* tenths; narrower boxes are left out */
+/* Measures in pixels, and in tenths of pixels for positions beside each other. */
+#define WIDTH  1200u
+#define MARGIN 10u
+#define HEAD   40u /* height of the title, above the boxes */
+#define ROW    17u /* height of a box, with the gap to the next one */
+/* width of all boxes together, in tenths of a pixel */
+#define WIDE        ((uint64_t)(WIDTH - 2 * MARGIN) * 10)
+#define LETTER      72u /* width of a letter in tenths of a pixel, at 12 px and fixed width */
+#define LETTERS     3u  /* letters for which a box needs room to show its name */
+#define WIDTH_LEAST 1u  /* tenths of a pixel; narrower boxes are left out */
 
-/* Where a node is drawn: tenths. */
+/* The place of a node's box, in tenths of a pixel. */
 typedef struct box {
     uint64_t left;
     uint64_t width;
@@ -41,7 +42,7 @@ static box make_box_of_node(const domi_flame_walk *walk)
     return (box){left, right - left};
 }
 
-/* The depth of the deepest node that is drawn. */
+/* Returns the depth of the deepest node that is drawn. */
 static uint32_t find_drawn_depth(const domi_flame *flame)
 {
     domi_flame_walk walk;
@@ -72,7 +73,8 @@ static void write_escaped(domi_flame_out *out, const char *text, size_t length)
     }
 }
 
-/* Write the colour of a name: the same one in each place. Behaviours are blue, functions warm. */
+/* Write the colour of a name, which is the same in each place. Behaviours are blue, functions
+ * warm. */
 static void write_colour(domi_flame_out *out, const char *name, bool is_function)
 {
     uint32_t hash = 2166136261u;

@@ -5,11 +5,12 @@
 
 #include "runtime/system/system.h"
 
-/* Make them. A simulation has no helper threads. Returns 0; -ENOMEM; an errno of the kernel. */
+/* Make the helper threads, and the parts that use them. A simulation has no helper threads. Returns
+ * 0; -ENOMEM; an errno of the kernel. */
 int domi_helpers_init(domus_system *system);
 
-/* Free them, except the files, which domus_system_free() frees sooner. The helper threads have been
- * stopped, if they ever ran. */
+/* Free the helper threads and the parts that use them, except the files, which domus_system_free()
+ * frees sooner. The helper threads have been stopped, if they ever ran. */
 void domi_helpers_fini(domus_system *system);
 
 #endif

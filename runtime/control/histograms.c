@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kinds of spans stand in the order of these, from the first to the last. */
+/* The kinds of spans stand in the order of the kinds of histograms. */
 static_assert(DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_OTHER == (int)DOMUS_HISTOGRAM_OTHER &&
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_STATE == (int)DOMUS_HISTOGRAM_STATE &&
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_EVENTS == (int)DOMUS_HISTOGRAM_EVENTS &&

@@ -6,7 +6,8 @@
 static void add_thread(const domi_io *io, size_t row, domus_listener_profile *profile)
 {
     const domi_listener_counts *counts = &io->listeners[row];
-    /* Closed is read before opened, so that hardly any channel is in the first alone. */
+    /* The closed channels are read before the opened ones, so hardly any channel counts as closed
+     * and not as opened. */
     uint64_t closed = domi_counter_read(&counts->closed);
     uint64_t opened = domi_counter_read(&counts->opened);
 

@@ -20,11 +20,11 @@ static uint64_t read_files_max(void)
                                                                                     : 0;
 }
 
-/* The threads of a system may be pinned, so that their own masks say less: this is the mask of the
- * thread that made the system. */
+/* Count the CPUs in the mask of the thread that made the system. Threads of the system may be
+ * pinned, so their own masks say less. */
 static uint64_t count_cpus(const domus_system *system)
 {
-    /* where a filter hides the mask, it has all bits that there are */
+    /* the mask has all bits set where a filter hides it */
     long count = system->cpus.is_unpinned ? sysconf(_SC_NPROCESSORS_ONLN)
                                           : (long)CPU_COUNT(&system->all_cpus);
 

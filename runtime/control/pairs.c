@@ -1,4 +1,4 @@
-/* Reads what each thread has run for each other one (domus/profile.h). */
+/* Reads which houses each thread has run for each other thread (domus/profile.h). */
 #include "runtime/loop/pairs.h"
 #include "runtime/system/system.h"
 

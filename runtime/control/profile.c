@@ -50,8 +50,9 @@ static uint64_t read_acquire(const domi_counter *counter)
 
 /* A thread that wakes reads the clock some time before others can see that it has woken. So the
  * sleep that is reported ends this much before now, and the next snapshot never goes back. */
-#define WAKE_NS   UINT64_C(100000)
-#define READS_MAX 100000 /* bounds the wait for a thread that is interrupted within a stamp */
+#define WAKE_NS UINT64_C(100000)
+/* nanoseconds; most time to wait for a thread that is interrupted within a stamp */
+#define READS_MAX 100000
 
 /* Read the spans up to the newest stamp, or, if the thread sleeps since then, up to WAKE_NS before
  * now. Time after the newest stamp that is not a sleep is in no span yet; it is returned. */

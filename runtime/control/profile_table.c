@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* Threads beyond this have no column; the sum of all threads counts them, too. */
+/* Most threads that have a column; the sum of all threads counts the others, too. */
 #define COLUMNS_MAX 16u
 
 static_assert(sizeof(domus_profile) % sizeof(uint64_t) == 0, "it consists of numbers");
@@ -32,8 +32,8 @@ static const char *const group_names[GROUPS] = {
 
 static const struct {
     row_group group;
-    const char *name; /* the head of a row in the table */
-    size_t offset;    /* where the counter is in domus_profile */
+    const char *name; /* text at the head of the row */
+    size_t offset;    /* offset of the counter in domus_profile */
 } rows[] = {
     {SCHEDULING, "iterations", offsetof(domus_profile, iterations)},
     {SCHEDULING, "houses run", offsetof(domus_profile, runs)},
@@ -127,7 +127,7 @@ static const struct {
 
 static const struct {
     const char *name;
-    size_t offset; /* where the counter is in domus_runner_profile */
+    size_t offset; /* offset of the counter in domus_runner_profile */
 } runner_rows[] = {
     {"turns", offsetof(domus_runner_profile, turns)},
     {"messages", offsetof(domus_runner_profile, messages)},
@@ -143,12 +143,12 @@ static const struct {
 
 typedef struct snapshot {
     domus_profile columns[COLUMNS_MAX];
-    uint32_t count; /* columns */
+    uint32_t count; /* number of columns */
     domus_profile all;
-    /* the runners of a pool; else nothing */
+    /* profiles of the runners, in the table of a pool; else unused */
     domus_runner_profile runners[COLUMNS_MAX];
     domus_runner_profile all_runners;
-    double seconds; /* since the first thread runs; 0: times are not measured */
+    double seconds; /* time since the first thread runs; 0: times are not measured */
     bool has_zeros;
 } snapshot;
 
@@ -157,7 +157,7 @@ static uint64_t *get_number_at(domus_profile *profile, size_t offset)
     return (uint64_t *)(void *)((char *)profile + offset);
 }
 
-/* Add all numbers of a profile, whose size is `size` bytes. */
+/* Add all numbers of a profile, which has `size` bytes, to the sums. */
 static void add_numbers(void *sum, const void *profile, size_t size)
 {
     for (size_t k = 0; k < size; k += sizeof(uint64_t))
@@ -204,7 +204,7 @@ static void take_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
 /* --- rows ---------------------------------------------------------------------------------------
  */
 
-/* Add the line above the columns. */
+/* Add the line above the columns, which names them. */
 static void add_columns(domi_text *to, const char *head, uint32_t count)
 {
     domi_text_add(to, "%-22.64s", head);
@@ -248,7 +248,8 @@ static void add_phases(domi_text *to, snapshot *shot)
     add_phase_row(to, shot, "wall", offsetof(domus_profile, wall_ns));
 }
 
-/* The rate is that since the start. The queued bytes go up and down, and have none. */
+/* The rate of a counter is that since the start. The queued bytes go up and down, and have no
+ * rate. */
 static void add_row(domi_text *to, snapshot *shot, const char *name, size_t offset)
 {
     uint64_t sum = *get_number_at(&shot->all, offset);
@@ -274,7 +275,7 @@ static void add_stalls(domi_text *to, snapshot *shot)
     }
 }
 
-/* Memory belongs to the system and not to a thread, so only the column for all has it. */
+/* Memory belongs to the system and not to a thread, so only the column for all threads has it. */
 static void add_memory_row(domi_text *to, const snapshot *shot, const char *name, uint64_t value)
 {
     domi_text_add(to, "%-22s%*s %15llu\n", name, (int)shot->count * 16, "",

@@ -29,14 +29,14 @@
 #include <string.h>
 
 #define ABORT_NS UINT64_C(5000000000) /* time for cancelled operations to complete */
-#define END_NS   UINT64_C(1000000000) /* the least time for a running handler to return */
+#define END_NS   UINT64_C(1000000000) /* least time for a running handler to return */
 
 void domi_system_set_stage(domus_system *system, domi_stage stage)
 {
     domi_outside_lock(system);
     system->stage = stage;
-    /* A message to a grain is one of those that foreign threads may send in a drain, and may not
-     * spawn either. */
+    /* A message to a grain is one that foreign threads may send in a drain, but it may not spawn a
+     * grain. */
     system->outside.ending.closing = stage > DOMI_LAST_TO_SPAWN;
     if (stage == DOMI_STAGE_ENDING)
         domi_outside_close(system);
@@ -136,7 +136,7 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
     return so;
 }
 
-/* Note the handlers of the threads that have not left their loops. */
+/* Note the handlers of the threads that have not left their loops, for domus_system_left(). */
 static void note_stuck_handlers(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
@@ -161,7 +161,7 @@ static void end_detached(domus_system *system)
 {
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        /* not NULL if an actor of another system stops this one */
+        /* manager of the calling thread, if an actor of another system stops this one; else NULL */
         domi_manager *outer = domi_thread_manager;
 
         domi_manager_own(manager);
@@ -251,8 +251,8 @@ static void tell_processes(domus_system *system, uint64_t until_ns)
     }
 }
 
-/* Everything that processes use is still there, so that they can come to their end by themselves.
- * Processes that are born meanwhile are told as well. */
+/* Tell all processes, and wait for their end. Everything that processes use is still there, so that
+ * they can come to their end by themselves. Processes that are born meanwhile are told as well. */
 static void finish_processes(domus_system *system, uint64_t until_ns)
 {
     (void)wait_until(system, have_begun_step, until_ns); /* every actor has then been mounted */
@@ -264,10 +264,9 @@ static void finish_processes(domus_system *system, uint64_t until_ns)
 }
 
 /* First spawning is stopped on all threads, then every actor stops. So no actor is born on a thread
- * that has already stopped its actors. Between the two no process begins, either: one that began
- * late, as in a pool whose runners were busy, is told now, and has the time that is left of that of
- * the others.
- */
+ * that has already stopped its actors. Between the two no process begins, either: a process that
+ * began late, as in a pool whose runners were busy, is told now, and has what is left of the time
+ * of the others. */
 static void stop_actors(domus_system *system, uint64_t processes_until_ns, uint64_t until_ns)
 {
     domi_detached_close(system);

@@ -4,7 +4,7 @@
 
 #include "runtime/system/system.h"
 
-/* Change the stage under outside_mutex, so no foreign thread is inside meanwhile. */
+/* Change the stage of the system under outside_mutex, so no foreign thread is inside meanwhile. */
 void domi_system_set_stage(domus_system *system, domi_stage stage);
 
 /* Tell every thread which step of the stop is wanted (runtime/system/stop_step.h), and wake those

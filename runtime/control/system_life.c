@@ -46,7 +46,7 @@ static int choose_cpus(domus_system *system, const domus_config *config, char *e
 uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
 {
     if (system->simulator != NULL)
-        return 0; /* the simulated clock stands still meanwhile */
+        return 0; /* in a simulation the clock stands still during a spin */
     if (spin_ns != DOMUS_SPIN_AUTO)
         return spin_ns;
     return system->cpus.few ? 0 : SPIN_AUTO_NS;
@@ -137,7 +137,7 @@ static void sync_init(domus_system *system)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Make the tables of threads and managers; one that is NULL afterwards found no memory. */
+/* Make the tables of threads and managers; a table that is NULL afterwards found no memory. */
 static void make_tables(domus_system *system)
 {
     uint32_t detached_max = system->config.detached.threads_max;
@@ -178,7 +178,8 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     domi_live_init(system, config->scheduler.idle.spin_ns);
     make_tables(system);
     if (sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus) != 0)
-        memset(&system->all_cpus, 0xff, sizeof system->all_cpus); /* a filter refuses the call */
+        /* a filter of system calls refuses the call */
+        memset(&system->all_cpus, 0xff, sizeof system->all_cpus);
     result = crowds_init(system, error, error_size);
     if (result == 0 &&
         (system->threads == NULL || system->managers == NULL || system->detached == NULL))
@@ -408,7 +409,7 @@ int domus_system_start(domus_system *system)
     return result;
 }
 
-#define ABANDONED_NS UINT64_C(1000000000) /* the last time for abandoned work to return */
+#define ABANDONED_NS UINT64_C(1000000000) /* last time for abandoned work to return */
 
 /* Actors whose blocking work was abandoned were not ended by the stop. Their work has returned now,
  * so they are ended here. */
@@ -416,13 +417,13 @@ static void end_actors_left_by_abandoned_work(domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
         domi_manager *manager = &system->threads[i].manager;
-        domi_manager_own(manager); /* legal because its thread has ended */
+        domi_manager_own(manager); /* allowed because the manager's thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
     for (uint32_t i = 0; i < system->detached_count; i++) {
         domi_manager *manager = &system->detached[i]->manager;
-        domi_manager_own(manager); /* legal because its thread has ended */
+        domi_manager_own(manager); /* allowed because the manager's thread has ended */
         manager->ending.work_over = true;
         domi_manager_end_actors(manager);
     }
@@ -437,7 +438,7 @@ void domus_system_free(domus_system *system)
         return;
     (void)domus_system_stop(system);
     if (system->stage != DOMI_STAGE_NEW && system->stage != DOMI_STAGE_STOPPED)
-        return; /* a handler has not returned, and its thread still uses all this */
+        return; /* a handler has not returned, and its thread still uses the system */
     if (system->workers != NULL && domi_workers_stop(system->workers, ABANDONED_NS) != 0)
         return; /* abandoned work has not returned either */
     const domus_allocator *before = domi_memory_set_allocator(system->hooks.allocator);

@@ -4,9 +4,9 @@
 
 #include "runtime/system/system.h"
 
-/* Do what domus_system_new() does. With a simulator, which stays the caller's, the system
- * has config.system.threads threads, which must not be 0, and domus_system_start() makes
- * no OS thread. */
+/* Do what domus_system_new() does. With a simulator (NULL: none), which stays the caller's, the
+ * system has config.system.threads threads, which must not be 0, and domus_system_start() makes no
+ * OS thread. */
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system);
 

@@ -211,7 +211,7 @@ static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
     return result;
 }
 
-/* Make the thread, on its CPU if it has one. Returns 0 or an errno. */
+/* Create an OS thread, on its CPU if it has one. Returns 0 or an errno. */
 static int make_thread(domi_thread *thread)
 {
     pthread_attr_t attributes;
@@ -227,9 +227,9 @@ static int make_thread(domi_thread *thread)
     return result;
 }
 
-/* Make a thread without a CPU after one with a CPU was refused with `refusal`. If that is possible,
- * it was sched_setaffinity() that a filter of system calls refuses. All threads then run on any
- * CPU, which is logged once. A list of CPUs is a demand, so with one it stays an error. */
+/* Create an OS thread without a CPU after a thread with a CPU was refused with `refusal`. If that
+ * succeeds, a filter of system calls refuses sched_setaffinity(). All threads then run on any CPU,
+ * which is logged once. A list of CPUs is a demand, so with one it stays an error. */
 static int make_unpinned(domi_thread *thread, int refusal)
 {
     domus_system *system = thread->system;

@@ -11,18 +11,19 @@
 
 #include <errno.h>
 
-/* A thread wakes once in DOMI_PARK_CAP_NS. If it is late by so much more, it does not come back. */
+/* A thread wakes once in DOMI_PARK_CAP_NS. If it is late by this time more, it counts as
+ * hanging. */
 #define LATE_NS UINT64_C(1000000000)
 
 typedef struct note {
-    uint64_t beat;  /* the beat of the thread or runner when the period began */
-    bool has_shown; /* the thread or runner has shown life since then */
+    uint64_t beat;  /* beat of the thread or runner when the period began */
+    bool has_shown; /* whether the thread or runner has shown life since then */
 } note;
 
 struct domus_watchdog {
     domus_system *system;
-    uint64_t now_ns; /* the time of this look */
-    note notes[];    /* the notes of the threads, then of the runners of each pool */
+    uint64_t now_ns; /* time of the present look */
+    note notes[];    /* notes of the threads, and then of the runners of each pool */
 };
 
 /* --- one thread, one runner ------------------------------------------------------------------- */
@@ -59,8 +60,8 @@ static bool is_runner_at_rest(const domus_runner *runner)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Note what a look at one of them found. Returns 1 if it has shown no life in this period, else
- * 0. */
+/* Note what a look at a thread or runner found. Returns 1 if it has shown no life in this period,
+ * else 0. */
 static uint32_t note_life(note *own, bool rests, uint64_t beat)
 {
     own->has_shown = own->has_shown || rests || beat != own->beat;

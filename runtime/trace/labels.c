@@ -14,15 +14,15 @@ enum names {
     NAMES_NOTHING,
     NAMES_TEXT,
     NAMES_BEHAVIOUR,
-    NAMES_BOTH, /* a behaviour, and a type in the value */
+    NAMES_BOTH, /* whether a record's name is a behaviour, and its value may be a type */
     NAMES_TYPE,
 };
 
 static const struct kind {
     const char *category;
-    const char *begin; /* the first words of a text */
+    const char *begin; /* first words of a text */
     enum names names;
-    const char *counts; /* the unit that the value counts; NULL: no value */
+    const char *counts; /* unit that the value counts; NULL: there is no value */
 } kinds[DOMI_RECORD_KINDS] = {
     [DOMI_RECORD_NONE] = {"none", "nothing", NAMES_NOTHING, NULL},
     [DOMI_RECORD_ITERATION] = {"iteration", "iteration", NAMES_NOTHING, "completions"},
@@ -53,7 +53,7 @@ const char *domi_label_of_value(domi_record_kind kind)
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 struct text {
-    char *bytes; /* an array of DOMI_LABEL_BYTES bytes */
+    char *bytes; /* array of DOMI_LABEL_BYTES bytes */
     size_t length;
 };
 

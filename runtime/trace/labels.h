@@ -13,35 +13,36 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOMI_LABEL_BYTES   192u /* bytes of a text, with the zero at its end; longer ones are cut */
-#define DOMI_LABELS_MAX    384u /* texts of a thread that have numbers */
-#define DOMI_LABELS_PLACES 512u /* the number of places in the hash table; a power of two */
+/* size in bytes of a text, with the zero at its end; longer texts are cut */
+#define DOMI_LABEL_BYTES   192u
+#define DOMI_LABELS_MAX    384u /* most texts of a thread that have numbers */
+#define DOMI_LABELS_PLACES 512u /* number of places in the hash table; a power of two */
 
 typedef struct domi_labels {
-    uint32_t count; /* texts that have numbers */
+    uint32_t count; /* number of texts that have numbers */
     struct {
         const void *name;
-        uint64_t value; /* the type, of kinds that have one there */
+        uint64_t value; /* type of a message, for kinds that have one; else 0 */
         uint32_t kind;
-        uint32_t number; /* 0: the place is free */
+        uint32_t number; /* number of the text; 0: the place is free */
     } places[DOMI_LABELS_PLACES];
 } domi_labels;
 
-/* Forget all texts. */
+/* Forget the texts of all labels. */
 void domi_labels_clear(domi_labels *labels);
 
-/* The number of a record's text, from 1 on; 0: it has none, because there is no room. `*ret_new`
- * tells whether it got the number just now. */
+/* Returns the number of a record's text, from 1 on; 0: it has no number, because there is no room.
+ * `*ret_new` tells whether it got the number just now. */
 uint32_t domi_labels_number(domi_labels *labels, const domi_record *record, bool *ret_new);
 
 /* Write the text of a record, NUL-terminated. Returns its length. */
 size_t domi_label_text(const domi_record *record, char text[DOMI_LABEL_BYTES]);
 
-/* A word for the kind, as "run". */
+/* Returns a word for a kind of record, such as "run". */
 const char *domi_label_category(domi_record_kind kind);
 
-/* A word for the things that the value of a record counts, as "completions"; NULL if it counts
- * nothing. */
+/* Returns a word for the things that the value of a record counts, such as "completions"; NULL if
+ * it counts nothing. */
 const char *domi_label_of_value(domi_record_kind kind);
 
 #endif

@@ -1,7 +1,7 @@
-/* A record's outer one at some depth is the next record that lies no deeper than that. If this
- * one lies at just that depth, and did not begin later, it is the outer one; else there is none.
- * Such a search goes on from where the last one at its depth has stopped, so each depth passes each
- * record once.
+/* The record around a given one at some depth is found so: it is the next record that lies no
+ * deeper than that. If it lies at just that depth, and did not begin later, it is the record
+ * around; else there is none. Such a search goes on from where the last one at its depth has
+ * stopped, so each depth passes each record once.
  *
  * The things that are still open come behind all records. Their copy was made first, so one of them
  * may have ended meanwhile, and be a record, too. Then it is left out: its record has ended, or, if
@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#define NOBODY UINT32_MAX       /* nothing is open at this depth */
-#define OPEN   (UINT32_MAX - 1) /* an element of `open` is */
+#define NOBODY UINT32_MAX       /* value of `begun`: nothing is open at this depth */
+#define OPEN   (UINT32_MAX - 1) /* value of `begun`: an element of `open` has begun */
 
 struct walk {
     const domi_record *records;
@@ -19,10 +19,11 @@ struct walk {
     const domi_record *open;
     domi_nesting_visit *visit;
     void *context;
-    uint64_t last_ns;                   /* the time of the last step */
+    uint64_t last_ns;                   /* time of the last step */
     uint32_t begun[DOMI_RECORD_DEPTHS]; /* index of the record that has begun, NOBODY or OPEN */
-    uint32_t next[DOMI_RECORD_DEPTHS];  /* where the last search at this depth has stopped */
-    bool is_past[DOMI_RECORD_DEPTHS];   /* the element of `open` has ended meanwhile */
+    /* index at which the last search at this depth has stopped */
+    uint32_t next[DOMI_RECORD_DEPTHS];
+    bool is_past[DOMI_RECORD_DEPTHS]; /* whether the element of `open` has ended meanwhile */
 };
 
 static void take_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
@@ -39,7 +40,8 @@ static uint32_t get_record_depth(const domi_record *record)
     return domi_record_depth_of(domi_record_kind_of(record));
 }
 
-/* The next record behind `index` that lies at `depth` or further out; `count`: there is none. */
+/* Returns the index of the next record behind `index` that lies at `depth` or further out; `count`:
+ * there is none. */
 static uint32_t find_next_record(struct walk *walk, uint32_t index, uint32_t depth)
 {
     uint32_t next = walk->next[depth];
@@ -74,7 +76,7 @@ static uint32_t first_to_begin(const struct walk *walk, uint32_t depth)
     return depth;
 }
 
-/* Begin all that lies around record `index` and has not begun. */
+/* Begin all things that lie around record `index` and have not begun. */
 static void begin_outer(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];

@@ -13,10 +13,11 @@
 typedef enum domi_nesting_step {
     DOMI_NESTING_BEGIN,
     DOMI_NESTING_END,
-    DOMI_NESTING_INSTANT, /* a record that takes no time (the last depth) */
+    DOMI_NESTING_INSTANT, /* depth of a record that takes no time: the last one */
 } domi_nesting_step;
 
-/* `record` begins or ends at `at_ns`, which is never before that of an earlier step. */
+/* A function that is called for each step: `record` begins or ends at `at_ns`, which is never
+ * before that of an earlier step. */
 typedef void domi_nesting_visit(void *context, domi_nesting_step step, uint64_t at_ns,
                                 const domi_record *record);
 

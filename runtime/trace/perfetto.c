@@ -24,13 +24,14 @@ enum packet_field {
 };
 
 enum sequence_flag {
-    FLAG_STATE_CLEARED = 1, /* the state that earlier packets of this sequence have set is void */
+    /* flag: the state that earlier packets of this sequence have set is void */
+    FLAG_STATE_CLEARED = 1,
     FLAG_NEEDS_STATE = 2,
 };
 
 enum snapshot_field {
     SNAPSHOT_CLOCKS = 1,
-    SNAPSHOT_PRIMARY_CLOCK = 2, /* the clock of the trace */
+    SNAPSHOT_PRIMARY_CLOCK = 2, /* number of the clock that the trace uses */
 };
 
 enum clock_field {
@@ -38,7 +39,7 @@ enum clock_field {
     CLOCK_TIMESTAMP = 2,
 };
 
-#define MONOTONIC 3u /* the number of CLOCK_MONOTONIC in a trace */
+#define MONOTONIC 3u /* number of CLOCK_MONOTONIC in a trace */
 
 enum defaults_field {
     DEFAULTS_TRACK_EVENT = 11,
@@ -98,9 +99,9 @@ enum entry_field {
 
 /* ---- Packets --------------------------------------------------------------------------------- */
 
-#define PACKET_MAX         1024u /* bytes of a packet */
-#define PROCESS_NAME_MAX   256u  /* bytes of the process's name */
-#define SEQUENCE_OF_GLOBAL 1u    /* the sequence of packets that belong to no thread */
+#define PACKET_MAX         1024u /* most bytes of a packet */
+#define PROCESS_NAME_MAX   256u  /* most bytes of the process's name */
+#define SEQUENCE_OF_GLOBAL 1u    /* sequence of packets that belong to no thread */
 
 static_assert(PACKET_MAX <= DOMI_PERFETTO_BYTES, "a packet fits into the empty buffer");
 static_assert(DOMI_LABEL_BYTES + 256 < PACKET_MAX, "an event with a text is a packet");
@@ -112,7 +113,8 @@ static void flush_bytes(domi_perfetto *perfetto)
     perfetto->used = 0;
 }
 
-/* Begin a packet of the present sequence in `packet`. Returns its mark. */
+/* Begin a packet of the present sequence in `packet`. Returns its mark, which end_packet()
+ * takes. */
 static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
 {
     if (sizeof perfetto->bytes - perfetto->used < PACKET_MAX)
@@ -200,7 +202,7 @@ static void add_entry(domi_protobuf *packet, uint32_t field, uint64_t iid, const
     domi_protobuf_end(packet, entry);
 }
 
-/* The number of a category is its kind. */
+/* The number of a category is the kind of its records. */
 static void add_categories(domi_protobuf *packet)
 {
     size_t interned = domi_protobuf_begin(packet, PACKET_INTERNED_DATA);
@@ -210,10 +212,10 @@ static void add_categories(domi_protobuf *packet)
     domi_protobuf_end(packet, interned);
 }
 
-/* A thread that the kernel's number is not known of has a track that is only named. */
+/* A thread whose number the kernel has not told has a track with a name alone. */
 static void write_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
 {
-    /* relaxed: the number says something by itself. */
+    /* relaxed: the number means something by itself. */
     int32_t tid =
         atomic_load_explicit((_Atomic int32_t *)(uintptr_t)&recorder->tid, memory_order_relaxed);
     domi_protobuf packet;
@@ -268,8 +270,8 @@ static void add_flow(domi_protobuf *packet, const domi_record *record)
     }
 }
 
-/* The event's text by its number, or itself if there is no number. Returns the number if the text
- * has to be said with it in this packet, else 0. */
+/* Add the text of an event by its number, or the text itself if it has no number. Returns the
+ * number if this packet has to say the text with it, else 0. */
 static uint32_t add_label(domi_perfetto *perfetto, domi_protobuf *packet, const domi_record *record)
 {
     char text[DOMI_LABEL_BYTES];

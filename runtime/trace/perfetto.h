@@ -17,21 +17,22 @@
 
 #include <sys/types.h>
 
-#define DOMI_PERFETTO_BYTES 8192u /* bytes that are gathered for one call of `write` */
+#define DOMI_PERFETTO_BYTES 8192u /* most bytes that are gathered for one call of `write` */
 
 typedef struct domi_perfetto {
-    /* Takes bytes of the trace; returns 0 or a negative errno, and is not called again then. */
+    /* A function that takes bytes of the trace. Returns 0; a negative errno, after which it is not
+     * called again. */
     int (*write)(void *context, const void *bytes, size_t length);
     void *context;
-    int error;         /* the first error of `write`; 0: none */
-    pid_t pid;         /* the process */
-    uint32_t sequence; /* the number of the present sequence */
-    size_t used;       /* bytes in `bytes` */
+    int error;         /* first error of `write`; 0: none */
+    pid_t pid;         /* number of the process */
+    uint32_t sequence; /* number of the present sequence */
+    size_t used;       /* bytes gathered in `bytes` */
     uint8_t bytes[DOMI_PERFETTO_BYTES];
-    domi_labels labels; /* the labels of the present sequence */
+    domi_labels labels; /* labels of the present sequence */
 } domi_perfetto;
 
-/* Begin a trace: the clock, and the process, whose name may be NULL. `now_ns` is the time. */
+/* Begin a trace with its clock and its process, whose name may be NULL. `now_ns` is the time. */
 void domi_perfetto_begin(domi_perfetto *perfetto,
                          int (*write)(void *context, const void *bytes, size_t length),
                          void *context, const char *process, uint64_t now_ns);
@@ -42,7 +43,7 @@ void domi_perfetto_add(domi_perfetto *perfetto, const domi_recorder *recorder,
                        const domi_record *records, uint32_t count,
                        const domi_record open[DOMI_RECORD_DEPTHS]);
 
-/* Write the rest. Returns 0, or what `write` has returned. */
+/* End a trace: write the bytes that wait. Returns 0, or what `write` has returned. */
 int domi_perfetto_end(domi_perfetto *perfetto);
 
 #endif

@@ -12,7 +12,7 @@ enum wire_type {
     WIRE_LENGTH = 2,
 };
 
-#define LENGTH_BYTES 2u /* in front of a message */
+#define LENGTH_BYTES 2u /* bytes of a length, in front of a message */
 
 static void add_byte(domi_protobuf *to, uint64_t byte)
 {

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DOMI_PROTOBUF_LENGTH_MAX 16383u /* 14 bits */
+#define DOMI_PROTOBUF_LENGTH_MAX 16383u /* most bytes of a message: its length has 14 bits */
 
 typedef struct domi_protobuf {
     uint8_t *bytes;
@@ -19,17 +19,17 @@ typedef struct domi_protobuf {
     size_t used;
 } domi_protobuf;
 
-/* A field of type int32 (not negative), int64, uint32, uint64, bool or of an enumeration. */
+/* Add a field of type int32 (not negative), int64, uint32, uint64, bool or of an enumeration. */
 void domi_protobuf_add_number(domi_protobuf *to, uint32_t field, uint64_t value);
 
-/* A field of type fixed64. */
+/* Add a field of type fixed64. */
 void domi_protobuf_add_fixed(domi_protobuf *to, uint32_t field, uint64_t value);
 
-/* A field of type string or bytes. */
+/* Add a field of type string or bytes. */
 void domi_protobuf_add_text(domi_protobuf *to, uint32_t field, const char *text, size_t length);
 
-/* Begin a field that is a message; what is added next is in it. Returns a mark, by which it is
- * ended. */
+/* Begin a field that is a message; fields that are added next are in it. Returns a mark, by which
+ * the message is ended. */
 size_t domi_protobuf_begin(domi_protobuf *to, uint32_t field);
 void domi_protobuf_end(domi_protobuf *to, size_t mark);
 

@@ -1,8 +1,9 @@
 /* The table of the process's recorders, and how a reader copies one.
  *
- * A place of the table is free while its recorder is NULL. One who wants it takes it by a
- * compare-exchange, and then publishes whose it is; one who frees it goes the other way. So whoever
- * finds his own name at a place also finds a recorder of his own there.
+ * A place of the table is free while its recorder is NULL. A thread that wants a place takes it by
+ * a compare-exchange, and then publishes its owner; a thread that frees a place does both in
+ * reverse order. So an owner that finds its own name at a place also finds a recorder of its own
+ * there.
  *
  * A crash and a free may meet. 1. A free takes the recorder out of the table, and then looks at
  * `crashed`. 2. A handler sets `crashed`, and then looks at the table. Each of these accesses is
@@ -18,14 +19,14 @@
 
 static struct entry {
     _Atomic(const void *) owner;
-    _Atomic(domi_recorder *) recorder; /* NULL: the place is free */
+    _Atomic(domi_recorder *) recorder; /* recorder at the place; NULL: the place is free */
 } table[DOMI_RECORDERS_MAX];
 
 static atomic_bool crashed;
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* Returns false if the table is full. */
+/* Enter a recorder into the table. Returns false if the table is full. */
 static bool enter_into_table(domi_recorder *recorder, const void *owner)
 {
     for (uint32_t i = 0; i < DOMI_RECORDERS_MAX; i++) {
@@ -83,7 +84,7 @@ void domi_recorder_free(domi_recorder *recorder)
 
 void domi_recorder_enter(domi_recorder *recorder)
 {
-    /* relaxed: the number says something by itself. */
+    /* relaxed: the number means something by itself. */
     atomic_store_explicit(&recorder->tid, (int32_t)gettid(), memory_order_relaxed);
 }
 
@@ -130,7 +131,8 @@ domi_recorder *domi_recorder_next(const void *owner, uint32_t *index)
 
 static void copy_place(const domi_recorder_place *place, domi_record *to)
 {
-    domi_recorder_place *from = (domi_recorder_place *)(uintptr_t)place; /* C17 loads no const */
+    /* an atomic load of C17 takes no pointer to const */
+    domi_recorder_place *from = (domi_recorder_place *)(uintptr_t)place;
 
     /* acquire: each pairs with the owner's release store of the same word (recorder.h). */
     to->begin_ns = atomic_load_explicit(&from->begin_ns, memory_order_acquire);
@@ -187,8 +189,8 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
     return count;
 }
 
-/* The run that is under way, unless `run` is one already. It has begun after all that is recorded.
- */
+/* Copy the run that is under way, unless `run` is one already. It has begun after all that is
+ * recorded. */
 static void copy_run(const domi_recorder *recorder, domi_record *run)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);

@@ -30,9 +30,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOMI_RECORDERS_MAX       1024u /* recorders of a process */
-#define DOMI_RECORDER_NAME       32u   /* bytes of the name of a thread, with the zero at its end */
-#define DOMI_RECORDER_PLACES_MIN 64u   /* the least records of a ring */
+#define DOMI_RECORDERS_MAX 1024u /* most recorders of a process */
+/* size in bytes of the name of a thread, with the zero at its end */
+#define DOMI_RECORDER_NAME       32u
+#define DOMI_RECORDER_PLACES_MIN 64u /* least number of records of a ring */
 #define DOMI_RECORDER_PLACES_MAX (1u << 22)
 
 /* The words of a record, as threads share them. */
@@ -43,32 +44,33 @@ typedef struct domi_recorder_place {
     _Atomic uint64_t value;
 } domi_recorder_place;
 
-/* Tells what a thread runs just now: writes a record of it, with the time from which on it may have
- * run, and returns true; false if it runs nothing. Called by any thread, in the handler of a
- * signal, too. */
+/* A function that tells what a thread runs just now: it writes a record of that, with the time from
+ * which on it may have run, and returns true; false if nothing runs. Called by any thread, in the
+ * handler of a signal, too. */
 typedef bool domi_find_run(const void *runner, domi_record *ret_record);
 
 typedef struct domi_recorder {
-    /* The owner writes these. */
-    alignas(64) _Atomic uint64_t head; /* records that were written, in all */
-    domi_recorder_place *places;       /* the ring; constant */
-    uint64_t mask;                     /* how many places there are, less 1; constant */
+    /* The owner writes the fields from here on. */
+    alignas(64) _Atomic uint64_t head; /* number of records that were written, in all */
+    domi_recorder_place *places;       /* places of the ring; constant */
+    uint64_t mask;                     /* number of places, less 1; constant */
     /* The thing of each depth that has begun and not ended. In place of a length `kind_length` has
      * bits of `begin_ns`, so that no two things have the same; it is 0 while nothing is there. */
     domi_recorder_place open[DOMI_RECORD_DEPTHS];
-    _Atomic int32_t tid; /* the kernel's number of the thread that writes; 0: not known */
+    _Atomic int32_t tid; /* number that the kernel has for the thread that writes; 0: not known */
     /* The phase that ended last, and may go on; it is not written yet. */
-    const char *phase; /* the name of the present phase; NULL: there is none */
+    const char *phase; /* name of the present phase; NULL: there is none */
     uint64_t phase_from_ns;
     uint64_t phase_end_ns;
 
     /* These fields are constant, except `find_run` and `runner`, which the owner sets once. */
-    alignas(64) char name[DOMI_RECORDER_NAME]; /* the name of the thread, such as "thread 0" */
-    uint32_t number;                           /* the index in the table of recorders */
-    _Atomic(domi_find_run *) find_run;         /* NULL: the thread does not tell, or not yet */
-    const void *runner;   /* the argument of `find_run`; set before `find_run` */
+    alignas(64) char name[DOMI_RECORDER_NAME]; /* name of the thread, such as "thread 0" */
+    uint32_t number;                           /* index in the table of recorders */
+    /* function that tells the present run; NULL: there is none, or not yet */
+    _Atomic(domi_find_run *) find_run;
+    const void *runner;   /* argument of `find_run`; set before `find_run` */
     domi_record *scratch; /* room for as many records as the ring has; written only after a crash */
-    size_t bytes;         /* mapped for all of this */
+    size_t bytes;         /* bytes that are mapped for the recorder with its ring */
 } domi_recorder;
 
 /* Make a recorder for a thread of `owner` (the system), and put it into the table. `places` is a
@@ -82,33 +84,34 @@ int domi_recorder_new(const void *owner, const char *name, uint32_t places,
  * stays, because a signal handler may be reading it. */
 void domi_recorder_free(domi_recorder *recorder);
 
-/* The calling thread is the one that writes from now on. */
+/* Let the calling thread be the one that writes from now on. */
 void domi_recorder_enter(domi_recorder *recorder);
 
-/* The next recorder of `owner` (NULL: of anybody) from place `*index` of the table on, which then
- * is the place behind it. Returns NULL if there is no further one. The caller sees to it that
+/* Returns the next recorder of `owner` (NULL: of anybody) from place `*index` of the table on, and
+ * sets `*index` to the place behind it; NULL if there is no further one. The caller makes sure that
  * recorders of `owner` are not freed meanwhile. */
 domi_recorder *domi_recorder_next(const void *owner, uint32_t *index);
 
-/* From now on no recorder is freed any more. Returns false if that is so already. A signal handler
- * may call this. */
+/* Begin the handling of a crash: from now on no recorder is freed any more. Returns false if that
+ * has begun already. A signal handler may call this. */
 bool domi_recorders_begin_crash(void);
 
-/* A recorder for the calling thread, which has none and has crashed: of static memory, called
+/* Add a recorder for the calling thread, which has none and has crashed: of static memory, called
  * `name`, and once in the process. Returns NULL if the table is full or this was called before. A
  * signal handler may call this. */
 domi_recorder *domi_recorders_add_crashed(const char *name);
 
-/* When the newest record ended; 0: there is none, or the owner wrote others meanwhile. */
+/* Returns the time when the newest record ended; 0: there is none, or the owner wrote others
+ * meanwhile. */
 uint64_t domi_recorder_last_ns(const domi_recorder *recorder);
 
 /* Copy the records that ended at `since_ns` or later to `to`, which has room for all places of the
- * ring, the oldest first. Returns how many these are: at most one less than the places, because one
- * of them may be half written. */
+ * ring, the oldest first. Returns the number of these records: at most one less than the places,
+ * because one place may be half written. */
 uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, domi_record *to);
 
-/* Copy what the thread has begun and not ended, by depth; the kind is NONE where nothing is. A run
- * that was not said to begin is the one that `find_run` tells. */
+/* Copy the things that the thread has begun and not ended, by depth; the kind is NONE where nothing
+ * is. A run that was not said to begin is the one that `find_run` tells. */
 void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_RECORD_DEPTHS]);
 
 /* ---- What the owner calls -------------------------------------------------------------------- */
@@ -132,7 +135,7 @@ static inline void domi_recorder_write(domi_recorder *recorder, domi_record_kind
     atomic_store_explicit(&recorder->head, head + 1, memory_order_release);
 }
 
-/* The phase that ended last goes on no more: write its record. */
+/* End the phase that ended last, if it goes on no more: write its record. */
 static inline void domi_recorder_end_phase(domi_recorder *recorder)
 {
     const char *phase = recorder->phase;
@@ -144,8 +147,8 @@ static inline void domi_recorder_end_phase(domi_recorder *recorder)
                         recorder->phase_end_ns, phase, 0);
 }
 
-/* A phase has ended, or goes on if it is the one that ended last: phases of one name that follow
- * each other are one record. */
+/* Note that a phase has ended, or that it goes on if it is the one that ended last: phases of one
+ * name that follow each other are one record. */
 static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t begin_ns,
                                             uint64_t end_ns, const char *name)
 {
@@ -159,7 +162,7 @@ static inline void domi_recorder_note_phase(domi_recorder *recorder, uint64_t be
     recorder->phase_end_ns = end_ns;
 }
 
-/* Write a record of something that has ended. It lies in the next phase, so the last one comes
+/* Write a record of a thing that has ended. It lies in the next phase, so the last phase comes
  * before it. */
 static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind kind,
                                       uint64_t begin_ns, uint64_t end_ns, const void *name,
@@ -169,14 +172,14 @@ static inline void domi_recorder_note(domi_recorder *recorder, domi_record_kind 
     domi_recorder_write(recorder, kind, begin_ns, end_ns, name, value);
 }
 
-/* Something has begun: from now on copies have it as under way. */
+/* Note that a thing has begun: from now on copies have it as under way. */
 static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind kind,
                                        uint64_t begin_ns, const void *name, uint64_t value)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
-    /* The word is 0 while the others change. release: a reader that sees one of them new finds 0
-     * or a later value when it loads `kind_length` again. */
+    /* `kind_length` is 0 while the other words change. release: a reader that sees a new one of
+     * these finds 0 or a later value when it loads `kind_length` again. */
     atomic_store_explicit(&place->kind_length, 0, memory_order_relaxed);
     atomic_store_explicit(&place->begin_ns, begin_ns, memory_order_release);
     atomic_store_explicit(&place->name, name, memory_order_release);
@@ -185,7 +188,7 @@ static inline void domi_recorder_begin(domi_recorder *recorder, domi_record_kind
                           memory_order_release);
 }
 
-/* The value of what has begun last at this depth becomes another, as a run goes on to a message of
+/* Change the value of the thing that has begun last at this depth, as a run goes on to a message of
  * another type. */
 static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_kind kind,
                                            uint64_t value)
@@ -195,14 +198,14 @@ static inline void domi_recorder_set_value(domi_recorder *recorder, domi_record_
                           memory_order_release);
 }
 
-/* The thing of this kind that has begun has ended: write its record. It began at `from_ns` or
- * later, because something else around it did. Nothing happens if there is none. */
+/* End the thing of this kind that has begun: write its record. It began at `from_ns` or later,
+ * because something else around it did. Nothing happens if there is none. */
 static inline void domi_recorder_end(domi_recorder *recorder, domi_record_kind kind,
                                      uint64_t from_ns, uint64_t end_ns)
 {
     domi_recorder_place *place = &recorder->open[domi_record_depth_of(kind)];
 
-    /* acquire: the monitor writes the place of a stall. Others are the owner's own words. */
+    /* acquire: the monitor writes the place of a stall. Other places are the owner's own words. */
     uint64_t begun = atomic_load_explicit(&place->kind_length, memory_order_acquire);
 
     if (begun >> DOMI_RECORD_LENGTH_BITS != (uint64_t)kind)

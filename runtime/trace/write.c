@@ -1,5 +1,5 @@
-/* The two ways to a trace: of a system, with memory of its own, and of the process after a crash,
- * with memory that was there before.
+/* The two ways to a trace: of a system, with memory that is allocated for it, and of the process
+ * after a crash, with memory that was there before.
  *
  * In both each thread is copied and then written, one after the other, so the threads of a trace
  * end at slightly different times. */
@@ -19,7 +19,7 @@ static uint64_t read_monotonic_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* The places of the largest ring of `owner`; 0: there is none. */
+/* Returns the places of the largest ring of `owner`; 0: there is none. */
 static uint64_t most_places(const void *owner)
 {
     uint64_t most = 0;
@@ -32,7 +32,8 @@ static uint64_t most_places(const void *owner)
     return most;
 }
 
-/* `records` has room for each ring; NULL: each recorder's own memory is taken. */
+/* Write all recorders of `owner` to a trace. `records` has room for each ring; NULL: each
+ * recorder's own memory is used. */
 static void add_all_records(domi_perfetto *perfetto, const void *owner, uint64_t since_ns,
                             domi_record *records)
 {
