@@ -10,7 +10,7 @@
 
 #define ROOM_LEAST 256u /* bytes of the first page of an appender */
 
-static domi_page *page_of(const domus_appender *appender)
+static domi_page *get_page_of_appender(const domus_appender *appender)
 {
     return (domi_page *)(void *)appender->page;
 }
@@ -25,7 +25,7 @@ static int drop_bytes_and_fail(domus_appender *appender, int error)
 }
 
 /* Returns how many bytes an appender may hold. */
-static uint32_t get_size_max(const domus_appender *appender)
+static uint32_t get_size_limit(const domus_appender *appender)
 {
     uint32_t most = appender->size_max;
 
@@ -35,15 +35,16 @@ static uint32_t get_size_max(const domus_appender *appender)
 /* Make room for at least `size` bytes more in an appender. */
 static int reserve_room(domus_appender *appender, uint32_t size)
 {
-    uint32_t most = get_size_max(appender);
+    uint32_t most = get_size_limit(appender);
     uint64_t room = appender->room == 0 ? ROOM_LEAST : 2 * (uint64_t)appender->room;
 
     if (room < size)
         room = size;
     if (room > most)
         room = most;
-    domi_page *page = appender->page != NULL ? domi_page_grow(page_of(appender), (size_t)room)
-                                             : domi_page_new((size_t)room);
+    domi_page *page = appender->page != NULL
+                          ? domi_page_grow(get_page_of_appender(appender), (size_t)room)
+                          : domi_page_new((size_t)room);
     if (page == NULL)
         return drop_bytes_and_fail(appender, -ENOMEM);
     appender->page = &page->face;
@@ -53,7 +54,7 @@ static int reserve_room(domus_appender *appender, uint32_t size)
 
 char *domus_append_room(domus_appender *appender, size_t size)
 {
-    uint32_t most = get_size_max(appender);
+    uint32_t most = get_size_limit(appender);
 
     if (appender->error != 0)
         return NULL;
@@ -64,7 +65,7 @@ char *domus_append_room(domus_appender *appender, size_t size)
     if ((appender->page == NULL || appender->room - appender->size < size) &&
         reserve_room(appender, appender->size + (uint32_t)size) != 0)
         return NULL;
-    return page_of(appender)->room + appender->size;
+    return get_page_of_appender(appender)->room + appender->size;
 }
 
 void domus_append_written(domus_appender *appender, size_t size)
@@ -106,7 +107,7 @@ int domus_append(domus_appender *appender, const void *data, size_t size)
 
 /* Append a text of `size` bytes that is too long for the buffer of the caller. The text is made
  * elsewhere first, because the arguments may show bytes of the appender. */
-static int append_long(domus_appender *appender, int size, const char *format, va_list list)
+static int append_long_text(domus_appender *appender, int size, const char *format, va_list list)
 {
     char *text = domi_memory_new_bytes((size_t)size + 1);
 
@@ -133,7 +134,7 @@ int domus_append_text(domus_appender *appender, const char *format, ...)
     if ((size_t)size < sizeof text)
         return domus_append(appender, text, (size_t)size);
     va_start(list, format);
-    int error = append_long(appender, size, format, list);
+    int error = append_long_text(appender, size, format, list);
     va_end(list);
     return error;
 }
@@ -158,6 +159,6 @@ int domus_append_end(domus_appender *appender, domus_slice *ret_slice)
 void domus_append_drop(domus_appender *appender)
 {
     if (appender->page != NULL)
-        domi_page_drop(page_of(appender));
+        domi_page_drop(get_page_of_appender(appender));
     *appender = (domus_appender){.size_max = appender->size_max};
 }

@@ -25,7 +25,7 @@
 /* Write where poll() is refused by a filter. Other processes may share the pipe or terminal, so
  * O_NONBLOCK is taken away afterwards. If fcntl() is refused, too, the write may block: the text is
  * worth more than an end for certain. */
-static bool say_without_poll(const char *text)
+static bool write_without_poll(const char *text)
 {
     int flags = fcntl(STDERR_FILENO, F_GETFL);
 
@@ -47,13 +47,13 @@ static bool write_to_stderr(const char *text)
     for (int tries = 0; ready < 0 && errno == EINTR && tries < TRIES_MAX; tries++)
         ready = poll(&reader, 1, READER_MS);
     if (ready < 0)
-        return say_without_poll(text);
+        return write_without_poll(text);
     /* poll() says that a pipe is writable only if it has room for such a line, so write()
      * does not block. */
     return ready > 0 && write(STDERR_FILENO, text, strlen(text)) > 0;
 }
 
-static void say_frames(void)
+static void print_backtrace(void)
 {
     void *frames[FRAMES_MAX];
     char place[384];
@@ -80,6 +80,6 @@ _Noreturn void domi_check_failed(const char *expression, const char *file, int l
     snprintf(text, sizeof text, "domus: check failed: %.256s (%s:%d, %s)\n", expression, file, line,
              function);
     if (write_to_stderr(text))
-        say_frames();
+        print_backtrace();
     abort();
 }

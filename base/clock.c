@@ -17,7 +17,7 @@
 
 #define NS_PER_S UINT64_C(1000000000) /* nanoseconds of a second */
 
-static uint64_t read_monotonic(void)
+static uint64_t read_monotonic_clock(void)
 {
     struct timespec time;
 
@@ -40,7 +40,7 @@ struct sample {
     uint64_t ns;    /* time of the system's monotonic clock */
 };
 
-static bool tsc_is_invariant(void)
+static bool is_tsc_invariant(void)
 {
     unsigned eax, ebx, ecx, edx;
 
@@ -48,14 +48,14 @@ static bool tsc_is_invariant(void)
            (edx & CPUID_POWER_EDX_INVARIANT_TSC) != 0;
 }
 
-static struct sample take_sample(void)
+static struct sample sample_tsc(void)
 {
     struct sample best = {0};
     uint64_t gap_min = UINT64_MAX;
 
     for (int i = 0; i < SAMPLE_ATTEMPTS; i++) {
         uint64_t before = __builtin_ia32_rdtsc();
-        uint64_t ns = read_monotonic();
+        uint64_t ns = read_monotonic_clock();
         uint64_t gap = __builtin_ia32_rdtsc() - before;
 
         if (gap < gap_min) {
@@ -70,12 +70,12 @@ static struct sample take_sample(void)
  * TSC. */
 static void calibrate_tsc(domi_clock *clock)
 {
-    struct sample first = take_sample();
+    struct sample first = sample_tsc();
 
-    while (read_monotonic() - first.ns < CALIBRATION_NS)
+    while (read_monotonic_clock() - first.ns < CALIBRATION_NS)
         ;
 
-    struct sample last = take_sample();
+    struct sample last = sample_tsc();
     uint64_t elapsed_ns = last.ns - first.ns;
     uint64_t elapsed_ticks = last.ticks - first.ticks;
 
@@ -93,9 +93,9 @@ static void calibrate_tsc(domi_clock *clock)
 
 void domi_clock_init(domi_clock *clock)
 {
-    *clock = (domi_clock){.start_ns = read_monotonic()};
+    *clock = (domi_clock){.start_ns = read_monotonic_clock()};
 #if defined(__x86_64__)
-    if (tsc_is_invariant())
+    if (is_tsc_invariant())
         calibrate_tsc(clock);
 #endif
 }
@@ -114,7 +114,7 @@ void domi_clock_advance(domi_clock *clock, uint64_t by_ns)
 
 uint64_t domi_clock_read_slow(const domi_clock *clock)
 {
-    return clock->is_virtual ? clock->virtual_ns : read_monotonic();
+    return clock->is_virtual ? clock->virtual_ns : read_monotonic_clock();
 }
 
 uint64_t domi_clock_utc_ns(void)

@@ -26,7 +26,7 @@ uint64_t domi_key_number(const domus_config_key *key, const void *holder)
     }
 }
 
-const char *domi_key_text(const domus_config_key *key, const void *holder)
+const char *domi_key_get_text(const domus_config_key *key, const void *holder)
 {
     const char *text;
 

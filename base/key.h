@@ -34,7 +34,7 @@ static inline bool domi_key_is_text(const domus_config_key *key)
 uint64_t domi_key_number(const domus_config_key *key, const void *holder);
 
 /* Returns the value of a key that is a text; NULL: it has none. */
-const char *domi_key_text(const domus_config_key *key, const void *holder);
+const char *domi_key_get_text(const domus_config_key *key, const void *holder);
 
 /* Write a value, which was checked before, to its holder. */
 void domi_key_store(const domus_config_key *key, void *holder, uint64_t number, const char *text);

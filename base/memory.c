@@ -41,7 +41,7 @@ static atomic_int stays;
 
 static _Thread_local const domus_allocator *current;
 
-static bool is_made_to_fail(void)
+static bool must_allocation_fail(void)
 {
     if (__builtin_expect(atomic_load_explicit(&passes, memory_order_relaxed) < 0, 1))
         return false;
@@ -64,7 +64,7 @@ static _Thread_local int64_t uncounted;
 /* Add what this thread has not yet reported to its meter. `wanted` is the size of the allocation
  * under way, 0 when memory is freed. Relaxed, as for all fields of a meter: the numbers guard no
  * other data. */
-static void tell_meter(uint64_t wanted)
+static void report_bytes_to_meter(uint64_t wanted)
 {
     int64_t held =
         atomic_fetch_add_explicit(&meter->held, uncounted, memory_order_relaxed) + uncounted;
@@ -90,27 +90,27 @@ bool domi_memory_is_full(void)
     return meter != NULL && atomic_load_explicit(&meter->full, memory_order_relaxed) != 0;
 }
 
-static void uncount_bytes(uint64_t bytes)
+static void subtract_counted_bytes(uint64_t bytes)
 {
     if (meter == NULL)
         return;
     uncounted -= (int64_t)bytes;
     if (uncounted <= -COUNT_STEP)
-        tell_meter(0);
+        report_bytes_to_meter(0);
 }
 
 /* The bytes are counted before they are allocated, so that `grown` can set `full` and thereby
  * refuse this very allocation. */
-static bool count_before_taking(uint64_t bytes)
+static bool count_bytes_before_allocation(uint64_t bytes)
 {
     if (meter == NULL)
         return true;
     uncounted += (int64_t)bytes;
     if (uncounted >= COUNT_STEP)
-        tell_meter(bytes);
+        report_bytes_to_meter(bytes);
     if (DOMI_LIKELY(!domi_memory_is_full()))
         return true;
-    uncount_bytes(bytes);
+    subtract_counted_bytes(bytes);
     return false;
 }
 
@@ -121,7 +121,7 @@ domi_meter *domi_memory_set_meter(domi_meter *next)
     if (next == before)
         return before;
     if (before != NULL && uncounted != 0)
-        tell_meter(0);
+        report_bytes_to_meter(0);
     uncounted = 0;
     meter = next;
     return before;
@@ -148,15 +148,15 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
 {
     const domus_allocator *allocator = current;
 
-    if (is_made_to_fail() || bytes > BYTES_MAX)
+    if (must_allocation_fail() || bytes > BYTES_MAX)
         return NULL;
     bytes += alignment; /* leaves room for the header, because `start` is aligned to ALIGNMENT */
-    if (!count_before_taking(bytes))
+    if (!count_bytes_before_allocation(bytes))
         return NULL;
     char *start =
         allocator != NULL ? allocator->allocate(allocator->context, bytes) : source(bytes);
     if (start == NULL) {
-        uncount_bytes(bytes);
+        subtract_counted_bytes(bytes);
         return NULL;
     }
     DOMI_CHECK((uintptr_t)start % ALIGNMENT == 0);
@@ -168,10 +168,11 @@ DOMI_INLINE void *allocate(size_t bytes, size_t alignment, void *(*source)(size_
 
 int domus_memory_count(uint64_t *counted, uint64_t bytes)
 {
-    if (bytes > *counted && (is_made_to_fail() || !count_before_taking(bytes - *counted)))
+    if (bytes > *counted &&
+        (must_allocation_fail() || !count_bytes_before_allocation(bytes - *counted)))
         return -ENOMEM;
     if (bytes < *counted)
-        uncount_bytes(*counted - bytes);
+        subtract_counted_bytes(*counted - bytes);
     *counted = bytes;
     return 0;
 }
@@ -207,11 +208,12 @@ void *domi_memory_grow(void *memory, size_t bytes)
     DOMI_CHECK(made->bytes >> BYTES_BITS == ALIGNMENT && bytes >= before - ALIGNMENT);
     if (made->allocator != NULL || current != NULL)
         return grow_by_copy(memory, bytes);
-    if (is_made_to_fail() || bytes > BYTES_MAX || !count_before_taking(bytes + ALIGNMENT - before))
+    if (must_allocation_fail() || bytes > BYTES_MAX ||
+        !count_bytes_before_allocation(bytes + ALIGNMENT - before))
         return NULL;
     block *grown = realloc(made, bytes + ALIGNMENT);
     if (grown == NULL) {
-        uncount_bytes(bytes + ALIGNMENT - before);
+        subtract_counted_bytes(bytes + ALIGNMENT - before);
         return NULL;
     }
     grown->bytes = (bytes + ALIGNMENT) | (uint64_t)ALIGNMENT << BYTES_BITS;
@@ -233,7 +235,7 @@ void domi_memory_free(void *memory)
     size_t bytes = (size_t)(made->bytes & BYTES_MASK);
     void *start = (char *)memory - (size_t)(made->bytes >> BYTES_BITS);
 
-    uncount_bytes(bytes);
+    subtract_counted_bytes(bytes);
     if (allocator != NULL)
         allocator->free(allocator->context, start, bytes);
     else
@@ -251,7 +253,7 @@ static size_t round_up_to_pages(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-static void *map_by_allocator(size_t bytes)
+static void *map_pages_by_allocator(size_t bytes)
 {
     void *mapped = current->map(current->context, round_up_to_pages(bytes));
 
@@ -259,7 +261,7 @@ static void *map_by_allocator(size_t bytes)
     return mapped;
 }
 
-static void *map_kernel(size_t bytes)
+static void *map_kernel_pages(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
@@ -267,18 +269,18 @@ static void *map_kernel(size_t bytes)
 
 void *domi_memory_map(size_t bytes)
 {
-    if (is_made_to_fail() || !count_before_taking(round_up_to_pages(bytes)))
+    if (must_allocation_fail() || !count_bytes_before_allocation(round_up_to_pages(bytes)))
         return NULL;
-    void *memory = current != NULL ? map_by_allocator(bytes) : map_kernel(bytes);
+    void *memory = current != NULL ? map_pages_by_allocator(bytes) : map_kernel_pages(bytes);
     if (memory == NULL)
-        uncount_bytes(round_up_to_pages(bytes));
+        subtract_counted_bytes(round_up_to_pages(bytes));
     return memory;
 }
 
 /* Map twice as much, and unmap the parts before and behind the aligned half. */
-static void *map_aligned(void)
+static void *map_aligned_huge_page(void)
 {
-    char *memory = map_kernel(2 * DOMI_MEMORY_HUGE);
+    char *memory = map_kernel_pages(2 * DOMI_MEMORY_HUGE);
 
     if (memory == NULL)
         return NULL;
@@ -292,11 +294,13 @@ static void *map_aligned(void)
 
 void *domi_memory_map_huge(void)
 {
-    if (is_made_to_fail() || domi_memory_is_tight() || !count_before_taking(DOMI_MEMORY_HUGE))
+    if (must_allocation_fail() || domi_memory_is_tight() ||
+        !count_bytes_before_allocation(DOMI_MEMORY_HUGE))
         return NULL;
-    void *memory = current != NULL ? map_by_allocator(DOMI_MEMORY_HUGE) : map_aligned();
+    void *memory =
+        current != NULL ? map_pages_by_allocator(DOMI_MEMORY_HUGE) : map_aligned_huge_page();
     if (memory == NULL)
-        uncount_bytes(DOMI_MEMORY_HUGE);
+        subtract_counted_bytes(DOMI_MEMORY_HUGE);
     return memory;
 }
 
@@ -306,7 +310,7 @@ void domi_memory_unmap(void *memory, size_t bytes)
 
     if (memory == NULL)
         return;
-    uncount_bytes(round_up_to_pages(bytes));
+    subtract_counted_bytes(round_up_to_pages(bytes));
     if (allocator != NULL)
         allocator->unmap(allocator->context, memory, round_up_to_pages(bytes));
     else

@@ -48,7 +48,7 @@ static domi_page *take_first_page(domi_page **list)
     return page;
 }
 
-static void put_page_first(domi_page **list, domi_page *page)
+static void add_page_to_list(domi_page **list, domi_page *page)
 {
     page->memory = (char *)*list;
     *list = page;
@@ -64,7 +64,7 @@ void domi_pages_free(void)
         domi_memory_free(take_first_page(&large));
 }
 
-static domi_page *make_small(void)
+static domi_page *make_small_page(void)
 {
     domi_page *page;
 
@@ -85,7 +85,7 @@ static domi_page *make_small(void)
 }
 
 /* Returns memory for a page with `size` bytes. Only the last one of the kept pages is looked at. */
-static domi_page *new_large(size_t size)
+static domi_page *make_large_page(size_t size)
 {
     /* exactly `size` bytes, for the bounds of a sanitizer */
     size_t bytes = offsetof(domi_page, room) + size;
@@ -103,9 +103,9 @@ domi_page *domi_page_new(size_t size)
     domi_page *page;
 
     if (size <= DOMI_PAGE_ROOM) {
-        page = make_small();
+        page = make_small_page();
     } else {
-        page = new_large(size);
+        page = make_large_page(size);
         if (page != NULL) {
             atomic_init(&page->count, 1);
             page->small = page->holds = false;
@@ -120,7 +120,7 @@ domi_page *domi_page_new(size_t size)
 }
 
 /* Returns a new page that is not a small one, with the first bytes of a small page. */
-static domi_page *grow_small(domi_page *page, size_t size)
+static domi_page *grow_small_page(domi_page *page, size_t size)
 {
     domi_page *grown = domi_page_new(size > DOMI_PAGE_ROOM ? size : DOMI_PAGE_ROOM);
 
@@ -134,7 +134,7 @@ static domi_page *grow_small(domi_page *page, size_t size)
 domi_page *domi_page_grow(domi_page *page, size_t size)
 {
     if (page->small)
-        return grow_small(page, size);
+        return grow_small_page(page, size);
     domi_page *grown = domi_memory_grow(page, offsetof(domi_page, room) + size);
     if (grown != NULL)
         grown->face.data = grown->room;
@@ -143,7 +143,7 @@ domi_page *domi_page_grow(domi_page *page, size_t size)
 
 domi_page *domi_page_borrower(void)
 {
-    domi_page *page = make_small();
+    domi_page *page = make_small_page();
 
     if (page != NULL)
         page->borrowed = true;
@@ -160,7 +160,7 @@ static domi_lender get_lender_of_page(const domi_page *page)
     return lender;
 }
 
-static void give_back_to_lender(domi_lender lender)
+static void return_bytes_to_lender(domi_lender lender)
 {
     if (lender.give_back != NULL)
         lender.give_back(lender.bytes);
@@ -182,7 +182,7 @@ int domi_page_own(domi_page *page)
         memcpy(memory, page->face.data, page->size);
     page->face.data = memory;
     page->borrowed = page->holds = false;
-    give_back_to_lender(lender);
+    return_bytes_to_lender(lender);
     return 0;
 }
 
@@ -220,7 +220,7 @@ void domi_page_drop(domi_page *page)
         atomic_store_explicit(&page->count, count, memory_order_relaxed);
         if (count != 0)
             return;
-        give_back_to_lender(get_lender_of_page(page));
+        return_bytes_to_lender(get_lender_of_page(page));
         page->holds = false;
     } else if (atomic_load_explicit(&page->count, memory_order_acquire) != 1 &&
                atomic_fetch_sub_explicit(&page->count, 1, memory_order_acq_rel) != 1) {
@@ -230,13 +230,13 @@ void domi_page_drop(domi_page *page)
     }
     domi_memory_free(page->memory);
     if (page->small && kept_room != 0) {
-        put_page_first(&kept, page);
+        add_page_to_list(&kept, page);
         kept_room--;
         return;
     }
     size_t bytes = domi_memory_bytes(page);
     if (!page->small && bytes <= LARGE_BYTES && bytes <= large_room) {
-        put_page_first(&large, page);
+        add_page_to_list(&large, page);
         large_room -= bytes;
         return;
     }

@@ -8,7 +8,7 @@
 
 #define PAUSES 64 /* pauses before the wait yields: about 3 us */
 
-uint32_t domi_park_wait_held(_Atomic uint32_t *word)
+uint32_t domi_park_wait_for_release(_Atomic uint32_t *word)
 {
     uint32_t now;
 

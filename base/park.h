@@ -107,7 +107,7 @@ static inline void domi_park_end_look(_Atomic uint32_t *word, bool dozes)
 }
 
 /* Wait until no stand-in holds the word. Returns what the word was then. */
-uint32_t domi_park_wait_held(_Atomic uint32_t *word);
+uint32_t domi_park_wait_for_release(_Atomic uint32_t *word);
 
 static inline bool domi_park_is_held(uint32_t word)
 {
@@ -125,7 +125,7 @@ static inline uint32_t domi_park_end(_Atomic uint32_t *word)
      * what the stand-in did. */
     do {
         if (__builtin_expect(domi_park_is_held(was), 0))
-            was = domi_park_wait_held(word);
+            was = domi_park_wait_for_release(word);
     } while (!atomic_compare_exchange_weak_explicit(word, &was, DOMI_PARK_RUNNING,
                                                     memory_order_seq_cst, memory_order_relaxed));
     return was;

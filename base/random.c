@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 
-static uint64_t splitmix64_next(uint64_t *state)
+static uint64_t draw_from_splitmix64(uint64_t *state)
 {
     uint64_t mixed = *state += UINT64_C(0x9E3779B97F4A7C15);
 
@@ -16,7 +16,7 @@ void domi_random_init(domi_random *random, uint64_t seed)
 {
     /* splitmix64 is a permutation: four draws in a row differ, so they cannot all be zero. */
     for (int i = 0; i < 4; i++)
-        random->state[i] = splitmix64_next(&seed);
+        random->state[i] = draw_from_splitmix64(&seed);
 }
 
 uint64_t domi_random_below(domi_random *random, uint64_t n)

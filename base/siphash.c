@@ -9,7 +9,7 @@ static uint64_t rotate_left(uint64_t word, unsigned by)
 }
 
 /* Do `count` rounds of SipHash on the state. */
-static void do_sip_rounds(uint64_t state[4], unsigned count)
+static void run_sip_rounds(uint64_t state[4], unsigned count)
 {
     for (; count > 0; count--) {
         state[0] += state[1];
@@ -26,10 +26,10 @@ static void do_sip_rounds(uint64_t state[4], unsigned count)
 }
 
 /* Mix the next word of the message into the state. */
-static void mix_word_in(uint64_t state[4], uint64_t word)
+static void mix_word_into_state(uint64_t state[4], uint64_t word)
 {
     state[3] ^= word;
-    do_sip_rounds(state, 2);
+    run_sip_rounds(state, 2);
     state[0] ^= word;
 }
 
@@ -46,13 +46,13 @@ uint64_t domi_siphash(const uint64_t key[2], const void *bytes, size_t length)
 
     for (size_t left = length; left >= sizeof word; left -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        mix_word_in(state, word);
+        mix_word_into_state(state, word);
     }
     /* last word: the bytes that are left, and the length in its uppermost byte */
     word = 0;
     memcpy(&word, at, length % sizeof word);
-    mix_word_in(state, word | (uint64_t)length << 56);
+    mix_word_into_state(state, word | (uint64_t)length << 56);
     state[2] ^= 0xff;
-    do_sip_rounds(state, 4);
+    run_sip_rounds(state, 4);
     return state[0] ^ state[1] ^ state[2] ^ state[3];
 }

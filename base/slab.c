@@ -53,19 +53,19 @@ static void populate_newest_chunk(domi_slab *slab)
 }
 
 /* True if the next chunk is to be made of huge pages. */
-static bool is_next_huge(const domi_slab *slab)
+static bool is_next_chunk_huge(const domi_slab *slab)
 {
     return slab->mapped_bytes >= DOMI_MEMORY_HUGE && slab->chunk_bytes <= DOMI_MEMORY_HUGE;
 }
 
 size_t domi_slab_next_bytes(const domi_slab *slab)
 {
-    return is_next_huge(slab) ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
+    return is_next_chunk_huge(slab) ? DOMI_MEMORY_HUGE : slab->chunk_bytes;
 }
 
-static domi_slab_chunk *chunk_huge(const domi_slab *slab)
+static domi_slab_chunk *make_huge_chunk(const domi_slab *slab)
 {
-    domi_slab_chunk *chunk = is_next_huge(slab) ? domi_memory_map_huge() : NULL;
+    domi_slab_chunk *chunk = is_next_chunk_huge(slab) ? domi_memory_map_huge() : NULL;
 
     if (chunk == NULL)
         return NULL; /* no huge page: the caller then tries a small chunk */
@@ -74,7 +74,7 @@ static domi_slab_chunk *chunk_huge(const domi_slab *slab)
     return chunk;
 }
 
-static domi_slab_chunk *chunk_small(const domi_slab *slab)
+static domi_slab_chunk *make_small_chunk(const domi_slab *slab)
 {
     domi_slab_chunk *chunk = domi_memory_map(slab->chunk_bytes);
 
@@ -84,28 +84,31 @@ static domi_slab_chunk *chunk_small(const domi_slab *slab)
 }
 
 /* Returns the number of an object in its chunk, from 0. */
-static uint32_t number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk, const char *object)
+static uint32_t get_number_in_chunk(const domi_slab *slab, domi_slab_chunk *chunk,
+                                    const char *object)
 {
-    return (uint32_t)((size_t)(object - domi_slab_first_object(slab, chunk)) / slab->object_bytes);
+    return (uint32_t)((size_t)(object - domi_slab_get_first_object(slab, chunk)) /
+                      slab->object_bytes);
 }
 
-static bool chunk_add(domi_slab *slab)
+static bool add_chunk(domi_slab *slab)
 {
     if (slab->lasts && slab->chunks != NULL && domi_memory_is_scarce())
         return false;
-    domi_slab_chunk *chunk = chunk_huge(slab);
+    domi_slab_chunk *chunk = make_huge_chunk(slab);
 
     if (chunk == NULL)
-        chunk = chunk_small(slab);
+        chunk = make_small_chunk(slab);
     if (chunk == NULL)
         return false;
     if (slab->chunks != NULL) {
         slab->chunks->end = slab->carve;
-        chunk->first = slab->chunks->first + number_in_chunk(slab, slab->chunks, slab->chunks->end);
+        chunk->first =
+            slab->chunks->first + get_number_in_chunk(slab, slab->chunks, slab->chunks->end);
     }
     chunk->next = slab->chunks;
     slab->chunks = chunk;
-    slab->carve = domi_slab_first_object(slab, chunk);
+    slab->carve = domi_slab_get_first_object(slab, chunk);
     slab->carve_end = (char *)chunk + chunk->bytes;
     bool asks = chunk->next != NULL && chunk->bytes != DOMI_MEMORY_HUGE;
     slab->populated = asks ? (char *)chunk : slab->carve_end;
@@ -122,7 +125,7 @@ void *domi_slab_carve(domi_slab *slab)
             return domi_slab_take_free(slab);
     }
     slab->spare_bytes = 0;
-    if (domi_slab_is_used_up(slab) && !chunk_add(slab))
+    if (domi_slab_is_used_up(slab) && !add_chunk(slab))
         return NULL;
 
     char *object = slab->carve;
@@ -139,7 +142,7 @@ uint32_t domi_slab_number(const domi_slab *slab, const void *object)
 
     while (at < (uintptr_t)chunk || at >= (uintptr_t)chunk + chunk->bytes)
         chunk = chunk->next; /* the loop ends, because the object lies in one of the chunks */
-    return chunk->first + number_in_chunk(slab, chunk, object);
+    return chunk->first + get_number_in_chunk(slab, chunk, object);
 }
 
 void *domi_slab_at(const domi_slab *slab, uint32_t number)
@@ -151,7 +154,7 @@ void *domi_slab_at(const domi_slab *slab, uint32_t number)
     if (chunk == NULL)
         return NULL;
     char *end = chunk == slab->chunks ? slab->carve : chunk->end;
-    char *first = domi_slab_first_object(slab, chunk);
+    char *first = domi_slab_get_first_object(slab, chunk);
     return number - chunk->first < (size_t)(end - first) / slab->object_bytes
                ? first + (size_t)(number - chunk->first) * slab->object_bytes
                : NULL;
@@ -161,7 +164,7 @@ void domi_slab_walk(domi_slab *slab, void (*visit)(void *object, void *context),
 {
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
         char *end = chunk == slab->chunks ? slab->carve : chunk->end;
-        for (char *object = domi_slab_first_object(slab, chunk); object < end;
+        for (char *object = domi_slab_get_first_object(slab, chunk); object < end;
              object += slab->object_bytes)
             visit(object, context);
     }

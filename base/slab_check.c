@@ -14,16 +14,16 @@
 #define MARKED_WORD 64u /* bits of a word of marks */
 
 /* True if the object lies in the chunk. */
-static bool lies_in(const domi_slab_chunk *chunk, const void *object)
+static bool lies_in_chunk(const domi_slab_chunk *chunk, const void *object)
 {
     return (uintptr_t)object - (uintptr_t)chunk < chunk->bytes;
 }
 
 /* Returns the chunk of the slab in which `object` lies; NULL when it lies in none. */
-static const domi_slab_chunk *chunk_of(const domi_slab *slab, const void *object)
+static const domi_slab_chunk *find_chunk_of_object(const domi_slab *slab, const void *object)
 {
     for (const domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
-        if (lies_in(chunk, object))
+        if (lies_in_chunk(chunk, object))
             return chunk;
     return NULL;
 }
@@ -31,7 +31,7 @@ static const domi_slab_chunk *chunk_of(const domi_slab *slab, const void *object
 /* Returns the first object of the chunk. */
 static const char *get_first_object(const domi_slab *slab, const domi_slab_chunk *chunk)
 {
-    return domi_slab_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
+    return domi_slab_get_first_object(slab, (domi_slab_chunk *)(uintptr_t)chunk);
 }
 
 /* Returns how many objects of the chunk were carved. */
@@ -43,7 +43,8 @@ static size_t count_carved(const domi_slab *slab, const domi_slab_chunk *chunk)
 }
 
 /* Check that an object of the chunk can begin at `object`. Returns its number in the chunk. */
-static size_t check_place(const domi_slab *slab, const domi_slab_chunk *chunk, const char *object)
+static size_t check_place_of_object(const domi_slab *slab, const domi_slab_chunk *chunk,
+                                    const char *object)
 {
     const char *first = get_first_object(slab, chunk);
 
@@ -54,7 +55,7 @@ static size_t check_place(const domi_slab *slab, const domi_slab_chunk *chunk, c
     return number;
 }
 
-static uint64_t count_bytes(const domi_slab_chunk *chunk)
+static uint64_t count_bytes_of_chunks(const domi_slab_chunk *chunk)
 {
     uint64_t bytes = 0;
 
@@ -73,27 +74,27 @@ static void check_carving(const domi_slab *slab)
     DOMI_CHECK(slab->carve_end <= (char *)slab->chunks + slab->chunks->bytes);
 }
 
-static void check_free(const domi_slab *slab, uint32_t objects)
+static void check_free_list(const domi_slab *slab, uint32_t objects)
 {
     const void *object = slab->free;
 
     for (uint32_t i = 0; object != NULL && i < objects; i++) {
-        const domi_slab_chunk *chunk = chunk_of(slab, object);
+        const domi_slab_chunk *chunk = find_chunk_of_object(slab, object);
         DOMI_CHECK(chunk != NULL);
-        (void)check_place(slab, chunk, object);
+        (void)check_place_of_object(slab, chunk, object);
         object = *(void *const *)object;
     }
 }
 
 bool domi_slab_is_sound(const domi_slab *slab, uint32_t objects)
 {
-    uint64_t bytes = count_bytes(slab->chunks);
+    uint64_t bytes = count_bytes_of_chunks(slab->chunks);
 
     if (slab->trim != NULL)
-        bytes += count_bytes(slab->trim->going);
+        bytes += count_bytes_of_chunks(slab->trim->going);
     DOMI_CHECK(bytes == slab->mapped_bytes);
     check_carving(slab);
-    check_free(slab, objects);
+    check_free_list(slab, objects);
     return true;
 }
 
@@ -109,7 +110,7 @@ typedef struct marks {
 /* Check that an object of the chunk was found in no list before, and mark it. */
 static void mark_free_object(marks *marked, const void *object)
 {
-    size_t number = check_place(marked->slab, marked->chunk, object);
+    size_t number = check_place_of_object(marked->slab, marked->chunk, object);
 
     if (number >= MARKED_MAX)
         return;
@@ -120,7 +121,7 @@ static void mark_free_object(marks *marked, const void *object)
 }
 
 /* Check the list of the chunk's free objects against their count. */
-static void check_sorted(marks *marked)
+static void check_free_list_of_chunk(marks *marked)
 {
     const domi_slab_chunk *chunk = marked->chunk;
     const void *object = chunk->free;
@@ -128,7 +129,7 @@ static void check_sorted(marks *marked)
     uint32_t count = 0;
 
     for (; object != NULL && count < WALKED_MAX; count++) {
-        DOMI_CHECK(lies_in(chunk, object));
+        DOMI_CHECK(lies_in_chunk(chunk, object));
         mark_free_object(marked, object);
         last = object;
         object = *(void *const *)object;
@@ -142,10 +143,10 @@ static void check_sorted(marks *marked)
 }
 
 /* Mark the objects of the chunk that are in a list which holds objects of all chunks. */
-static void mark_objects_of_shared_lists(marks *marked, const void *object)
+static void mark_object_of_shared_list(marks *marked, const void *object)
 {
     for (uint32_t i = 0; object != NULL && i < WALKED_MAX; i++) {
-        if (lies_in(marked->chunk, object))
+        if (lies_in_chunk(marked->chunk, object))
             mark_free_object(marked, object);
         object = *(void *const *)object;
     }
@@ -157,14 +158,14 @@ static void check_chunk(const domi_slab *slab, const domi_slab_chunk *chunk)
     marks marked = {.slab = slab, .chunk = chunk};
 
     DOMI_CHECK(chunk->free_count <= count_carved(slab, chunk));
-    check_sorted(&marked);
-    mark_objects_of_shared_lists(&marked, slab->free);
-    mark_objects_of_shared_lists(&marked, slab->trim->rest);
+    check_free_list_of_chunk(&marked);
+    mark_object_of_shared_list(&marked, slab->free);
+    mark_object_of_shared_list(&marked, slab->trim->rest);
 }
 
 /* Check a slab whose free objects are being sorted to their chunks: no chunk has been taken out of
  * the slab's list. When all objects are sorted, check each chunk, but do not walk its list. */
-static void check_sorting(const domi_slab *slab)
+static void check_slab_being_sorted(const domi_slab *slab)
 {
     const domi_slab_trim *now = slab->trim;
     size_t count = 0;
@@ -183,7 +184,7 @@ static void check_sorting(const domi_slab *slab)
 
 /* Check a slab whose chunks are parted: chunks that stay have given their objects to the slab's
  * free list, and chunks of `going` are free as a whole. */
-static void check_parted(const domi_slab *slab)
+static void check_slab_with_parted_chunks(const domi_slab *slab)
 {
     const domi_slab_trim *now = slab->trim;
     uint64_t spare = 0;
@@ -207,8 +208,8 @@ bool domi_slab_trim_is_sound(const domi_slab *slab, uint32_t objects)
         return true;
     DOMI_CHECK(slab->chunks != NULL && slab->trim->count >= 2);
     if (slab->trim->parted)
-        check_parted(slab);
+        check_slab_with_parted_chunks(slab);
     else
-        check_sorting(slab);
+        check_slab_being_sorted(slab);
     return true;
 }

@@ -68,7 +68,7 @@ static_assert(sizeof(domi_slab_chunk) <= DOMI_SLAB_LINE, "the header is one line
 
 /* Returns a pointer to the first object of `chunk`. Objects whose size is a multiple of two lines
  * begin at an even line, because the hardware fetches lines in pairs. */
-static inline char *domi_slab_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
+static inline char *domi_slab_get_first_object(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return (char *)chunk +
            (slab->object_bytes % (2 * DOMI_SLAB_LINE) == 0 ? 2 * DOMI_SLAB_LINE : DOMI_SLAB_LINE);

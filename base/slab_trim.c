@@ -32,7 +32,7 @@ static int compare_chunk_addresses(const void *left, const void *right)
 
 /* The table is not counted on the meter, so it can be allocated even if every other allocation
  * fails (`full`). Trimming is the way to get memory back then. */
-static trim *trim_new(size_t count)
+static trim *make_trim(size_t count)
 {
     domi_meter *meter = domi_memory_set_meter(NULL);
     trim *made = domi_memory_new(sizeof(trim) + count * sizeof(domi_slab_chunk *));
@@ -41,7 +41,7 @@ static trim *trim_new(size_t count)
     return made;
 }
 
-static void trim_free(domi_slab *slab)
+static void free_trim(domi_slab *slab)
 {
     domi_meter *meter = domi_memory_set_meter(NULL);
 
@@ -60,7 +60,7 @@ bool domi_slab_trim_begin(domi_slab *slab)
         count++;
     if (count < 2 || slab->free == NULL)
         return false;
-    trim *made = trim_new(count);
+    trim *made = make_trim(count);
     if (made == NULL)
         return false;
     for (domi_slab_chunk *chunk = slab->chunks; chunk != NULL; chunk = chunk->next) {
@@ -84,7 +84,7 @@ static bool lies_in_chunk(const domi_slab_chunk *chunk, const void *object)
 }
 
 /* Returns the chunk of `object`: the last one that does not begin behind it. */
-static domi_slab_chunk *chunk_of(trim *now, const void *object)
+static domi_slab_chunk *find_chunk_of_object(trim *now, const void *object)
 {
     size_t low = 0;
     size_t high = now->count;
@@ -108,7 +108,7 @@ static void sort_objects_by_chunk(trim *now, uint32_t objects)
 {
     for (void *object = now->rest; object != NULL && objects != 0; objects--) {
         void *next = *(void **)object;
-        domi_slab_chunk *chunk = chunk_of(now, object);
+        domi_slab_chunk *chunk = find_chunk_of_object(now, object);
 
         *(void **)object = chunk->free;
         if (chunk->free == NULL)
@@ -130,10 +130,10 @@ static void splice_free_list(domi_slab *slab, domi_slab_chunk *chunk)
 
 /* True if every object of the chunk is free and the chunk may be given back. The newest chunk is
  * never given back, because objects are still carved from it. */
-static bool may_chunk_be_given_back(const domi_slab *slab, domi_slab_chunk *chunk)
+static bool may_chunk_be_released(const domi_slab *slab, domi_slab_chunk *chunk)
 {
     return !slab->lasts && chunk != slab->chunks &&
-           (size_t)(chunk->end - domi_slab_first_object(slab, chunk)) ==
+           (size_t)(chunk->end - domi_slab_get_first_object(slab, chunk)) ==
                (size_t)chunk->free_count * slab->object_bytes;
 }
 
@@ -146,7 +146,7 @@ static void set_whole_chunks_apart(domi_slab *slab)
     while (*link != NULL) {
         domi_slab_chunk *chunk = *link;
 
-        if (may_chunk_be_given_back(slab, chunk)) {
+        if (may_chunk_be_released(slab, chunk)) {
             *link = chunk->next;
             chunk->next = slab->trim->going;
             slab->trim->going = chunk;
@@ -174,7 +174,7 @@ static void release_whole_chunks(domi_slab *slab)
 }
 
 /* Returns true when the trim has ended. */
-static bool take_step(domi_slab *slab, uint32_t objects)
+static bool run_trim_step(domi_slab *slab, uint32_t objects)
 {
     trim *now = slab->trim;
 
@@ -190,13 +190,13 @@ static bool take_step(domi_slab *slab, uint32_t objects)
         release_whole_chunks(slab);
     if (now->going != NULL)
         return false;
-    trim_free(slab);
+    free_trim(slab);
     return true;
 }
 
 bool domi_slab_trim_step(domi_slab *slab, uint32_t objects)
 {
-    bool ended = take_step(slab, objects);
+    bool ended = run_trim_step(slab, objects);
 
     DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
     return ended;
@@ -219,7 +219,7 @@ static void keep_remaining_chunks(domi_slab *slab)
 }
 
 /* End the trim: the slab gets all objects that the trim has not given away. */
-static void give_back_all_objects(domi_slab *slab)
+static void return_all_objects(domi_slab *slab)
 {
     trim *now = slab->trim;
 
@@ -242,7 +242,7 @@ void domi_slab_trim_stop(domi_slab *slab)
 {
     if (slab->trim == NULL)
         return;
-    give_back_all_objects(slab);
-    trim_free(slab);
+    return_all_objects(slab);
+    free_trim(slab);
     DOMI_CHECK_SLOW(domi_slab_trim_is_sound(slab, CHECKED_PER_STEP));
 }

@@ -72,7 +72,7 @@ int domus_slice_split(domus_slice *slice, uint32_t at, domus_slice *ret_rest)
 
 /* Returns the one slice that shows the bytes of all pieces, if they follow each other in one page;
  * otherwise the empty one. Pieces without bytes may lie anywhere. */
-static domus_slice find_whole(const domus_slice *pieces, uint32_t count)
+static domus_slice find_slice_of_all_pieces(const domus_slice *pieces, uint32_t count)
 {
     domus_slice whole = {NULL, 0, 0};
 
@@ -107,7 +107,7 @@ int domus_slice_join(const domus_slice *pieces, uint32_t count, domus_slice *ret
         size += pieces[i].size;
     if (size > DOMUS_SLICE_MAX)
         return -EMSGSIZE;
-    domus_slice whole = find_whole(pieces, count);
+    domus_slice whole = find_slice_of_all_pieces(pieces, count);
     if (whole.size == size) {
         if (size == 0)
             whole = (domus_slice){NULL, 0, 0};

@@ -32,19 +32,19 @@
 
 static_assert(DOMI_WHEEL_SLOTS == sizeof(uint64_t) * CHAR_BIT, "one word of `occupied` per level");
 
-static void list_init(domi_wheel_node *head)
+static void init_list(domi_wheel_node *head)
 {
     head->next = head;
     head->previous = head;
     head->expires_ns = 0;
 }
 
-static bool list_empty(const domi_wheel_node *head)
+static bool is_list_empty(const domi_wheel_node *head)
 {
     return head->next == head;
 }
 
-static void list_append(domi_wheel_node *head, domi_wheel_node *node)
+static void append_to_list(domi_wheel_node *head, domi_wheel_node *node)
 {
     node->next = head;
     node->previous = head->previous;
@@ -53,15 +53,15 @@ static void list_append(domi_wheel_node *head, domi_wheel_node *node)
 }
 
 /* Move all nodes of `from` behind those of `to`; `from` is empty afterwards. */
-static void list_splice(domi_wheel_node *to, domi_wheel_node *from)
+static void move_nodes_of_list(domi_wheel_node *to, domi_wheel_node *from)
 {
-    if (list_empty(from))
+    if (is_list_empty(from))
         return;
     from->next->previous = to->previous;
     to->previous->next = from->next;
     from->previous->next = to;
     to->previous = from->previous;
-    list_init(from);
+    init_list(from);
 }
 
 /* Returns the first tick that begins at or after `expires_ns`. */
@@ -95,13 +95,13 @@ static void place_node(domi_wheel *wheel, domi_wheel_node *node)
     if (level == LEVEL_TOP && (tick >> shift) - (wheel->tick >> shift) >= DOMI_WHEEL_SLOTS)
         slot = (get_slot_index(wheel->tick, level) + SLOT_MASK) & SLOT_MASK;
 
-    list_append(&wheel->slots[level][slot], node);
+    append_to_list(&wheel->slots[level][slot], node);
     wheel->occupied[level] |= UINT64_C(1) << slot;
 }
 
 /* Returns the tick at which the first occupied slot begins. On level 0 the nodes of the slot expire
  * then, on other levels they move down. */
-static uint64_t next_tick(const domi_wheel *wheel)
+static uint64_t get_next_tick(const domi_wheel *wheel)
 {
     for (unsigned level = 0; level < LEVEL_TOP; level++) {
         if (wheel->occupied[level] == 0)
@@ -125,9 +125,9 @@ static uint64_t next_tick(const domi_wheel *wheel)
     return ((wheel->tick >> shift) + (unsigned)__builtin_ctzll(turned)) << shift;
 }
 
-/* Turn the wheel to `tick`, which is not past next_tick(), and spread the slots that begin there
- * over the levels below. The coarsest level comes first, because a node that falls out of it may
- * have to move down again. */
+/* Turn the wheel to `tick`, which is not past get_next_tick(), and spread the slots that begin
+ * there over the levels below. The coarsest level comes first, because a node that falls out of it
+ * may have to move down again. */
 static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
 {
     wheel->tick = tick;
@@ -139,10 +139,10 @@ static void turn_wheel_to(domi_wheel *wheel, uint64_t tick)
             continue;
 
         domi_wheel_node moving;
-        list_init(&moving);
-        list_splice(&moving, &wheel->slots[level][slot]);
+        init_list(&moving);
+        move_nodes_of_list(&moving, &wheel->slots[level][slot]);
         wheel->occupied[level] &= ~bit;
-        while (!list_empty(&moving)) {
+        while (!is_list_empty(&moving)) {
             domi_wheel_node *node = moving.next;
             domi_prefetch_write(node->next->next);
             moving.next = node->next;
@@ -160,10 +160,10 @@ void domi_wheel_init(domi_wheel *wheel, uint64_t now_ns)
     for (unsigned level = 0; level < DOMI_WHEEL_LEVELS; level++) {
         wheel->occupied[level] = 0;
         for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++)
-            list_init(&wheel->slots[level][slot]);
+            init_list(&wheel->slots[level][slot]);
     }
-    list_init(&wheel->past);
-    list_init(&wheel->due);
+    init_list(&wheel->past);
+    init_list(&wheel->due);
 }
 
 void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_ns)
@@ -176,7 +176,7 @@ void domi_wheel_arm(domi_wheel *wheel, domi_wheel_node *node, uint64_t expires_n
     if (expires_ns < wheel->next_ns)
         wheel->knows_next = false;
     if (round_up_to_tick(expires_ns) < wheel->tick)
-        list_append(&wheel->past, node);
+        append_to_list(&wheel->past, node);
     else
         place_node(wheel, node);
     wheel->count++;
@@ -219,9 +219,9 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
     uint64_t end = now_ns / DOMI_WHEEL_TICK_NS + 1;
 
     wheel->knows_next = false;
-    list_splice(&wheel->due, &wheel->past);
+    move_nodes_of_list(&wheel->due, &wheel->past);
     while (wheel->tick < end) {
-        uint64_t tick = next_tick(wheel);
+        uint64_t tick = get_next_tick(wheel);
 
         if (tick >= end) {
             turn_wheel_to(wheel, end);
@@ -230,7 +230,7 @@ void domi_wheel_advance(domi_wheel *wheel, uint64_t now_ns)
         turn_wheel_to(wheel, tick);
 
         unsigned slot = get_slot_index(tick, 0);
-        list_splice(&wheel->due, &wheel->slots[0][slot]);
+        move_nodes_of_list(&wheel->due, &wheel->slots[0][slot]);
         wheel->occupied[0] &= ~(UINT64_C(1) << slot);
         turn_wheel_to(wheel, tick + 1);
     }
@@ -252,10 +252,10 @@ domi_wheel_node *domi_wheel_take(domi_wheel *wheel)
 
 static uint64_t find_next_due_tick(const domi_wheel *wheel)
 {
-    if (!list_empty(&wheel->due) || !list_empty(&wheel->past))
+    if (!is_list_empty(&wheel->due) || !is_list_empty(&wheel->past))
         return 0;
 
-    uint64_t tick = next_tick(wheel);
+    uint64_t tick = get_next_tick(wheel);
     return tick > UINT64_MAX / DOMI_WHEEL_TICK_NS ? UINT64_MAX : tick * DOMI_WHEEL_TICK_NS;
 }
 

@@ -23,7 +23,7 @@ static int add_chain_node(struct chain *chain, enum domi_yaml_node_kind kind, co
 }
 
 /* Add a list with the elements of `value`, which commas divide. */
-static int add_list(struct chain *chain, const char *key, const char *value)
+static int add_list_of_texts(struct chain *chain, const char *key, const char *value)
 {
     char text[DOMI_YAML_VALUE_MAX + 1];
     int result = add_chain_node(chain, DOMI_YAML_SEQUENCE, key, NULL);
@@ -43,7 +43,7 @@ static int add_list(struct chain *chain, const char *key, const char *value)
 /* Add a node for each key of `path`, each within the one before; the dots of `path` are overwritten
  * with NULs. No key of the schema lies as deep as DOMI_YAML_DEPTH_MAX. So at that depth the rest of
  * the path is added as one key, which the schema then refuses. */
-static int add_path(struct chain *chain, char *path, const char *value, bool is_list)
+static int add_nodes_of_path(struct chain *chain, char *path, const char *value, bool is_list)
 {
     char *dot;
     int result = 0;
@@ -55,7 +55,7 @@ static int add_path(struct chain *chain, char *path, const char *value, bool is_
         path = dot + 1;
     }
     if (result == 0 && is_list)
-        return add_list(chain, path, value);
+        return add_list_of_texts(chain, path, value);
     return result < 0 ? result : add_chain_node(chain, DOMI_YAML_SCALAR, path, value);
 }
 
@@ -114,7 +114,7 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
     if (length == 0 || length >= sizeof path) {
         domi_yaml_issues_add(issues, at, "",
                              "expected key=value, such as scheduler.ioRatio=60, found '%.*s'",
-                             domi_yaml_shown_bytes(assignment), assignment);
+                             domi_yaml_count_shown_bytes(assignment), assignment);
         return 0;
     }
     memcpy(path, assignment, length);
@@ -133,5 +133,6 @@ int domi_yaml_assignment_read(struct domi_yaml_tree *tree, const char *assignmen
         result = add_chain_node(&chain, DOMI_YAML_MAPPING, "", NULL);
     if (result < 0)
         return result;
-    return add_path(&chain, rest, equals + 1, domi_section_is_list(values->own.section, path));
+    return add_nodes_of_path(&chain, rest, equals + 1,
+                             domi_section_is_list(values->own.section, path));
 }

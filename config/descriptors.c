@@ -36,7 +36,7 @@ uint32_t domi_descriptors_room(const domi_descriptors *has, const domus_config *
 
 /* Count the entries of /proc/self/fd. Three of them are no open descriptors of the program: ".",
  * ".." and the directory that is being read. */
-static uint32_t count_open(void)
+static uint32_t count_open_descriptors(void)
 {
     DIR *directory = opendir("/proc/self/fd");
     uint32_t count = 0;
@@ -51,7 +51,7 @@ static uint32_t count_open(void)
 
 /* Raise the limit to the hard limit, if that is possible. Returns the limit that holds then;
  * UINT64_MAX: none. */
-static uint64_t raise_limit(void)
+static uint64_t raise_descriptor_limit(void)
 {
     struct rlimit limit;
 
@@ -66,14 +66,14 @@ static uint64_t raise_limit(void)
 void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t warning_size)
 {
     at_start = (domi_descriptors){
-        .limit = raise_limit(),
-        .open = count_open(),
+        .limit = raise_descriptor_limit(),
+        .open = count_open_descriptors(),
         .cpus = (uint32_t)get_nprocs_conf(),
     };
-    domi_descriptors_lower(config, warning, warning_size);
+    domi_descriptors_lower_connections(config, warning, warning_size);
 }
 
-void domi_descriptors_lower(domus_config *config, char *warning, size_t warning_size)
+void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size)
 {
     uint32_t wanted = config->channel.connections_max;
     uint32_t room = domi_descriptors_room(&at_start, config);

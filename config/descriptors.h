@@ -29,6 +29,6 @@ void domi_descriptors_raise_limit(domus_config *config, char *warning, size_t wa
 
 /* Lower channel.maxConnections of a later configuration by the limits that were found at the start,
  * as domi_descriptors_raise_limit() does. */
-void domi_descriptors_lower(domus_config *config, char *warning, size_t warning_size);
+void domi_descriptors_lower_connections(domus_config *config, char *warning, size_t warning_size);
 
 #endif

@@ -24,7 +24,7 @@ static char fold_case(char letter)
 
 /* Returns how many letters of `left` have to be changed, added, removed or swapped with the next
  * one to get `right`; upper and lower case count as equal. */
-static unsigned edit_distance(const char *left, const char *right)
+static unsigned get_edit_distance(const char *left, const char *right)
 {
     unsigned rows[3][NAME_MAX_BYTES + 1];
     size_t width = strlen(right);
@@ -59,7 +59,7 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
     for (; fields->key != NULL; fields++) {
         if (strlen(fields->key) > NAME_MAX_BYTES)
             continue;
-        unsigned steps = edit_distance(name, fields->key);
+        unsigned steps = get_edit_distance(name, fields->key);
         if (steps < best && steps < strlen(fields->key) / 2 + 1) {
             best = steps;
             nearest = fields->key;
@@ -70,7 +70,7 @@ static const char *find_suggestion(const cyaml_schema_field_t *fields, const cha
 
 /* The present name of a key that had `name` in an earlier version; NULL: none of
  * these fields had. */
-static const char *find_new_name(const cyaml_schema_field_t *fields, const char *name)
+static const char *find_present_name(const cyaml_schema_field_t *fields, const char *name)
 {
     static const struct {
         const char *before; /* the former name of a key */
@@ -86,11 +86,11 @@ static const char *find_new_name(const cyaml_schema_field_t *fields, const char 
     return NULL;
 }
 
-static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fields,
-                        uint32_t number)
+static void report_unknown_key(const struct walk *walk, const cyaml_schema_field_t *fields,
+                               uint32_t number)
 {
-    const char *key = domi_yaml_tree_key(walk->tree, number);
-    const char *renamed = find_new_name(fields, key);
+    const char *key = domi_yaml_tree_get_key(walk->tree, number);
+    const char *renamed = find_present_name(fields, key);
     const char *near = renamed != NULL ? renamed : find_suggestion(fields, key);
     struct domi_yaml_node *node = &walk->tree->nodes[number];
     char path[DOMI_YAML_PATH_SIZE];
@@ -107,7 +107,7 @@ static void explain_key(const struct walk *walk, const cyaml_schema_field_t *fie
     node->dropped = true;
 }
 
-static const char *kind_name(enum domi_yaml_node_kind kind)
+static const char *get_name_of_kind(enum domi_yaml_node_kind kind)
 {
     return kind == DOMI_YAML_MAPPING    ? "a mapping"
            : kind == DOMI_YAML_SEQUENCE ? "a list"
@@ -115,7 +115,7 @@ static const char *kind_name(enum domi_yaml_node_kind kind)
 }
 
 /* Returns the kind of node that the schema wants here. */
-static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
+static enum domi_yaml_node_kind get_wanted_kind(const cyaml_schema_value_t *value)
 {
     return value->type == CYAML_MAPPING    ? DOMI_YAML_MAPPING
            : value->type == CYAML_SEQUENCE ? DOMI_YAML_SEQUENCE
@@ -124,18 +124,20 @@ static enum domi_yaml_node_kind kind_wanted(const cyaml_schema_value_t *value)
 
 /* Returns whether the node is of the kind, and a list of a length, that the schema allows there. If
  * not, an issue is added and the node is dropped. */
-static bool value_fits(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
+static bool check_value_of_node(const struct walk *walk, const cyaml_schema_value_t *value,
+                                uint32_t number)
 {
     struct domi_yaml_node *node = &walk->tree->nodes[number];
-    enum domi_yaml_node_kind wanted = kind_wanted(value);
+    enum domi_yaml_node_kind wanted = get_wanted_kind(value);
     char path[DOMI_YAML_PATH_SIZE];
 
     domi_yaml_tree_write_path(walk->tree, number, path);
     if (node->kind != wanted) {
-        bool empty =
-            node->kind == DOMI_YAML_SCALAR && domi_yaml_tree_value(walk->tree, number)[0] == '\0';
+        bool empty = node->kind == DOMI_YAML_SCALAR &&
+                     domi_yaml_tree_get_value(walk->tree, number)[0] == '\0';
         domi_yaml_issues_add(walk->issues, node->at, path, "expected %s, found %s",
-                             kind_name(wanted), empty ? "nothing" : kind_name(node->kind));
+                             get_name_of_kind(wanted),
+                             empty ? "nothing" : get_name_of_kind(node->kind));
         node->dropped = true;
     } else if (wanted == DOMI_YAML_SEQUENCE && node->count > value->sequence.max) {
         domi_yaml_issues_add(walk->issues, node->at, path, "expected at most %u elements, found %u",
@@ -145,10 +147,10 @@ static bool value_fits(const struct walk *walk, const cyaml_schema_value_t *valu
     return !node->dropped;
 }
 
-static const cyaml_schema_value_t *child_schema(const struct walk *walk,
-                                                const cyaml_schema_value_t *value, uint32_t number)
+static const cyaml_schema_value_t *
+get_schema_of_child(const struct walk *walk, const cyaml_schema_value_t *value, uint32_t number)
 {
-    const char *key = domi_yaml_tree_key(walk->tree, number);
+    const char *key = domi_yaml_tree_get_key(walk->tree, number);
 
     if (value->type == CYAML_SEQUENCE)
         return value->sequence.entry;
@@ -160,26 +162,26 @@ static const cyaml_schema_value_t *child_schema(const struct walk *walk,
 
 /* Add an issue for each node at or below `number` that does not fit. The recursion is as deep as
  * the schema. NOLINTNEXTLINE(misc-no-recursion) */
-static void explain_node(const struct walk *walk, const cyaml_schema_value_t *value,
-                         uint32_t number)
+static void report_misfits_below_node(const struct walk *walk, const cyaml_schema_value_t *value,
+                                      uint32_t number)
 {
     const struct domi_yaml_node *nodes = walk->tree->nodes;
 
-    if (nodes[number].dropped || !value_fits(walk, value, number))
+    if (nodes[number].dropped || !check_value_of_node(walk, value, number))
         return;
     for (uint32_t child = nodes[number].first; child != 0; child = nodes[child].next) {
         if (nodes[child].dropped)
             continue;
-        const cyaml_schema_value_t *below = child_schema(walk, value, child);
+        const cyaml_schema_value_t *below = get_schema_of_child(walk, value, child);
         if (below == NULL)
-            explain_key(walk, value->mapping.fields, child);
+            report_unknown_key(walk, value->mapping.fields, child);
         else
-            explain_node(walk, below, child);
+            report_misfits_below_node(walk, below, child);
     }
 }
 
-void domi_yaml_explain(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
-                       struct domi_yaml_issues *issues)
+void domi_yaml_report_misfits(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
+                              struct domi_yaml_issues *issues)
 {
-    explain_node(&(struct walk){.tree = tree, .issues = issues}, &schema->root, 0);
+    report_misfits_below_node(&(struct walk){.tree = tree, .issues = issues}, &schema->root, 0);
 }

@@ -7,7 +7,7 @@
 
 /* Walk the tree along the schema. Each node that does not fit is added to `issues` and dropped from
  * the tree. */
-void domi_yaml_explain(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
-                       struct domi_yaml_issues *issues);
+void domi_yaml_report_misfits(const struct domi_yaml_schema *schema, struct domi_yaml_tree *tree,
+                              struct domi_yaml_issues *issues);
 
 #endif

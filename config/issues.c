@@ -18,7 +18,7 @@ static bool is_printable(const char *text)
 
 /* Write `text` into the issue. A printable text stays as it is, because it may hold escapes
  * already; another one is escaped. */
-static void put_escaped(struct domi_yaml_issue *issue, const char *text)
+static void append_escaped_text(struct domi_yaml_issue *issue, const char *text)
 {
     if (is_printable(text))
         snprintf(issue->text, sizeof issue->text, "%s", text);
@@ -49,7 +49,7 @@ void domi_yaml_issues_add(struct domi_yaml_issues *issues, struct domi_yaml_orig
     va_start(arguments, format);
     vsnprintf(text + used, sizeof text - used, format, arguments);
     va_end(arguments);
-    put_escaped(issue, text);
+    append_escaped_text(issue, text);
 }
 
 static int compare_numbers(uint32_t left, uint32_t right)
@@ -74,7 +74,7 @@ void domi_yaml_issues_sort(struct domi_yaml_issues *issues)
     qsort(issues->list, issues->count, sizeof issues->list[0], compare_issues);
 }
 
-int domi_yaml_shown_bytes(const char *text)
+int domi_yaml_count_shown_bytes(const char *text)
 {
     size_t length = strnlen(text, DOMI_YAML_SHOWN_MAX + 1);
 

@@ -21,7 +21,7 @@
 /* Print a fault of an argument (struct domi_options_faults). */
 static void print_fault(void *name, const char *argument, const char *what)
 {
-    domi_options_complain(*(const char *const *)name, argument, what);
+    domi_options_print_fault(*(const char *const *)name, argument, what);
 }
 
 /* Make the reader of a program, whose tables are checked here. */
@@ -43,7 +43,7 @@ static int make_reader(const domus_program *program, char *error, size_t error_s
 }
 
 /* Read which sockets were passed to this process. Returns whether the variables are right. */
-static bool read_inherited(const domus_program *program)
+static bool read_passed_sockets(const domus_program *program)
 {
     char error[ERROR_SIZE];
 
@@ -88,25 +88,25 @@ static bool prepare_start(const struct domi_arguments *arguments, domus_yaml *ya
 }
 
 /* Answer --tell, without starting anything. Returns the exit status. */
-static int tell_about_program(const struct domi_arguments *arguments, domi_tell what,
+static int answer_tell_option(const struct domi_arguments *arguments, domi_tell what,
                               domus_yaml *yaml)
 {
     const domus_program *program = arguments->program;
     bool right = true;
 
     if (what == DOMI_TELL_KEYS) {
-        domi_tell_keys(stdout, program);
+        domi_tell_write_keys(stdout, program);
     } else if (what == DOMI_TELL_CHECK) {
         right = prepare_start(arguments, yaml);
         if (right)
             domi_fronts_close(false);
-        domi_tell_right(stdout, program, what, right);
+        domi_tell_write_result(stdout, program, what, right);
     } else {
         right = read_configuration(arguments, yaml);
         if (right)
-            domi_tell_values(stdout, program, yaml);
+            domi_tell_write_values(stdout, program, yaml);
         else
-            domi_tell_right(stdout, program, what, false);
+            domi_tell_write_result(stdout, program, what, false);
     }
     if (fflush(stdout) != 0 || ferror(stdout) != 0)
         return DOMI_STATUS_FAILED;
@@ -124,10 +124,10 @@ int domus_main(int argc, char **argv, const domus_program *program)
         fprintf(stderr, "%s: %s\n", program->name, error);
         return DOMI_STATUS_FAILED;
     }
-    int status = domi_options_check(&arguments, &what);
+    int status = domi_options_check_arguments(&arguments, &what);
     if (status < 0 && what != DOMI_TELL_NOTHING)
-        status = tell_about_program(&arguments, what, yaml);
-    else if (status < 0 && !(read_inherited(program) && prepare_start(&arguments, yaml)))
+        status = answer_tell_option(&arguments, what, yaml);
+    else if (status < 0 && !(read_passed_sockets(program) && prepare_start(&arguments, yaml)))
         status = DOMI_STATUS_USAGE;
     if (status < 0) {
         if (program->section != NULL)

@@ -15,7 +15,7 @@
 static struct domus_cluster *opened; /* the cluster that is open; NULL: none is */
 
 /* Returns the first key of the section that is not at its default; NULL: all are. */
-static const char *find_key(const domus_config *config)
+static const char *find_changed_key_of_cluster(const domus_config *config)
 {
     const domus_config_key *key;
     domus_config presets;
@@ -23,7 +23,7 @@ static const char *find_key(const domus_config *config)
     domus_config_init(&presets);
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++)
         if (strncmp(key->path, SECTION, strlen(SECTION)) == 0 &&
-            domi_value_differs(key, &presets, config))
+            domi_value_is_different(key, &presets, config))
             return key->path;
     return NULL;
 }
@@ -42,7 +42,7 @@ bool domi_main_cluster_check(const domus_program *program, const domus_config *c
     char error[ERROR_SIZE] = "cluster: it is refused", shown[2 * ERROR_SIZE];
 
     if (program->cluster == NULL) {
-        const char *key = find_key(config);
+        const char *key = find_changed_key_of_cluster(config);
         if (key == NULL)
             return true;
         snprintf(error, sizeof error, "%s: this program is in no cluster", key);

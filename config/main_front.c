@@ -40,7 +40,7 @@ static struct {
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 /* Write the path of the key whose front this is. */
-static void write_owner(const char *listener, char path[OWNER_SIZE])
+static void write_path_of_owner(const char *listener, char path[OWNER_SIZE])
 {
     if (strcmp(listener, SERVERS) == 0)
         snprintf(path, OWNER_SIZE, "cluster");
@@ -53,7 +53,7 @@ static void print_front_error(const char *program, const char *listener, const c
 {
     char line[LINE_SIZE], shown[2 * LINE_SIZE], owner[OWNER_SIZE];
 
-    write_owner(listener, owner);
+    write_path_of_owner(listener, owner);
     snprintf(line, sizeof line, "%s.%s", owner, error);
     (void)domus_text_escape(line, strlen(line), shown, sizeof shown);
     fprintf(stderr, "%s: %s\n", program, shown);
@@ -61,13 +61,13 @@ static void print_front_error(const char *program, const char *listener, const c
 
 /* Returns the first key of TLS that the listener has; NULL: it has none. Any of them says that its
  * operator means it to speak TLS, also if certFile was forgotten. */
-static const char *find_key(const domus_listener_config *listener)
+static const char *find_tls_key_of_listener(const domus_listener_config *listener)
 {
     static const domus_listener_config nothing = {0};
     const domus_config_key *key;
 
     for (size_t row = 0; (key = domus_config_listener_key_get(row)) != NULL; row++)
-        if (strncmp(key->path, "tls.", 4) == 0 && domi_value_differs(key, &nothing, listener))
+        if (strncmp(key->path, "tls.", 4) == 0 && domi_value_is_different(key, &nothing, listener))
             return key->path;
     return NULL;
 }
@@ -88,7 +88,7 @@ static bool open_front_of_listener(const domus_program *program,
                                    const domus_listener_config *listener)
 {
     domi_opened_front *front = &fronts.each[fronts.count];
-    const char *key = find_key(listener);
+    const char *key = find_tls_key_of_listener(listener);
     char error[ERROR_SIZE];
     int result = -EINVAL;
 
@@ -111,7 +111,7 @@ static bool open_front_of_listener(const domus_program *program,
 }
 
 /* Returns the first key of `cluster.tls`, but `enabled`, that is set; NULL: none is. */
-static const char *find_servers_key(const domus_config *config)
+static const char *find_tls_key_of_servers(const domus_config *config)
 {
     const size_t skipped = strlen("cluster.");
     const domus_config_key *key;
@@ -121,18 +121,18 @@ static const char *find_servers_key(const domus_config *config)
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++)
         if (strncmp(key->path, "cluster.tls.", strlen("cluster.tls.")) == 0 &&
             strcmp(key->path, "cluster.tls.enabled") != 0 &&
-            domi_value_differs(key, &presets, config))
+            domi_value_is_different(key, &presets, config))
             return key->path + skipped;
     return NULL;
 }
 
 /* Open the front of connections to servers, if the program is in a cluster and its configuration
  * wants one. Returns whether that has succeeded. */
-static bool open_servers(const domus_program *program, const domus_config *config)
+static bool open_front_of_servers(const domus_program *program, const domus_config *config)
 {
     const domus_servers_tls_config *settings = &config->cluster.tls;
     domi_opened_front *front = &fronts.each[fronts.count];
-    const char *key = find_servers_key(config);
+    const char *key = find_tls_key_of_servers(config);
     char error[ERROR_SIZE] = "tls: it is refused";
     int result = -EINVAL;
 
@@ -165,7 +165,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config)
     fronts.count = 0;
     for (size_t i = 0; i < config->listener_count; i++)
         right = open_front_of_listener(program, &config->listeners[i]) && right;
-    right = open_servers(program, config) && right;
+    right = open_front_of_servers(program, config) && right;
     if (!right)
         domi_fronts_close(false);
     return right;
@@ -220,34 +220,34 @@ static int read_all_front_files(void *unused)
 
 static domus_resumed log_read_result;
 
-static int begin_to_read(domus_stack *stack)
+static int begin_reading_files(domus_stack *stack)
 {
     atomic_store(&fronts.is_read, true);
     return domus_blocking(stack, read_all_front_files, NULL, log_read_result);
 }
 
 /* Log the error of a front. Returns whether it has none. */
-static bool tell_error(const domi_opened_front *front)
+static bool log_error_of_front(const domi_opened_front *front)
 {
     char owner[OWNER_SIZE];
     const bool is_servers = strcmp(front->listener, SERVERS) == 0;
 
     if (front->error[0] == '\0')
         return true;
-    write_owner(front->listener, owner);
+    write_path_of_owner(front->listener, owner);
     domi_sink_add_line(fronts.sink, "SIGHUP: %s.%s: this %s keeps what it has", owner, front->error,
                        is_servers ? "node" : "listener");
     return false;
 }
 
-static void log_reading(void)
+static void log_files_read(void)
 {
     uint32_t right = 0;
 
     for (uint32_t i = 0; i < fronts.count; i++) {
         const domi_opened_front *front = &fronts.each[i];
         const bool is_servers = strcmp(front->listener, SERVERS) == 0;
-        if (!tell_error(front))
+        if (!log_error_of_front(front))
             continue;
         right += !is_servers;
         if (is_servers)
@@ -267,14 +267,14 @@ static int log_read_result(domus_stack *stack, void *self, const domus_answer *a
         domi_sink_add_line(fronts.sink, "SIGHUP: the files of listeners were not read: %s",
                            strerror(-answer->error));
     } else {
-        log_reading();
+        log_files_read();
     }
     reader->is_busy = reader->is_wanted;
     reader->is_wanted = false;
-    return reader->is_busy ? begin_to_read(stack) : 0;
+    return reader->is_busy ? begin_reading_files(stack) : 0;
 }
 
-static int handle_wish_to_read(domus_stack *stack, void *self, const void *payload)
+static int handle_read_request(domus_stack *stack, void *self, const void *payload)
 {
     domi_reader *reader = self;
 
@@ -284,16 +284,16 @@ static int handle_wish_to_read(domus_stack *stack, void *self, const void *paylo
         return 0;
     }
     reader->is_busy = true;
-    return begin_to_read(stack);
+    return begin_reading_files(stack);
 }
 
 static const domus_behaviour reader_behaviour = {
     .name = "reader of files",
     .state_size = sizeof(domi_reader),
-    .on = (const domus_on[]){{&read_type, handle_wish_to_read, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&read_type, handle_read_request, 0}, {NULL, NULL, 0}},
 };
 
-int domi_fronts_start(domus_system *system, domi_sink *sink)
+int domi_fronts_start_reader(domus_system *system, domi_sink *sink)
 {
     fronts.sink = sink;
     return fronts.count != 0 ? domus_outside_spawn(system, &reader_behaviour, NULL, &fronts.reader)

@@ -20,7 +20,7 @@ bool domi_fronts_open(const domus_program *program, const domus_config *config);
 
 /* Begin to serve reloads, when the system runs: make the actor that reads files again, if there is
  * any front. It writes to `sink`. Returns 0; a negative errno. */
-int domi_fronts_start(domus_system *system, domi_sink *sink);
+int domi_fronts_start_reader(domus_system *system, domi_sink *sink);
 
 /* Returns the stages in front of a listener; NULL: it has none. */
 const domus_pipeline_stage *domi_fronts_find(const char *listener);

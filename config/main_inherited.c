@@ -33,7 +33,7 @@ static uint32_t count;
 
 /* Give one socket the name from `name` to a colon or the end. Returns the text behind that; NULL:
  * there is none. */
-static const char *take_name(struct inherited *own, const char *name)
+static const char *store_name_of_socket(struct inherited *own, const char *name)
 {
     size_t length = strcspn(name, ":");
 
@@ -46,14 +46,14 @@ static const char *take_name(struct inherited *own, const char *name)
 
 /* Give each socket its name. Without names all are called "unknown". Returns whether there are as
  * many names as sockets. */
-static bool take_names(const char *names)
+static bool store_names_of_sockets(const char *names)
 {
     for (uint32_t i = 0; i < count; i++) {
         sockets[i] = (struct inherited){.name = "unknown"};
         if (names == NULL)
             continue;
         sockets[i].name[0] = '\0';
-        names = take_name(&sockets[i], names);
+        names = store_name_of_socket(&sockets[i], names);
         if ((names != NULL) != (i + 1 < count))
             return false;
     }
@@ -90,7 +90,7 @@ static const char *read_variables(void)
     if (result != 0)
         return "LISTEN_FDS: it is no number of at most 128 descriptors";
     count = (uint32_t)number;
-    if (!take_names(getenv("LISTEN_FDNAMES")))
+    if (!store_names_of_sockets(getenv("LISTEN_FDNAMES")))
         return "LISTEN_FDNAMES: there are not as many names as descriptors";
     return set_close_on_exec() ? NULL : "LISTEN_FDS: so many descriptors are not open";
 }
@@ -118,13 +118,14 @@ int domi_inherited_find(const char *name)
     return 0;
 }
 
-void domi_inherited_take(int fd)
+void domi_inherited_mark_taken(int fd)
 {
     if (fd >= FIRST && fd < FIRST + (int)count)
         sockets[fd - FIRST].is_taken = true;
 }
 
-static void take_path(const struct sockaddr_un *at, socklen_t size, domus_endpoint *ret_at)
+static void copy_path_of_socket(const struct sockaddr_un *at, socklen_t size,
+                                domus_endpoint *ret_at)
 {
     size_t length = size - offsetof(struct sockaddr_un, sun_path);
 
@@ -136,7 +137,7 @@ static void take_path(const struct sockaddr_un *at, socklen_t size, domus_endpoi
     memcpy(ret_at->bytes, at->sun_path, length);
 }
 
-int domi_inherited_endpoint(int fd, domus_endpoint *ret_at)
+int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at)
 {
     union {
         struct sockaddr any;
@@ -160,7 +161,7 @@ int domi_inherited_endpoint(int fd, domus_endpoint *ret_at)
         ret_at->size = sizeof at.v6.sin6_addr;
         memcpy(ret_at->bytes, &at.v6.sin6_addr, sizeof at.v6.sin6_addr);
     } else if (at.any.sa_family == AF_UNIX) {
-        take_path(&at.local, size, ret_at);
+        copy_path_of_socket(&at.local, size, ret_at);
     } else {
         return -EAFNOSUPPORT;
     }
@@ -168,7 +169,7 @@ int domi_inherited_endpoint(int fd, domus_endpoint *ret_at)
 }
 
 /* Returns the reason for which a listener cannot serve a descriptor; NULL: it can. */
-static const char *find_fault(int fd)
+static const char *find_fault_of_socket(int fd)
 {
     int type = 0, listens = 0;
     socklen_t type_size = sizeof type, listens_size = sizeof listens;
@@ -180,7 +181,8 @@ static const char *find_fault(int fd)
         return "is no stream socket (ListenStream=)";
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_size) != 0 || listens == 0)
         return "does not listen (Accept=no)";
-    return domi_inherited_endpoint(fd, &at) == 0 ? NULL : "is neither of IPv4, IPv6 nor of Unix";
+    return domi_inherited_get_endpoint(fd, &at) == 0 ? NULL
+                                                     : "is neither of IPv4, IPv6 nor of Unix";
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -188,7 +190,7 @@ static const char *find_fault(int fd)
 static bool check_inherited_socket(const domus_program *program, const char *name)
 {
     int fd = domi_inherited_find(name);
-    const char *fault = fd != 0 ? find_fault(fd) : NULL;
+    const char *fault = fd != 0 ? find_fault_of_socket(fd) : NULL;
 
     if (fault != NULL)
         fprintf(stderr, "%s: listener %s: descriptor %d, which was passed to it, %s\n",
@@ -218,14 +220,14 @@ static const char *find_listener_address(const domus_config *config, const char 
     return strcmp(name, "observe") == 0 ? config->observe.listen : NULL;
 }
 
-static void tell_about_socket(const domus_config *config, uint32_t index, domi_sink *sink)
+static void log_passed_socket(const domus_config *config, uint32_t index, domi_sink *sink)
 {
     const struct inherited *own = &sockets[index];
     const char *address = find_listener_address(config, own->name);
     char text[DOMUS_ENDPOINT_TEXT_MAX] = "a descriptor";
     domus_endpoint at;
 
-    if (domi_inherited_endpoint(FIRST + (int)index, &at) == 0)
+    if (domi_inherited_get_endpoint(FIRST + (int)index, &at) == 0)
         (void)domus_endpoint_text(&at, text, sizeof text);
     if (!own->is_taken)
         domi_sink_add_line(sink,
@@ -237,8 +239,8 @@ static void tell_about_socket(const domus_config *config, uint32_t index, domi_s
                            text, address);
 }
 
-void domi_inherited_tell(const domus_config *config, domi_sink *sink)
+void domi_inherited_log(const domus_config *config, domi_sink *sink)
 {
     for (uint32_t i = 0; i < count; i++)
-        tell_about_socket(config, i, sink);
+        log_passed_socket(config, i, sink);
 }

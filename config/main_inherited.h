@@ -27,13 +27,13 @@ bool domi_inherited_check(const domus_program *program, const domus_config *conf
 int domi_inherited_find(const char *name);
 
 /* Mark a descriptor as taken by an owner, who closes it. 0 is allowed. */
-void domi_inherited_take(int fd);
+void domi_inherited_mark_taken(int fd);
 
 /* Find the endpoint at which a descriptor listens. Returns 0; a negative errno. */
-int domi_inherited_endpoint(int fd, domus_endpoint *ret_at);
+int domi_inherited_get_endpoint(int fd, domus_endpoint *ret_at);
 
 /* Write to the log which sockets listeners have taken in place of their addresses, and which nobody
  * has taken. */
-void domi_inherited_tell(const domus_config *config, domi_sink *sink);
+void domi_inherited_log(const domus_config *config, domi_sink *sink);
 
 #endif

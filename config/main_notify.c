@@ -86,7 +86,7 @@ static struct owed {
     bool is_told;      /* whether the log has a line of the failure */
 } owed;
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now;
 
@@ -97,7 +97,7 @@ static uint64_t now_ns(void)
 /* --- the start -------------------------------------------------------------------------------- */
 
 /* Read the time of the watchdog, which counts only for the process that its variable names. */
-static void read_watchdog(void)
+static void read_watchdog_time(void)
 {
     uint64_t us = 0;
     int is_own = domi_environment_is_own("WATCHDOG_PID");
@@ -113,7 +113,7 @@ static void read_watchdog(void)
         watchdog_ns = us * 1000; /* 0 means none, as in sd_watchdog_enabled(3) */
 }
 
-void domi_main_notify_read(void)
+void domi_main_notify_read_variables(void)
 {
     const char *address = getenv("NOTIFY_SOCKET");
     int result = address != NULL ? domi_notify_open(address, &to) : 0;
@@ -126,16 +126,16 @@ void domi_main_notify_read(void)
         snprintf(warning, sizeof warning, "NOTIFY_SOCKET '%.100s': %s", address,
                  result == -EINVAL ? "is no path, and no @name" : strerror(-result));
     else if (address != NULL)
-        read_watchdog();
+        read_watchdog_time();
     domi_environment_forget(variables);
 }
 
 /* --- what is owed ----------------------------------------------------------------------------- */
 
 /* Note that a try to send has failed. */
-static void note_failed_send(int error)
+static void record_failed_send(int error)
 {
-    uint64_t now = now_ns();
+    uint64_t now = read_monotonic_ns();
 
     if (owed.since_ns == 0)
         owed.since_ns = now;
@@ -158,7 +158,7 @@ static bool send_owed_message(char *text)
     int result = text[0] != '\0' ? domi_notify_send(&to, false, "%s", text) : 0;
 
     if (result != 0)
-        note_failed_send(result);
+        record_failed_send(result);
     else
         text[0] = '\0';
     return result == 0;
@@ -179,7 +179,7 @@ static bool send_owed_messages(void)
 /* --- the thread ------------------------------------------------------------------------------- */
 
 /* Send the line of the status, if it is another one than what was sent last. */
-static void tell_status(domi_rates *rates)
+static void send_status(domi_rates *rates)
 {
     static char last[DOMI_NOTIFY_MAX];
     char line[DOMI_NOTIFY_MAX], shown[256];
@@ -193,7 +193,7 @@ static void tell_status(domi_rates *rates)
         memcpy(last, line, sizeof last);
 }
 
-static uint64_t time_between_looks(bool is_silent)
+static uint64_t get_time_between_looks(bool is_silent)
 {
     uint64_t between_ns = watchdog_ns / (is_silent ? LOOKS_SILENT : LOOKS);
 
@@ -213,12 +213,12 @@ static bool feed_watchdog(void)
     return true;
 }
 
-static void ask_for_time(const char *more)
+static void ask_for_more_time(const char *more)
 {
     snprintf(owed.stopping, sizeof owed.stopping, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64 "%s",
              EXTEND_NS / 1000, more);
     (void)send_owed_messages();
-    is.extend_ns = now_ns() + EXTEND_EVERY_NS;
+    is.extend_ns = read_monotonic_ns() + EXTEND_EVERY_NS;
 }
 
 /* Send the messages that are due, and set their next times. Returns the earliest of these. */
@@ -229,13 +229,13 @@ static uint64_t send_due_messages(domi_rates *rates, uint64_t now)
     if (owed.since_ns != 0 && now >= owed.retry_ns)
         (void)send_owed_messages();
     if (feeds && now >= is.look_ns)
-        is.look_ns = now + time_between_looks(!feed_watchdog());
+        is.look_ns = now + get_time_between_looks(!feed_watchdog());
     if (looks && now >= is.status_ns) {
-        tell_status(rates);
+        send_status(rates);
         is.status_ns = now + STATUS_NS;
     }
     if (is.is_stopping && now >= is.extend_ns)
-        ask_for_time("");
+        ask_for_more_time("");
     const uint64_t due_ns[] = {feeds ? is.look_ns : UINT64_MAX, looks ? is.status_ns : UINT64_MAX,
                                is.is_stopping ? is.extend_ns : UINT64_MAX,
                                owed.since_ns != 0 ? owed.retry_ns : UINT64_MAX};
@@ -258,7 +258,7 @@ static void *run_notifier(void *rates)
 {
     pthread_mutex_lock(&mutex);
     while (!is.is_closing) {
-        uint64_t next_ns = send_due_messages(rates, now_ns());
+        uint64_t next_ns = send_due_messages(rates, read_monotonic_ns());
         sleep_until(next_ns);
     }
     pthread_mutex_unlock(&mutex);
@@ -314,7 +314,7 @@ static void wake_thread_and_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-void domi_main_notify_ready(void)
+void domi_main_notify_send_ready(void)
 {
     if (!has_thread)
         return;
@@ -322,24 +322,24 @@ void domi_main_notify_ready(void)
     snprintf(owed.ready, sizeof owed.ready, "READY=1\nSTATUS=started");
     (void)send_owed_messages();
     is.is_ready = true;
-    is.look_ns = now_ns();
+    is.look_ns = read_monotonic_ns();
     is.status_ns = is.look_ns + FIRST_NS;
     wake_thread_and_unlock();
 }
 
-void domi_main_notify_reloading(void)
+void domi_main_notify_send_reloading(void)
 {
     if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
     owed.ready[0] = '\0'; /* a further message follows after the reload */
     snprintf(owed.reloading, sizeof owed.reloading, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-             now_ns() / 1000);
+             read_monotonic_ns() / 1000);
     (void)send_owed_messages();
     wake_thread_and_unlock();
 }
 
-void domi_main_notify_reloaded(bool is_taken)
+void domi_main_notify_send_reloaded(bool is_taken)
 {
     if (!has_thread)
         return;
@@ -352,25 +352,25 @@ void domi_main_notify_reloaded(bool is_taken)
     wake_thread_and_unlock();
 }
 
-void domi_main_notify_stopping(void)
+void domi_main_notify_send_stopping(void)
 {
     if (!has_thread)
         return;
     pthread_mutex_lock(&mutex);
     is.is_stopping = is.is_stale = true;
-    ask_for_time("\nSTATUS=stopping");
+    ask_for_more_time("\nSTATUS=stopping");
     wake_thread_and_unlock();
 }
 
 void domi_main_notify_end(void)
 {
-    uint64_t until_ns = now_ns() + LAST_WAIT_NS;
+    uint64_t until_ns = read_monotonic_ns() + LAST_WAIT_NS;
 
     if (has_thread) {
         pthread_mutex_lock(&mutex);
         owed.alive[0] = '\0';
-        while (!send_owed_messages() && now_ns() < until_ns)
-            sleep_until(now_ns() + RETRY_MIN_NS);
+        while (!send_owed_messages() && read_monotonic_ns() < until_ns)
+            sleep_until(read_monotonic_ns() + RETRY_MIN_NS);
         is.is_over = true;
         wake_thread_and_unlock();
     }

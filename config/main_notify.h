@@ -17,7 +17,7 @@
 
 /* Read the variables of the supervisor, and take them out of the environment. A fault of theirs is
  * told by domi_main_notify_begin(). */
-void domi_main_notify_read(void);
+void domi_main_notify_read_variables(void);
 
 /* Make the thread that tells the supervisor, and the watchdog of `system`, which has started.
  * Returns 0; a negative errno, and `error` says why: then the start has to fail, because a program
@@ -26,16 +26,16 @@ int domi_main_notify_begin(domus_system *system, domi_sink *sink, char *error, s
 
 /* Tell the supervisor that the program has started and serves. From here on the threads of the
  * system are looked at. */
-void domi_main_notify_ready(void);
+void domi_main_notify_send_ready(void);
 
 /* Tell the supervisor that the program reads its configuration again, and that it has read it.
  * `is_taken` is false if nothing was changed, because the configuration is wrong. */
-void domi_main_notify_reloading(void);
-void domi_main_notify_reloaded(bool is_taken);
+void domi_main_notify_send_reloading(void);
+void domi_main_notify_send_reloaded(bool is_taken);
 
 /* Tell the supervisor that the program begins to stop. The program asks for more time until
  * domi_main_notify_close(). */
-void domi_main_notify_stopping(void);
+void domi_main_notify_send_stopping(void);
 
 /* End the looks at the system, which has stopped, and is about to be freed: nobody looks at it or
  * at the log from here on. */

@@ -31,7 +31,7 @@ static int adopt_passed_socket(const domus_program *program)
     passed_at[0] = '\0';
     if (program->observe->adopt == NULL)
         return 0;
-    if (fd == 0 || domi_inherited_endpoint(fd, &at) != 0) {
+    if (fd == 0 || domi_inherited_get_endpoint(fd, &at) != 0) {
         /* an earlier domus_main() of this process may have handed one over, and failed then */
         program->observe->adopt(0, &(domus_endpoint){0});
         return 0;
@@ -68,14 +68,14 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
     if (result != 0)
         return result;
     error[0] = '\0';
-    domi_inherited_take(passed);
+    domi_inherited_mark_taken(passed);
     if (program->observe->set_log != NULL && log->read != NULL)
         program->observe->set_log(port, log);
     return 0;
 }
 
-void domi_main_observe_show(const domus_program *program, domus_system *system,
-                            const domus_yaml *start, const domus_yaml *newest)
+void domi_main_observe_show_config(const domus_program *program, domus_system *system,
+                                   const domus_yaml *start, const domus_yaml *newest)
 {
     if (port == NULL || program->observe->set_config == NULL)
         return;
@@ -92,7 +92,7 @@ void domi_main_observe_show(const domus_program *program, domus_system *system,
     (void)program->observe->set_config(port, domi_origins_show, &effective);
 }
 
-bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port)
+bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_port)
 {
     if (port == NULL)
         return false;
@@ -101,12 +101,12 @@ bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port)
     return true;
 }
 
-const char *domi_main_observe_address(const domus_config *config)
+const char *domi_main_observe_get_address(const domus_config *config)
 {
     return passed_at[0] != '\0' ? passed_at : config->observe.listen;
 }
 
-void domi_main_observe_end(const domus_program *program)
+void domi_main_observe_set_not_ready(const domus_program *program)
 {
     if (port != NULL)
         program->observe->set_ready(port, false);

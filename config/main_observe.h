@@ -24,19 +24,19 @@ int domi_main_observe_open(const domus_program *program, domus_system *system,
 
 /* Let viewers see the configuration, if there is a port: the configuration of the system with its
  * places in the reader of the start, or in the newest reader from which values were taken. */
-void domi_main_observe_show(const domus_program *program, domus_system *system,
-                            const domus_yaml *start, const domus_yaml *newest);
+void domi_main_observe_show_config(const domus_program *program, domus_system *system,
+                                   const domus_yaml *start, const domus_yaml *newest);
 
 /* Let the port say that the program is ready, when it has started. Returns whether there is a port,
  * and then `ret_port` gets the port of TCP (0: it is a Unix socket). */
-bool domi_main_observe_begin(const domus_program *program, uint16_t *ret_port);
+bool domi_main_observe_set_ready(const domus_program *program, uint16_t *ret_port);
 
 /* Returns the address at which an open port listens: its own, or that of the socket that was
  * passed. */
-const char *domi_main_observe_address(const domus_config *config);
+const char *domi_main_observe_get_address(const domus_config *config);
 
 /* Let the port say that the program is not ready any more, when it begins to stop. */
-void domi_main_observe_end(const domus_program *program);
+void domi_main_observe_set_not_ready(const domus_program *program);
 
 /* Close the port, if it is open. */
 void domi_main_observe_close(const domus_program *program);

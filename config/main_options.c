@@ -54,7 +54,7 @@ static bool is_letter(char letter)
            (letter >= '0' && letter <= '9');
 }
 
-static bool name_is_valid(const char *name)
+static bool is_name_valid(const char *name)
 {
     size_t length = strlen(name);
 
@@ -76,11 +76,11 @@ static bool is_option_name_taken(const domus_option *options, const domus_option
 }
 
 /* Returns a text that says what is wrong with an option, or NULL. */
-static const char *option_fault(const domus_option *options, const domus_option *option)
+static const char *find_fault_of_option(const domus_option *options, const domus_option *option)
 {
     if (option - options >= DOMUS_OPTIONS_MAX)
         return "there are too many options";
-    if (!name_is_valid(option->name))
+    if (!is_name_valid(option->name))
         return "the name is none";
     if (option->letter != 0 && !is_letter(option->letter))
         return "the letter is none";
@@ -99,7 +99,7 @@ static const char *option_fault(const domus_option *options, const domus_option 
 int domi_options_check_table(const domus_option *options, char *error, size_t error_size)
 {
     for (const domus_option *option = options; option != NULL && option->name != NULL; option++) {
-        const char *fault = option_fault(options, option);
+        const char *fault = find_fault_of_option(options, option);
         if (fault != NULL) {
             snprintf(error, error_size, "option '%s': %s", option->name, fault);
             return -EINVAL;
@@ -132,13 +132,13 @@ static void make_tables(struct tables *tables, const domus_option *own)
 }
 
 /* Begin a pass over the arguments. */
-static void begin_pass(void)
+static void begin_pass_over_arguments(void)
 {
     opterr = 0; /* getopt_long() would print an argument without escapes */
     optind = 0; /* 0 makes getopt_long() begin anew, also if a pass has ended within "-ab" */
 }
 
-static int next_option(const struct tables *tables, const struct domi_arguments *arguments)
+static int read_next_option(const struct tables *tables, const struct domi_arguments *arguments)
 {
     return getopt_long(arguments->argc, arguments->argv, tables->letters, tables->longs, NULL);
 }
@@ -154,7 +154,7 @@ static const domus_option *find_program_option(const domus_option *own, int code
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
-void domi_options_complain(const char *name, const char *argument, const char *what)
+void domi_options_print_fault(const char *name, const char *argument, const char *what)
 {
     char shown[SHOWN_MAX];
 
@@ -208,24 +208,24 @@ static void print_usage(FILE *to, const domus_program *program)
 }
 
 /* Print which option is wrong, and why. `code` is what getopt_long() returned for it. */
-static void complain_of_option(const struct domi_arguments *arguments, int code)
+static void print_fault_of_option(const struct domi_arguments *arguments, int code)
 {
     const domus_program *program = arguments->program;
     const char *argument = arguments->argv[optind - 1];
     const char letter[] = {'-', (char)optopt, '\0'};
 
     if (code == ':')
-        domi_options_complain(program->name, argument, "its value is missing");
+        domi_options_print_fault(program->name, argument, "its value is missing");
     else if (optopt == 0)
-        domi_options_complain(program->name, argument, "unknown option");
+        domi_options_print_fault(program->name, argument, "unknown option");
     else if (find_program_option(program->options, optopt) != NULL || strchr("csh", optopt) != NULL)
-        domi_options_complain(program->name, argument, "takes no value");
+        domi_options_print_fault(program->name, argument, "takes no value");
     else /* getopt_long() has not left an argument of several letters yet */
-        domi_options_complain(program->name, letter, "unknown option");
+        domi_options_print_fault(program->name, letter, "unknown option");
 }
 
 /* Find the word of --tell. Returns whether it is a known word; if not, an error is printed. */
-static bool find_tell(const char *program, const char *word, domi_tell *ret_tell)
+static bool find_word_of_tell(const char *program, const char *word, domi_tell *ret_tell)
 {
     for (int i = DOMI_TELL_KEYS; domi_tell_words[i] != NULL; i++) {
         if (strcmp(domi_tell_words[i], word) != 0)
@@ -233,11 +233,11 @@ static bool find_tell(const char *program, const char *word, domi_tell *ret_tell
         *ret_tell = (domi_tell)i;
         return true;
     }
-    domi_options_complain(program, word, "--tell takes keys, values or check");
+    domi_options_print_fault(program, word, "--tell takes keys, values or check");
     return false;
 }
 
-int domi_options_check(const struct domi_arguments *arguments, domi_tell *ret_tell)
+int domi_options_check_arguments(const struct domi_arguments *arguments, domi_tell *ret_tell)
 {
     const domus_program *program = arguments->program;
     struct tables tables;
@@ -245,23 +245,23 @@ int domi_options_check(const struct domi_arguments *arguments, domi_tell *ret_te
 
     *ret_tell = DOMI_TELL_NOTHING;
     make_tables(&tables, program->options);
-    begin_pass();
-    while ((code = next_option(&tables, arguments)) != -1) {
-        if (code == TELL_CODE && !find_tell(program->name, optarg, ret_tell))
+    begin_pass_over_arguments();
+    while ((code = read_next_option(&tables, arguments)) != -1) {
+        if (code == TELL_CODE && !find_word_of_tell(program->name, optarg, ret_tell))
             return DOMI_STATUS_USAGE;
         if (code == 'h') {
             print_usage(stdout, program);
             return DOMI_STATUS_OK;
         }
         if (code == '?' || code == ':') {
-            complain_of_option(arguments, code);
+            print_fault_of_option(arguments, code);
             print_usage(stderr, program);
             return DOMI_STATUS_USAGE;
         }
     }
     if (optind == arguments->argc)
         return -1;
-    domi_options_complain(program->name, arguments->argv[optind], "unexpected argument");
+    domi_options_print_fault(program->name, arguments->argv[optind], "unexpected argument");
     print_usage(stderr, program);
     return DOMI_STATUS_USAGE;
 }
@@ -288,8 +288,8 @@ static bool read_file(const struct reading *reading, const char *path)
 }
 
 /* Carry out one of the program's options; `value` is NULL if it takes none. */
-static bool take_option(const struct reading *reading, const domus_option *option,
-                        const char *value)
+static bool apply_option(const struct reading *reading, const domus_option *option,
+                         const char *value)
 {
     char assignment[DOMI_YAML_PATH_SIZE + DOMI_YAML_VALUE_MAX + 2], shown[LONG_NAME_MAX + 3];
     char message[MESSAGE_SIZE] = "is refused";
@@ -323,17 +323,17 @@ bool domi_options_read(const struct domi_arguments *arguments, bool again, domus
     int code;
 
     make_tables(&tables, reading.program->options);
-    begin_pass();
-    while ((code = next_option(&tables, arguments)) != -1)
+    begin_pass_over_arguments();
+    while ((code = read_next_option(&tables, arguments)) != -1)
         if (code == 'c')
             right = read_file(&reading, optarg) && right;
-    begin_pass();
-    while ((code = next_option(&tables, arguments)) != -1) {
+    begin_pass_over_arguments();
+    while ((code = read_next_option(&tables, arguments)) != -1) {
         const domus_option *own = find_program_option(reading.program->options, code);
         if (code == 's')
             right = domus_yaml_set(yaml, optarg) == 0 && right;
         else if (own != NULL)
-            right = take_option(&reading, own, optarg) && right;
+            right = apply_option(&reading, own, optarg) && right;
     }
     return right && domus_yaml_finish(yaml) == 0;
 }

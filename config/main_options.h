@@ -32,12 +32,12 @@ struct domi_options_faults {
 int domi_options_check_table(const domus_option *options, char *error, size_t error_size);
 
 /* Print a line about an argument to stderr. Its bytes are escaped, because they may be anything. */
-void domi_options_complain(const char *name, const char *argument, const char *what);
+void domi_options_print_fault(const char *name, const char *argument, const char *what);
 
 /* Answer --help, and find options and arguments that cannot be understood; both print. `ret_tell`
  * gets what the last --tell asks for. Returns -1 if the program may start, otherwise its exit
  * status. */
-int domi_options_check(const struct domi_arguments *arguments, domi_tell *ret_tell);
+int domi_options_check_arguments(const struct domi_arguments *arguments, domi_tell *ret_tell);
 
 /* Read the files into `yaml`, then the assignments and the program's options, and finish it.
  * `again` says that this is a reload, in which options with a `take` are left out.

@@ -49,7 +49,7 @@ static domus_yaml *read_configuration_again(const struct domi_arguments *argumen
 }
 
 /* True if the program's own section has other values than it was started with. */
-static bool has_other_section(const domus_program *program, const domus_yaml *yaml)
+static bool has_section_changed(const domus_program *program, const domus_yaml *yaml)
 {
     return program->section != NULL && program->settings != NULL &&
            memcmp(program->settings, domus_yaml_section(yaml), program->section->size) != 0;
@@ -66,7 +66,7 @@ static bool may_changes_be_applied(const domus_program *program, domus_system *s
         domi_sink_add_line(sink, "SIGHUP: %s: nothing is changed", error);
         return false;
     }
-    if (program->reload == NULL && has_other_section(program, yaml)) {
+    if (program->reload == NULL && has_section_changed(program, yaml)) {
         domi_sink_add_line(sink, "SIGHUP: these keys count at a start: %s: nothing is changed",
                            program->section->name);
         return false;
@@ -97,8 +97,8 @@ static bool apply_new_configuration(const domus_program *program, domus_system *
     return true;
 }
 
-bool domi_reload(const struct domi_arguments *arguments, domus_system *system,
-                 const domus_yaml *start, domi_sink *sink)
+bool domi_reload_config(const struct domi_arguments *arguments, domus_system *system,
+                        const domus_yaml *start, domi_sink *sink)
 {
     const domus_program *program = arguments->program;
     char warning[ERROR_SIZE];
@@ -108,13 +108,13 @@ bool domi_reload(const struct domi_arguments *arguments, domus_system *system,
     if (yaml == NULL)
         return false;
     domus_config config = *domus_yaml_config(yaml);
-    domi_descriptors_lower(&config, warning, sizeof warning);
+    domi_descriptors_lower_connections(&config, warning, sizeof warning);
     bool is_taken = may_changes_be_applied(program, system, yaml, &config, sink) &&
                     apply_new_configuration(program, system, yaml, &config, sink);
     if (is_taken) {
         if (warning[0] != '\0')
             domi_sink_add_line(sink, "warning: %s", warning);
-        domi_main_observe_show(program, system, start, yaml);
+        domi_main_observe_show_config(program, system, start, yaml);
         domi_sink_add_line(sink, "SIGHUP: the configuration was read again");
     }
     domus_yaml_free(yaml);

@@ -14,7 +14,7 @@
 
 /* Reload the configuration. `start` is the reader of the start, in whose terms the observation port
  * shows the values. Returns whether the new configuration holds. */
-bool domi_reload(const struct domi_arguments *arguments, domus_system *system,
-                 const domus_yaml *start, domi_sink *sink);
+bool domi_reload_config(const struct domi_arguments *arguments, domus_system *system,
+                        const domus_yaml *start, domi_sink *sink);
 
 #endif

@@ -61,16 +61,16 @@ typedef struct running {
     /* text that says that there are too few descriptors; "" if there are enough */
     char warning[256];
     int stopped; /* result of domus_system_stop() */
-    /* time of the drain's begin, before the thread of answer_in_drain() is made */
+    /* time of the drain's begin, before the thread of handle_signals_in_drain() is made */
     uint64_t drain_began_ns;
-    atomic_bool has_stopped; /* whether the thread of answer_in_drain() has to end */
+    atomic_bool has_stopped; /* whether the thread of handle_signals_in_drain() has to end */
     uint64_t cut_before;     /* channels that had been cut before the drain began */
 } running;
 
 /* Send SIGTERM to the thread that waits for signals, or is about to: all block it, so it ends none.
  * A filter of system calls may refuse tgkill, and then the process gets the signal. If it refuses
  * getpid the number is -1, by which kill() would end all processes of this user. */
-static void end_wait(pthread_t thread)
+static void interrupt_signal_wait(pthread_t thread)
 {
     pid_t process = getpid();
 
@@ -86,17 +86,17 @@ void domus_main_quit(int status)
     if (status < 0)
         status &= 0xff;
 
-    /* Both accesses here and both in begin_to_wait() are seq_cst. So either this call sees the
+    /* Both accesses here and both in enable_quit_signal() are seq_cst. So either this call sees the
      * waiter, or the waiter sees the status. A call that comes before domus_main() is
      * therefore remembered. */
     if (atomic_compare_exchange_strong(&quit_status, &none, status) && atomic_load(&has_waiter))
-        end_wait(atomic_load(&waiter));
+        interrupt_signal_wait(atomic_load(&waiter));
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
 /* Returns the configuration that holds now. */
-static domus_config read_config(const running *own)
+static domus_config get_present_config(const running *own)
 {
     domus_config config;
 
@@ -151,7 +151,7 @@ static void block_signals(sigset_t *ret_signals)
 }
 
 /* Answer a signal by what it asks for (a profile, a dump, a line), without ending the program. */
-static void answer_signal(const running *own, int number)
+static void handle_signal(const running *own, int number)
 {
     if (number == SIGUSR1)
         print_profile(own);
@@ -162,7 +162,7 @@ static void answer_signal(const running *own, int number)
 }
 
 /* Answer signals until one says that the program has to stop. */
-static void wait_for_end(running *own)
+static void handle_signals_until_end(running *own)
 {
     int number = 0;
     int result;
@@ -170,11 +170,11 @@ static void wait_for_end(running *own)
     while ((result = sigwait(&own->signals, &number)) == 0 && number != SIGTERM &&
            number != SIGINT) {
         if (number == SIGHUP) {
-            domi_main_notify_reloading();
-            domi_main_notify_reloaded(
-                domi_reload(own->arguments, own->system, own->read, own->sink));
+            domi_main_notify_send_reloading();
+            domi_main_notify_send_reloaded(
+                domi_reload_config(own->arguments, own->system, own->read, own->sink));
         } else {
-            answer_signal(own, number);
+            handle_signal(own, number);
         }
         if (number == SIGQUIT)
             return;
@@ -186,7 +186,7 @@ static void wait_for_end(running *own)
     }
 }
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now;
 
@@ -205,7 +205,7 @@ static void exit_at_second_signal(const running *own, int number)
 
 /* Answer signals until the main thread has stopped the system. A second SIGTERM or SIGINT ends the
  * process, unless it comes within SAME_NS of the first or the process sent it itself. */
-static void *answer_in_drain(void *own_)
+static void *handle_signals_in_drain(void *own_)
 {
     static const struct timespec look = {.tv_nsec = DRAIN_LOOK_NS};
     running *own = own_;
@@ -223,8 +223,8 @@ static void *answer_in_drain(void *own_)
             continue;
         if (number != SIGTERM && number != SIGINT) {
             if (!atomic_load(&own->has_stopped))
-                answer_signal(own, number);
-        } else if (now_ns() - own->drain_began_ns >= SAME_NS) {
+                handle_signal(own, number);
+        } else if (read_monotonic_ns() - own->drain_began_ns >= SAME_NS) {
             exit_at_second_signal(own, number);
         }
     }
@@ -232,7 +232,7 @@ static void *answer_in_drain(void *own_)
 }
 
 /* Returns how many channels were cut; with `and_open`, channels that are still open are added. */
-static uint64_t count_cut(const running *own, bool and_open)
+static uint64_t count_cut_channels(const running *own, bool and_open)
 {
     uint64_t sum = 0;
 
@@ -252,7 +252,7 @@ static void stop_with_hooks(running *own)
 {
     const domus_program *program = own->program;
 
-    domi_main_observe_end(program);
+    domi_main_observe_set_not_ready(program);
     if (program->stop != NULL)
         program->stop(own->system, program->argument);
     domi_main_cluster_leave(program);
@@ -264,14 +264,14 @@ static void stop_with_hooks(running *own)
 
 /* Stop the system while another thread answers signals. Without memory for that thread they are
  * answered by nobody. */
-static void stop_answering_signals(running *own)
+static void stop_handling_signals(running *own)
 {
     pthread_t thread;
 
-    domi_main_notify_stopping();
-    own->cut_before = count_cut(own, false);
-    own->drain_began_ns = now_ns();
-    bool is_answered = pthread_create(&thread, NULL, answer_in_drain, own) == 0;
+    domi_main_notify_send_stopping();
+    own->cut_before = count_cut_channels(own, false);
+    own->drain_began_ns = read_monotonic_ns();
+    bool is_answered = pthread_create(&thread, NULL, handle_signals_in_drain, own) == 0;
     stop_with_hooks(own);
     if (!is_answered)
         return;
@@ -297,11 +297,11 @@ static int start_system(const running *own)
     if (result == 0 && own->warning[0] != '\0')
         domi_sink_add_line(own->sink, "warning: %s", own->warning);
     if (result == 0)
-        result = domi_fronts_start(own->system, own->sink);
+        result = domi_fronts_start_reader(own->system, own->sink);
     if (result == 0)
         result = domi_main_observe_open(program, own->system, &own->log, error, sizeof error);
     if (result == 0)
-        domi_main_observe_show(program, own->system, own->read, own->read);
+        domi_main_observe_show_config(program, own->system, own->read, own->read);
     if (result == 0)
         result = domi_main_cluster_open(program, own->system, error, sizeof error);
     if (result == 0)
@@ -309,13 +309,13 @@ static int start_system(const running *own)
     if (result == 0 && program->start != NULL)
         result = program->start(own->system, program->argument);
     if (result >= 0) {
-        domi_main_tell_served(own->system, own->given, own->sink);
-        if (domi_main_observe_begin(program, &port))
-            domi_main_print_listening("observe", domi_main_observe_address(own->given), port);
+        domi_main_log_served(own->system, own->given, own->sink);
+        if (domi_main_observe_set_ready(program, &port))
+            domi_main_print_listening("observe", domi_main_observe_get_address(own->given), port);
         domi_sink_add_line(own->sink,
                            "pid %d: SIGUSR1 prints a profile, SIGUSR2 all actors; SIGTERM ends it",
                            (int)getpid());
-        domi_main_notify_ready();
+        domi_main_notify_send_ready();
         return DOMI_STATUS_OK;
     }
     const char *why = error[0] != '\0' ? error : domus_system_error(own->system);
@@ -325,10 +325,10 @@ static int start_system(const running *own)
 
 /* Returns whether channels were cut, or will be cut when the process ends, because a handler that
  * does not return holds up their thread. */
-static bool has_cut(const running *own)
+static bool has_cut_channels(const running *own)
 {
     return own->stopped > 0 ||
-           (own->stopped == -ETIMEDOUT && count_cut(own, true) > own->cut_before);
+           (own->stopped == -ETIMEDOUT && count_cut_channels(own, true) > own->cut_before);
 }
 
 /* Returns the exit status after a drain. A status other than 0 that the program asked for comes
@@ -337,8 +337,8 @@ static int choose_exit_status(const running *own)
 {
     int status = atomic_load(&quit_status);
 
-    if (status <= DOMI_STATUS_OK && has_cut(own))
-        status = (int)read_config(own).shutdown.cut_status;
+    if (status <= DOMI_STATUS_OK && has_cut_channels(own))
+        status = (int)get_present_config(own).shutdown.cut_status;
     return status >= 0 ? status : DOMI_STATUS_OK;
 }
 
@@ -353,9 +353,9 @@ static int run_system(running *own)
         domi_main_observe_close(own->program);
         return status;
     }
-    wait_for_end(own);
-    stop_answering_signals(own);
-    if (read_config(own).profile.at_exit)
+    handle_signals_until_end(own);
+    stop_handling_signals(own);
+    if (get_present_config(own).profile.at_exit)
         print_profile(own); /* the profile, with the figures of the cluster */
     domi_main_cluster_close(own->program, own->stopped == -ETIMEDOUT);
     if (own->stopped < 0 &&
@@ -367,7 +367,7 @@ static int run_system(running *own)
 }
 
 /* The hook `failed`: a thread has failed. The log has a line that says why. */
-static void quit_failed(void *context, int error)
+static void quit_after_failure(void *context, int error)
 {
     (void)context, (void)error;
     domus_main_quit(DOMI_STATUS_FAILED);
@@ -390,7 +390,7 @@ static int make_system(running *own, const domus_config *config)
         .log = domi_sink_log,
         .log_context = own->sink,
         .log_dropped = domi_sink_dropped,
-        .failed = quit_failed,
+        .failed = quit_after_failure,
         .quit = quit_by_actor,
     };
     char error[256] = "";
@@ -408,12 +408,13 @@ static int make_system(running *own, const domus_config *config)
 
 /* Let domus_main_quit() send a signal from here on. If it was called before, the signal is sent
  * now, and the program ends as soon as it waits for signals. */
-static void begin_to_wait(void)
+static void enable_quit_signal(void)
 {
     atomic_store(&waiter, pthread_self());
     atomic_store(&has_waiter, true);
     if (atomic_load(&quit_status) != -1)
-        end_wait(pthread_self()); /* the signal stays pending until sigwait() takes it */
+        interrupt_signal_wait(
+            pthread_self()); /* the signal stays pending until sigwait() takes it */
 }
 
 int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml)
@@ -430,7 +431,7 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
     uint64_t flush_timeout_ns = given->log.flush_timeout_ns;
     int status;
 
-    domi_main_notify_read();
+    domi_main_notify_read_variables();
     block_signals(&own.signals);
     domi_descriptors_raise_limit(&config, own.warning, sizeof own.warning);
     int result = domi_sink_open(program->name, STDERR_FILENO, config.log.queue_max,
@@ -443,14 +444,15 @@ int domi_main_run(const struct domi_arguments *arguments, const domus_yaml *yaml
         domi_main_notify_close();
         return DOMI_STATUS_FAILED;
     }
-    begin_to_wait(); /* from here on the end of this function is reached, which stops the waiting */
+    enable_quit_signal(); /* from here on the end of this function is reached, which stops the
+                             waiting */
     result = make_system(&own, &config);
     if (result == 0)
         status = run_system(&own);
     else
         status = result == -EINVAL ? DOMI_STATUS_USAGE : DOMI_STATUS_FAILED;
     if (own.system != NULL)
-        flush_timeout_ns = read_config(&own).log.flush_timeout_ns;
+        flush_timeout_ns = get_present_config(&own).log.flush_timeout_ns;
     domi_main_notify_end();
     domus_system_free(own.system);
     domi_fronts_close(own.stopped == -ETIMEDOUT);

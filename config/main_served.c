@@ -30,7 +30,7 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
 }
 
 /* Print at which address a listener listens, as the system knows it. */
-static void print_listening(const domus_system *system, const char *name)
+static void print_listening_line(const domus_system *system, const char *name)
 {
     domus_listener_profile listener;
 
@@ -50,8 +50,8 @@ int domus_main_serve(domus_system *system, const char *name, const domus_behavio
 
     if (result != 0)
         return result;
-    domi_inherited_take(options.listening);
-    print_listening(system, name);
+    domi_inherited_mark_taken(options.listening);
+    print_listening_line(system, name);
     return 0;
 }
 
@@ -59,13 +59,13 @@ int domus_main_passed(const char *name)
 {
     int fd = domi_inherited_find(name);
 
-    domi_inherited_take(fd);
+    domi_inherited_mark_taken(fd);
     return fd != 0 ? fd : -ENOENT;
 }
 
 /* Log the listeners of the configuration that nothing serves. That is mostly a mistake, such as
  * another name in the program, and otherwise only refused clients would show it. */
-void domi_main_tell_served(domus_system *system, const domus_config *given, domi_sink *sink)
+void domi_main_log_served(domus_system *system, const domus_config *given, domi_sink *sink)
 {
     const domus_config *config = domus_system_config(system);
 
@@ -76,5 +76,5 @@ void domi_main_tell_served(domus_system *system, const domus_config *given, domi
                                "not serve it",
                                config->listeners[i].name);
     }
-    domi_inherited_tell(given, sink);
+    domi_inherited_log(given, sink);
 }

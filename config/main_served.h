@@ -14,6 +14,6 @@ void domi_main_print_listening(const char *name, const char *address, uint16_t p
 
 /* Write to the log, when the program has started, which listeners nothing serves, and what has
  * become of the sockets that were passed. */
-void domi_main_tell_served(domus_system *system, const domus_config *given, domi_sink *sink);
+void domi_main_log_served(domus_system *system, const domus_config *given, domi_sink *sink);
 
 #endif

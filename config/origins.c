@@ -30,7 +30,7 @@ static bool is_value_in_use(const domus_config_key *key, const void *read, const
 {
     char text[DOMUS_CONFIG_VALUE_SIZE];
 
-    if (!domi_value_differs(key, read, used))
+    if (!domi_value_is_different(key, read, used))
         return true;
     domus_config_key_write(key, read, text, sizeof text);
     return key->special != NULL && strcmp(text, key->special) == 0;
@@ -43,7 +43,7 @@ struct list {
     size_t index; /* the index of the key in its table */
 };
 
-static bool find_list(const domus_config_key *key, struct list *ret_list)
+static bool find_list_of_key(const domus_config_key *key, struct list *ret_list)
 {
     static const struct list lists[] = {
         {DOMI_YAML_LISTENERS, domus_config_listener_key_get, 0},
@@ -65,14 +65,14 @@ static bool find_list(const domus_config_key *key, struct list *ret_list)
 
 /* Find the origin of a value of a list's element in a reader, if that has an element of the same
  * name with the same value. */
-static bool find_in_element(const domi_effective *effective, const domi_origins *from,
-                            const domus_config_key *key, size_t element,
-                            struct domi_yaml_origin *ret_at)
+static bool find_origin_in_element(const domi_effective *effective, const domi_origins *from,
+                                   const domus_config_key *key, size_t element,
+                                   struct domi_yaml_origin *ret_at)
 {
     const struct domi_yaml_values *values = from->values;
     struct list list;
 
-    if (!find_list(key, &list))
+    if (!find_list_of_key(key, &list))
         return false;
     bool is_pool = list.keys == domus_config_pool_key_get;
     const void *now = is_pool ? (const void *)&effective->config->pools[element]
@@ -86,19 +86,19 @@ static bool find_in_element(const domi_effective *effective, const domi_origins 
         is_pool ? (const void *)&values->pools[found] : (const void *)&values->listeners[found];
     if (!is_value_in_use(key, read, now))
         return false;
-    *ret_at = domi_yaml_values_element_origin(values, list.name, (size_t)found, list.index);
+    *ret_at = domi_yaml_values_get_element_origin(values, list.name, (size_t)found, list.index);
     return true;
 }
 
-static bool find_origin_in(const domi_effective *effective, const domi_origins *from,
-                           const domus_config_key *key, size_t element,
-                           struct domi_yaml_origin *ret_at)
+static bool find_origin_in_reader(const domi_effective *effective, const domi_origins *from,
+                                  const domus_config_key *key, size_t element,
+                                  struct domi_yaml_origin *ret_at)
 {
     if (element != SIZE_MAX)
-        return find_in_element(effective, from, key, element, ret_at);
+        return find_origin_in_element(effective, from, key, element, ret_at);
     if (!is_value_in_use(key, &from->values->config, effective->config))
         return false;
-    *ret_at = domi_yaml_values_key_origin(from->values, key);
+    *ret_at = domi_yaml_values_get_key_origin(from->values, key);
     return true;
 }
 
@@ -108,14 +108,14 @@ static const char *find_origin(void *showing_, const domus_config_key *key, size
     const domi_effective *effective = showing->effective;
     struct domi_yaml_origin at;
 
-    if (find_origin_in(effective, effective->newest, key, element, &at))
+    if (find_origin_in_reader(effective, effective->newest, key, element, &at))
         return write_origin(showing, effective->newest, at);
-    if (find_origin_in(effective, effective->first, key, element, &at))
+    if (find_origin_in_reader(effective, effective->first, key, element, &at))
         return write_origin(showing, effective->first, at);
     return "program";
 }
 
-static void pass_shown_key_on(void *showing_, const domus_config_shown *shown)
+static void forward_shown_key(void *showing_, const domus_config_shown *shown)
 {
     const struct showing *showing = showing_;
 
@@ -132,7 +132,7 @@ static void show_section(struct showing *showing)
         return;
     for (uint32_t row = 0; own->section->keys[row].path != NULL; row++) {
         snprintf(path, sizeof path, "%s.%s", own->section->name, own->section->keys[row].path);
-        domi_section_write(own, row, value, sizeof value);
+        domi_section_write_value(own, row, value, sizeof value);
         const char *origin = write_origin(showing, from, own->origins[row]);
         showing->visit(showing->context, &(domus_config_shown){path, value, origin});
     }
@@ -142,6 +142,6 @@ void domi_origins_show(const void *effective, domus_config_visit *visit, void *c
 {
     struct showing showing = {.effective = effective, .visit = visit, .context = context};
 
-    domus_config_show(showing.effective->config, find_origin, pass_shown_key_on, &showing);
+    domus_config_show(showing.effective->config, find_origin, forward_shown_key, &showing);
     show_section(&showing);
 }

@@ -47,7 +47,7 @@ static void write_current_path(const struct pass *pass, char path[DOMI_YAML_PATH
     if (pass->keyed) {
         size_t used = strlen(path);
         snprintf(path + used, DOMI_YAML_PATH_SIZE - used, "%s%.*s", used > 0 ? "." : "",
-                 domi_yaml_shown_bytes(pass->key), pass->key);
+                 domi_yaml_count_shown_bytes(pass->key), pass->key);
     }
 }
 
@@ -74,7 +74,7 @@ static bool copy_scalar(char *into, size_t length_max, const yaml_event_t *event
     return true;
 }
 
-static int take_key(struct pass *pass, const yaml_event_t *event)
+static int handle_key_event(struct pass *pass, const yaml_event_t *event)
 {
     char path[DOMI_YAML_PATH_SIZE];
     uint32_t parent = pass->open[pass->depth - 1];
@@ -98,7 +98,7 @@ static int take_key(struct pass *pass, const yaml_event_t *event)
 
 /* Add issues for an anchor, an alias or a tag. With them a configuration could mean something else
  * than it shows. */
-static void refuse_marks(struct pass *pass, const yaml_event_t *event)
+static void refuse_anchor_and_tag(struct pass *pass, const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
 
@@ -125,7 +125,7 @@ static enum domi_yaml_node_kind get_kind_of_event(const yaml_event_t *event)
                                                       : DOMI_YAML_SCALAR;
 }
 
-static int take_node(struct pass *pass, const yaml_event_t *event)
+static int handle_node_event(struct pass *pass, const yaml_event_t *event)
 {
     uint32_t parent = pass->depth > 0 ? pass->open[pass->depth - 1] : 0, number;
     struct domi_yaml_node node = {.kind = get_kind_of_event(event),
@@ -159,7 +159,7 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
 
 /* Handle an event of libyaml. Returns GO_ON; STOP, and then the rest of the text is not read;
  * -ENOMEM. */
-static int take_event(struct pass *pass, const yaml_event_t *event)
+static int handle_event(struct pass *pass, const yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -174,18 +174,18 @@ static int take_event(struct pass *pass, const yaml_event_t *event)
     case YAML_ALIAS_EVENT:
     case YAML_MAPPING_START_EVENT:
     case YAML_SEQUENCE_START_EVENT:
-        refuse_marks(pass, event);
+        refuse_anchor_and_tag(pass, event);
         if (pass->depth > 0 && !pass->keyed &&
             pass->tree->nodes[pass->open[pass->depth - 1]].kind == DOMI_YAML_MAPPING)
-            return take_key(pass, event);
-        return take_node(pass, event);
+            return handle_key_event(pass, event);
+        return handle_node_event(pass, event);
     default:
         return GO_ON;
     }
 }
 
 /* Returns the line and column of a byte, for errors that have only an offset. */
-static yaml_mark_t mark_of_byte(const char *text, size_t size, size_t offset)
+static yaml_mark_t find_mark_of_byte(const char *text, size_t size, size_t offset)
 {
     yaml_mark_t mark = {0};
 
@@ -200,14 +200,15 @@ static yaml_mark_t mark_of_byte(const char *text, size_t size, size_t offset)
     return mark;
 }
 
-static int take_error(struct pass *pass, const yaml_parser_t *parser, const char *text, size_t size)
+static int report_parser_error(struct pass *pass, const yaml_parser_t *parser, const char *text,
+                               size_t size)
 {
     yaml_mark_t mark = parser->problem_mark;
 
     if (parser->error == YAML_MEMORY_ERROR)
         return -ENOMEM;
     if (parser->error == YAML_READER_ERROR)
-        mark = mark_of_byte(text, size, parser->problem_offset);
+        mark = find_mark_of_byte(text, size, parser->problem_offset);
     domi_yaml_issues_add(pass->issues, get_origin_of_mark(pass, &mark), "", "not YAML: %s%s%s",
                          parser->problem != NULL ? parser->problem : "cannot be read",
                          parser->context != NULL ? " " : "",
@@ -222,9 +223,9 @@ static int read_events(struct pass *pass, yaml_parser_t *parser, const char *tex
 
     for (bool ended = false; result == GO_ON && !ended;) {
         if (!yaml_parser_parse(parser, &event))
-            return take_error(pass, parser, text, size);
+            return report_parser_error(pass, parser, text, size);
         ended = event.type == YAML_STREAM_END_EVENT;
-        result = take_event(pass, &event);
+        result = handle_event(pass, &event);
         yaml_event_delete(&event);
     }
     return result;

@@ -61,7 +61,7 @@ static int write_children(struct skeleton *skeleton, const struct domi_yaml_tree
             result = write_text(skeleton, ", ");
         first = false;
         if (result == 0 && nodes[number].kind == DOMI_YAML_MAPPING)
-            result = write_key(skeleton, domi_yaml_tree_key(tree, child));
+            result = write_key(skeleton, domi_yaml_tree_get_key(tree, child));
         if (result == 0)
             result = write_node(skeleton, tree, child);
     }
@@ -86,7 +86,7 @@ static int write_node(struct skeleton *skeleton, const struct domi_yaml_tree *tr
     return result < 0 ? result : write_text(skeleton, mapping ? "}" : "]");
 }
 
-static cyaml_config_t libcyaml_config(void)
+static cyaml_config_t get_libcyaml_config(void)
 {
     return (cyaml_config_t){.mem_fn = domi_yaml_memory_realloc, .flags = CYAML_CFG_NO_ALIAS};
 }
@@ -96,7 +96,7 @@ static cyaml_config_t libcyaml_config(void)
 static int load_skeleton(const struct domi_yaml_schema *schema, const struct domi_yaml_tree *tree,
                          struct domi_yaml_placed **ret_placed)
 {
-    cyaml_config_t config = libcyaml_config();
+    cyaml_config_t config = get_libcyaml_config();
     struct skeleton skeleton = {0};
     cyaml_data_t *data = NULL;
     int result = write_node(&skeleton, tree, 0);
@@ -123,7 +123,7 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
         return 0; /* the file is empty, or nothing in it could be read */
     result = load_skeleton(schema, tree, ret_placed);
     if (result > 0) {
-        domi_yaml_explain(schema, tree, issues);
+        domi_yaml_report_misfits(schema, tree, issues);
         if (tree->nodes[0].dropped)
             return 0;
         result = load_skeleton(schema, tree, ret_placed);
@@ -139,7 +139,7 @@ int domi_yaml_schema_place(const struct domi_yaml_schema *schema, struct domi_ya
 void domi_yaml_schema_release(const struct domi_yaml_schema *schema,
                               struct domi_yaml_placed *placed)
 {
-    cyaml_config_t config = libcyaml_config();
+    cyaml_config_t config = get_libcyaml_config();
 
     if (placed != NULL)
         cyaml_free(&config, &schema->root, placed, 0);

@@ -14,7 +14,7 @@ typedef struct sums {
     uint64_t closed;
 } sums;
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now;
 
@@ -30,7 +30,7 @@ static void add_profile_to_sums(sums *to, const domus_profile *profile)
     to->closed += profile->channels_closed;
 }
 
-static void add_pools(sums *to, domus_system *system)
+static void add_profiles_of_pools(sums *to, domus_system *system)
 {
     const domus_config *config = domus_system_config(system);
     domus_runner_profile runner;
@@ -53,7 +53,7 @@ static sums sum_all_profiles(domus_system *system)
         if (domus_system_profile(system, i, &profile) == 0)
             add_profile_to_sums(&all, &profile);
     }
-    add_pools(&all, system);
+    add_profiles_of_pools(&all, system);
     return all;
 }
 
@@ -72,13 +72,14 @@ static void write_memory(domus_system *system, char *text, size_t size)
 
 void domi_rates_begin(domi_rates *ret_rates, domus_system *system)
 {
-    *ret_rates = (domi_rates){.messages = sum_all_profiles(system).messages, .at_ns = now_ns()};
+    *ret_rates =
+        (domi_rates){.messages = sum_all_profiles(system).messages, .at_ns = read_monotonic_ns()};
 }
 
 void domi_rates_write(domi_rates *rates, domus_system *system, char *line, size_t size)
 {
     char memory[96];
-    uint64_t at_ns = now_ns(), passed_ns = at_ns - rates->at_ns;
+    uint64_t at_ns = read_monotonic_ns(), passed_ns = at_ns - rates->at_ns;
     sums now = sum_all_profiles(system);
     double rate = passed_ns != 0 ? (double)(now.messages - rates->messages) * (double)SECOND /
                                        (double)passed_ns

@@ -20,8 +20,8 @@ static cyaml_schema_field_t *add_field(struct domi_yaml_schema *schema, uint32_t
 
 /* Hand out the number of the mapping that is section `name` (not NUL-terminated) of `mapping`; make
  * it if it does not exist. */
-static int enter_section(struct domi_yaml_schema *schema, uint32_t mapping, const char *name,
-                         size_t length, uint32_t *ret_section)
+static int find_or_add_section(struct domi_yaml_schema *schema, uint32_t mapping, const char *name,
+                               size_t length, uint32_t *ret_section)
 {
     const cyaml_schema_field_t *have = schema->fields[mapping];
 
@@ -55,7 +55,7 @@ static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char
     int result = 0;
 
     for (; result == 0 && (dot = strchr(path, '.')) != NULL; path = dot + 1)
-        result = enter_section(schema, mapping, path, (size_t)(dot - path), &mapping);
+        result = find_or_add_section(schema, mapping, path, (size_t)(dot - path), &mapping);
 
     cyaml_schema_field_t *field = result == 0 ? add_field(schema, mapping) : NULL;
     if (field == NULL)
@@ -70,8 +70,8 @@ static int add_key(struct domi_yaml_schema *schema, uint32_t mapping, const char
 }
 
 /* Let a field of the section be a list of texts, each of which is placed by its number. */
-static void make_list(struct domi_yaml_schema *schema, cyaml_schema_field_t *field, uint32_t row,
-                      uint32_t list_max)
+static void make_field_list_of_texts(struct domi_yaml_schema *schema, cyaml_schema_field_t *field,
+                                     uint32_t row, uint32_t list_max)
 {
     const uint32_t offset = (uint32_t)(offsetof(struct domi_yaml_placed, lists) +
                                        row * sizeof(struct domi_yaml_placed_list));
@@ -90,23 +90,23 @@ static void make_list(struct domi_yaml_schema *schema, cyaml_schema_field_t *fie
 static int add_section(struct domi_yaml_schema *schema, const domus_section *section)
 {
     uint32_t mapping;
-    int result = enter_section(schema, 0, section->name, strlen(section->name), &mapping);
+    int result = find_or_add_section(schema, 0, section->name, strlen(section->name), &mapping);
 
     for (uint32_t row = 0; result == 0 && section->keys[row].path != NULL; row++) {
         const domus_config_key *key = &section->keys[row];
         cyaml_schema_field_t *field;
         result = add_key(schema, mapping, key->path, DOMI_YAML_KEYS_MAX + row, &field);
         if (result == 0 && key->list_max != 0)
-            make_list(schema, field, row, key->list_max);
+            make_field_list_of_texts(schema, field, row, key->list_max);
     }
     return result;
 }
 
 /* Let the field `key` of the root be a list of at most `most` elements, which the mapping `entry`
  * describes, of `size` bytes each when placed. `offset` and `count_offset` say where. */
-static int add_elements(struct domi_yaml_schema *schema, const char *key,
-                        cyaml_schema_value_t *element, uint32_t entry, size_t size, size_t offset,
-                        size_t count_offset, uint32_t most)
+static int add_list_of_mappings(struct domi_yaml_schema *schema, const char *key,
+                                cyaml_schema_value_t *element, uint32_t entry, size_t size,
+                                size_t offset, size_t count_offset, uint32_t most)
 {
     cyaml_schema_field_t *field = add_field(schema, 0);
 
@@ -128,8 +128,8 @@ static int add_elements(struct domi_yaml_schema *schema, const char *key,
 }
 
 /* Add the keys of a table to the mapping `entry`. */
-static int add_table(struct domi_yaml_schema *schema, uint32_t entry,
-                     const domus_config_key *(*get)(size_t row), uint32_t rows_max)
+static int add_keys_of_table(struct domi_yaml_schema *schema, uint32_t entry,
+                             const domus_config_key *(*get)(size_t row), uint32_t rows_max)
 {
     const domus_config_key *key;
     cyaml_schema_field_t *field;
@@ -140,29 +140,30 @@ static int add_table(struct domi_yaml_schema *schema, uint32_t entry,
     return result;
 }
 
-static int add_listeners(struct domi_yaml_schema *schema, uint32_t entry)
+static int add_list_of_listeners(struct domi_yaml_schema *schema, uint32_t entry)
 {
-    int result =
-        add_table(schema, entry, domus_config_listener_key_get, DOMI_YAML_LISTENER_KEYS_MAX);
+    int result = add_keys_of_table(schema, entry, domus_config_listener_key_get,
+                                   DOMI_YAML_LISTENER_KEYS_MAX);
 
     if (result != 0)
         return result;
-    return add_elements(schema, DOMI_YAML_LISTENERS, &schema->listener, entry,
-                        sizeof(struct domi_yaml_placed_listener),
-                        offsetof(struct domi_yaml_placed, listeners),
-                        offsetof(struct domi_yaml_placed, listener_count), DOMUS_LISTENERS_MAX);
+    return add_list_of_mappings(
+        schema, DOMI_YAML_LISTENERS, &schema->listener, entry,
+        sizeof(struct domi_yaml_placed_listener), offsetof(struct domi_yaml_placed, listeners),
+        offsetof(struct domi_yaml_placed, listener_count), DOMUS_LISTENERS_MAX);
 }
 
-static int add_pools(struct domi_yaml_schema *schema, uint32_t entry)
+static int add_list_of_pools(struct domi_yaml_schema *schema, uint32_t entry)
 {
-    int result = add_table(schema, entry, domus_config_pool_key_get, DOMI_YAML_POOL_KEYS_MAX);
+    int result =
+        add_keys_of_table(schema, entry, domus_config_pool_key_get, DOMI_YAML_POOL_KEYS_MAX);
 
     if (result != 0)
         return result;
-    return add_elements(schema, DOMI_YAML_POOLS, &schema->pool, entry,
-                        sizeof(struct domi_yaml_placed_pool),
-                        offsetof(struct domi_yaml_placed, pools),
-                        offsetof(struct domi_yaml_placed, pool_count), DOMUS_POOLS_MAX);
+    return add_list_of_mappings(schema, DOMI_YAML_POOLS, &schema->pool, entry,
+                                sizeof(struct domi_yaml_placed_pool),
+                                offsetof(struct domi_yaml_placed, pools),
+                                offsetof(struct domi_yaml_placed, pool_count), DOMUS_POOLS_MAX);
 }
 
 int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *section)
@@ -186,8 +187,8 @@ int domi_yaml_schema_init(struct domi_yaml_schema *schema, const domus_section *
             result = add_key(schema, 0, key->path, row, &field);
     }
     if (result == 0)
-        result = add_listeners(schema, listener);
+        result = add_list_of_listeners(schema, listener);
     if (result == 0)
-        result = add_pools(schema, pool);
+        result = add_list_of_pools(schema, pool);
     return result == 0 && section != NULL ? add_section(schema, section) : result;
 }

@@ -12,22 +12,22 @@
 #define MESSAGE_SIZE 256 /* bytes of the text of a fault, its NUL included */
 #define PRESET_SIZE  512 /* bytes of one element of a default list, its NUL included */
 
-static bool is_text(const domus_config_key *key)
+static bool is_text_key(const domus_config_key *key)
 {
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
 /* Returns the size in bytes of one text of a key. */
-static size_t text_size(const domus_config_key *key)
+static size_t get_size_of_text(const domus_config_key *key)
 {
     return key->list_max != 0 ? key->size / key->list_max : key->size;
 }
 
 /* --- one value -------------------------------------------------------------------------------- */
 
-/* Check `text` as a value of `key`, and copy it to `into`, which has text_size() bytes. */
-static int put_text(const domus_config_key *key, char *into, const char *text, char *error,
-                    size_t error_size)
+/* Check `text` as a value of `key`, and copy it to `into`, which has get_size_of_text() bytes. */
+static int store_text(const domus_config_key *key, char *into, const char *text, char *error,
+                      size_t error_size)
 {
     domus_config_key row = *key;
     const char *checked;
@@ -35,19 +35,19 @@ static int put_text(const domus_config_key *key, char *into, const char *text, c
     row.offset = 0; /* the check of libdomus stores a pointer, here in `checked` */
     if (domus_config_key_put(&row, &checked, 0, text, error, error_size) < 0)
         return -EINVAL;
-    memset(into, 0, text_size(key));
+    memset(into, 0, get_size_of_text(key));
     memcpy(into, checked, strlen(checked) + 1);
     return 0;
 }
 
 /* Read `text` as the value of a key that is no list, and store it in the struct. */
-static int put_value(const domus_config_key *key, unsigned char *holder, const char *text,
-                     char *error, size_t error_size)
+static int store_value(const domus_config_key *key, unsigned char *holder, const char *text,
+                       char *error, size_t error_size)
 {
     uint64_t number;
 
-    if (is_text(key))
-        return put_text(key, (char *)holder + key->offset, text, error, error_size);
+    if (is_text_key(key))
+        return store_text(key, (char *)holder + key->offset, text, error, error_size);
     if (domus_config_key_read(key, text, &number, error, error_size) < 0)
         return -EINVAL;
     return domus_config_key_put(key, holder, number, NULL, error, error_size);
@@ -55,7 +55,7 @@ static int put_value(const domus_config_key *key, unsigned char *holder, const c
 
 static char *get_text_element(const domus_config_key *key, unsigned char *holder, uint32_t index)
 {
-    return (char *)holder + key->offset + index * text_size(key);
+    return (char *)holder + key->offset + index * get_size_of_text(key);
 }
 
 static void set_count(const domus_config_key *key, unsigned char *holder, uint32_t count)
@@ -66,8 +66,8 @@ static void set_count(const domus_config_key *key, unsigned char *holder, uint32
 /* --- the table -------------------------------------------------------------------------------- */
 
 /* Store a default list, which is written with commas. */
-static int put_preset_list(const domus_config_key *key, unsigned char *holder, char *error,
-                           size_t error_size)
+static int store_preset_list(const domus_config_key *key, unsigned char *holder, char *error,
+                             size_t error_size)
 {
     const char *rest = key->preset_text;
     uint32_t count = 0;
@@ -81,7 +81,7 @@ static int put_preset_list(const domus_config_key *key, unsigned char *holder, c
         }
         memcpy(text, rest, length);
         text[length] = '\0';
-        if (put_text(key, get_text_element(key, holder, count++), text, error, error_size) < 0)
+        if (store_text(key, get_text_element(key, holder, count++), text, error, error_size) < 0)
             return -EINVAL;
         rest += length + (rest[length] == ',');
     }
@@ -90,27 +90,27 @@ static int put_preset_list(const domus_config_key *key, unsigned char *holder, c
 }
 
 /* Store the default of a key. A text that the user must give has none, and stays empty. */
-static int put_preset(const domus_config_key *key, unsigned char *holder, char *error,
-                      size_t error_size)
+static int store_preset(const domus_config_key *key, unsigned char *holder, char *error,
+                        size_t error_size)
 {
     if (key->list_max != 0)
-        return put_preset_list(key, holder, error, error_size);
-    if (!is_text(key))
+        return store_preset_list(key, holder, error, error_size);
+    if (!is_text_key(key))
         return domus_config_key_put(key, holder, key->preset, NULL, error, error_size);
     if (key->preset_text == NULL)
         return 0;
-    return put_text(key, (char *)holder + key->offset, key->preset_text, error, error_size);
+    return store_text(key, (char *)holder + key->offset, key->preset_text, error, error_size);
 }
 
 /* Returns a text that says what is wrong with the field of a row, or NULL. */
-static const char *field_fault(const domus_section *section, const domus_config_key *key)
+static const char *find_fault_of_field(const domus_section *section, const domus_config_key *key)
 {
     if (key->offset > section->size || key->size > section->size - key->offset)
         return "the field is not in the struct";
     if (key->minimum > key->maximum)
         return "the range is empty";
-    if (is_text(key))
-        return key->maximum >= text_size(key) ? "the field is too small for the longest text"
+    if (is_text_key(key))
+        return key->maximum >= get_size_of_text(key) ? "the field is too small for the longest text"
                : key->list_max != 0 && (key->count_offset > section->size ||
                                         sizeof(uint32_t) > section->size - key->count_offset)
                    ? "the count is not in the struct"
@@ -124,7 +124,7 @@ static const char *field_fault(const domus_section *section, const domus_config_
     return key->kind == DOMUS_CONFIG_WORD && key->words == NULL ? "there are no words" : NULL;
 }
 
-static bool name_is_valid(const char *name, size_t length)
+static bool is_name_valid(const char *name, size_t length)
 {
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
@@ -132,13 +132,13 @@ static bool name_is_valid(const char *name, size_t length)
     return length > 0 && length <= DOMUS_SECTION_NAME_MAX && strspn(name, letters) >= length;
 }
 
-static bool path_is_valid(const char *path)
+static bool is_path_valid(const char *path)
 {
     size_t length, whole = strlen(path);
 
     for (const char *part = path;; part += length + 1) {
         length = strcspn(part, ".");
-        if (!name_is_valid(part, length))
+        if (!is_name_valid(part, length))
             return false;
         if (part[length] == '\0')
             return whole < DOMI_YAML_PATH_SIZE / 2;
@@ -146,7 +146,7 @@ static bool path_is_valid(const char *path)
 }
 
 /* Returns whether both paths are one key, or one is a section that the other lies in. */
-static bool paths_collide(const char *left, const char *right)
+static bool do_paths_collide(const char *left, const char *right)
 {
     size_t length = strlen(left) < strlen(right) ? strlen(left) : strlen(right);
 
@@ -155,14 +155,14 @@ static bool paths_collide(const char *left, const char *right)
 }
 
 /* Returns a text that says what is wrong with a row's path, or NULL. */
-static const char *path_fault(const domus_section *section, uint32_t row)
+static const char *find_fault_of_path(const domus_section *section, uint32_t row)
 {
     if (row == DOMUS_SECTION_KEYS_MAX)
         return "the table has too many rows";
-    if (!path_is_valid(section->keys[row].path))
+    if (!is_path_valid(section->keys[row].path))
         return "the path is no name";
     for (uint32_t other = 0; other < row; other++)
-        if (paths_collide(section->keys[other].path, section->keys[row].path))
+        if (do_paths_collide(section->keys[other].path, section->keys[row].path))
             return "an earlier row has this path";
     return NULL;
 }
@@ -185,7 +185,7 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
     char message[MESSAGE_SIZE];
     const char *fault = NULL;
 
-    if (!name_is_valid(section->name, strlen(section->name)) || is_key_of_domus(section->name))
+    if (!is_name_valid(section->name, strlen(section->name)) || is_key_of_domus(section->name))
         fault = "the name is none, or domus has it";
     else if (section->size > DOMUS_SECTION_BYTES_MAX)
         fault = "the struct is too large";
@@ -194,10 +194,10 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
         return -EINVAL;
     }
     for (uint32_t row = 0; section->keys[row].path != NULL; row++) {
-        fault = path_fault(section, row);
+        fault = find_fault_of_path(section, row);
         if (fault == NULL)
-            fault = field_fault(section, &section->keys[row]);
-        if (fault == NULL && put_preset(&section->keys[row], holder, message, sizeof message) < 0)
+            fault = find_fault_of_field(section, &section->keys[row]);
+        if (fault == NULL && store_preset(&section->keys[row], holder, message, sizeof message) < 0)
             fault = message;
         if (fault != NULL) {
             snprintf(error, error_size, "section '%s', row %u, '%s': %s", section->name, row,
@@ -210,7 +210,7 @@ int domi_section_check_table(const domus_section *section, char *error, size_t e
 
 /* --- the values ------------------------------------------------------------------------------- */
 
-void domi_section_init(struct domi_section_values *values, const domus_section *section)
+void domi_section_set_defaults(struct domi_section_values *values, const domus_section *section)
 {
     char message[MESSAGE_SIZE];
 
@@ -218,7 +218,7 @@ void domi_section_init(struct domi_section_values *values, const domus_section *
     if (section == NULL)
         return;
     for (const domus_config_key *key = section->keys; key->path != NULL; key++)
-        (void)put_preset(key, values->holder, message, sizeof message);
+        (void)store_preset(key, values->holder, message, sizeof message);
 }
 
 static void add_issue(const struct domi_yaml_tree *tree, uint32_t number, const char *message,
@@ -249,16 +249,17 @@ static uint32_t find_node(const struct domi_yaml_tree *tree, uint32_t section, c
 }
 
 /* Replace a list by that of the document, which may be empty. */
-static void apply_list(struct domi_section_values *values, const domus_config_key *key,
-                       const struct domi_yaml_tree *tree,
-                       const struct domi_yaml_placed_list *placed, struct domi_yaml_issues *issues)
+static void replace_list(struct domi_section_values *values, const domus_config_key *key,
+                         const struct domi_yaml_tree *tree,
+                         const struct domi_yaml_placed_list *placed,
+                         struct domi_yaml_issues *issues)
 {
     char message[MESSAGE_SIZE];
 
     for (uint32_t i = 0; i < placed->count; i++) {
         uint32_t number = placed->elements[i];
-        if (put_text(key, get_text_element(key, values->holder, i),
-                     domi_yaml_tree_value(tree, number), message, sizeof message) < 0)
+        if (store_text(key, get_text_element(key, values->holder, i),
+                       domi_yaml_tree_get_value(tree, number), message, sizeof message) < 0)
             add_issue(tree, number, message, issues);
     }
     set_count(key, values->holder, placed->count);
@@ -286,16 +287,17 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
             continue;
         values->origins[row] = tree->nodes[number].at;
         if (key->list_max != 0)
-            apply_list(values, key, tree, &placed->lists[row], issues);
-        else if (put_value(key, values->holder, domi_yaml_tree_value(tree, number), message,
-                           sizeof message) < 0)
+            replace_list(values, key, tree, &placed->lists[row], issues);
+        else if (store_value(key, values->holder, domi_yaml_tree_get_value(tree, number), message,
+                             sizeof message) < 0)
             add_issue(tree, number, message, issues);
     }
 }
 
 /* Add an issue for each text that the user must give and has not given. Returns whether
  * all are there. */
-static bool review_texts(const struct domi_section_values *values, struct domi_yaml_issues *issues)
+static bool check_required_texts(const struct domi_section_values *values,
+                                 struct domi_yaml_issues *issues)
 {
     const domus_section *section = values->section;
     char path[DOMI_YAML_PATH_SIZE];
@@ -303,7 +305,7 @@ static bool review_texts(const struct domi_section_values *values, struct domi_y
 
     for (uint32_t row = 0; section->keys[row].path != NULL; row++) {
         const domus_config_key *key = &section->keys[row];
-        if (!is_text(key) || key->list_max != 0 || key->preset_text != NULL ||
+        if (!is_text_key(key) || key->list_max != 0 || key->preset_text != NULL ||
             values->origins[row].file != 0)
             continue;
         snprintf(path, sizeof path, "%s.%s", section->name, key->path);
@@ -313,19 +315,20 @@ static bool review_texts(const struct domi_section_values *values, struct domi_y
     return whole;
 }
 
-void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues)
+void domi_section_check_values(const struct domi_section_values *values,
+                               struct domi_yaml_issues *issues)
 {
     const domus_section *section = values->section;
     char message[MESSAGE_SIZE] = "is refused";
 
-    if (section == NULL || !review_texts(values, issues) || section->check == NULL)
+    if (section == NULL || !check_required_texts(values, issues) || section->check == NULL)
         return;
     if (section->check(values->holder, message, sizeof message) < 0)
         domi_yaml_issues_add(issues, values->at, section->name, "%s", message);
 }
 
 /* Returns whether a text is a secret, by its mark or by its name. */
-static bool is_secret(const domus_config_key *key)
+static bool is_secret_key(const domus_config_key *key)
 {
     return key->secret || strcasestr(key->path, "password") != NULL ||
            strcasestr(key->path, "secret") != NULL || strcasestr(key->path, "token") != NULL;
@@ -341,22 +344,22 @@ static void write_list(const domus_config_key *key, const unsigned char *holder,
     memcpy(&count, holder + key->count_offset, sizeof count);
     for (uint32_t i = 0; i < count && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? "," : "",
-                                 (const char *)holder + key->offset + i * text_size(key));
+                                 (const char *)holder + key->offset + i * get_size_of_text(key));
 }
 
-void domi_section_write(const struct domi_section_values *values, uint32_t row, char *text,
-                        size_t size)
+void domi_section_write_value(const struct domi_section_values *values, uint32_t row, char *text,
+                              size_t size)
 {
     const domus_config_key *key = &values->section->keys[row];
 
     text[0] = '\0';
-    if (!is_text(key))
+    if (!is_text_key(key))
         domus_config_key_write(key, values->holder, text, size);
     else if (key->list_max != 0)
         write_list(key, values->holder, text, size);
     else
         snprintf(text, size, "%s", (const char *)values->holder + key->offset);
-    if (is_text(key) && text[0] != '\0' && is_secret(key))
+    if (is_text_key(key) && text[0] != '\0' && is_secret_key(key))
         snprintf(text, size, "%s", DOMUS_CONFIG_SECRET);
 }
 

@@ -29,7 +29,7 @@ struct domi_section_values {
 int domi_section_check_table(const domus_section *section, char *error, size_t error_size);
 
 /* Fill in the defaults of `section`, which may be NULL. */
-void domi_section_init(struct domi_section_values *values, const domus_section *section);
+void domi_section_set_defaults(struct domi_section_values *values, const domus_section *section);
 
 /* Store the values that libcyaml placed over the present values of the section, if there is one.
  * Faults are added to `issues`. */
@@ -38,12 +38,13 @@ void domi_section_apply(struct domi_section_values *values, const struct domi_ya
 
 /* Check the section when all sources are read: that each text which the user must give is there,
  * and then what the section's own `check` says. Faults are added to `issues`. */
-void domi_section_review(const struct domi_section_values *values, struct domi_yaml_issues *issues);
+void domi_section_check_values(const struct domi_section_values *values,
+                               struct domi_yaml_issues *issues);
 
 /* Write the value of a row as in an assignment, for viewers, who do not see secrets. The text is
  * cut at `size` bytes. */
-void domi_section_write(const struct domi_section_values *values, uint32_t row, char *text,
-                        size_t size);
+void domi_section_write_value(const struct domi_section_values *values, uint32_t row, char *text,
+                              size_t size);
 
 /* Returns whether `path` (as in an assignment, "chat.rooms") is a list of texts of `section`, which
  * may be NULL. */

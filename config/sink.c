@@ -80,7 +80,7 @@ struct domi_sink {
 
 /* --- leaving lines ---------------------------------------------------------------------------- */
 
-static uint64_t free_sequence(const domi_sink *sink, uint64_t position)
+static uint64_t get_sequence_of_free_place(const domi_sink *sink, uint64_t position)
 {
     return position / sink->count * 2;
 }
@@ -92,21 +92,21 @@ static void count_dropped(domi_sink *sink, uint64_t lines)
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
 }
 
-/* Claim the next place, which is the caller's alone until fill_end(). Returns NULL if no
+/* Claim the next place, which is the caller's alone until publish_place(). Returns NULL if no
  * place is free. */
-static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
+static place *claim_place(domi_sink *sink, uint64_t *ret_position)
 {
     uint64_t position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
 
     for (;;) {
         place *next = &sink->places[position % sink->count];
-        /* acquire: pairs with read_end(). If the place is free, the sink's thread has finished
+        /* acquire: pairs with release_place(). If the place is free, the sink's thread has finished
          * reading its old line. */
         uint64_t sequence = atomic_load_explicit(&next->sequence, memory_order_acquire);
 
-        if (sequence < free_sequence(sink, position))
+        if (sequence < get_sequence_of_free_place(sink, position))
             return NULL; /* the ring is full: this place still holds a line of the round before */
-        if (sequence > free_sequence(sink, position)) {
+        if (sequence > get_sequence_of_free_place(sink, position)) {
             position = atomic_load_explicit(&sink->tail, memory_order_relaxed);
             continue; /* another thread has claimed this position meanwhile */
         }
@@ -120,14 +120,14 @@ static place *fill_begin(domi_sink *sink, uint64_t *ret_position)
 }
 
 /* Publish a place that was filled, and wake the sink's thread. */
-static void fill_end(domi_sink *sink, place *filled, uint64_t position)
+static void publish_place(domi_sink *sink, place *filled, uint64_t position)
 {
     filled->dropped_before = 0;
     if (atomic_load_explicit(&sink->dropped_since, memory_order_relaxed) != 0)
         filled->dropped_before =
             atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
     /* release: pairs with get_filled_place(), so that the sink's thread sees the whole line. */
-    atomic_store_explicit(&filled->sequence, free_sequence(sink, position) + 1,
+    atomic_store_explicit(&filled->sequence, get_sequence_of_free_place(sink, position) + 1,
                           memory_order_release);
     /* sem_post() fails only at two billion waiting posts, and then the thread wakes anyway */
     (void)sem_post(&sink->left);
@@ -137,7 +137,7 @@ void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const ch
 {
     domi_sink *sink = sink_;
     uint64_t position;
-    place *next = fill_begin(sink, &position);
+    place *next = claim_place(sink, &position);
 
     if (next == NULL) {
         count_dropped(sink, 1);
@@ -147,14 +147,14 @@ void domi_sink_log(void *sink_, domus_log_level level, uint32_t thread, const ch
     next->level = level;
     next->thread = thread;
     snprintf(next->line, sizeof next->line, "%s", text);
-    fill_end(sink, next, position);
+    publish_place(sink, next, position);
 }
 
 void domi_sink_add_line(domi_sink *sink, const char *format, ...)
 {
     char raw[DOMUS_LOG_TEXT_MAX + 1];
     uint64_t position;
-    place *next = fill_begin(sink, &position);
+    place *next = claim_place(sink, &position);
     va_list arguments;
 
     if (next == NULL) {
@@ -166,7 +166,7 @@ void domi_sink_add_line(domi_sink *sink, const char *format, ...)
     va_end(arguments);
     next->kind = KIND_SAID;
     (void)domus_text_escape(raw, strlen(raw), next->line, sizeof next->line);
-    fill_end(sink, next, position);
+    publish_place(sink, next, position);
 }
 
 static uint64_t count_lines(const char *text)
@@ -185,7 +185,7 @@ void domi_sink_add_text(domi_sink *sink, char *text)
 
     /* Relaxed: the number is a bound and publishes nothing. */
     if (atomic_fetch_add_explicit(&sink->texts, 1, memory_order_relaxed) < DOMI_SINK_TEXTS_MAX)
-        next = fill_begin(sink, &position);
+        next = claim_place(sink, &position);
     if (next == NULL) {
         atomic_fetch_sub_explicit(&sink->texts, 1, memory_order_relaxed);
         count_dropped(sink, count_lines(text));
@@ -194,7 +194,7 @@ void domi_sink_add_text(domi_sink *sink, char *text)
     }
     next->kind = KIND_TEXT;
     next->text = text;
-    fill_end(sink, next, position);
+    publish_place(sink, next, position);
 }
 
 uint64_t domi_sink_dropped(void *sink)
@@ -209,15 +209,15 @@ static place *get_filled_place(domi_sink *sink, uint64_t position)
 {
     place *at = &sink->places[position % sink->count];
 
-    /* acquire: pairs with fill_end(). */
+    /* acquire: pairs with publish_place(). */
     return atomic_load_explicit(&at->sequence, memory_order_acquire) ==
-                   free_sequence(sink, position) + 1
+                   get_sequence_of_free_place(sink, position) + 1
                ? at
                : NULL;
 }
 
 /* Keep the number of lines that were dropped. */
-static void keep_dropped(domi_sink *sink, uint64_t lines)
+static void keep_count_of_dropped(domi_sink *sink, uint64_t lines)
 {
     char text[64];
 
@@ -229,12 +229,12 @@ static void keep_dropped(domi_sink *sink, uint64_t lines)
 
 /* Keep the line of a place. A line of the program's own says by its beginning that it is a warning.
  * Texts of several lines are not kept, because one of them would take the place of all lines. */
-static void keep_place(domi_sink *sink, const place *from)
+static void keep_line_of_place(domi_sink *sink, const place *from)
 {
     static const char warning[] = "warning: ";
     bool warns = from->kind == KIND_SAID && strncmp(from->line, warning, sizeof warning - 1) == 0;
 
-    keep_dropped(sink, from->dropped_before);
+    keep_count_of_dropped(sink, from->dropped_before);
     if (from->kind == KIND_LOG)
         domi_kept_lines_add(sink->kept, from->level, from->thread, from->line);
     else if (from->kind == KIND_SAID)
@@ -244,14 +244,14 @@ static void keep_place(domi_sink *sink, const place *from)
 
 /* Keep all lines that were left, also those that are not written yet: while nobody reads the
  * descriptor, viewers see them all the same. */
-static void keep_lines(domi_sink *sink)
+static void keep_new_lines(domi_sink *sink)
 {
     const place *next;
 
     if (sink->kept == NULL)
         return;
     while ((next = get_filled_place(sink, sink->noted)) != NULL) {
-        keep_place(sink, next);
+        keep_line_of_place(sink, next);
         sink->noted++;
     }
 }
@@ -286,7 +286,7 @@ static bool wait_for_reader(domi_sink *sink)
         int ready = poll(&reader, 1, LOOK_MS);
         if (ready > 0 || (ready < 0 && errno != EINTR))
             return true;
-        keep_lines(sink);
+        keep_new_lines(sink);
     }
 }
 
@@ -300,7 +300,7 @@ static bool write_all_bytes(domi_sink *sink, const char *bytes, size_t size)
             bytes += written;
             size -= (size_t)written;
         } else if (errno == EAGAIN) {
-            keep_lines(sink);
+            keep_new_lines(sink);
             sleep_ms(LOOK_MS); /* pipe that another process has filled, or a refused poll() */
         } else if (errno != EINTR) {
             return false;
@@ -318,7 +318,7 @@ static void write_lines(domi_sink *sink, const char *bytes, size_t size, uint64_
     atomic_fetch_add_explicit(&sink->dropped, lines, memory_order_relaxed);
 }
 
-static void tell_dropped(domi_sink *sink)
+static void write_count_of_dropped(domi_sink *sink)
 {
     char line[LINE_BYTES];
 
@@ -347,7 +347,7 @@ static void write_line(domi_sink *sink, const place *from)
 static void write_place(domi_sink *sink, place *from)
 {
     sink->untold += from->dropped_before;
-    tell_dropped(sink);
+    write_count_of_dropped(sink);
     if (from->kind != KIND_TEXT) {
         write_line(sink, from);
         return;
@@ -360,10 +360,10 @@ static void write_place(domi_sink *sink, place *from)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void read_end(domi_sink *sink, place *done)
+static void release_place(domi_sink *sink, place *done)
 {
-    /* release: pairs with fill_begin(), one round later. */
-    atomic_store_explicit(&done->sequence, free_sequence(sink, sink->head) + 2,
+    /* release: pairs with claim_place(), one round later. */
+    atomic_store_explicit(&done->sequence, get_sequence_of_free_place(sink, sink->head) + 2,
                           memory_order_release);
     sink->head++;
 }
@@ -378,15 +378,15 @@ static void *run_writer(void *sink_)
         bool last = atomic_load_explicit(&sink->closing, memory_order_acquire);
 
         while ((next = get_filled_place(sink, sink->head)) != NULL) {
-            keep_lines(sink);
+            keep_new_lines(sink);
             write_place(sink, next);
-            read_end(sink, next);
+            release_place(sink, next);
         }
         /* No line follows the lines that were dropped last, so their number is written now. */
         uint64_t dropped = atomic_exchange_explicit(&sink->dropped_since, 0, memory_order_relaxed);
-        keep_dropped(sink, dropped);
+        keep_count_of_dropped(sink, dropped);
         sink->untold += dropped;
-        tell_dropped(sink);
+        write_count_of_dropped(sink);
         if (last)
             return NULL;
         while (sem_wait(&sink->left) != 0)
@@ -441,7 +441,7 @@ fail:
     return result;
 }
 
-static uint64_t now_ns(void)
+static uint64_t read_monotonic_ns(void)
 {
     struct timespec now;
 
@@ -451,12 +451,12 @@ static uint64_t now_ns(void)
 
 /* Join the thread within `ns`. Returns false if it has not ended by then. This polls, because
  * ThreadSanitizer does not know pthread_clockjoin_np(). */
-static bool join_within(pthread_t thread, uint64_t ns)
+static bool join_thread_within(pthread_t thread, uint64_t ns)
 {
-    uint64_t until_ns = now_ns() + ns;
+    uint64_t until_ns = read_monotonic_ns() + ns;
 
     while (pthread_tryjoin_np(thread, NULL) != 0) {
-        if (now_ns() >= until_ns)
+        if (read_monotonic_ns() >= until_ns)
             return false;
         sleep_ms(1);
     }
@@ -470,10 +470,10 @@ void domi_sink_close(domi_sink *sink, uint64_t within_ns)
     /* release: pairs with the load in run_writer(). */
     atomic_store_explicit(&sink->closing, true, memory_order_release);
     (void)sem_post(&sink->left);
-    if (join_within(sink->thread, within_ns))
+    if (join_thread_within(sink->thread, within_ns))
         return;
     atomic_store_explicit(&sink->give_up, true, memory_order_relaxed);
-    if (join_within(sink->thread, STUCK_NS))
+    if (join_thread_within(sink->thread, STUCK_NS))
         return;
     sink->stuck = true;
     (void)pthread_detach(sink->thread);

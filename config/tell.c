@@ -17,7 +17,7 @@ const char *const domi_tell_words[] = {"", "keys", "values", "check", NULL};
 
 /* --- pieces of JSON --------------------------------------------------------------------------- */
 
-static void write_shown(FILE *out, const char *at)
+static void write_escaped_text(FILE *out, const char *at)
 {
     while (*at != '\0') {
         size_t plain = strcspn(at, "\"\\");
@@ -37,7 +37,7 @@ static void write_string(FILE *out, const char *text)
     while (left > 0) {
         size_t piece = left < PIECE_MAX ? left : PIECE_MAX;
         (void)domus_text_escape(text, piece, shown, sizeof shown);
-        write_shown(out, shown);
+        write_escaped_text(out, shown);
         text += piece;
         left -= piece;
     }
@@ -64,12 +64,12 @@ static void begin_answer(FILE *out, const domus_program *program, domi_tell what
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static bool is_text(const domus_config_key *key)
+static bool is_text_key(const domus_config_key *key)
 {
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-static const char *kind_word(domus_config_kind kind)
+static const char *get_word_of_kind(domus_config_kind kind)
 {
     static const char *const words[] = {
         [DOMUS_CONFIG_COUNT] = "count",       [DOMUS_CONFIG_PERCENT] = "percent",
@@ -110,7 +110,7 @@ static void write_range(FILE *out, const domus_config_key *key)
         row.minimum = 1;
     (void)fprintf(out, ", \"minimum\": \"%" PRIu64 "\", \"maximum\": \"%" PRIu64 "\"", row.minimum,
                   row.maximum);
-    if (is_text(key))
+    if (is_text_key(key))
         return;
     write_number(out, "least", &row, row.minimum);
     write_number(out, "most", &row, row.maximum);
@@ -121,7 +121,7 @@ static void write_default(FILE *out, const domus_config_key *key)
 {
     if (key->inherits)
         return;
-    if (!is_text(key))
+    if (!is_text_key(key))
         write_number(out, "default", key, key->preset);
     else if (key->preset_text != NULL)
         write_member(out, "default", key->preset_text);
@@ -142,14 +142,14 @@ static void write_words(FILE *out, const domus_config_key *key)
 }
 
 /* Returns whether users may write 0 for a number. */
-static bool takes_zero(const domus_config_key *key)
+static bool may_be_zero(const domus_config_key *key)
 {
-    return !is_text(key) && (key->or_zero || key->minimum == 0) && !has_word_for_zero(key);
+    return !is_text_key(key) && (key->or_zero || key->minimum == 0) && !has_word_for_zero(key);
 }
 
 static void write_flags(FILE *out, const domus_config_key *key, bool is_live)
 {
-    write_flag(out, "zero", takes_zero(key));
+    write_flag(out, "zero", may_be_zero(key));
     write_flag(out, "power_of_two", key->power_of_two);
     write_flag(out, "inherits", key->inherits);
     write_flag(out, "secret", key->secret);
@@ -167,7 +167,7 @@ static void write_key(FILE *out, const char *section, const domus_config_key *ke
     write_string(out, path);
     if (key->field != NULL)
         write_member(out, "field", key->field);
-    write_member(out, "kind", kind_word(key->kind));
+    write_member(out, "kind", get_word_of_kind(key->kind));
     write_range(out, key);
     write_default(out, key);
     if (key->special != NULL)
@@ -203,7 +203,7 @@ static void write_section(FILE *out, const domus_program *program)
     }
 }
 
-void domi_tell_keys(FILE *out, const domus_program *program)
+void domi_tell_write_keys(FILE *out, const domus_program *program)
 {
     begin_answer(out, program, DOMI_TELL_KEYS);
     (void)fprintf(out, ", \"listeners_max\": %d, \"pools_max\": %d", DOMUS_LISTENERS_MAX,
@@ -241,7 +241,7 @@ static void write_shown_key(void *writing_, const domus_config_shown *shown)
     (void)fputc('}', writing->out);
 }
 
-void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml *yaml)
+void domi_tell_write_values(FILE *out, const domus_program *program, const domus_yaml *yaml)
 {
     struct writing writing = {.out = out, .before = "\n"};
 
@@ -251,7 +251,7 @@ void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml 
     (void)fputs("]}\n", out);
 }
 
-void domi_tell_right(FILE *out, const domus_program *program, domi_tell what, bool right)
+void domi_tell_write_result(FILE *out, const domus_program *program, domi_tell what, bool right)
 {
     begin_answer(out, program, what);
     (void)fprintf(out, ", \"right\": %s}\n", right ? "true" : "false");

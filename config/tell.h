@@ -33,13 +33,13 @@ extern const char *const domi_tell_words[];
  * of a text), "least" and "most" (the same as users write them, of numbers), "default" (missing:
  * the user has to give one, or it inherits), "special", "words", "list_max" where it has them, and
  * "zero" (0 is a value), "power_of_two", "inherits", "secret" and "live" where that is true. */
-void domi_tell_keys(FILE *out, const domus_program *program);
+void domi_tell_write_keys(FILE *out, const domus_program *program);
 
 /* Write the values: {"tell": "values", "program": NAME, "right": true, "keys": [{"key": KEY,
  * "value": TEXT, "origin": TEXT}...]}, with the rows of domus_yaml_show(). */
-void domi_tell_values(FILE *out, const domus_program *program, const domus_yaml *yaml);
+void domi_tell_write_values(FILE *out, const domus_program *program, const domus_yaml *yaml);
 
 /* Write an answer without rows: {"tell": WORD, "program": NAME, "right": RIGHT}. */
-void domi_tell_right(FILE *out, const domus_program *program, domi_tell what, bool right);
+void domi_tell_write_result(FILE *out, const domus_program *program, domi_tell what, bool right);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Returns the node of a key, by its path; 0 if the document does not have it. */
-static uint32_t find_node(const struct domi_yaml_tree *tree, const char *path)
+static uint32_t find_node_of_path(const struct domi_yaml_tree *tree, const char *path)
 {
     char name[DOMI_YAML_PATH_SIZE];
     uint32_t number = 0;
@@ -27,9 +27,9 @@ static uint32_t find_node(const struct domi_yaml_tree *tree, const char *path)
 }
 
 /* Returns a text that says what is wrong with an element of a list, or NULL. */
-static const char *find_fault(const struct domi_yaml_tree *tree, uint32_t number)
+static const char *find_fault_of_element(const struct domi_yaml_tree *tree, uint32_t number)
 {
-    const char *text = domi_yaml_tree_value(tree, number);
+    const char *text = domi_yaml_tree_get_value(tree, number);
 
     if (tree->nodes[number].kind != DOMI_YAML_SCALAR)
         return "expected a single value";
@@ -51,8 +51,8 @@ static void report_node_and_drop_list(struct domi_yaml_tree *tree, uint32_t list
 
 /* Write the elements of a list with commas between. Returns whether the elements are right;
  * otherwise the list is dropped. */
-static bool write_list(struct domi_yaml_tree *tree, uint32_t list,
-                       char text[DOMI_YAML_VALUE_MAX + 1], struct domi_yaml_issues *issues)
+static bool join_texts_of_list(struct domi_yaml_tree *tree, uint32_t list,
+                               char text[DOMI_YAML_VALUE_MAX + 1], struct domi_yaml_issues *issues)
 {
     size_t used = 0;
 
@@ -62,12 +62,12 @@ static bool write_list(struct domi_yaml_tree *tree, uint32_t list,
             tree->nodes[list].dropped = true;
             return false;
         }
-        const char *fault = find_fault(tree, child);
+        const char *fault = find_fault_of_element(tree, child);
         if (fault != NULL) {
             report_node_and_drop_list(tree, list, child, fault, issues);
             return false;
         }
-        const char *value = domi_yaml_tree_value(tree, child);
+        const char *value = domi_yaml_tree_get_value(tree, child);
         size_t size = strlen(value);
         if (used + 1 + size > DOMI_YAML_VALUE_MAX) {
             report_node_and_drop_list(tree, list, list, "the list is longer than 4096 bytes",
@@ -88,9 +88,9 @@ int domi_yaml_texts_join(struct domi_yaml_tree *tree, struct domi_yaml_issues *i
     const domus_config_key *key;
 
     for (size_t row = 0; tree->count != 0 && (key = domus_config_key_get(row)) != NULL; row++) {
-        uint32_t number = key->kind == DOMUS_CONFIG_TEXTS ? find_node(tree, key->path) : 0;
+        uint32_t number = key->kind == DOMUS_CONFIG_TEXTS ? find_node_of_path(tree, key->path) : 0;
         if (number == 0 || tree->nodes[number].kind != DOMI_YAML_SEQUENCE ||
-            !write_list(tree, number, text, issues))
+            !join_texts_of_list(tree, number, text, issues))
             continue;
         int result = domi_yaml_tree_make_scalar(tree, number, text);
         if (result < 0)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Copy a string into the text of the tree; `ret_place` gets its offset there. */
-static int add_text(struct domi_yaml_tree *tree, const char *text, size_t *ret_place)
+static int copy_text_into_tree(struct domi_yaml_tree *tree, const char *text, size_t *ret_place)
 {
     size_t size = strlen(text) + 1;
     int result = domi_yaml_memory_grow((void **)&tree->text, &tree->text_capacity,
@@ -42,15 +42,15 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
 {
     struct domi_yaml_node added = *node;
     size_t empty;
-    int result = tree->text_size == 0 ? add_text(tree, "", &empty) : 0;
+    int result = tree->text_size == 0 ? copy_text_into_tree(tree, "", &empty) : 0;
 
     if (tree->count == DOMI_YAML_NODES_MAX)
         return -E2BIG;
     added.key = added.value = 0;
     if (result == 0 && key[0] != '\0')
-        result = add_text(tree, key, &added.key);
+        result = copy_text_into_tree(tree, key, &added.key);
     if (result == 0 && value != NULL)
-        result = add_text(tree, value, &added.value);
+        result = copy_text_into_tree(tree, value, &added.value);
     if (result == 0)
         result = domi_yaml_memory_grow((void **)&tree->nodes, &tree->capacity,
                                        (size_t)tree->count + 1, sizeof added);
@@ -68,7 +68,7 @@ int domi_yaml_tree_add(struct domi_yaml_tree *tree, uint32_t parent,
 int domi_yaml_tree_make_scalar(struct domi_yaml_tree *tree, uint32_t number, const char *value)
 {
     struct domi_yaml_node *node = &tree->nodes[number];
-    int result = add_text(tree, value, &node->value);
+    int result = copy_text_into_tree(tree, value, &node->value);
 
     if (result < 0)
         return result;
@@ -81,7 +81,7 @@ uint32_t domi_yaml_tree_find(const struct domi_yaml_tree *tree, uint32_t parent,
 {
     uint32_t child = tree->nodes[parent].first;
 
-    while (child != 0 && strcmp(domi_yaml_tree_key(tree, child), key) != 0)
+    while (child != 0 && strcmp(domi_yaml_tree_get_key(tree, child), key) != 0)
         child = tree->nodes[child].next;
     return child;
 }
@@ -103,14 +103,14 @@ void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t numbe
         way[steps++] = number;
     while (steps > 0 && used < DOMI_YAML_PATH_SIZE) {
         const struct domi_yaml_node *node = &tree->nodes[way[--steps]];
-        const char *key = domi_yaml_tree_key(tree, way[steps]);
+        const char *key = domi_yaml_tree_get_key(tree, way[steps]);
         size_t room = DOMI_YAML_PATH_SIZE - used;
 
         if (tree->nodes[node->parent].kind == DOMI_YAML_SEQUENCE)
             used += (size_t)snprintf(path + used, room, "[%u]", node->place);
         else
             used += (size_t)snprintf(path + used, room, "%s%.*s", used > 0 ? "." : "",
-                                     domi_yaml_shown_bytes(key), key);
+                                     domi_yaml_count_shown_bytes(key), key);
     }
 }
 

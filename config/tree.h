@@ -64,12 +64,13 @@ void domi_yaml_tree_write_path(const struct domi_yaml_tree *tree, uint32_t numbe
 
 void domi_yaml_tree_fini(struct domi_yaml_tree *tree);
 
-static inline const char *domi_yaml_tree_key(const struct domi_yaml_tree *tree, uint32_t number)
+static inline const char *domi_yaml_tree_get_key(const struct domi_yaml_tree *tree, uint32_t number)
 {
     return tree->text + tree->nodes[number].key;
 }
 
-static inline const char *domi_yaml_tree_value(const struct domi_yaml_tree *tree, uint32_t number)
+static inline const char *domi_yaml_tree_get_value(const struct domi_yaml_tree *tree,
+                                                   uint32_t number)
 {
     return tree->text + tree->nodes[number].value;
 }

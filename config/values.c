@@ -18,7 +18,7 @@ struct apply {
     struct domi_yaml_issues *issues;   /* list that gets the faults */
 };
 
-static bool is_text(const domus_config_key *key)
+static bool is_text_key(const domus_config_key *key)
 {
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
@@ -29,14 +29,14 @@ static void set_text(void *holder, const domus_config_key *key, const char *text
 }
 
 /* Copy the texts of the configuration that are not in `values` yet. */
-static void keep_key_texts(struct domi_yaml_values *values)
+static void copy_key_texts(struct domi_yaml_values *values)
 {
     const domus_config_key *key;
     size_t texts = 0;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
         const char *text;
-        if (!is_text(key))
+        if (!is_text_key(key))
             continue;
         memcpy(&text, (const char *)&values->config + key->offset, sizeof text);
         if (text != values->key_texts[texts])
@@ -46,18 +46,18 @@ static void keep_key_texts(struct domi_yaml_values *values)
 }
 
 /* Let each pointer to a text in the configuration point to the copy in `values`. */
-static void bind_texts(struct domi_yaml_values *values)
+static void point_config_at_texts(struct domi_yaml_values *values)
 {
     const domus_config_key *key;
     size_t texts = 0;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
-        if (is_text(key))
+        if (is_text_key(key))
             set_text(&values->config, key, values->key_texts[texts++]);
     values->config.listeners = values->listeners;
     for (size_t i = 0; i < values->config.listener_count; i++) {
         for (size_t k = 0; (key = domus_config_listener_key_get(k)) != NULL; k++) {
-            if (is_text(key))
+            if (is_text_key(key))
                 set_text(&values->listeners[i], key,
                          k < DOMI_YAML_TEXTS_MAX ? values->texts[i][k] : NULL);
         }
@@ -75,21 +75,21 @@ int domi_yaml_values_init(struct domi_yaml_values *values, const domus_section *
     size_t texts = 0;
 
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++)
-        if (is_text(key) &&
+        if (is_text_key(key) &&
             (texts++ == DOMI_YAML_KEY_TEXTS_MAX || key->maximum >= DOMI_YAML_KEY_TEXT_SIZE))
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++)
-        if (is_text(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
+        if (is_text_key(key) && (i >= DOMI_YAML_TEXTS_MAX || key->maximum >= DOMI_YAML_TEXT_SIZE))
             return -E2BIG;
     for (size_t i = 0; (key = domus_config_pool_key_get(i)) != NULL; i++)
-        if (is_text(key) != (i < DOMI_YAML_POOL_TEXTS_MAX) ||
-            (is_text(key) && key->maximum >= DOMI_YAML_POOL_TEXT_SIZE))
+        if (is_text_key(key) != (i < DOMI_YAML_POOL_TEXTS_MAX) ||
+            (is_text_key(key) && key->maximum >= DOMI_YAML_POOL_TEXT_SIZE))
             return -E2BIG;
 
     domus_config_init(&values->config);
-    keep_key_texts(values);
-    bind_texts(values);
-    domi_section_init(&values->own, section);
+    copy_key_texts(values);
+    point_config_at_texts(values);
+    domi_section_set_defaults(&values->own, section);
     return 0;
 }
 
@@ -113,7 +113,7 @@ void domi_yaml_values_copy(struct domi_yaml_values *into, const struct domi_yaml
     memcpy(into->pool_origins, from->pool_origins, sizeof into->pool_origins);
     memcpy(into->pools_given, from->pools_given, sizeof into->pools_given);
     into->own = from->own;
-    bind_texts(into);
+    point_config_at_texts(into);
 }
 
 int domi_yaml_values_find(const struct domi_yaml_values *values, const char *list, const char *name,
@@ -143,7 +143,7 @@ static void add_issue(const struct apply *apply, uint32_t number, const char *me
 static bool store_checked_value(const struct apply *apply, const domus_config_key *key,
                                 void *holder, uint32_t number)
 {
-    const char *text = domi_yaml_tree_value(apply->tree, number);
+    const char *text = domi_yaml_tree_get_value(apply->tree, number);
     char message[MESSAGE_SIZE];
     uint64_t value;
 
@@ -160,7 +160,7 @@ static bool store_checked_value(const struct apply *apply, const domus_config_ke
 static bool store_count_or_share(const struct apply *apply, const domus_config_key *count,
                                  const domus_config_key *share, uint32_t number)
 {
-    const char *text = domi_yaml_tree_value(apply->tree, number);
+    const char *text = domi_yaml_tree_get_value(apply->tree, number);
     size_t length = strlen(text);
     bool percent = length > 0 && text[length - 1] == '%';
     domus_config *config = &apply->values->config;
@@ -190,11 +190,11 @@ static void apply_keys(const struct apply *apply, const struct domi_yaml_placed 
             continue;
         values->value_origins[row] = apply->tree->nodes[number].at;
     }
-    keep_key_texts(values);
+    copy_key_texts(values);
 }
 
-static void put_listener(const struct apply *apply, const struct domi_yaml_placed_listener *placed,
-                         size_t index)
+static void store_listener(const struct apply *apply,
+                           const struct domi_yaml_placed_listener *placed, size_t index)
 {
     struct domi_yaml_values *values = apply->values;
     const domus_config_key *key;
@@ -206,14 +206,14 @@ static void put_listener(const struct apply *apply, const struct domi_yaml_place
             continue;
         values->listener_origins[index][k] = apply->tree->nodes[number].at;
         values->listeners_given[index] |= UINT64_C(1) << k;
-        if (is_text(key))
+        if (is_text_key(key))
             snprintf(values->texts[index][k], DOMI_YAML_TEXT_SIZE, "%s",
-                     domi_yaml_tree_value(apply->tree, number));
+                     domi_yaml_tree_get_value(apply->tree, number));
     }
 }
 
-static void put_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
-                     size_t index)
+static void store_pool(const struct apply *apply, const struct domi_yaml_placed_pool *placed,
+                       size_t index)
 {
     struct domi_yaml_values *values = apply->values;
     const domus_config_key *key;
@@ -225,18 +225,19 @@ static void put_pool(const struct apply *apply, const struct domi_yaml_placed_po
             continue;
         values->pool_origins[index][k] = apply->tree->nodes[number].at;
         values->pools_given[index] |= UINT64_C(1) << k;
-        if (is_text(key))
+        if (is_text_key(key))
             snprintf(values->pool_texts[index][k], DOMI_YAML_POOL_TEXT_SIZE, "%s",
-                     domi_yaml_tree_value(apply->tree, number));
+                     domi_yaml_tree_get_value(apply->tree, number));
     }
 }
 
 /* Add an issue if an element, whose node is `number`, lacks a key that has no default. */
-static void require_key(const struct apply *apply, const domus_config_key *key, uint32_t number)
+static void check_required_key(const struct apply *apply, const domus_config_key *key,
+                               uint32_t number)
 {
     char message[MESSAGE_SIZE];
 
-    if (!is_text(key) || key->preset_text != NULL || apply->tree->cut ||
+    if (!is_text_key(key) || key->preset_text != NULL || apply->tree->cut ||
         domi_yaml_tree_find(apply->tree, number, key->path) != 0)
         return;
     snprintf(message, sizeof message, "%s is missing", key->path);
@@ -255,14 +256,14 @@ static void add_pool(const struct apply *apply, const struct domi_yaml_placed_po
     values->pools_given[index] = 0;
     for (size_t k = 0; (key = domus_config_pool_key_get(k)) != NULL; k++) {
         values->pool_origins[index][k] = apply->tree->nodes[number].at;
-        if (is_text(key))
+        if (is_text_key(key))
             snprintf(values->pool_texts[index][k], DOMI_YAML_POOL_TEXT_SIZE, "%s",
                      key->preset_text != NULL ? key->preset_text : "");
         else
             domus_config_key_put(key, &values->pools[index], key->preset, NULL, NULL, 0);
-        require_key(apply, key, number);
+        check_required_key(apply, key, number);
     }
-    put_pool(apply, placed, index);
+    store_pool(apply, placed, index);
 }
 
 /* Add a listener: give it the defaults, then the values that were placed. `number` is its node. */
@@ -280,13 +281,13 @@ static void add_listener(const struct apply *apply, const struct domi_yaml_place
         values->listener_origins[index][k] = at;
         if (key->inherits)
             continue;
-        if (is_text(key))
+        if (is_text_key(key))
             values->texts[index][k][0] = '\0';
-        if (!is_text(key))
+        if (!is_text_key(key))
             domus_config_key_put(key, &values->listeners[index], key->preset, NULL, NULL, 0);
-        require_key(apply, key, number);
+        check_required_key(apply, key, number);
     }
-    put_listener(apply, placed, index);
+    store_listener(apply, placed, index);
 }
 
 /* Replace all listeners by those of the document. libcyaml keeps the order, so its n-th element is
@@ -331,18 +332,18 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
         apply_listeners(&apply, placed);
         apply_pools(&apply, placed);
     } else if (placed->listener_count > 0) {
-        put_listener(&apply, &placed->listeners[0], element.index);
+        store_listener(&apply, &placed->listeners[0], element.index);
     } else if (placed->pool_count > 0) {
-        put_pool(&apply, &placed->pools[0], element.index);
+        store_pool(&apply, &placed->pools[0], element.index);
     }
     domi_section_apply(&values->own, tree, placed, issues);
-    bind_texts(values);
+    point_config_at_texts(values);
 }
 
 /* --- origins ---------------------------------------------------------------------------------- */
 
-struct domi_yaml_origin domi_yaml_values_key_origin(const struct domi_yaml_values *values,
-                                                    const domus_config_key *key)
+struct domi_yaml_origin domi_yaml_values_get_key_origin(const struct domi_yaml_values *values,
+                                                        const domus_config_key *key)
 {
     uint32_t row = 0;
 
@@ -354,9 +355,9 @@ struct domi_yaml_origin domi_yaml_values_key_origin(const struct domi_yaml_value
     return values->value_origins[row < DOMI_YAML_KEYS_MAX ? row : 0];
 }
 
-struct domi_yaml_origin domi_yaml_values_element_origin(const struct domi_yaml_values *values,
-                                                        const char *list, size_t element,
-                                                        size_t row)
+struct domi_yaml_origin domi_yaml_values_get_element_origin(const struct domi_yaml_values *values,
+                                                            const char *list, size_t element,
+                                                            size_t row)
 {
     bool is_pool = strcmp(list, DOMI_YAML_POOLS) == 0;
     uint64_t given = is_pool ? values->pools_given[element] : values->listeners_given[element];
@@ -366,8 +367,8 @@ struct domi_yaml_origin domi_yaml_values_element_origin(const struct domi_yaml_v
     return is_pool ? values->pool_origins[element][row] : values->listener_origins[element][row];
 }
 
-struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
-                                                const domus_config_fault *fault)
+struct domi_yaml_origin domi_yaml_values_get_fault_origin(const struct domi_yaml_values *values,
+                                                          const domus_config_fault *fault)
 {
     struct domi_yaml_origin at = {0};
 
@@ -382,12 +383,13 @@ struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *v
                 return values->pool_origins[fault->listener][k];
         return at;
     }
-    at = domi_yaml_values_key_origin(values, fault->key);
-    return at.file == 0 && fault->other != NULL ? domi_yaml_values_key_origin(values, fault->other)
-                                                : at;
+    at = domi_yaml_values_get_key_origin(values, fault->key);
+    return at.file == 0 && fault->other != NULL
+               ? domi_yaml_values_get_key_origin(values, fault->other)
+               : at;
 }
 
-bool domi_value_differs(const domus_config_key *key, const void *before, const void *now)
+bool domi_value_is_different(const domus_config_key *key, const void *before, const void *now)
 {
     const char *old = (const char *)before + key->offset, *new = (const char *)now + key->offset;
     const char *old_text, *new_text;

@@ -75,21 +75,21 @@ void domi_yaml_values_apply(struct domi_yaml_values *values, const struct domi_y
 
 /* Returns the origin of the value that a fault is about. If the fault is about two keys and the
  * value of the first key is a default, this is the origin of the second key's value. */
-struct domi_yaml_origin domi_yaml_values_origin(const struct domi_yaml_values *values,
-                                                const domus_config_fault *fault);
+struct domi_yaml_origin domi_yaml_values_get_fault_origin(const struct domi_yaml_values *values,
+                                                          const domus_config_fault *fault);
 
 /* Returns the origin of the value of a key of domus_config; file 0: it is the default. */
-struct domi_yaml_origin domi_yaml_values_key_origin(const struct domi_yaml_values *values,
-                                                    const domus_config_key *key);
+struct domi_yaml_origin domi_yaml_values_get_key_origin(const struct domi_yaml_values *values,
+                                                        const domus_config_key *key);
 
 /* Returns the origin of a value of element `element` of a list, by the row of its key in the table;
  * file 0: no source has given it. */
-struct domi_yaml_origin domi_yaml_values_element_origin(const struct domi_yaml_values *values,
-                                                        const char *list, size_t element,
-                                                        size_t row);
+struct domi_yaml_origin domi_yaml_values_get_element_origin(const struct domi_yaml_values *values,
+                                                            const char *list, size_t element,
+                                                            size_t row);
 
 /* Returns whether a key has other values in two structures that hold it: two domus_config, or for a
  * key of a listener two domus_listener_config. A text that is NULL is as good as "". */
-bool domi_value_differs(const domus_config_key *key, const void *before, const void *now);
+bool domi_value_is_different(const domus_config_key *key, const void *before, const void *now);
 
 #endif

@@ -42,7 +42,7 @@ struct domus_yaml {
     size_t errors_size, errors_capacity;
 };
 
-static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
+static int find_or_add_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
 {
     size_t size = strlen(name) + 1;
 
@@ -64,7 +64,7 @@ static int name_source(domus_yaml *yaml, const char *name, uint32_t *ret_number)
     return 0;
 }
 
-static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
+static int make_reader(const domus_section *section, domus_yaml **ret_yaml)
 {
     domus_yaml *yaml = domi_yaml_memory_realloc(NULL, NULL, sizeof *yaml);
     uint32_t number;
@@ -76,9 +76,10 @@ static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
     if (result == 0)
         result = domi_yaml_values_init(&yaml->values, section);
     if (result == 0)
-        result = name_source(yaml, "default", &number);
+        result = find_or_add_source(yaml, "default", &number);
     if (result == 0)
-        result = name_source(yaml, "--set", &number); /* this name gets the number SET_NAME */
+        result =
+            find_or_add_source(yaml, "--set", &number); /* this name gets the number SET_NAME */
     if (result < 0) {
         domus_yaml_free(yaml);
         return result;
@@ -89,7 +90,7 @@ static int new_reader(const domus_section *section, domus_yaml **ret_yaml)
 
 int domus_yaml_new(domus_yaml **ret_yaml)
 {
-    return new_reader(NULL, ret_yaml);
+    return make_reader(NULL, ret_yaml);
 }
 
 int domus_yaml_new_with(const domus_section *section, char *error, size_t error_size,
@@ -98,7 +99,7 @@ int domus_yaml_new_with(const domus_section *section, char *error, size_t error_
     int result = domi_section_check_table(section, error, error_size);
 
     if (result == 0)
-        result = new_reader(section, ret_yaml);
+        result = make_reader(section, ret_yaml);
     if (result == -E2BIG) { /* too many keys at one level, or too many levels */
         snprintf(error, error_size, "section '%s': the schema is too large", section->name);
         return -EINVAL;
@@ -170,8 +171,8 @@ static int print_issues(domus_yaml *yaml)
 
 /* Turn a tree into the values `next`; finish_reading() keeps them if everything was right.
  * `element` is as in domi_yaml_values_apply(). */
-static int take_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
-                     struct domi_yaml_element element)
+static int apply_tree(domus_yaml *yaml, struct domi_yaml_tree *tree,
+                      struct domi_yaml_element element)
 {
     struct domi_yaml_placed *placed = NULL;
     int result = domi_yaml_texts_join(tree, &yaml->issues);
@@ -222,7 +223,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_size)
     return result;
 }
 
-static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t source)
+static int apply_text(domus_yaml *yaml, const char *text, size_t size, uint32_t source)
 {
     struct domi_yaml_tree tree = {0};
     int result = 0;
@@ -234,7 +235,7 @@ static int take_text(domus_yaml *yaml, const char *text, size_t size, uint32_t s
     else
         result = domi_yaml_index_read(&tree, text, size, source, &yaml->issues);
     if (result == 0)
-        result = take_tree(yaml, &tree, (struct domi_yaml_element){NULL, 0});
+        result = apply_tree(yaml, &tree, (struct domi_yaml_element){NULL, 0});
     domi_yaml_tree_fini(&tree);
     return result;
 }
@@ -257,7 +258,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
     uint32_t source = 0;
     size_t size = 0;
     char *text = NULL;
-    int result = name_source(yaml, path, &source);
+    int result = find_or_add_source(yaml, path, &source);
 
     if (result < 0)
         return result;
@@ -266,7 +267,7 @@ int domus_yaml_load(domus_yaml *yaml, const char *path)
         domi_yaml_issues_add(&yaml->issues, (struct domi_yaml_origin){.file = source}, "",
                              "cannot be read: %s", strerrordesc_np(-result));
     else
-        result = take_text(yaml, text, size, source);
+        result = apply_text(yaml, text, size, source);
     domi_yaml_memory_realloc(NULL, text, 0);
     return finish_reading(yaml, result);
 }
@@ -282,7 +283,7 @@ static int set_value_from_text(domus_yaml *yaml, uint32_t source, const char *as
                                            &yaml->issues);
 
     if (result == 0)
-        result = take_tree(yaml, &tree, element);
+        result = apply_tree(yaml, &tree, element);
     domi_yaml_tree_fini(&tree);
     return finish_reading(yaml, result);
 }
@@ -295,7 +296,7 @@ int domus_yaml_set(domus_yaml *yaml, const char *assignment)
 int domi_yaml_set_from(domus_yaml *yaml, const char *source, const char *assignment)
 {
     uint32_t number = 0;
-    int result = name_source(yaml, source, &number);
+    int result = find_or_add_source(yaml, source, &number);
 
     return result < 0 ? result : set_value_from_text(yaml, number, assignment);
 }
@@ -304,14 +305,14 @@ static void add_fault(const domus_config_fault *fault, void *context)
 {
     domus_yaml *yaml = context;
 
-    domi_yaml_issues_add(&yaml->issues, domi_yaml_values_origin(&yaml->values, fault), fault->path,
-                         "%s", fault->message);
+    domi_yaml_issues_add(&yaml->issues, domi_yaml_values_get_fault_origin(&yaml->values, fault),
+                         fault->path, "%s", fault->message);
 }
 
 int domus_yaml_finish(domus_yaml *yaml)
 {
     domus_config_check_all(&yaml->values.config, add_fault, yaml);
-    domi_section_review(&yaml->values.own, &yaml->issues);
+    domi_section_check_values(&yaml->values.own, &yaml->issues);
     return print_issues(yaml);
 }
 

@@ -54,7 +54,7 @@ static void add_tally(report *to, const domi_tally *tally, uint32_t number)
     entry->bytes += (begun - ended) * to->behaviours->known[number].bytes;
 }
 
-static void add_manager(report *to, const domi_manager *manager)
+static void add_tallies_of_manager(report *to, const domi_manager *manager)
 {
     /* acquire: pairs with the release of domi_behaviours_add(), so the names are seen. */
     uint32_t count = atomic_load_explicit((_Atomic uint32_t *)(uintptr_t)&to->behaviours->count,
@@ -65,7 +65,7 @@ static void add_manager(report *to, const domi_manager *manager)
 }
 
 /* Numbers below 0 are left where an actor has ended on another manager than it began on. */
-static int end_report(report *to, uint32_t *ret_count)
+static int finish_report(report *to, uint32_t *ret_count)
 {
     for (uint32_t i = 0; i < to->count; i++) {
         domus_behaviour_profile *entry = &to->entries[i];
@@ -84,8 +84,8 @@ int domus_system_behaviours(const domus_system *system, uint32_t thread,
 
     if (thread >= system->count)
         return -EINVAL;
-    add_manager(&to, &system->threads[thread].manager);
-    return end_report(&to, ret_count);
+    add_tallies_of_manager(&to, &system->threads[thread].manager);
+    return finish_report(&to, ret_count);
 }
 
 int domus_pool_behaviours(const domus_pool *pool, domus_behaviour_profile *ret_behaviours,
@@ -93,10 +93,10 @@ int domus_pool_behaviours(const domus_pool *pool, domus_behaviour_profile *ret_b
 {
     report to = {&pool->system->behaviours, ret_behaviours, max, 0};
 
-    add_manager(&to, &pool->home);
+    add_tallies_of_manager(&to, &pool->home);
     for (uint32_t i = 0; i < pool->count; i++)
-        add_manager(&to, &pool->runners[i]->manager);
-    return end_report(&to, ret_count);
+        add_tallies_of_manager(&to, &pool->runners[i]->manager);
+    return finish_report(&to, ret_count);
 }
 
 int domus_outside_behaviours(domus_system *system, domus_behaviour_profile *ret_behaviours,
@@ -104,10 +104,10 @@ int domus_outside_behaviours(domus_system *system, domus_behaviour_profile *ret_
 {
     report to = {&system->behaviours, ret_behaviours, max, 0};
 
-    add_manager(&to, &system->outside);
+    add_tallies_of_manager(&to, &system->outside);
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->detached_count; i++)
-        add_manager(&to, system->managers[system->count + 1 + i]);
+        add_tallies_of_manager(&to, system->managers[system->count + 1 + i]);
     pthread_mutex_unlock(&system->mutex);
-    return end_report(&to, ret_count);
+    return finish_report(&to, ret_count);
 }

@@ -43,7 +43,7 @@ static bool has_value_changed(const domus_config_key *key, const void *before, c
 {
     if (!domi_key_is_text(key))
         return domi_key_number(key, before) != domi_key_number(key, now);
-    const char *text = domi_key_text(key, before), *other = domi_key_text(key, now);
+    const char *text = domi_key_get_text(key, before), *other = domi_key_get_text(key, now);
     return strcmp(text != NULL ? text : "", other != NULL ? other : "") != 0;
 }
 
@@ -78,8 +78,8 @@ static void write_value(const domus_config_key *key, const void *holder, char te
         domus_config_key_write(key, holder, text, VALUE_SIZE);
 }
 
-static void name_change(struct list *list, const char *of, const domus_config_key *key,
-                        const void *before, const void *now)
+static void add_change_to_list(struct list *list, const char *of, const domus_config_key *key,
+                               const void *before, const void *now)
 {
     char was[VALUE_SIZE], is[VALUE_SIZE];
 
@@ -91,7 +91,7 @@ static void name_change(struct list *list, const char *of, const domus_config_ke
 }
 
 /* End a line that lists keys: count the keys that it does not name. */
-static void end_list(struct list *list)
+static void finish_list(struct list *list)
 {
     if (list->count > NAMED_MAX)
         add(list, " and %" PRIu32 " more", list->count - NAMED_MAX);
@@ -105,7 +105,7 @@ static void compare_holders(struct found *found, const domus_config_key *keys, s
         if (!has_value_changed(&keys[k], before, now))
             continue;
         if (keys[k].live)
-            name_change(&found->live, of, &keys[k], before, now);
+            add_change_to_list(&found->live, of, &keys[k], before, now);
         else if (k == 0 || strcmp(keys[k - 1].path, keys[k].path) != 0 ||
                  !has_value_changed(&keys[k - 1], before, now)) /* a key may have two rows */
             (void)add_key_to_list(&found->fixed, of, keys[k].path);
@@ -158,7 +158,7 @@ static void compare_pools(const domus_system *system, const domus_config *now, s
 }
 
 /* Copy the present configuration, with what other functions change. Under the mutex. */
-static domus_config read_present(const domus_system *system)
+static domus_config copy_present_config(const domus_system *system)
 {
     domus_config present = system->live.config;
 
@@ -170,8 +170,8 @@ static domus_config read_present(const domus_system *system)
 
 /* Returns whether stalls would have to be watched by a monitor that was not made at the start,
  * because nothing was watched. */
-static bool needs_monitor(const domus_system *system, const domus_config *before,
-                          const domus_config *now)
+static bool must_monitor_be_made(const domus_system *system, const domus_config *before,
+                                 const domus_config *now)
 {
     return system->simulator == NULL && !system->monitor.started &&
            before->stall.threshold_ns == 0 && now->stall.threshold_ns != 0;
@@ -187,15 +187,15 @@ static int check_change(domus_system *system, const domus_config *config, char l
 
     if (result != 0)
         return result;
-    const domus_config present = read_present(system);
+    const domus_config present = copy_present_config(system);
     add(&found.fixed, "%s", "these keys count at a start: ");
     compare_holders(&found, domi_config_keys, domi_config_key_count, "", &present, config);
     compare_listeners(system, config, &found);
     compare_pools(system, config, &found);
-    if (needs_monitor(system, &present, config))
+    if (must_monitor_be_made(system, &present, config))
         (void)add_key_to_list(&found.fixed, "", "stall.threshold");
-    end_list(&found.live);
-    end_list(&found.fixed);
+    finish_list(&found.live);
+    finish_list(&found.fixed);
     if (found.fixed.count != 0)
         return -EPERM;
     if (error_size != 0)
@@ -238,7 +238,7 @@ static void store_all_live_values(domus_system *system, const domus_config *conf
 }
 
 /* Tell every manager of the change. Inside the outside, so that no stop begins meanwhile. */
-static void give_order(domus_system *system)
+static void tell_managers_of_change(domus_system *system)
 {
     domi_manager_set_config(&system->outside, &system->live.config);
     uint32_t orders = atomic_load_explicit(&system->orders, memory_order_relaxed);
@@ -257,7 +257,7 @@ static int apply_change(domus_system *system, const domus_config *config, bool i
 
     if (result > 0 && is_done) {
         store_all_live_values(system, config);
-        give_order(system);
+        tell_managers_of_change(system);
     }
     return result;
 }
@@ -319,7 +319,7 @@ int domus_system_check_change(domus_system *system, const domus_config *config, 
 static int apply_key(domus_system *system, const char *path, const char *value,
                      char line[LINE_SIZE], char *error, size_t error_size)
 {
-    domus_config config = read_present(system);
+    domus_config config = copy_present_config(system);
     uint64_t number;
     size_t listener;
     const domus_config_key *key = domus_config_key_find(&system->config, path, &listener);
@@ -366,7 +366,7 @@ void domus_system_config_now(domus_system *system, domus_config *ret_config)
 
     if (!is_alone)
         pthread_mutex_lock(&system->live.mutex);
-    *ret_config = read_present(system);
+    *ret_config = copy_present_config(system);
     if (!is_alone)
         pthread_mutex_unlock(&system->live.mutex);
 }

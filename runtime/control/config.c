@@ -24,7 +24,7 @@
 #define TEXT_SHOWN_MAX 64 /* most characters shown of a wrong text, escaped */
 #define TEXT_SIZE      DOMI_KEY_TEXT_SIZE
 
-static bool cpus_are_valid(const char *text)
+static bool are_cpus_valid(const char *text)
 {
     uint16_t cpus[DOMI_CPUS_MAX];
 
@@ -32,14 +32,14 @@ static bool cpus_are_valid(const char *text)
            domi_cpus_parse(text, cpus, DOMI_CPUS_MAX) > 0;
 }
 
-static bool name_is_valid(const char *text)
+static bool is_name_valid(const char *text)
 {
     return text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")] ==
            '\0';
 }
 
 /* True if the text is a port: a decimal number without a sign and without leading zeros. */
-static bool port_is_valid(const char *text)
+static bool is_port_valid(const char *text)
 {
     unsigned port = 0;
 
@@ -57,7 +57,7 @@ static bool port_is_valid(const char *text)
 
 /* Check an address. Only numeric addresses are valid, because a name would have to be looked up,
  * and that blocks. */
-static bool address_is_valid(const char *text)
+static bool is_address_valid(const char *text)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
     char host[DOMI_ADDRESS_BYTES_MAX + 1];
@@ -67,7 +67,7 @@ static bool address_is_valid(const char *text)
 
     if (strncmp(text, "unix:", 5) == 0)
         return domus_endpoint_parse(text, &endpoint) == 0;
-    if (colon == NULL || !port_is_valid(colon + 1))
+    if (colon == NULL || !is_port_valid(colon + 1))
         return false;
     size_t length = (size_t)(colon - text);
     if (length >= 2 && text[0] == '[' && text[length - 1] == ']') {
@@ -107,13 +107,13 @@ static int check_text(const domus_config_key *key, const char *text, char *error
     if (key->kind == DOMUS_CONFIG_NETWORKS)
         return domi_networks_parse(text, &networks, error, size);
     if (key->kind == DOMUS_CONFIG_CPUS) {
-        valid = cpus_are_valid(text);
+        valid = are_cpus_valid(text);
         wanted = "auto, none or a list such as 0-3,8";
     } else if (key->kind == DOMUS_CONFIG_NAME) {
-        valid = name_is_valid(text);
+        valid = is_name_valid(text);
         wanted = "letters, digits, '-' and '_'";
     } else {
-        valid = address_is_valid(text);
+        valid = is_address_valid(text);
         wanted = "such as 127.0.0.1:7000 or [::1]:7000 (numbers only), or unix:PATH";
     }
     if (valid)
@@ -133,7 +133,7 @@ static int check_value(const domus_config_key *key, uint64_t number, const char 
 
 static int check_field(const domus_config_key *key, const void *holder, char *error, size_t size)
 {
-    return domi_key_is_text(key) ? check_text(key, domi_key_text(key, holder), error, size)
+    return domi_key_is_text(key) ? check_text(key, domi_key_get_text(key, holder), error, size)
                                  : domi_key_check_held(key, holder, error, size);
 }
 
@@ -162,7 +162,7 @@ static void report_listener(struct review *review, size_t index, const domus_con
                              .key = key, .listener = index, .path = path, .message = message});
 }
 
-static void review_keys(struct review *review, const domus_config *config)
+static void check_keys(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
 
@@ -175,7 +175,7 @@ static void review_keys(struct review *review, const domus_config *config)
 }
 
 /* Returns the key with this path. */
-static const domus_config_key *key_named(const char *path)
+static const domus_config_key *find_key(const char *path)
 {
     size_t i = 0;
 
@@ -184,13 +184,13 @@ static const domus_config_key *key_named(const char *path)
     return &domi_config_keys[i];
 }
 
-static void review_relations(struct review *review, const domus_config *config)
+static void check_relations(struct review *review, const domus_config *config)
 {
     char message[4 * TEXT_SIZE], low[TEXT_SIZE], high[TEXT_SIZE], factor[32];
 
     for (size_t i = 0; i < domi_config_relation_count; i++) {
-        const domus_config_key *lesser = key_named(domi_config_relations[i].lesser);
-        const domus_config_key *greater = key_named(domi_config_relations[i].greater);
+        const domus_config_key *lesser = find_key(domi_config_relations[i].lesser);
+        const domus_config_key *greater = find_key(domi_config_relations[i].greater);
         const uint32_t times = domi_config_relations[i].times;
         uint64_t least = domi_key_number(lesser, config), most = domi_key_number(greater, config);
         /* a value so large that this fails is beyond its range, and was reported */
@@ -213,7 +213,7 @@ static void review_relations(struct review *review, const domus_config *config)
 }
 
 /* Returns the key of a listener with this path. */
-static const domus_config_key *listener_key_named(const char *path)
+static const domus_config_key *find_listener_key(const char *path)
 {
     size_t i = 0;
 
@@ -224,7 +224,7 @@ static const domus_config_key *listener_key_named(const char *path)
 
 /* Check the options of a listener's channels against each other, and against the section `channel`
  * where they say nothing. */
-static void review_channel_options(struct review *review, const domus_config *config, size_t index)
+static void check_channel_options(struct review *review, const domus_config *config, size_t index)
 {
     char message[4 * TEXT_SIZE], path[TEXT_SIZE];
     const char *name;
@@ -233,11 +233,11 @@ static void review_channel_options(struct review *review, const domus_config *co
                              &name) == 0)
         return;
     snprintf(path, sizeof path, "channel.%s", name);
-    report_listener(review, index, listener_key_named(path), message);
+    report_listener(review, index, find_listener_key(path), message);
 }
 
 /* Two listeners must not have one name: the first one keeps it, and each later one is at fault. */
-static void review_name(struct review *review, const domus_config *config, size_t index)
+static void check_name_of_listener(struct review *review, const domus_config *config, size_t index)
 {
     const domus_listener_config *listeners = config->listeners;
     char message[TEXT_SIZE];
@@ -254,7 +254,7 @@ static void review_name(struct review *review, const domus_config *config, size_
     }
 }
 
-static void review_listeners(struct review *review, const domus_config *config)
+static void check_listeners(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
     bool missing = config->listener_count > 0 && config->listeners == NULL;
@@ -271,14 +271,14 @@ static void review_listeners(struct review *review, const domus_config *config)
             if (check_field(&domi_config_listener_keys[k], &config->listeners[i], message,
                             sizeof message) < 0)
                 report_listener(review, i, &domi_config_listener_keys[k], message);
-        review_channel_options(review, config, i);
-        review_name(review, config, i);
+        check_channel_options(review, config, i);
+        check_name_of_listener(review, config, i);
     }
 }
 
 /* Returns the first key of a pool that is wrong; NULL: none is. */
-static const domus_config_key *pool_fault(const domus_config *config, size_t index, char *message,
-                                          size_t size)
+static const domus_config_key *find_wrong_key_of_pool(const domus_config *config, size_t index,
+                                                      char *message, size_t size)
 {
     for (size_t k = 0; k < domi_config_pool_key_count; k++) {
         const domus_config_key *key = &domi_config_pool_keys[k];
@@ -292,7 +292,7 @@ static const domus_config_key *pool_fault(const domus_config *config, size_t ind
     return NULL;
 }
 
-static void review_pools(struct review *review, const domus_config *config)
+static void check_pools(struct review *review, const domus_config *config)
 {
     char message[2 * TEXT_SIZE];
     char path[TEXT_SIZE];
@@ -306,7 +306,7 @@ static void review_pools(struct review *review, const domus_config *config)
         return;
     }
     for (size_t i = 0; i < config->pool_count; i++) {
-        const domus_config_key *key = pool_fault(config, i, message, sizeof message);
+        const domus_config_key *key = find_wrong_key_of_pool(config, i, message, sizeof message);
         if (key == NULL)
             continue;
         snprintf(path, sizeof path, "pools[%zu].%s", i, key->path);
@@ -330,7 +330,7 @@ struct first {
     bool kept;   /* whether a fault was stored */
 };
 
-static void keep_first_fault(const domus_config_fault *fault, void *context)
+static void store_first_fault(const domus_config_fault *fault, void *context)
 {
     struct first *first = context;
 
@@ -343,7 +343,7 @@ int domus_config_check(const domus_config *config, char *error, size_t error_siz
 {
     struct first first = {.error = error, .size = error_size};
 
-    return domus_config_check_all(config, keep_first_fault, &first) == 0 ? 0 : -EINVAL;
+    return domus_config_check_all(config, store_first_fault, &first) == 0 ? 0 : -EINVAL;
 }
 
 const domus_config_key *domus_config_key_get(size_t index)
@@ -407,9 +407,9 @@ size_t domus_config_check_all(const domus_config *config,
 {
     struct review review = {.report = report_fault, .context = context};
 
-    review_keys(&review, config);
-    review_relations(&review, config);
-    review_listeners(&review, config);
-    review_pools(&review, config);
+    check_keys(&review, config);
+    check_relations(&review, config);
+    check_listeners(&review, config);
+    check_pools(&review, config);
     return review.count;
 }

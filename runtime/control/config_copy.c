@@ -24,7 +24,7 @@ static void free_texts(const domus_config_key *keys, size_t count, const void *o
 {
     for (size_t k = 0; k < count; k++) {
         if (domi_key_is_text(&keys[k]))
-            domi_memory_free((void *)(uintptr_t)domi_key_text(&keys[k], object));
+            domi_memory_free((void *)(uintptr_t)domi_key_get_text(&keys[k], object));
     }
 }
 
@@ -37,7 +37,7 @@ static bool copy_texts(const domus_config_key *keys, size_t count, void *copy, c
     for (size_t k = 0; k < count; k++) {
         if (!domi_key_is_text(&keys[k]))
             continue;
-        const char *text = domi_key_text(&keys[k], object);
+        const char *text = domi_key_get_text(&keys[k], object);
         const char *own = copy_string(text != NULL ? text : "");
         domi_key_store(&keys[k], copy, 0, own);
         whole = whole && own != NULL;

@@ -71,7 +71,7 @@ static void print_expected(const domus_config_key *key, char *text, size_t size)
 }
 
 /* Returns how many bytes of a text an error shows; no UTF-8 character is cut in two. */
-static int shown_bytes(const char *text)
+static int count_shown_bytes(const char *text)
 {
     size_t length = strnlen(text, SHOWN_MAX + 1);
 
@@ -92,14 +92,15 @@ static int write_value_error(const domus_config_key *key, const char *text, char
     if (text[0] == '\0')
         snprintf(error, error_size, "expected %s, found nothing", expected);
     else
-        snprintf(error, error_size, "expected %s, found '%.*s'", expected, shown_bytes(text), text);
+        snprintf(error, error_size, "expected %s, found '%.*s'", expected, count_shown_bytes(text),
+                 text);
     return -EINVAL;
 }
 
 /* Read the decimal digits at `*text`, and move `*text` behind them. A number beyond 64 bits is
  * read to its end, and `*ret_huge` is set. Returns false if there is no number, or if it has a
  * leading zero. */
-static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
+static bool read_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
 {
     const char *digits = *text;
     size_t length = strspn(digits, "0123456789");
@@ -117,7 +118,7 @@ static bool take_digits(const char **text, uint64_t *ret_number, bool *ret_huge)
 }
 
 /* True if the key has a word for 0, so that the digit 0 is refused. */
-static bool takes_no_zero(const domus_config_key *key)
+static bool has_word_for_zero(const domus_config_key *key)
 {
     return key->special != NULL && key->special_number == 0;
 }
@@ -130,17 +131,17 @@ static int read_number(const domus_config_key *key, const char *text, uint64_t *
     uint64_t number;
     bool huge;
 
-    if (!take_digits(&rest, &number, &huge))
+    if (!read_digits(&rest, &number, &huge))
         return write_value_error(key, text, error, error_size);
     if (number == 0 && !huge && *rest == '\0')
         unit = no_unit; /* 0 is the one value that needs no unit */
     while (unit->name != NULL && strcmp(rest, unit->name) != 0)
         unit++;
-    if (unit->name == NULL || (number == 0 && !huge && takes_no_zero(key)))
+    if (unit->name == NULL || (number == 0 && !huge && has_word_for_zero(key)))
         return write_value_error(key, text, error, error_size);
     if (huge || __builtin_mul_overflow(number, unit->factor, &number) ||
         (key->special != NULL && number != 0 && number == key->special_number)) {
-        snprintf(error, error_size, "'%.*s' is too large", shown_bytes(text), text);
+        snprintf(error, error_size, "'%.*s' is too large", count_shown_bytes(text), text);
         return -EINVAL;
     }
     *ret_number = number;

@@ -17,7 +17,7 @@ void domus_config_key_write(const domus_config_key *key, const void *holder, cha
     const char *value = number;
 
     if (domi_key_is_text(key))
-        value = domi_key_text(key, holder);
+        value = domi_key_get_text(key, holder);
     else if (key->special != NULL && domi_key_number(key, holder) == key->special_number)
         value = key->special;
     else
@@ -39,7 +39,7 @@ static bool is_value_default(const domus_config_key *key, const void *holder)
 {
     if (!domi_key_is_text(key))
         return domi_key_number(key, holder) == key->preset;
-    const char *text = domi_key_text(key, holder);
+    const char *text = domi_key_get_text(key, holder);
     return key->preset_text != NULL && strcmp(text != NULL ? text : "", key->preset_text) == 0;
 }
 

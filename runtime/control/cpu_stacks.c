@@ -41,7 +41,7 @@ typedef struct sample {
 } sample;
 
 /* Read the sample at `*at`, and move on to the next one. Returns false if there is none. */
-static bool next_sample(const domi_samples *samples, uint64_t *at, sample *ret_sample)
+static bool read_next_sample(const domi_samples *samples, uint64_t *at, sample *ret_sample)
 {
     if (*at + DOMI_SAMPLE_WORDS > samples->capacity || samples->words[*at] == 0)
         return false;
@@ -78,13 +78,13 @@ static size_t count_frames(const domi_samples *samples)
     size_t count = 0;
     sample one;
 
-    for (uint64_t at = 0; next_sample(samples, &at, &one);)
+    for (uint64_t at = 0; read_next_sample(samples, &at, &one);)
         count += one.depth;
     return count;
 }
 
 /* Name each place. Returns 0; -ENOMEM. */
-static int name_places(places *made, domi_flame *flame)
+static int find_names_of_places(places *made, domi_flame *flame)
 {
     char name[DOMUS_CPU_PROFILE_NAME_MAX + 1];
     domi_symbols *symbols = domi_symbols_new();
@@ -111,7 +111,7 @@ static int find_places(const domi_samples *samples, domi_flame *flame, places *r
     if (all == NULL)
         return -ENOMEM;
     count = 0;
-    for (uint64_t at = 0; next_sample(samples, &at, &one);) {
+    for (uint64_t at = 0; read_next_sample(samples, &at, &one);) {
         for (uint32_t i = 0; i < one.depth; i++)
             all[count++] = (place){.at = get_address_in_instruction(&one, i)};
     }
@@ -121,7 +121,7 @@ static int find_places(const domi_samples *samples, domi_flame *flame, places *r
             all[kept++] = all[i];
     }
     ret_places->count = kept;
-    return name_places(ret_places, flame);
+    return find_names_of_places(ret_places, flame);
 }
 
 static const place *find_place_of_frame(const places *known, const sample *from, uint32_t frame)
@@ -227,7 +227,7 @@ int domi_cpu_stacks_add(const domi_samples *samples, domi_flame *flame)
     sample one;
     int result = find_places(samples, flame, &known);
 
-    for (uint64_t at = 0; result == 0 && next_sample(samples, &at, &one);)
+    for (uint64_t at = 0; result == 0 && read_next_sample(samples, &at, &one);)
         result = add_sample(&known, &one, flame);
     domi_memory_free(known.all);
     domi_flame_sort(flame);

@@ -91,8 +91,9 @@ static void visit_house(void *house_, void *context)
     if (!domi_slots_is_alive(house) || domi_house_behaviour(house) == &inspector ||
         is_channel(house) != now->channels)
         return;
-    if (domi_dump_wants(&now->sheet->page, house))
-        domi_dump_note(&now->sheet->page, describe_house(now->manager, house, &now->sheet->text));
+    if (domi_dump_count_house(&now->sheet->page, house))
+        domi_dump_record_result(&now->sheet->page,
+                                describe_house(now->manager, house, &now->sheet->text));
 }
 
 /* Describe all actors of the thread. Channels come last, because very many of them would leave no
@@ -142,7 +143,7 @@ static int spawn_inspectors(domus_system *system)
     return result;
 }
 
-static sheet *sheet_new(size_t size, const domus_address *one, const domus_dump_filter *filter)
+static sheet *make_sheet(size_t size, const domus_address *one, const domus_dump_filter *filter)
 {
     sheet *made = domi_memory_new(sizeof *made + size);
 
@@ -170,7 +171,7 @@ typedef struct part {
 static void begin_dump(domus_system *system, part *one, uint32_t thread, size_t size,
                        const domus_address *address, const domus_dump_filter *filter)
 {
-    one->sheet = sheet_new(size, address, filter);
+    one->sheet = make_sheet(size, address, filter);
     one->result = one->sheet == NULL
                       ? -ENOMEM
                       : domi_asking_begin(system, &one->asking, system->inspectors[thread],
@@ -185,7 +186,8 @@ static void end_dump(domus_system *system, part *one)
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-static void add_thread(domus_system *system, domi_text *text, uint32_t thread, const part *one)
+static void add_part_of_thread(domus_system *system, domi_text *text, uint32_t thread,
+                               const part *one)
 {
     domi_manager *manager = &system->threads[thread].manager;
     const domus_behaviour *running = domi_manager_running(manager);
@@ -236,12 +238,12 @@ static int dump_all_threads(domus_system *system, const domus_dump_filter *filte
     for (uint32_t i = 0; i < system->count; i++)
         end_dump(system, &parts[i]);
     for (uint32_t i = 0; i < system->count; i++) {
-        add_thread(system, text, i, &parts[i]);
+        add_part_of_thread(system, text, i, &parts[i]);
         memory = memory && parts[i].result != -ENOMEM;
         if (parts[i].sheet != NULL)
             release_sheet(parts[i].sheet);
     }
-    domi_dump_pools(system, filter, text, whole - LINES_BYTES);
+    domi_dump_describe_pools(system, filter, text, whole - LINES_BYTES);
     add_detached(system, text);
     DOMI_CHECK(text->length < text->size);
     return memory ? 0 : -ENOMEM;
@@ -290,7 +292,7 @@ int domus_dump_some(domus_system *system, const domus_dump_filter *filter, char 
 /* Returns the index of the manager on which an address lives; UINT32_MAX if it is not a manager of
  * this system. Reading the slot is safe, because it exists as long as the system. A router or group
  * lives on no thread; it counts as an actor that is not described. */
-static uint32_t home_of(const domus_system *system, domus_address address)
+static uint32_t find_index_of_home(const domus_system *system, domus_address address)
 {
     if (address.house == NULL)
         return UINT32_MAX;
@@ -310,13 +312,13 @@ int domus_dump_actor(domus_system *system, domus_address address, char *at, size
     int result = enter_with_inspectors(system, &visit);
     if (result != 0)
         return result;
-    uint32_t home = home_of(system, address);
+    uint32_t home = find_index_of_home(system, address);
     if (home < system->count) {
         begin_dump(system, &one, home, size, &address, NULL);
         end_dump(system, &one);
     } else if (home != UINT32_MAX && home != system->count && address.house->home->pooled != NULL) {
         domi_text text = {.at = at, .size = size};
-        one.result = domi_dump_pooled(system, address, &text);
+        one.result = domi_dump_describe_pooled(system, address, &text);
         domi_outside_leave(system, &visit);
         return one.result;
     } else {

@@ -37,9 +37,9 @@ static inline void domi_dump_page_init(domi_dump_page *page, const domus_dump_fi
         snprintf(page->behaviour, sizeof page->behaviour, "%s", filter->behaviour);
 }
 
-/* Count a house whose actor lives. Returns whether it is to be described: then domi_dump_note()
- * follows. */
-static inline bool domi_dump_wants(domi_dump_page *page, const domi_house *house)
+/* Count a house whose actor lives. Returns whether it is to be described: then
+ * domi_dump_record_result() follows. */
+static inline bool domi_dump_count_house(domi_dump_page *page, const domi_house *house)
 {
     if (page->behaviour[0] != '\0' && strncmp(domi_behaviour_name(domi_house_behaviour(house)),
                                               page->behaviour, sizeof page->behaviour - 1) != 0)
@@ -54,7 +54,7 @@ static inline bool domi_dump_wants(domi_dump_page *page, const domi_house *house
 }
 
 /* Note whether a house that was wanted has been described, or did not fit. */
-static inline void domi_dump_note(domi_dump_page *page, bool is_described)
+static inline void domi_dump_record_result(domi_dump_page *page, bool is_described)
 {
     page->described += is_described;
     page->left_out += !is_described;

@@ -42,16 +42,16 @@ static void describe_pooled_house(const walk *now, domi_house *house, domi_text 
 }
 
 /* Describe a house as a whole or not at all. */
-static void visit_house(void *house_, void *context)
+static void describe_wanted_house(void *house_, void *context)
 {
     domi_house *house = house_;
     walk *now = context;
     size_t before = now->text->length;
 
-    if (!domi_slots_is_alive(house) || !domi_dump_wants(&now->page, house))
+    if (!domi_slots_is_alive(house) || !domi_dump_count_house(&now->page, house))
         return;
     describe_pooled_house(now, house, now->text);
-    domi_dump_note(&now->page, domi_text_keep_whole(now->text, before));
+    domi_dump_record_result(&now->page, domi_text_keep_whole(now->text, before));
 }
 
 static void add_runners(const domus_pool *pool, domi_text *text)
@@ -73,7 +73,7 @@ static void dump_pool(domus_system *system, domus_pool *pool, const domus_dump_f
     domi_dump_page_init(&now.page, filter);
     domi_text_add(&text, "pool %s:\n", pool->settings->name);
     add_runners(pool, &text);
-    domi_slots_walk_shared(&pool->home, visit_house, &now);
+    domi_slots_walk_shared(&pool->home, describe_wanted_house, &now);
     text.size = share;
     domi_text_add(&text, "pool %s: %" PRIu32 " actors", pool->settings->name, now.page.houses);
     if (now.page.left_out != 0)
@@ -82,15 +82,15 @@ static void dump_pool(domus_system *system, domus_pool *pool, const domus_dump_f
     all->length += text.length;
 }
 
-void domi_dump_pools(domus_system *system, const domus_dump_filter *filter, domi_text *text,
-                     size_t share)
+void domi_dump_describe_pools(domus_system *system, const domus_dump_filter *filter,
+                              domi_text *text, size_t share)
 {
     for (uint32_t i = 0; i < system->pool_count; i++)
         dump_pool(system, system->pools[i], filter, text, share);
 }
 
 /* No signal is sent when a turn ends, so a thread that waits for the end of a turn polls. */
-static void wait_a_moment(domus_system *system)
+static void wait_for_next_poll(domus_system *system)
 {
     const struct timespec next = domi_clock_deadline_after(MOMENT_NS);
 
@@ -99,7 +99,7 @@ static void wait_a_moment(domus_system *system)
     pthread_mutex_unlock(&system->mutex);
 }
 
-int domi_dump_pooled(domus_system *system, domus_address address, domi_text *text)
+int domi_dump_describe_pooled(domus_system *system, domus_address address, domi_text *text)
 {
     uint64_t until_ns = domi_clock_now(&system->clock) + DOMUS_DUMP_WAIT_NS;
     domi_house *house = address.house;
@@ -112,7 +112,7 @@ int domi_dump_pooled(domus_system *system, domus_address address, domi_text *tex
             break;
         if (domi_clock_now(&system->clock) >= until_ns)
             return -ETIMEDOUT;
-        wait_a_moment(system);
+        wait_for_next_poll(system);
     }
     if (!domi_slots_is_alive(house) || domi_house_address(house).lease != address.lease)
         result = -ESTALE;

@@ -9,11 +9,11 @@
 
 /* Append the actors of all pools that `filter` wants (NULL: all), at most `share` bytes for each
  * pool. Called inside the outside (visit.h). */
-void domi_dump_pools(domus_system *system, const domus_dump_filter *filter, domi_text *text,
-                     size_t share);
+void domi_dump_describe_pools(domus_system *system, const domus_dump_filter *filter,
+                              domi_text *text, size_t share);
 
 /* Describe one actor of a pool. Returns 0; -ESTALE if it is gone; -EMSGSIZE if `text` is too small;
  * -ETIMEDOUT if a handler does not return within DOMUS_DUMP_WAIT_NS. Called inside the outside. */
-int domi_dump_pooled(domus_system *system, domus_address address, domi_text *text);
+int domi_dump_describe_pooled(domus_system *system, domus_address address, domi_text *text);
 
 #endif

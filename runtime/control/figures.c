@@ -13,7 +13,7 @@
 /* --- tables ----------------------------------------------------------------------------------- */
 
 /* True for 1..31 small letters, digits and '_'. */
-static bool is_name(const char *name)
+static bool is_name_valid(const char *name)
 {
     size_t length = name != NULL ? strnlen(name, LETTERS_MAX + 1) : 0;
 
@@ -33,7 +33,7 @@ static uint32_t count_words(const domus_figure_column *column)
 /* Returns whether a table is valid. Columns that are labels come first. */
 static bool is_table_valid(const domus_figures_table *table)
 {
-    if (!is_name(table->set) || !is_name(table->name) || table->title == NULL ||
+    if (!is_name_valid(table->set) || !is_name_valid(table->name) || table->title == NULL ||
         table->read == NULL || table->columns_count == 0 ||
         table->columns_count > DOMUS_FIGURES_COLUMNS_MAX)
         return false;
@@ -41,11 +41,13 @@ static bool is_table_valid(const domus_figures_table *table)
         const domus_figure_column *column = &table->columns[i];
         bool is_late = i >= DOMUS_FIGURES_LABELS_MAX ||
                        (i > 0 && table->columns[i - 1].kind != DOMUS_FIGURE_LABEL);
-        bool is_text = column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
+        bool is_text_column =
+            column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
         uint32_t words = count_words(column);
-        if (!is_name(column->name) || column->title == NULL ||
+        if (!is_name_valid(column->name) || column->title == NULL ||
             (unsigned)column->kind > DOMUS_FIGURE_TIME ||
-            (column->metric != NULL && (is_text || column->help == NULL || table->is_list)) ||
+            (column->metric != NULL &&
+             (is_text_column || column->help == NULL || table->is_list)) ||
             (column->kind == DOMUS_FIGURE_STATE) != (words > 0 && words <= WORDS_MAX) ||
             (column->kind == DOMUS_FIGURE_LABEL && is_late))
             return false;
@@ -138,7 +140,7 @@ static void *grow_block(void *block, uint64_t *room, uint64_t wanted, uint64_t f
 }
 
 /* Make room for one more row in a shot. Returns false without memory. */
-static bool make_room(domus_figures_shot *to)
+static bool make_room_for_row(domus_figures_shot *to)
 {
     uint64_t row = to->table->columns_count * sizeof(domus_figure);
     uint64_t texts = to->table->columns_count * (uint64_t)DOMUS_FIGURES_TEXT_SIZE;
@@ -178,7 +180,7 @@ static uint64_t add_text(domus_figures_shot *to, const char *text)
     return place;
 }
 
-static bool is_text(const domus_figure_column *column)
+static bool is_text_column(const domus_figure_column *column)
 {
     return column->kind == DOMUS_FIGURE_LABEL || column->kind == DOMUS_FIGURE_TEXT;
 }
@@ -187,14 +189,14 @@ bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool i
 {
     if (to->count >= to->most || to->is_short)
         return false;
-    to->is_short = !make_room(to);
+    to->is_short = !make_room_for_row(to);
     if (to->is_short)
         return false;
     domus_figure *row = &to->cells[(uint64_t)to->count * to->table->columns_count];
     for (uint32_t i = 0; i < to->table->columns_count; i++) {
         const domus_figure_column *column = &to->table->columns[i];
         row[i].text = NULL;
-        row[i].number = is_text(column) ? add_text(to, cells[i].text) : cells[i].number;
+        row[i].number = is_text_column(column) ? add_text(to, cells[i].text) : cells[i].number;
         if (column->kind == DOMUS_FIGURE_STATE && row[i].number >= count_words(column))
             row[i].number = 0;
     }
@@ -203,12 +205,12 @@ bool domus_figures_put(domus_figures_shot *to, const domus_figure *cells, bool i
 }
 
 /* Let the cells point to their texts, which move no more. */
-static void place_texts(domus_figures_shot *shot)
+static void point_cells_at_texts(domus_figures_shot *shot)
 {
     for (uint32_t i = 0; i < shot->count; i++) {
         domus_figure *row = &shot->cells[(uint64_t)i * shot->table->columns_count];
         for (uint32_t k = 0; k < shot->table->columns_count; k++) {
-            if (is_text(&shot->table->columns[k]))
+            if (is_text_column(&shot->table->columns[k]))
                 row[k] = (domus_figure){.text = shot->texts + row[k].number};
         }
     }
@@ -235,7 +237,7 @@ int domus_figures_read(domus_system *system, uint32_t index, uint32_t from, uint
         domus_figures_free(&shot);
         return error;
     }
-    place_texts(&shot);
+    point_cells_at_texts(&shot);
     *ret_shot = shot;
     return 0;
 }

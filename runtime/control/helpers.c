@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-static int workers_init(domus_system *system)
+static int init_workers(domus_system *system)
 {
     const domi_workers_limits limits = {
         .threads_min = system->config.blocking.threads_min,
@@ -20,7 +20,7 @@ static int workers_init(domus_system *system)
 
 int domi_helpers_init(domus_system *system)
 {
-    int result = system->simulator == NULL ? workers_init(system) : 0;
+    int result = system->simulator == NULL ? init_workers(system) : 0;
 
     if (result != 0)
         return result;

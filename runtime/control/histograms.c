@@ -14,8 +14,8 @@ static_assert(DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_OTHER == (int)DOMUS_HISTOGR
                   DOMUS_HISTOGRAM_ENTER + (int)DOMI_SPAN_CHANNELS == (int)DOMUS_HISTOGRAM_CHANNELS,
               "a span is found by its kind");
 
-static const domi_histogram *histogram_of(const domi_observing *observing,
-                                          domus_histogram_kind kind)
+static const domi_histogram *get_histogram(const domi_observing *observing,
+                                           domus_histogram_kind kind)
 {
     switch (kind) {
     case DOMUS_HISTOGRAM_ITERATION:
@@ -43,7 +43,7 @@ int domus_system_histogram(const domus_system *system, uint32_t thread, domus_hi
     const domi_observing *observing =
         atomic_load_explicit(&system->threads[thread].observing, memory_order_acquire);
     if (observing != NULL)
-        domi_histogram_read(histogram_of(observing, kind), ret_histogram);
+        domi_histogram_read(get_histogram(observing, kind), ret_histogram);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-static void add_thread(const domi_io *io, size_t row, domus_listener_profile *profile)
+static void add_counts_of_thread(const domi_io *io, size_t row, domus_listener_profile *profile)
 {
     const domi_listener_counts *counts = &io->listeners[row];
     /* The closed channels are read before the opened ones, so hardly any channel counts as closed
@@ -39,7 +39,8 @@ int domus_system_listener(const domus_system *system, size_t index,
         profile.is_served = listening != 0;
     }
     for (uint32_t i = 0; i < system->count; i++)
-        add_thread(&system->threads[i].io, index < count ? index : DOMI_LISTENER_OWN, &profile);
+        add_counts_of_thread(&system->threads[i].io, index < count ? index : DOMI_LISTENER_OWN,
+                             &profile);
     *ret_profile = profile;
     return 0;
 }

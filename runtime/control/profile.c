@@ -30,7 +30,7 @@ const char *domus_phase_name(domus_phase phase)
 
 /* Returns the CPU time of a thread since its loop began. While the thread runs, this reads the
  * thread's CPU clock. */
-static uint64_t thread_cpu_ns(const domi_thread *thread)
+static uint64_t read_cpu_time_of_thread(const domi_thread *thread)
 {
     uint64_t end_ns = domi_counter_read(&thread->counters.cpu_end_ns);
     uint64_t start_ns = domi_counter_read(&thread->counters.cpu_start_ns);
@@ -43,7 +43,7 @@ static uint64_t thread_cpu_ns(const domi_thread *thread)
     return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
-static uint64_t read_acquire(const domi_counter *counter)
+static uint64_t read_counter_acquire(const domi_counter *counter)
 {
     return atomic_load_explicit((domi_counter *)(uintptr_t)counter, memory_order_acquire);
 }
@@ -64,10 +64,10 @@ static uint64_t read_spans(const domi_thread *thread, uint64_t span_ns[DOMI_SPAN
 
     for (int reads = 1;; reads++) {
         now_ns = domi_clock_now(thread->clock);
-        stamp_ns = read_acquire(stamp);
+        stamp_ns = read_counter_acquire(stamp);
         for (int i = 0; i < DOMI_SPANS; i++)
-            span_ns[i] = read_acquire(&thread->counters.span_ns[i]);
-        bool same = stamp_ns != DOMI_STAMP_MOVING && read_acquire(stamp) == stamp_ns;
+            span_ns[i] = read_counter_acquire(&thread->counters.span_ns[i]);
+        bool same = stamp_ns != DOMI_STAMP_MOVING && read_counter_acquire(stamp) == stamp_ns;
         if (same || reads == READS_MAX)
             break;
         domi_pause();
@@ -97,7 +97,7 @@ static void read_phases(const domi_thread *thread, domus_profile *profile)
         if (i != DOMI_SPAN_ENTER)
             elsewhere_ns += span_ns[i];
     }
-    uint64_t cpu_ns = thread_cpu_ns(thread);
+    uint64_t cpu_ns = read_cpu_time_of_thread(thread);
     uint64_t submit_ns = cpu_ns > elsewhere_ns ? cpu_ns - elsewhere_ns : 0;
     if (submit_ns > span_ns[DOMI_SPAN_ENTER])
         submit_ns = span_ns[DOMI_SPAN_ENTER];
@@ -228,7 +228,7 @@ int domus_outside_profile(const domus_system *system, domus_profile *ret_profile
     return 0;
 }
 
-static uint64_t sum_of_messages(const domi_counters *from)
+static uint64_t sum_messages(const domi_counters *from)
 {
     uint64_t sum = 0;
 
@@ -252,7 +252,7 @@ int domus_pool_profile(const domus_pool *pool, uint32_t index, domus_runner_prof
         .search_ns = spans.search_ns,
         .park_ns = spans.park_ns,
         .turns = domi_counter_read(&from->turns),
-        .messages = sum_of_messages(&runner->manager.counters),
+        .messages = sum_messages(&runner->manager.counters),
         .steals = domi_counter_read(&from->events[DOMUS_RUNNER_STEALS]),
         .stolen = domi_counter_read(&from->events[DOMUS_RUNNER_STOLEN]),
         .global_takes = domi_counter_read(&from->events[DOMUS_RUNNER_GLOBAL]),

@@ -165,7 +165,7 @@ static void add_numbers(void *sum, const void *profile, size_t size)
             *(const uint64_t *)(const void *)((const char *)profile + k);
 }
 
-static void take_snapshot(const domus_system *system, snapshot *shot)
+static void read_snapshot(const domus_system *system, snapshot *shot)
 {
     domus_profile outside, one;
 
@@ -183,7 +183,7 @@ static void take_snapshot(const domus_system *system, snapshot *shot)
     shot->all.log_lines_dropped += outside.log_lines_dropped;
 }
 
-static void take_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
+static void read_snapshot_of_pool(const domus_pool *pool, snapshot *shot)
 {
     domus_runner_profile one;
     domus_profile counters;
@@ -315,7 +315,7 @@ static void add_group(domi_text *to, snapshot *shot, row_group group)
 
 /* --- pools ------------------------------------------------------------------------------------ */
 
-static uint64_t number_of_runner(const snapshot *shot, uint32_t column, size_t offset)
+static uint64_t get_number_of_runner(const snapshot *shot, uint32_t column, size_t offset)
 {
     const domus_runner_profile *runner =
         column < shot->count ? &shot->runners[column] : &shot->all_runners;
@@ -327,20 +327,20 @@ static void add_runner_times(domi_text *to, const snapshot *shot, const char *na
 {
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
-        add_time(to, number_of_runner(shot, i, offset),
-                 number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
+        add_time(to, get_number_of_runner(shot, i, offset),
+                 get_number_of_runner(shot, i, offsetof(domus_runner_profile, wall_ns)));
     domi_text_add(to, "\n");
 }
 
 static void add_runner_row(domi_text *to, const snapshot *shot, const char *name, size_t offset)
 {
-    uint64_t sum = number_of_runner(shot, shot->count, offset);
+    uint64_t sum = get_number_of_runner(shot, shot->count, offset);
 
     if (!shot->has_zeros && sum == 0)
         return;
     domi_text_add(to, "%-22s", name);
     for (uint32_t i = 0; i <= shot->count; i++)
-        domi_text_add(to, " %15llu", (unsigned long long)number_of_runner(shot, i, offset));
+        domi_text_add(to, " %15llu", (unsigned long long)get_number_of_runner(shot, i, offset));
     if (shot->seconds > 0)
         domi_text_add(to, " %12.1f/s", (double)sum / shot->seconds);
     domi_text_add(to, "\n");
@@ -351,7 +351,7 @@ static void add_pool(domi_text *to, const domus_pool *pool)
     char head[96];
     snapshot shot;
 
-    take_snapshot_of_pool(pool, &shot);
+    read_snapshot_of_pool(pool, &shot);
     snprintf(head, sizeof head, "pool %.63s (%.20s)", pool->settings->name, pool->policy->name);
     add_columns(to, head, shot.count);
     add_runner_times(to, &shot, "run", offsetof(domus_runner_profile, run_ns));
@@ -383,7 +383,7 @@ size_t domus_system_profile_table(const domus_system *system, char *at, size_t s
     domi_text to = {.at = at, .size = size};
     snapshot shot;
 
-    take_snapshot(system, &shot);
+    read_snapshot(system, &shot);
     add_head(&to, system, &shot);
     add_phases(&to, &shot);
     for (int group = 0; group < GROUPS; group++) {

@@ -137,7 +137,7 @@ static bool wait_until(domus_system *system, bool (*is_so)(const domus_system *s
 }
 
 /* Note the handlers of the threads that have not left their loops, for domus_system_left(). */
-static void note_stuck_handlers(domus_system *system)
+static void record_stuck_handlers(domus_system *system)
 {
     pthread_mutex_lock(&system->mutex);
     for (uint32_t i = 0; i < system->count; i++) {
@@ -218,7 +218,7 @@ static void drain_threads(domus_system *system)
 /* True if each thread of the loop has begun the step that is wanted. The step before that one is
  * over then, with the mounts of all actors that were spawned before it. Detached threads do not
  * follow this step, so their mounts are counted. */
-static bool have_begun_step(const domus_system *system)
+static bool have_threads_begun_step(const domus_system *system)
 {
     domi_stop_step wanted = domi_system_read_step(system, memory_order_relaxed);
 
@@ -229,7 +229,7 @@ static bool have_begun_step(const domus_system *system)
     return domi_detached_have_mounted(system);
 }
 
-static bool has_nobody_to_tell(const domus_system *system)
+static bool is_wait_for_processes_over(const domus_system *system)
 {
     return domi_counter_read(&system->processes.count) == 0 ||
            domi_counter_read(&system->processes.untold) != 0;
@@ -255,10 +255,11 @@ static void tell_processes(domus_system *system, uint64_t until_ns)
  * they can come to their end by themselves. Processes that are born meanwhile are told as well. */
 static void finish_processes(domus_system *system, uint64_t until_ns)
 {
-    (void)wait_until(system, have_begun_step, until_ns); /* every actor has then been mounted */
+    (void)wait_until(system, have_threads_begun_step,
+                     until_ns); /* every actor has then been mounted */
     do {
         tell_processes(system, until_ns);
-        if (!wait_until(system, has_nobody_to_tell, until_ns))
+        if (!wait_until(system, is_wait_for_processes_over, until_ns))
             return;
     } while (domi_counter_read(&system->processes.count) != 0);
 }
@@ -295,7 +296,7 @@ static int stop_threads(domus_system *system)
     }
     if (!domi_system_end(system,
                          domi_clock_now(&system->clock) + (time_ns > END_NS ? time_ns : END_NS))) {
-        note_stuck_handlers(system);
+        record_stuck_handlers(system);
         domi_system_log_left(system);
         domi_system_log_held(system);
         (void)domi_system_log_cut(system);

@@ -53,7 +53,7 @@ uint64_t domi_system_choose_spin(const domus_system *system, uint64_t spin_ns)
 }
 
 /* Draw a random key. This can fail, because a system call filter may refuse getrandom. */
-static int random_key(uint64_t key[2], char *error, size_t error_size)
+static int draw_random_key(uint64_t key[2], char *error, size_t error_size)
 {
     if (getentropy(key, 2 * sizeof key[0]) == 0)
         return 0;
@@ -64,7 +64,7 @@ static int random_key(uint64_t key[2], char *error, size_t error_size)
 }
 
 /* Make the routers, the kinds of grains and the groups, which all threads share. */
-static int crowds_init(domus_system *system, char *error, size_t error_size)
+static int init_crowds(domus_system *system, char *error, size_t error_size)
 {
     int result = 0;
     const domus_config *config = &system->config;
@@ -73,7 +73,7 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
     domi_remotes_init(&system->remotes);
     domi_routers_init(&system->routers, config->routers.max, config->routers.routees_max);
     if (system->simulator == NULL)
-        result = random_key(key, error, error_size);
+        result = draw_random_key(key, error, error_size);
     if (result != 0)
         return result;
     domi_grains_init(&system->grains, config->grains.kinds_max, config->grains.max, key);
@@ -82,7 +82,7 @@ static int crowds_init(domus_system *system, char *error, size_t error_size)
 }
 
 /* Free the groups, the kinds of grains and the routers. */
-static void crowds_fini(domus_system *system)
+static void fini_crowds(domus_system *system)
 {
     domi_grains_fini(&system->grains);
     domi_groups_fini(&system->groups);
@@ -90,19 +90,19 @@ static void crowds_fini(domus_system *system)
     domi_remotes_fini(&system->remotes);
 }
 
-static int names_init(domus_system *system, char *error, size_t error_size)
+static int init_names(domus_system *system, char *error, size_t error_size)
 {
     uint64_t key[2] = {0, 0}; /* a simulation has a constant key, so it repeats */
     int result = 0;
 
     if (system->simulator == NULL)
-        result = random_key(key, error, error_size);
+        result = draw_random_key(key, error, error_size);
     if (result != 0)
         return result;
     return domi_names_init(&system->names, system->config.names.max, key);
 }
 
-static int peers_init(domus_system *system)
+static int init_peers(domus_system *system)
 {
     const domi_peers_limits limits = {
         .connections_max = system->config.channel.connections_max,
@@ -122,7 +122,7 @@ static void init_levels(domus_system *system)
     system->log_level = system->config.log.level;
 }
 
-static void sync_init(domus_system *system)
+static void init_locks(domus_system *system)
 {
     pthread_condattr_t attributes;
 
@@ -180,14 +180,14 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
     if (sched_getaffinity(0, sizeof system->all_cpus, &system->all_cpus) != 0)
         /* a filter of system calls refuses the call */
         memset(&system->all_cpus, 0xff, sizeof system->all_cpus);
-    result = crowds_init(system, error, error_size);
+    result = init_crowds(system, error, error_size);
     if (result == 0 &&
         (system->threads == NULL || system->managers == NULL || system->detached == NULL))
         result = -ENOMEM;
     if (result != 0)
         goto fail_threads;
-    result = names_init(system, error, error_size);
-    if (result == 0 && (result = peers_init(system)) != 0)
+    result = init_names(system, error, error_size);
+    if (result == 0 && (result = init_peers(system)) != 0)
         domi_names_fini(&system->names);
     if (result != 0)
         goto fail_threads;
@@ -203,7 +203,7 @@ static int make_system(const domus_config *config, domi_simulator *simulator,
         domi_clock_init(&system->clock);
     else
         domi_clock_init_virtual(&system->clock, simulator->start_ns);
-    sync_init(system);
+    init_locks(system);
     domi_pressure_init(system);
     *ret_system = system;
     return 0;
@@ -213,7 +213,7 @@ fail_names:
     domi_names_fini(&system->names);
 fail_threads:
     domi_live_fini(system);
-    crowds_fini(system);
+    fini_crowds(system);
     domi_memory_free(system->detached);
     domi_memory_unmap(system->threads, system->threads_bytes);
     domi_memory_free(system->managers);
@@ -225,9 +225,9 @@ fail_system:
 }
 
 /* Make a system; each failure leaves one line in `error`. */
-static int make_or_explain(const domus_config *config, domi_simulator *simulator,
-                           const domus_hooks *hooks, char *error, size_t error_size,
-                           domus_system **ret_system)
+static int make_system_or_explain(const domus_config *config, domi_simulator *simulator,
+                                  const domus_hooks *hooks, char *error, size_t error_size,
+                                  domus_system **ret_system)
 {
     if (error_size != 0)
         error[0] = '\0';
@@ -244,7 +244,7 @@ static int make_or_explain(const domus_config *config, domi_simulator *simulator
 int domi_system_new(const domus_config *config, domi_simulator *simulator, char *error,
                     size_t error_size, domus_system **ret_system)
 {
-    return make_or_explain(config, simulator, NULL, error, error_size, ret_system);
+    return make_system_or_explain(config, simulator, NULL, error, error_size, ret_system);
 }
 
 int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, char *error,
@@ -252,7 +252,7 @@ int domus_system_new_with(const domus_config *config, const domus_hooks *hooks, 
 {
     const domus_allocator *before =
         domi_memory_set_allocator(hooks != NULL ? hooks->allocator : NULL);
-    int result = make_or_explain(config, NULL, hooks, error, error_size, ret_system);
+    int result = make_system_or_explain(config, NULL, hooks, error, error_size, ret_system);
 
     (void)domi_memory_set_allocator(before);
     return result;
@@ -330,7 +330,7 @@ static int run_threads(domus_system *system)
 
 /* Start the rings of simulated threads. The maker of the system (the test kit) takes their
  * steps. */
-static int begin_simulated(domus_system *system)
+static int begin_simulated_threads(domus_system *system)
 {
     int result = 0;
 
@@ -372,7 +372,7 @@ static int start_threads(domus_system *system)
         domi_missing_tell(system);
     made = init_threads(system, &result);
     if (result == 0) {
-        result = system->simulator != NULL ? begin_simulated(system) : run_threads(system);
+        result = system->simulator != NULL ? begin_simulated_threads(system) : run_threads(system);
         if (result == 0 && system->simulator == NULL)
             result = domi_pools_start(system);
         if (result == 0 && (result = domi_monitor_start(system)) != 0)
@@ -454,7 +454,7 @@ void domus_system_free(domus_system *system)
         domi_pools_fini(system);
     }
     domi_helpers_fini(system);
-    crowds_fini(system);
+    fini_crowds(system);
     domi_peers_fini(&system->peers);
     domi_names_fini(&system->names);
     domi_live_fini(system);

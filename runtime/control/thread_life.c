@@ -212,7 +212,7 @@ static int create_thread(domi_thread *thread, pthread_attr_t *attributes)
 }
 
 /* Create an OS thread, on its CPU if it has one. Returns 0 or an errno. */
-static int make_thread(domi_thread *thread)
+static int create_pinned_thread(domi_thread *thread)
 {
     pthread_attr_t attributes;
     sigset_t before;
@@ -230,14 +230,14 @@ static int make_thread(domi_thread *thread)
 /* Create an OS thread without a CPU after a thread with a CPU was refused with `refusal`. If that
  * succeeds, a filter of system calls refuses sched_setaffinity(). All threads then run on any CPU,
  * which is logged once. A list of CPUs is a demand, so with one it stays an error. */
-static int make_unpinned(domi_thread *thread, int refusal)
+static int create_unpinned_thread(domi_thread *thread, int refusal)
 {
     domus_system *system = thread->system;
 
     if (strcmp(system->config.system.cpus, "auto") != 0)
         return refusal;
     thread->cpu = -1;
-    int result = make_thread(thread);
+    int result = create_pinned_thread(thread);
     if (result == 0 && thread->manager.index == 0)
         domi_log_line(system, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE,
                       "threads are not pinned to CPUs: sched_setaffinity is refused (%s): allow "
@@ -250,10 +250,10 @@ int domi_thread_start(domi_thread *thread, char *error, size_t error_size)
 {
     char name[16];
     int cpu = thread->cpu;
-    int result = make_thread(thread);
+    int result = create_pinned_thread(thread);
 
     if ((result == EPERM || result == EACCES || result == ENOSYS) && cpu >= 0)
-        result = make_unpinned(thread, result);
+        result = create_unpinned_thread(thread, result);
     if (result != 0) {
         snprintf(error, error_size, "a thread cannot be made (CPU %d): %s%s", cpu, strerror(result),
                  result == EPERM ? ": clone3 is refused, which a filter of system calls has to do "

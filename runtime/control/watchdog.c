@@ -62,7 +62,7 @@ static bool is_runner_at_rest(const domus_runner *runner)
 
 /* Note what a look at a thread or runner found. Returns 1 if it has shown no life in this period,
  * else 0. */
-static uint32_t note_life(note *own, bool rests, uint64_t beat)
+static uint32_t record_life(note *own, bool rests, uint64_t beat)
 {
     own->has_shown = own->has_shown || rests || beat != own->beat;
     return own->has_shown ? 0 : 1;
@@ -116,7 +116,7 @@ int domus_watchdog_look(domus_watchdog *watchdog)
     if (domi_system_is_forked(watchdog->system))
         return -ECHILD;
     watchdog->now_ns = domi_clock_now(&watchdog->system->clock);
-    uint32_t silent = visit_all_notes(watchdog, note_life);
+    uint32_t silent = visit_all_notes(watchdog, record_life);
     if (silent == 0)
         (void)visit_all_notes(watchdog, begin_period);
     return (int)silent;

@@ -40,12 +40,12 @@ static const struct kind {
     [DOMI_RECORD_CRASH] = {"crash", "crash by", NAMES_TEXT, NULL},
 };
 
-const char *domi_label_category(domi_record_kind kind)
+const char *domi_label_get_category(domi_record_kind kind)
 {
     return kinds[kind].category;
 }
 
-const char *domi_label_of_value(domi_record_kind kind)
+const char *domi_label_get_unit(domi_record_kind kind)
 {
     return kinds[kind].counts;
 }
@@ -78,7 +78,7 @@ static const char *get_name_or_question_mark(const char *name)
     return name != NULL ? name : "?";
 }
 
-static const char *name_of_type(const domus_type *type)
+static const char *get_name_of_type(const domus_type *type)
 {
     return type != NULL ? get_name_or_question_mark(type->name) : "?";
 }
@@ -91,7 +91,7 @@ static const char *get_name_of_record(const domi_record *record, enum names name
         return "?";
     if (names == NAMES_TEXT)
         return record->name;
-    return names == NAMES_TYPE ? name_of_type(record->name)
+    return names == NAMES_TYPE ? get_name_of_type(record->name)
                                : get_name_or_question_mark(behaviour->name);
 }
 
@@ -108,7 +108,7 @@ size_t domi_label_text(const domi_record *record, char bytes[DOMI_LABEL_BYTES])
     append_text(&to, get_name_of_record(record, kind->names));
     if (kind->names == NAMES_BOTH && record->value != 0) {
         append_text(&to, " (");
-        append_text(&to, name_of_type((const domus_type *)(uintptr_t)record->value));
+        append_text(&to, get_name_of_type((const domus_type *)(uintptr_t)record->value));
         append_text(&to, ")");
     }
     return to.length;
@@ -129,7 +129,7 @@ static uint32_t hash_to_place(const void *name, uint64_t value, uint32_t kind)
     return (uint32_t)(hash >> 32);
 }
 
-uint32_t domi_labels_number(domi_labels *labels, const domi_record *record, bool *ret_new)
+uint32_t domi_labels_find_number(domi_labels *labels, const domi_record *record, bool *ret_new)
 {
     uint32_t kind = (uint32_t)domi_record_kind_of(record);
     uint64_t value = kinds[kind].names == NAMES_BOTH ? record->value : 0;

@@ -33,16 +33,16 @@ void domi_labels_clear(domi_labels *labels);
 
 /* Returns the number of a record's text, from 1 on; 0: it has no number, because there is no room.
  * `*ret_new` tells whether it got the number just now. */
-uint32_t domi_labels_number(domi_labels *labels, const domi_record *record, bool *ret_new);
+uint32_t domi_labels_find_number(domi_labels *labels, const domi_record *record, bool *ret_new);
 
 /* Write the text of a record, NUL-terminated. Returns its length. */
 size_t domi_label_text(const domi_record *record, char text[DOMI_LABEL_BYTES]);
 
 /* Returns a word for a kind of record, such as "run". */
-const char *domi_label_category(domi_record_kind kind);
+const char *domi_label_get_category(domi_record_kind kind);
 
 /* Returns a word for the things that the value of a record counts, such as "completions"; NULL if
  * it counts nothing. */
-const char *domi_label_of_value(domi_record_kind kind);
+const char *domi_label_get_unit(domi_record_kind kind);
 
 #endif

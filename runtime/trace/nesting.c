@@ -26,8 +26,8 @@ struct walk {
     bool is_past[DOMI_RECORD_DEPTHS]; /* whether the element of `open` has ended meanwhile */
 };
 
-static void take_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
-                      const domi_record *record)
+static void visit_step(struct walk *walk, domi_nesting_step step, uint64_t at_ns,
+                       const domi_record *record)
 {
     if (at_ns < walk->last_ns)
         at_ns = walk->last_ns;
@@ -65,11 +65,11 @@ static bool may_begin_open(const struct walk *walk, uint32_t depth, uint64_t unt
 static void begin_open(struct walk *walk, uint32_t depth)
 {
     walk->begun[depth] = OPEN;
-    take_step(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
+    visit_step(walk, DOMI_NESTING_BEGIN, walk->open[depth].begin_ns, &walk->open[depth]);
 }
 
 /* The depth behind the innermost thing around `depth` that has begun. */
-static uint32_t first_to_begin(const struct walk *walk, uint32_t depth)
+static uint32_t find_depth_to_begin(const struct walk *walk, uint32_t depth)
 {
     while (depth > 0 && walk->begun[depth - 1] == NOBODY)
         depth--;
@@ -77,10 +77,10 @@ static uint32_t first_to_begin(const struct walk *walk, uint32_t depth)
 }
 
 /* Begin all things that lie around record `index` and have not begun. */
-static void begin_outer(struct walk *walk, uint32_t index)
+static void begin_things_around(struct walk *walk, uint32_t index)
 {
     const domi_record *record = &walk->records[index];
-    uint32_t depth = first_to_begin(walk, get_record_depth(record));
+    uint32_t depth = find_depth_to_begin(walk, get_record_depth(record));
 
     for (; depth < get_record_depth(record); depth++) {
         uint32_t next = find_next_record(walk, index, depth);
@@ -90,7 +90,7 @@ static void begin_outer(struct walk *walk, uint32_t index)
                 begin_open(walk, depth);
         } else if (get_record_depth(outer) == depth && outer->begin_ns <= record->begin_ns) {
             walk->begun[depth] = next;
-            take_step(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
+            visit_step(walk, DOMI_NESTING_BEGIN, outer->begin_ns, outer);
         }
     }
 }
@@ -100,18 +100,18 @@ static void visit_record(struct walk *walk, uint32_t index)
     const domi_record *record = &walk->records[index];
     uint32_t depth = get_record_depth(record);
 
-    begin_outer(walk, index);
+    begin_things_around(walk, index);
     if (depth == DOMI_RECORD_DEPTHS - 1) {
-        take_step(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
+        visit_step(walk, DOMI_NESTING_INSTANT, record->begin_ns, record);
         return;
     }
     if (walk->begun[depth] != index)
-        take_step(walk, DOMI_NESTING_BEGIN, record->begin_ns, record);
+        visit_step(walk, DOMI_NESTING_BEGIN, record->begin_ns, record);
     walk->begun[depth] = NOBODY;
     if (domi_record_kind_of(record) == domi_record_kind_of(&walk->open[depth]) &&
         record->begin_ns == walk->open[depth].begin_ns)
         walk->is_past[depth] = true;
-    take_step(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
+    visit_step(walk, DOMI_NESTING_END, domi_record_end_ns(record), record);
 }
 
 void domi_nesting_walk(const domi_record *records, uint32_t count,

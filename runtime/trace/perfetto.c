@@ -122,14 +122,14 @@ static size_t begin_packet(domi_perfetto *perfetto, domi_protobuf *packet)
     *packet = (domi_protobuf){
         .bytes = perfetto->bytes, .size = perfetto->used + PACKET_MAX, .used = perfetto->used};
 
-    size_t mark = domi_protobuf_begin(packet, TRACE_PACKET);
+    size_t mark = domi_protobuf_begin_message(packet, TRACE_PACKET);
     domi_protobuf_add_number(packet, PACKET_SEQUENCE_ID, perfetto->sequence);
     return mark;
 }
 
 static void end_packet(domi_perfetto *perfetto, domi_protobuf *packet, size_t mark)
 {
-    domi_protobuf_end(packet, mark);
+    domi_protobuf_end_message(packet, mark);
     perfetto->used = packet->used;
 }
 
@@ -141,28 +141,28 @@ static void add_name(domi_protobuf *to, uint32_t field, const char *name)
 /* ---- Tracks ---------------------------------------------------------------------------------- */
 
 /* Tracks of several processes may be put together, so their numbers hold the process's. */
-static uint64_t uuid_of_process(const domi_perfetto *perfetto)
+static uint64_t get_uuid_of_process(const domi_perfetto *perfetto)
 {
     return ((uint64_t)(uint32_t)perfetto->pid << 20) + 1;
 }
 
-static uint64_t uuid_of_thread(const domi_perfetto *perfetto, const domi_recorder *recorder)
+static uint64_t get_uuid_of_thread(const domi_perfetto *perfetto, const domi_recorder *recorder)
 {
-    return uuid_of_process(perfetto) + 1 + recorder->number;
+    return get_uuid_of_process(perfetto) + 1 + recorder->number;
 }
 
 static void write_clock(domi_perfetto *perfetto, uint64_t now_ns)
 {
     domi_protobuf packet;
     size_t whole = begin_packet(perfetto, &packet);
-    size_t snapshot = domi_protobuf_begin(&packet, PACKET_CLOCK_SNAPSHOT);
-    size_t clock = domi_protobuf_begin(&packet, SNAPSHOT_CLOCKS);
+    size_t snapshot = domi_protobuf_begin_message(&packet, PACKET_CLOCK_SNAPSHOT);
+    size_t clock = domi_protobuf_begin_message(&packet, SNAPSHOT_CLOCKS);
 
     domi_protobuf_add_number(&packet, CLOCK_ID, MONOTONIC);
     domi_protobuf_add_number(&packet, CLOCK_TIMESTAMP, now_ns);
-    domi_protobuf_end(&packet, clock);
+    domi_protobuf_end_message(&packet, clock);
     domi_protobuf_add_number(&packet, SNAPSHOT_PRIMARY_CLOCK, MONOTONIC);
-    domi_protobuf_end(&packet, snapshot);
+    domi_protobuf_end_message(&packet, snapshot);
     end_packet(perfetto, &packet, whole);
 }
 
@@ -170,46 +170,46 @@ static void write_process(domi_perfetto *perfetto, const char *name)
 {
     domi_protobuf packet;
     size_t whole = begin_packet(perfetto, &packet);
-    size_t track = domi_protobuf_begin(&packet, PACKET_TRACK_DESCRIPTOR);
+    size_t track = domi_protobuf_begin_message(&packet, PACKET_TRACK_DESCRIPTOR);
 
-    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_process(perfetto));
-    size_t process = domi_protobuf_begin(&packet, TRACK_PROCESS);
+    domi_protobuf_add_number(&packet, TRACK_UUID, get_uuid_of_process(perfetto));
+    size_t process = domi_protobuf_begin_message(&packet, TRACK_PROCESS);
     domi_protobuf_add_number(&packet, PROCESS_PID, (uint64_t)perfetto->pid);
     if (name != NULL)
         add_name(&packet, PROCESS_NAME, name);
-    domi_protobuf_end(&packet, process);
-    domi_protobuf_end(&packet, track);
+    domi_protobuf_end_message(&packet, process);
+    domi_protobuf_end_message(&packet, track);
     end_packet(perfetto, &packet, whole);
 }
 
 static void add_defaults(domi_protobuf *packet, uint64_t track_uuid)
 {
-    size_t defaults = domi_protobuf_begin(packet, PACKET_DEFAULTS);
-    size_t event = domi_protobuf_begin(packet, DEFAULTS_TRACK_EVENT);
+    size_t defaults = domi_protobuf_begin_message(packet, PACKET_DEFAULTS);
+    size_t event = domi_protobuf_begin_message(packet, DEFAULTS_TRACK_EVENT);
 
     domi_protobuf_add_number(packet, EVENT_TRACK_UUID, track_uuid);
-    domi_protobuf_end(packet, event);
+    domi_protobuf_end_message(packet, event);
     domi_protobuf_add_number(packet, DEFAULTS_CLOCK_ID, MONOTONIC);
-    domi_protobuf_end(packet, defaults);
+    domi_protobuf_end_message(packet, defaults);
 }
 
 static void add_entry(domi_protobuf *packet, uint32_t field, uint64_t iid, const char *name)
 {
-    size_t entry = domi_protobuf_begin(packet, field);
+    size_t entry = domi_protobuf_begin_message(packet, field);
 
     domi_protobuf_add_number(packet, ENTRY_IID, iid);
     domi_protobuf_add_text(packet, ENTRY_NAME, name, strlen(name));
-    domi_protobuf_end(packet, entry);
+    domi_protobuf_end_message(packet, entry);
 }
 
 /* The number of a category is the kind of its records. */
 static void add_categories(domi_protobuf *packet)
 {
-    size_t interned = domi_protobuf_begin(packet, PACKET_INTERNED_DATA);
+    size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     for (domi_record_kind kind = DOMI_RECORD_NONE + 1; kind < DOMI_RECORD_KINDS; kind++)
-        add_entry(packet, INTERNED_CATEGORIES, kind, domi_label_category(kind));
-    domi_protobuf_end(packet, interned);
+        add_entry(packet, INTERNED_CATEGORIES, kind, domi_label_get_category(kind));
+    domi_protobuf_end_message(packet, interned);
 }
 
 /* A thread whose number the kernel has not told has a track with a name alone. */
@@ -222,20 +222,20 @@ static void write_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
     size_t whole = begin_packet(perfetto, &packet);
 
     domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_STATE_CLEARED);
-    add_defaults(&packet, uuid_of_thread(perfetto, recorder));
-    size_t track = domi_protobuf_begin(&packet, PACKET_TRACK_DESCRIPTOR);
-    domi_protobuf_add_number(&packet, TRACK_UUID, uuid_of_thread(perfetto, recorder));
-    domi_protobuf_add_number(&packet, TRACK_PARENT_UUID, uuid_of_process(perfetto));
+    add_defaults(&packet, get_uuid_of_thread(perfetto, recorder));
+    size_t track = domi_protobuf_begin_message(&packet, PACKET_TRACK_DESCRIPTOR);
+    domi_protobuf_add_number(&packet, TRACK_UUID, get_uuid_of_thread(perfetto, recorder));
+    domi_protobuf_add_number(&packet, TRACK_PARENT_UUID, get_uuid_of_process(perfetto));
     if (tid == 0) {
         add_name(&packet, TRACK_NAME, recorder->name);
     } else {
-        size_t thread = domi_protobuf_begin(&packet, TRACK_THREAD);
+        size_t thread = domi_protobuf_begin_message(&packet, TRACK_THREAD);
         domi_protobuf_add_number(&packet, THREAD_PID, (uint64_t)perfetto->pid);
         domi_protobuf_add_number(&packet, THREAD_TID, (uint64_t)tid);
         add_name(&packet, THREAD_NAME, recorder->name);
-        domi_protobuf_end(&packet, thread);
+        domi_protobuf_end_message(&packet, thread);
     }
-    domi_protobuf_end(&packet, track);
+    domi_protobuf_end_message(&packet, track);
     add_categories(&packet);
     end_packet(perfetto, &packet, whole);
 }
@@ -244,14 +244,14 @@ static void write_thread(domi_perfetto *perfetto, const domi_recorder *recorder)
 
 static void add_value(domi_protobuf *packet, const domi_record *record)
 {
-    const char *name = domi_label_of_value(domi_record_kind_of(record));
+    const char *name = domi_label_get_unit(domi_record_kind_of(record));
 
     if (name == NULL)
         return;
-    size_t annotation = domi_protobuf_begin(packet, EVENT_ANNOTATIONS);
+    size_t annotation = domi_protobuf_begin_message(packet, EVENT_ANNOTATIONS);
     domi_protobuf_add_text(packet, ANNOTATION_NAME, name, strlen(name));
     domi_protobuf_add_number(packet, ANNOTATION_UINT, record->value);
-    domi_protobuf_end(packet, annotation);
+    domi_protobuf_end_message(packet, annotation);
 }
 
 static void add_flow(domi_protobuf *packet, const domi_record *record)
@@ -276,7 +276,7 @@ static uint32_t add_label(domi_perfetto *perfetto, domi_protobuf *packet, const 
 {
     char text[DOMI_LABEL_BYTES];
     bool is_new = false;
-    uint32_t number = domi_labels_number(&perfetto->labels, record, &is_new);
+    uint32_t number = domi_labels_find_number(&perfetto->labels, record, &is_new);
 
     if (number == 0)
         domi_protobuf_add_text(packet, EVENT_NAME, text, domi_label_text(record, text));
@@ -288,11 +288,11 @@ static uint32_t add_label(domi_perfetto *perfetto, domi_protobuf *packet, const 
 static void add_text_of_label(domi_protobuf *packet, uint32_t number, const domi_record *record)
 {
     char text[DOMI_LABEL_BYTES];
-    size_t interned = domi_protobuf_begin(packet, PACKET_INTERNED_DATA);
+    size_t interned = domi_protobuf_begin_message(packet, PACKET_INTERNED_DATA);
 
     (void)domi_label_text(record, text);
     add_entry(packet, INTERNED_NAMES, number, text);
-    domi_protobuf_end(packet, interned);
+    domi_protobuf_end_message(packet, interned);
 }
 
 /* This function is a domi_nesting_visit. */
@@ -311,7 +311,7 @@ static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
 
     domi_protobuf_add_number(&packet, PACKET_SEQUENCE_FLAGS, FLAG_NEEDS_STATE);
     domi_protobuf_add_number(&packet, PACKET_TIMESTAMP, at_ns);
-    size_t event = domi_protobuf_begin(&packet, PACKET_TRACK_EVENT);
+    size_t event = domi_protobuf_begin_message(&packet, PACKET_TRACK_EVENT);
     domi_protobuf_add_number(&packet, EVENT_TYPE, types[step]);
     if (step != DOMI_NESTING_END) {
         domi_protobuf_add_number(&packet, EVENT_CATEGORY_IIDS, domi_record_kind_of(record));
@@ -319,7 +319,7 @@ static void write_event(void *perfetto_, domi_nesting_step step, uint64_t at_ns,
         add_value(&packet, record);
         add_flow(&packet, record);
     }
-    domi_protobuf_end(&packet, event);
+    domi_protobuf_end_message(&packet, event);
     if (new_label != 0)
         add_text_of_label(&packet, new_label, record);
     end_packet(perfetto, &packet, whole);

@@ -54,7 +54,7 @@ void domi_protobuf_add_text(domi_protobuf *to, uint32_t field, const char *text,
     to->used += length;
 }
 
-size_t domi_protobuf_begin(domi_protobuf *to, uint32_t field)
+size_t domi_protobuf_begin_message(domi_protobuf *to, uint32_t field)
 {
     add_field(to, field, WIRE_LENGTH);
     for (uint32_t i = 0; i < LENGTH_BYTES; i++)
@@ -62,7 +62,7 @@ size_t domi_protobuf_begin(domi_protobuf *to, uint32_t field)
     return to->used;
 }
 
-void domi_protobuf_end(domi_protobuf *to, size_t mark)
+void domi_protobuf_end_message(domi_protobuf *to, size_t mark)
 {
     size_t length = to->used - mark;
 

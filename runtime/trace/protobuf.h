@@ -30,7 +30,7 @@ void domi_protobuf_add_text(domi_protobuf *to, uint32_t field, const char *text,
 
 /* Begin a field that is a message; fields that are added next are in it. Returns a mark, by which
  * the message is ended. */
-size_t domi_protobuf_begin(domi_protobuf *to, uint32_t field);
-void domi_protobuf_end(domi_protobuf *to, size_t mark);
+size_t domi_protobuf_begin_message(domi_protobuf *to, uint32_t field);
+void domi_protobuf_end_message(domi_protobuf *to, size_t mark);
 
 #endif

@@ -148,7 +148,7 @@ static uint64_t read_head(const domi_recorder *recorder, memory_order order)
 
 /* Returns whether a record has a known kind. Only memory that a crash has destroyed holds another
  * one. */
-static bool has_kind(const domi_record *record)
+static bool is_kind_known(const domi_record *record)
 {
     domi_record_kind kind = domi_record_kind_of(record);
 
@@ -183,7 +183,7 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
     uint64_t whole = now >= places ? now - places + 1 : 0;
     for (uint64_t i = whole > first ? whole : first; i < end; i++) {
         const domi_record *record = &to[i - first];
-        if (has_kind(record) && domi_record_end_ns(record) >= since_ns)
+        if (is_kind_known(record) && domi_record_end_ns(record) >= since_ns)
             to[count++] = *record;
     }
     return count;
@@ -191,7 +191,7 @@ uint32_t domi_recorder_copy(const domi_recorder *recorder, uint64_t since_ns, do
 
 /* Copy the run that is under way, unless `run` is one already. It has begun after all that is
  * recorded. */
-static void copy_run(const domi_recorder *recorder, domi_record *run)
+static void copy_present_run(const domi_recorder *recorder, domi_record *run)
 {
     uint64_t last_ns = domi_recorder_last_ns(recorder);
     /* acquire: pairs with domi_spans_enter(), so `runner` is set. */
@@ -218,9 +218,9 @@ void domi_recorder_copy_open(const domi_recorder *recorder, domi_record to[DOMI_
         copy_place(place, &to[depth]);
         /* relaxed: after acquire loads, as above. */
         if (atomic_load_explicit(&place->kind_length, memory_order_relaxed) != word ||
-            to[depth].kind_length != word || !has_kind(&to[depth]))
+            to[depth].kind_length != word || !is_kind_known(&to[depth]))
             to[depth] = (domi_record){0};
         to[depth].kind_length &= ~DOMI_RECORD_LENGTH_MAX;
     }
-    copy_run(recorder, &to[domi_record_depth_of(DOMI_RECORD_RUN)]);
+    copy_present_run(recorder, &to[domi_record_depth_of(DOMI_RECORD_RUN)]);
 }

@@ -20,7 +20,7 @@ static uint64_t read_monotonic_ns(void)
 }
 
 /* Returns the places of the largest ring of `owner`; 0: there is none. */
-static uint64_t most_places(const void *owner)
+static uint64_t get_most_places(const void *owner)
 {
     uint64_t most = 0;
     uint32_t index = 0;
@@ -53,7 +53,7 @@ static void add_all_records(domi_perfetto *perfetto, const void *owner, uint64_t
 int domus_trace_write(const struct domus_system *system, uint64_t since_ns, domus_trace_sink *sink,
                       void *context)
 {
-    size_t bytes = (size_t)most_places(system) * sizeof(domi_record);
+    size_t bytes = (size_t)get_most_places(system) * sizeof(domi_record);
 
     if (bytes == 0)
         return -ENODATA;
@@ -88,7 +88,7 @@ int domus_trace_crash_write(int fd)
 
     if (domi_recorders_begin_crash()) {
         result = -ENODATA;
-        if (most_places(NULL) != 0) {
+        if (get_most_places(NULL) != 0) {
             domi_perfetto_begin(&perfetto, write_to_fd, &fd, program_invocation_short_name,
                                 read_monotonic_ns());
             add_all_records(&perfetto, NULL, 0, NULL);

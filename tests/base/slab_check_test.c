@@ -232,7 +232,7 @@ DOMT_TEST(each_invariant_of_a_trim_that_sorts_is_checked)
         {counts_more_than_it_links, "count == chunk->free_count"},
         {counts_more_than_there_are, "chunk->free_count <= count_carved"},
         {has_another_last_object, "last == chunk->free_last"},
-        {sorts_into_the_wrong_chunk, "lies_in(chunk, object)"},
+        {sorts_into_the_wrong_chunk, "lies_in_chunk(chunk, object)"},
         {gives_back_before_all_is_sorted, "bytes == slab->mapped_bytes"},
     };
 
