@@ -11,7 +11,7 @@
 
 #define KEPT_MAX    256u   /* most pages that a thread keeps */
 #define COPIED_MAX  16384u /* most bytes of a part of a page that is copied instead of kept */
-#define COPIED_PART 8u     /* such a part is less than 1/8 of its page */
+#define COPIED_PART 8u     /* a part is copied if it is less than 1/8 of its page */
 
 static_assert(sizeof(domi_lender) <= DOMI_PAGE_ROOM, "a borrower has room for its lender");
 

@@ -92,8 +92,8 @@ extern "C" {
  * looks at a time; others get the newest of these looks. */
 #define DOMUS_OBSERVE_DOCTOR_SECONDS 10u
 #define DOMUS_OBSERVE_DOCTORS_MAX    16u
-/* Most bytes of a trace. If there is more, the trace has the newest half of the time, or half of
- * that. */
+/* Most bytes of a trace. If it is longer, the older half of its time is left out, again and again
+ * until it fits. */
 #define DOMUS_OBSERVE_TRACE_BYTES (48u << 20)
 /* Most bytes of a text of a CPU profile. */
 #define DOMUS_OBSERVE_CPU_BYTES (32u << 20)

@@ -201,13 +201,14 @@ typedef struct domus_sql_options {
     uint32_t connections_max;               /* most connections, 1..64; 0: 4 */
     uint32_t queue_max;                     /* most queries that wait, 1..1,000,000; 0: 1,024 */
     uint32_t statements_max;                /* most prepared on each connection, 1..65535; 0: 256 */
-    uint32_t result_max;          /* most bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
-    uint32_t piece_size;          /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
-                                     that is larger is a piece of its own, up to result_max */
-    uint64_t wait_ns;             /* longest wait of a query for a connection, 1 ms..1 h; 0: 5 s */
-    uint64_t timeout_ns;          /* longest time of a query once begun, 1 ms..24 h; 0: 30 s */
-    uint64_t connect_timeout_ns;  /* longest time of one connect, 1 ms..1 h; 0: 10 s */
-    uint64_t idle_ns;             /* idle time that closes all but the least, 1 ms..24 h; 0: 60 s */
+    uint32_t result_max;         /* most bytes of a whole result, 1 KiB..1 GiB; 0: 16 MiB */
+    uint32_t piece_size;         /* bytes of a piece of rows, 1 KiB..1 MiB; 0: 64 KiB. A row
+                                    that is larger is a piece of its own, up to result_max */
+    uint64_t wait_ns;            /* longest wait of a query for a connection, 1 ms..1 h; 0: 5 s */
+    uint64_t timeout_ns;         /* longest time of a query once begun, 1 ms..24 h; 0: 30 s */
+    uint64_t connect_timeout_ns; /* longest time of one connect, 1 ms..1 h; 0: 10 s */
+    /* idle time after which connections beyond connections_min are closed, 1 ms..24 h; 0: 60 s */
+    uint64_t idle_ns;
     uint64_t transaction_idle_ns; /* time without a verb that ends it, 1 ms..24 h; 0: 10 s */
     uint64_t backoff_min_ns;      /* first wait behind a failed connect, 1 ms..1 h; 0: 100 ms */
     uint64_t backoff_max_ns;      /* longest such wait, backoff_min_ns..1 h; 0: 10 s */

@@ -107,7 +107,7 @@ static void compare_holders(struct found *found, const domus_config_key *keys, s
         if (keys[k].live)
             add_change_to_list(&found->live, of, &keys[k], before, now);
         else if (k == 0 || strcmp(keys[k - 1].path, keys[k].path) != 0 ||
-                 !has_value_changed(&keys[k - 1], before, now)) /* a key may have two rows */
+                 !has_value_changed(&keys[k - 1], before, now)) /* once for both rows of a key */
             (void)add_key_to_list(&found->fixed, of, keys[k].path);
     }
 }
