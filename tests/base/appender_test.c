@@ -48,7 +48,7 @@ DOMT_TEST(appender_without_bytes_makes_the_empty_slice)
     domus_append_drop(&appender);
 }
 
-/* Bytes are the same in whatever pieces they are appended, also when the page grows. */
+/* The same bytes come out in whatever pieces they are appended, also when the page grows. */
 DOMT_TEST(appender_grows_with_its_bytes)
 {
     static char bytes[5000];
@@ -140,20 +140,22 @@ DOMT_TEST(appender_holds_its_limit_exactly)
     slice.size = 5;
     ck_assert_int_eq(domus_append(&appender, bytes, 300), 0);
     ck_assert_int_eq(domus_append(&appender, bytes, 1), -EMSGSIZE);
-    ck_assert_int_eq(domus_append(&appender, NULL, 0), -EMSGSIZE); /* each later call */
+    /* each later append fails, too */
+    ck_assert_int_eq(domus_append(&appender, NULL, 0), -EMSGSIZE);
     ck_assert_int_eq(domus_append_text(&appender, "x"), -EMSGSIZE);
     ck_assert_ptr_null(domus_append_room(&appender, 1));
     domus_append_written(&appender, 1);
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
     ck_assert_uint_eq(slice.size, 5);
-    ck_assert_int_eq(domus_append_end(&appender, &slice), 0); /* the appender is as new again */
+    /* after domus_append_end() the appender is as new */
+    ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
     ck_assert_int_eq(domus_append_text(&appender, "%301d", 1), -EMSGSIZE);
     domus_append_drop(&appender);
     ck_assert_ptr_null(domus_append_room(&appender, SIZE_MAX));
     domus_append_drop(&appender);
     ck_assert_int_eq(appender.error, 0);
 
-    appender.size_max = UINT32_MAX; /* a page has its own limit */
+    appender.size_max = UINT32_MAX; /* a page has a smaller limit of its own */
     ck_assert_ptr_null(domus_append_room(&appender, (size_t)DOMUS_SLICE_MAX + 1));
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EMSGSIZE);
 }
@@ -164,7 +166,7 @@ DOMT_TEST(appender_refuses_a_wrong_count)
     domus_slice slice;
 
     domus_append_written(&appender, 0);
-    domus_append_written(&appender, 1); /* there is no room yet */
+    domus_append_written(&appender, 1); /* the appender has no room yet */
     ck_assert_int_eq(domus_append_end(&appender, &slice), -EINVAL);
     ck_assert_ptr_nonnull(domus_append_room(&appender, 10));
     domus_append_written(&appender, SIZE_MAX);
@@ -202,7 +204,8 @@ DOMT_TEST(appender_without_memory_keeps_nothing)
         if (error == 0)
             domus_slice_free(slice);
     }
-    ck_assert_int_eq(n, 5); /* 256 bytes, the long text, 750, 1750, and then none fails */
+    /* 256 bytes, the long text, 750 and 1750 bytes; the fifth run needs no allocation */
+    ck_assert_int_eq(n, 5);
 }
 
 DOMT_TEST(appender_with_an_error_of_its_user_keeps_nothing)

@@ -63,7 +63,8 @@ DOMT_TEST(check_that_fails_prints_a_backtrace)
 
     ck_assert_ptr_nonnull(first_line_end);
     ck_assert_ptr_nonnull(strstr(first_line_end, "\n  #0 "));
-    ck_assert_ptr_nonnull(strstr(first_line_end, " base_check+0x")); /* #0 may be a sanitizer's */
+    /* frame #0 may be the sanitizer's */
+    ck_assert_ptr_nonnull(strstr(first_line_end, " base_check+0x"));
     ck_assert_ptr_null(strstr(said, "[0x")); /* no line tells at which address a module lies */
 }
 
@@ -91,7 +92,7 @@ DOMT_TEST(check_that_fails_ends_the_process_whoever_reads)
     domt_dies(fail_a_check_before_nobody, NULL, "");
 }
 
-/* The same where a filter refuses poll(), with a reader and without one. */
+/* Fail a check where a filter refuses poll(): once with a reader, once without one. */
 static void fail_a_check_without_poll(void *is_full)
 {
     ck_assert_int_eq(domt_deny_call(DOMT_POLL, EPERM), 0);

@@ -71,7 +71,8 @@ DOMT_TEST(clock_shows_the_same_time_as_the_slow_way)
 
     domi_clock_init(&clock);
     struct pair both = read_both(&clock);
-    /* 2 ms were measured to calibrate; a thousandth of it, and the gap between the reads. */
+    /* The calibration measured 2 ms. An error of a thousandth of them, and the gap between the two
+     * reads, are allowed. */
     ck_assert_uint_le(distance(both.fast, both.slow), NS_PER_MS / 100);
 }
 
@@ -110,7 +111,7 @@ DOMT_TEST(clock_never_goes_back_on_one_thread)
 /* Two threads read in turn. A read of the TSC may run a little ahead of the load before it, so a
  * microsecond is allowed; clocks that are apart are apart by more. */
 #define TURNS     20000
-#define TURNS_MIN 100 /* as many as a machine with other work must get done in ENOUGH_NS */
+#define TURNS_MIN 100 /* the turns that a busy machine must manage within ENOUGH_NS */
 #define ENOUGH_NS (3000 * NS_PER_MS)
 #define SLACK_NS  1000
 
@@ -135,7 +136,8 @@ static void *read_in_turn(void *runner_)
     for (unsigned turn = runner->parity; turn < TURNS; turn += 2) {
         unsigned looks = 0;
 
-        /* acquire: pairs with the release below; the other's last_ns is seen. */
+        /* acquire: pairs with the release below, so the last_ns that the other thread wrote is
+         * seen. */
         for (;;) {
             unsigned whose = atomic_load_explicit(&relay->turn, memory_order_acquire);
             if (whose == TURNS)
@@ -149,7 +151,8 @@ static void *read_in_turn(void *runner_)
         if (now + SLACK_NS < relay->last_ns)
             atomic_fetch_add_explicit(&relay->backwards, 1, memory_order_relaxed);
         relay->last_ns = now;
-        /* Each turn may wait for a CPU that others use, so the relay ends in time. */
+        /* A turn may wait long for a CPU that other programs use, so the relay ends when its time
+         * is over. */
         bool is_over = turn >= TURNS_MIN && now >= relay->until_ns;
         atomic_store_explicit(&relay->turn, is_over ? TURNS : turn + 1, memory_order_release);
     }

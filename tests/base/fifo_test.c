@@ -1,4 +1,5 @@
-/* A line gives its objects back in the order in which they came, from any mix of its verbs. */
+/* A fifo gives its objects back in the order in which they came, whichever of its functions are
+ * mixed. */
 #include "base/fifo.h"
 
 #include "tests/support/suite.h"
@@ -11,7 +12,7 @@ typedef struct guest {
     struct guest *next;
 } guest;
 
-/* Types come before their functions, as in a header that does not know the objects. */
+/* The types are declared before the functions, as in a header that does not know the objects. */
 DOMI_FIFO_TYPE(row, guest);
 DOMI_FIFO_VERBS(row, guest, next);
 
@@ -23,12 +24,13 @@ static void put(row *at, const char *names)
 {
     for (; *names != '\0'; names++) {
         guest *one = &guests[*names - 'a'];
-        *one = (guest){.name = *names, .next = &guests[0]}; /* a stale link, which the put sets */
+        /* a stale link, which put() overwrites */
+        *one = (guest){.name = *names, .next = &guests[0]};
         row_put(at, one);
     }
 }
 
-/* Takes everything, which has to be `expected`. */
+/* Take all objects, which have to be `expected`. */
 static void expect(row *at, const char *expected)
 {
     char names[8] = "";
@@ -43,7 +45,7 @@ static void expect(row *at, const char *expected)
 static void reset(void)
 {
     memset(guests, 0, sizeof guests);
-    memset(&first, 0, sizeof first); /* zeroed is empty */
+    memset(&first, 0, sizeof first); /* a fifo of zero bytes is empty */
     memset(&second, 0, sizeof second);
 }
 
@@ -53,9 +55,9 @@ DOMT_TEST(a_line_gives_back_in_the_order_of_the_puts)
     expect(&first, "");
     put(&first, "abc");
     ck_assert_int_eq(row_take(&first)->name, 'a');
-    put(&first, "a"); /* again, at the end */
+    put(&first, "a"); /* "a" goes to the end again */
     expect(&first, "bca");
-    put(&first, "d"); /* an emptied line begins anew: its old tail means nothing */
+    put(&first, "d"); /* the emptied fifo begins anew: its old tail is not used */
     expect(&first, "d");
 }
 
@@ -70,7 +72,7 @@ DOMT_TEST(prepended_ones_come_first_and_in_their_order)
         put(&first, cases[i][0]);
         put(&second, cases[i][1]);
         row_prepend(&first, &second);
-        put(&first, "e"); /* the tail is that of the whole line */
+        put(&first, "e"); /* the tail is that of the joined fifo */
         expect(&first, cases[i][2]);
     }
 }
@@ -87,7 +89,7 @@ DOMT_TEST(a_removed_one_leaves_the_others_in_their_order)
         expect(&first, left[i]);
     }
     put(&first, "a");
-    row_remove(&first, &guests[0]); /* the only one */
+    row_remove(&first, &guests[0]); /* the only object is removed */
     put(&first, "b");
     expect(&first, "b");
 }

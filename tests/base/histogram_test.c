@@ -1,4 +1,5 @@
-/* base/histogram.c: each time has its place, and what is read from places is right within 1 %. */
+/* base/histogram.c: each duration has its bucket, and a value read from the buckets is right within
+ * 1 %. */
 #include "base/histogram.h"
 #include "base/random.h"
 #include "tests/support/suite.h"

@@ -1,4 +1,4 @@
-/* base/memory.c: all memory comes through two doors, and a countdown makes the n-th
+/* base/memory.c: all memory is allocated by two functions, and a countdown makes the n-th
  * allocation fail. */
 #include "base/memory.h"
 
@@ -20,8 +20,8 @@ static bool take_one(bool mapped)
     return true;
 }
 
-/* Make `count` allocations, of heap and pages in turn. Returns a word with a bit for each
- * that was given. */
+/* Make `count` allocations, in turn of the heap and of pages. Returns a word in which bit i is set
+ * if allocation i succeeded. */
 static unsigned taken(unsigned count)
 {
     unsigned bits = 0;
@@ -63,7 +63,8 @@ static void free_own(void *context, void *memory, size_t bytes)
     free(memory);
 }
 
-/* Small steps and large ones, by which the C library moves it in different ways. */
+/* Grow a block in small steps and in large ones, because the C library moves these in different
+ * ways. */
 static void grow_in_steps(size_t most)
 {
     size_t size = 100;
@@ -109,7 +110,7 @@ DOMT_TEST(memory_grows_with_its_bytes)
     grow_in_steps(30000);
     memory = domi_memory_new_bytes(100);
     ck_assert_int_eq(blocks, 1);
-    (void)domi_memory_set_allocator(before); /* it grows elsewhere than it began */
+    (void)domi_memory_set_allocator(before); /* the block grows while the other allocator is set */
     memset(memory, 'b', 100);
     memory = domi_memory_grow(memory, 200);
     ck_assert_int_eq(memory[99], 'b');
@@ -147,7 +148,7 @@ DOMT_TEST(memory_from_the_kernel_is_whole_pages)
 
 DOMT_TEST(memory_that_cannot_be_had_is_null)
 {
-    /* a program of 32 bits has room for half of its addresses */
+    /* A program of 32 bits can map at most half of its addresses. */
     ck_assert_ptr_null(domi_memory_map(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
 }
 
@@ -157,7 +158,7 @@ DOMT_TEST(memory_fails_once_at_the_nth)
         domi_memory_fail_after(n, 0);
         ck_assert_uint_eq(taken(8), 0xffu & ~(1u << n));
     }
-    ck_assert_uint_eq(taken(8), 0xff); /* used up: none fails */
+    ck_assert_uint_eq(taken(8), 0xff); /* the countdown is used up, so no allocation fails */
 }
 
 DOMT_TEST(memory_fails_from_the_nth_on)

@@ -1,5 +1,5 @@
-/* The meter of base/memory.h: a thread tells it in steps how much memory it has taken, is told to
- * look, and is refused. */
+/* The meter of base/memory.h: a thread reports in steps how much memory it has taken; the report
+ * may ask it to look at the level, or refuse the memory. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 
@@ -8,9 +8,9 @@
 #define KIB 1024
 
 static domi_meter meter;
-static size_t wanted; /* bytes that the last call of grown() was asked for */
+static size_t wanted; /* bytes that the last call of grown() asked for */
 static int calls;
-static int fill_at_call; /* which call finds memory full */
+static int fill_at_call; /* number of the call that finds memory full */
 
 static void grown(domi_meter *of, size_t bytes)
 {
@@ -38,7 +38,8 @@ DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
     domi_memory_unmap(pages, 1000 * KIB);
     domi_memory_unmap(huge, DOMI_MEMORY_HUGE);
     domi_memory_free(block);
-    ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter); /* tells what was not told yet */
+    /* removing the meter reports the bytes that were not reported yet */
+    ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     domi_memory_free(domi_memory_new(500 * KIB));
     ck_assert_int_eq(atomic_load(&meter.held), 0);
@@ -125,7 +126,7 @@ DOMT_TEST(small_things_are_told_together)
     begin(0);
     for (int i = 0; i < 200; i++)
         blocks[i] = domi_memory_new(KIB);
-    ck_assert_int_eq(calls, 3); /* of 203 KiB, in steps of 64 */
+    ck_assert_int_eq(calls, 3); /* 203 KiB are reported in steps of 64 KiB */
     for (int i = 0; i < 200; i++)
         domi_memory_free(blocks[i]);
     ck_assert_int_eq(calls, 3); /* giving memory back does not call the meter */
@@ -144,7 +145,7 @@ DOMT_TEST(a_look_is_due_when_so_much_is_held)
     domi_memory_unmap(first, 900 * KIB);
     domi_memory_unmap(second, 200 * KIB);
     atomic_store(&meter.tight, 1);
-    first = domi_memory_map(100 * KIB); /* tight: every step */
+    first = domi_memory_map(100 * KIB); /* memory is tight: each step is reported */
     ck_assert_int_eq(calls, 2);
     ck_assert_ptr_null(domi_memory_map_huge());
     domi_memory_unmap(first, 100 * KIB);
@@ -160,7 +161,7 @@ DOMT_TEST(who_looks_may_refuse_what_is_wanted)
     ck_assert_ptr_null(domi_memory_map(100 * KIB));
     ck_assert(domi_memory_is_full());
     ck_assert_int_eq(atomic_load(&meter.held), held);
-    ck_assert_ptr_null(domi_memory_new(1)); /* nothing at all */
+    ck_assert_ptr_null(domi_memory_new(1)); /* not even one byte is given */
     ck_assert_ptr_null(domi_memory_map_huge());
     ck_assert_ptr_null(domi_memory_map(4096));
     (void)domi_memory_set_meter(NULL); /* memory is full only for threads that count with a meter */
@@ -184,7 +185,7 @@ DOMT_TEST(a_failed_allocation_is_not_counted)
     ck_assert_ptr_null(domi_memory_map(500 * KIB));
     ck_assert_ptr_null(domi_memory_map_huge());
     domi_memory_fail_after(-1, 0);
-    /* a program of 32 bits has room for half of its addresses */
+    /* A program of 32 bits can map at most half of its addresses. */
     ck_assert_ptr_null(domi_memory_map(SIZE_MAX == UINT64_MAX ? SIZE_MAX / 2 : SIZE_MAX / 8 * 7));
     (void)domi_memory_set_meter(NULL);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
@@ -198,7 +199,7 @@ static void *take_and_give(void *blocks_)
 
     (void)domi_memory_set_meter(&meter);
     for (int i = 0; i < ROUNDS; i++) {
-        /* what one has taken another gives back */
+        /* memory that one thread has taken is given back by another one */
         void *other =
             __atomic_exchange_n(&blocks[i % 7], domi_memory_new(3 * KIB), __ATOMIC_ACQ_REL);
         domi_memory_free(other);

@@ -9,13 +9,13 @@ DOMT_TEST(random_follows_the_published_generators)
     domi_random random = {{1, 2, 3, 4}};
     domi_random seeded;
 
-    /* xoshiro256** from the state 1, 2, 3, 4 */
+    /* The numbers of xoshiro256** from the state 1, 2, 3, 4. */
     ck_assert_uint_eq(domi_random_next(&random), 11520);
     ck_assert_uint_eq(domi_random_next(&random), 0);
     ck_assert_uint_eq(domi_random_next(&random), 1509978240);
     ck_assert_uint_eq(domi_random_next(&random), UINT64_C(1215971899390074240));
 
-    /* splitmix64 from 0 */
+    /* The numbers of splitmix64 from the seed 0. */
     domi_random_init(&seeded, 0);
     ck_assert_uint_eq(seeded.state[0], UINT64_C(0xE220A8397B1DCDAF));
     ck_assert_uint_eq(seeded.state[1], UINT64_C(0x6E789E6AA1B965F4));
@@ -47,7 +47,7 @@ DOMT_TEST(random_with_neighbouring_seeds_is_unrelated_from_the_first_draw)
         domi_random_init(&second, seed + 1);
         bits_apart += __builtin_popcountll(domi_random_next(&first) ^ domi_random_next(&second));
     }
-    /* 3,200 of 6,400 expected; the standard deviation is 40. */
+    /* 3,200 of 6,400 bits are expected to differ; the standard deviation is 40. */
     ck_assert_int_ge(bits_apart, 2900);
     ck_assert_int_le(bits_apart, 3500);
 }
@@ -73,7 +73,7 @@ DOMT_TEST(random_below_gives_each_its_share)
     domi_random_init(&random, 11);
     for (int i = 0; i < draws; i++)
         seen[domi_random_below(&random, faces)]++;
-    /* 10,000 expected; the standard deviation is 95. */
+    /* Each face is expected 10,000 times; the standard deviation is 95. */
     for (int i = 0; i < faces; i++) {
         ck_assert_int_ge(seen[i], 9500);
         ck_assert_int_le(seen[i], 10500);

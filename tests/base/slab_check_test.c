@@ -198,7 +198,7 @@ static void begin_trim(void)
     for (int i = 0; i < OBJECTS; i++)
         ck_assert_ptr_nonnull(objects[i] = domi_slab_take(&slab));
     for (int i = 0; i < OBJECTS; i++)
-        if (i % 300 != 50) /* two chunks stay, beside the newest one */
+        if (i % 300 != 50) /* two chunks keep objects, beside the newest chunk */
             domi_slab_put(&slab, objects[i]);
     ck_assert(domi_slab_trim_begin(&slab));
 }

@@ -41,7 +41,7 @@ DOMT_TEST(slab_objects_are_aligned_zeroed_and_apart)
             wrong += (uintptr_t)objects[i] % 64 != 0 || !is_zero(objects[i], sizes[s]);
             memset(objects[i], i % 100 + 1, sizes[s]);
         }
-        for (int i = 0; i < OBJECTS; i++) { /* nobody wrote into his neighbour */
+        for (int i = 0; i < OBJECTS; i++) { /* no object was written into by its neighbour */
             wrong += objects[i][0] != i % 100 + 1 ||
                      memcmp(objects[i], objects[i] + 1, sizes[s] - 1) != 0;
         }
@@ -110,7 +110,8 @@ DOMT_TEST(slab_chunk_holds_at_least_eight_objects)
 
 DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
 {
-    enum { OBJECTS = 300 }; /* several chunks, none carved to its last byte */
+    /* objects for several chunks, none of which is carved to its last byte */
+    enum { OBJECTS = 300 };
     domi_slab slab;
     uint64_t sum = 0;
     unsigned visited = 0;
@@ -133,7 +134,7 @@ DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
     domi_slab_fini(&slab);
 }
 
-/* Over chunks of both sizes, and from a copy of the slab as it was. */
+/* The numbers hold over chunks of both sizes, and in a copy of the slab that was made earlier. */
 DOMT_TEST(slab_numbers_its_objects_in_the_order_they_were_carved)
 {
     enum { OBJECTS = 60000 };
@@ -185,7 +186,8 @@ DOMT_TEST(slab_keeps_the_first_bytes_of_a_free_object)
     unsigned char *object = domi_slab_take(&slab);
     memset(object, 7, 192);
     domi_slab_put(&slab, object);
-    for (int i = 8; i < 64; i++) /* behind the link: generations stay readable */
+    /* bytes behind the free list's link stay readable: a generation lies there */
+    for (int i = 8; i < 64; i++)
         ck_assert_uint_eq(object[i], 7);
     domi_slab_fini(&slab);
 }
@@ -204,7 +206,8 @@ DOMT_TEST(slab_poisons_the_rest_of_a_free_object_under_asan)
     ck_assert_ptr_eq(domi_slab_take(&slab), object);
     ck_assert_ptr_null(__asan_region_is_poisoned(object, 192));
     domi_slab_put(&slab, object);
-    domi_slab_fini(&slab); /* unpoisons what it gives back to the kernel */
+    /* domi_slab_fini() unpoisons the memory that it gives back to the kernel */
+    domi_slab_fini(&slab);
 #endif
 }
 
@@ -223,10 +226,10 @@ DOMT_TEST(slab_without_memory_gives_null_and_recovers)
         (void)domi_slab_take(&slab);
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_slab_take(&slab));
-    domi_slab_put(&slab, object); /* what comes back is still given */
+    domi_slab_put(&slab, object); /* an object that comes back can still be given again */
     ck_assert_ptr_eq(domi_slab_take(&slab), object);
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header took one line */
+    ck_assert_uint_eq(rest, CHUNK / 64 - 1); /* the header of the chunk took one line */
     domi_slab_fini(&slab);
 }
 

@@ -103,7 +103,7 @@ DOMT_TEST(what_is_in_use_stays_and_its_chunk_with_it)
     ck_assert_uint_lt(slab.mapped_bytes, before / 2);
     ck_assert_uint_ge(slab.mapped_bytes, slab.chunk_bytes * in_use);
     ck_assert_uint_eq(count_free() + in_use, count_all());
-    /* free, but not in the newest chunk alone: it is told, for who wonders why it is still there */
+    /* Objects that are free outside the newest chunk are counted as spare. */
     ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
     domi_slab_fini(&slab);
 }
@@ -122,7 +122,7 @@ DOMT_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
     ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
     ck_assert_uint_eq(count_free(), count_all());
 
-    /* While memory is scarce it gives what it has, and no more. */
+    /* While memory is scarce the slab gives the free objects that it has, and maps no chunk. */
     (void)domi_memory_set_meter(&meter);
     atomic_store(&meter.scarce, 1);
     for (uint32_t i = count_free(); i != 0; i--)
@@ -153,7 +153,7 @@ DOMT_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
     ck_assert_uint_eq(slab.mapped_bytes, mapped);
     ck_assert_ptr_nonnull(domi_slab_take(&slab));
     ck_assert_uint_eq(slab.mapped_bytes, mapped + slab.chunk_bytes);
-    ck_assert_uint_eq(slab.spare_bytes, 0); /* all used up */
+    ck_assert_uint_eq(slab.spare_bytes, 0); /* all objects are in use */
     domi_slab_fini(&slab);
 }
 
@@ -162,13 +162,13 @@ DOMT_TEST(trim_that_would_gain_nothing_says_so)
     domi_slab_init(&slab, 64, 16, CHUNK);
     ck_assert(!domi_slab_trim_begin(&slab));
     domi_slab_put(&slab, domi_slab_take(&slab));
-    ck_assert(!domi_slab_trim_begin(&slab)); /* one chunk, which stays */
+    ck_assert(!domi_slab_trim_begin(&slab)); /* the only chunk stays, so there is nothing to trim */
     domi_slab_fini(&slab);
     fill(64);
-    ck_assert(!domi_slab_trim_begin(&slab)); /* nothing is free */
+    ck_assert(!domi_slab_trim_begin(&slab)); /* no object is free */
     put(5);
     domi_memory_fail_after(0, 0);
-    ck_assert(!domi_slab_trim_begin(&slab)); /* no memory for the table */
+    ck_assert(!domi_slab_trim_begin(&slab)); /* there is no memory for the table of the trim */
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(count_free(), 1);
     domi_slab_fini(&slab);
@@ -189,7 +189,7 @@ DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
         ck_assert(ended || domi_slab_carve(&slab) != NULL);
         ck_assert_ptr_null(slab.trim);
         ck_assert_uint_le(count_all(), all);
-        /* all that was not given back is there: one is in use, and one was just taken */
+        /* All objects that were not given back are there: one is in use, and one was just taken. */
         ck_assert_uint_eq(count_free() + 1 + !ended, count_all());
         ck_assert_uint_eq(count_kept(), 1);
         ck_assert(steps != 0 || slab.mapped_bytes > 10 * CHUNK);
@@ -226,7 +226,7 @@ DOMT_TEST(a_slab_may_end_while_it_is_trimmed)
         ck_assert(domi_slab_trim_begin(&slab));
         for (uint32_t i = 0; i < steps; i++)
             (void)domi_slab_trim_step(&slab, 200);
-        domi_slab_fini(&slab); /* no leak: AddressSanitizer tells */
+        domi_slab_fini(&slab); /* AddressSanitizer reports a leak here */
         ck_assert_uint_eq(slab.mapped_bytes, 0);
     }
 }
@@ -247,7 +247,7 @@ DOMT_TEST(large_chunks_go_as_well)
     domi_slab_fini(&slab);
 }
 
-/* Takes, puts and trims in any order: a model that only counts. */
+/* Objects are taken, put and trimmed in any order, and compared with a model that only counts. */
 DOMT_TEST(random_use_between_steps_keeps_every_object)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {

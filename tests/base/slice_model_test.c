@@ -24,7 +24,7 @@
 
 typedef struct known {
     domus_slice slice;
-    char *bytes; /* the bytes that the slice should show; NULL: this place is free */
+    char *bytes; /* the bytes that the slice should show; NULL: the place holds no slice */
 } known;
 
 typedef struct run {
@@ -55,7 +55,7 @@ static void check(const known *one)
         ck_assert(domus_slice_equals(one->slice, one->bytes, one->slice.size));
 }
 
-/* Returns a place without a slice; NULL: there is none. */
+/* Returns a place without a slice; NULL if each place has one. */
 static known *find_free(run *at)
 {
     uint32_t from = below(at, SLICES);
@@ -68,7 +68,7 @@ static known *find_free(run *at)
     return NULL;
 }
 
-/* Returns one of the slices; NULL: there is none in the place that was drawn. */
+/* Returns a slice drawn by chance; NULL if the place that was drawn holds none. */
 static known *draw(run *at)
 {
     known *one = &at->slices[below(at, SLICES)];
@@ -88,14 +88,15 @@ static void forget(known *one)
     *one = (known){{NULL, 0, 0}, NULL};
 }
 
-/* Sometimes the next allocation fails. */
+/* Begin an operation; now and then the next allocation is made to fail. */
 static void begin(run *at)
 {
     if (at->may_fail && below(at, 8) == 0)
         domi_memory_fail_after(0, 0);
 }
 
-/* Returns whether the operation has succeeded; its only error is the want of memory. */
+/* End an operation. Returns whether it succeeded; its only possible error is a failed
+ * allocation. */
 static bool end(run *at, int error)
 {
     if (at->may_fail)
@@ -196,7 +197,7 @@ static void join(run *at)
         domus_slice_free(whole);
 }
 
-/* Append pieces in each way, some of them bytes that the appender has. */
+/* Append pieces in each way; some of the pieces are bytes that the appender already holds. */
 static void append(run *at)
 {
     domus_appender appender = {.size_max = below(at, 3) == 0 ? LARGE : 0};
@@ -210,7 +211,8 @@ static void append(run *at)
         uint32_t more = draw_size(at);
         uint32_t how = below(at, 4);
         char *room = NULL;
-        if (how == 3 && size != 0 && appender.error == 0) { /* a part of itself */
+        /* the piece is a part of the appender's own bytes */
+        if (how == 3 && size != 0 && appender.error == 0) {
             uint32_t from = below(at, size);
             more = more < size - from ? more : size - from;
             memmove(bytes + size, bytes + from, more);
@@ -239,11 +241,11 @@ static void append(run *at)
     if (error == 0)
         set(to, slice, bytes);
     else if (error == -EMSGSIZE && appender.size_max != 0)
-        error = 0; /* the pieces were more than it may hold */
+        error = 0; /* the pieces together were more than the appender may hold */
     (void)end(at, error);
 }
 
-/* Slices of a borrowed page, which is owned, kept or dropped before the bytes change. */
+/* Make slices of a borrowed page; own, keep or drop them before the borrowed bytes change. */
 static void borrow(run *at)
 {
     char bytes[LARGE];
@@ -287,7 +289,7 @@ static void drop(run *at)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static known shelf[SHELF];
 
-/* Take what lies in a place of the shelf, and leave another slice there. */
+/* Take the slice from a place of the shelf, and leave another slice there. */
 static void exchange(run *at)
 {
     known *one = &at->slices[below(at, SLICES)];

@@ -78,7 +78,7 @@ DOMT_TEST(slice_lives_as_long_as_its_last_owner)
     domus_slice slice = slice_of("shared");
     domus_slice kept[3];
 
-    domi_memory_fail_after(0, 1); /* no memory for the copy that keeping makes */
+    domi_memory_fail_after(0, 1); /* domus_slice_keep() gets no memory for its copy */
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_slice_keep(slice, &kept[i]), 0);
     domi_memory_fail_after(-1, 0);
@@ -200,7 +200,7 @@ DOMT_TEST(join_of_nothing_is_empty)
 
     ck_assert_int_eq(domus_slice_join(NULL, 0, &whole), 0);
     ck_assert(whole.page == NULL && whole.size == 0);
-    pieces[0].size = 0; /* an owner of no bytes, which join gives back */
+    pieces[0].size = 0; /* the piece without bytes owns a page, which the join gives back */
     ck_assert_int_eq(domus_slice_join(pieces, 2, &whole), 0);
     ck_assert(whole.page == NULL && whole.size == 0);
 }
@@ -244,7 +244,7 @@ static void keep_of_borrowed(uint32_t size)
     free(buffer);
     ck_assert_ptr_eq(domus_slice_data(slice), domus_slice_data(kept));
     ck_assert_int_eq(*domus_slice_data(kept), 'x');
-    domi_memory_fail_after(0, 1); /* the bytes are copied once */
+    domi_memory_fail_after(0, 1); /* the one allocation is for the only copy of the bytes */
     ck_assert_int_eq(domi_page_own(page), 0);
     domi_memory_fail_after(-1, 0);
     domi_page_drop(page);
@@ -287,14 +287,14 @@ DOMT_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
     domi_page_drop(page);
 }
 
-/* Pieces of files have 128 KiB. */
+/* Pages of 128 KiB, which pieces of files need, are kept by their thread. */
 DOMT_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return; /* as above */
+    return; /* pages are not kept under a sanitizer */
 #endif
     domi_pages_keep();
-    domi_page_drop(domi_page_new(150000)); /* is too large */
+    domi_page_drop(domi_page_new(150000)); /* a page of this size is too large to be kept */
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_page_new(150000));
     domi_memory_fail_after(-1, 0);
@@ -307,14 +307,15 @@ DOMT_TEST(page_of_a_piece_of_a_file_is_kept_by_its_thread)
     domi_pages_free();
 }
 
-/* Pages of up to 136 KiB are kept, too, up to 512 KiB of them, for pages of nearly their size. */
+/* Pages of up to 136 KiB are also kept, up to 512 KiB in sum, for new pages of nearly their
+ * size. */
 DOMT_TEST(some_larger_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 34, MORE = 4, SIZE = 15000 };
     domi_page *pages[KEPT + MORE];
 
 #ifdef __SANITIZE_ADDRESS__
-    return; /* as above */
+    return; /* pages are not kept under a sanitizer */
 #endif
     domi_pages_keep();
     for (int i = 0; i < KEPT + MORE; i++)
@@ -352,15 +353,15 @@ DOMT_TEST(borrowing_page_ends_with_its_borrower)
     ck_assert_ptr_null(domi_page_borrower());
 }
 
-/* A thread that keeps pages makes small ones again without an allocation, up to 256; those that are
- * too many are freed. */
+/* A thread keeps up to 256 small pages, which it gives again without an allocation; more of them
+ * are freed. */
 DOMT_TEST(small_pages_are_kept_by_their_thread)
 {
     enum { KEPT = 256, MORE = 10 };
     static domi_page *pages[KEPT + MORE];
 
 #ifdef __SANITIZE_ADDRESS__
-    return; /* no page is kept, because the sanitizer sees more then */
+    return; /* no page is kept, because the sanitizer then finds more */
 #endif
     domi_pages_keep();
     for (int round = 0; round < 2; round++) {
@@ -398,7 +399,8 @@ DOMT_TEST(small_pages_are_kept_by_their_thread)
 #define THREADS 4
 #define ROUNDS  2000
 
-/* Each thread owns one slice of a page that all share, and keeps, reads, splits and frees it. */
+/* Use a page that all threads share: each thread owns a slice of it, and keeps, reads, splits and
+ * frees that slice. */
 static void *use_shared(void *argument)
 {
     domus_slice mine = *(domus_slice *)argument;
@@ -419,7 +421,7 @@ static void *use_shared(void *argument)
     return NULL;
 }
 
-/* Only under ThreadSanitizer and AddressSanitizer this sees a count or a free that is wrong. */
+/* A wrong count or free is seen only under ThreadSanitizer or AddressSanitizer. */
 DOMT_TEST(slices_are_shared_by_threads)
 {
     static char bytes[1000];

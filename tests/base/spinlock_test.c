@@ -24,8 +24,8 @@ int sched_yield(void)
 
 struct shared {
     domi_spinlock lock;
-    long count; /* plain: only the lock keeps it right */
-    long trail; /* never seen to differ from `count` under the lock */
+    long count; /* not atomic: only the lock keeps the count right */
+    long trail; /* a second count; under the lock it always equals `count` */
 };
 
 static void *count_up(void *shared_)
@@ -37,7 +37,7 @@ static void *count_up(void *shared_)
         if (shared->count == shared->trail) {
             shared->count++;
             if (i % 64 == 0)
-                sched_yield(); /* the holder loses its CPU while it holds */
+                sched_yield(); /* the holder gives up its CPU while it has the lock */
             shared->trail++;
         }
         domi_spinlock_unlock(&shared->lock);
@@ -85,7 +85,7 @@ DOMT_TEST(spinlock_waiter_yields_once_and_looks_again)
     domi_spinlock_init(&lock);
     domi_spinlock_lock(&lock);
     atomic_store(&yields, 0);
-    domi_spinlock_wait(&lock); /* comes back although the lock is held */
+    domi_spinlock_wait(&lock); /* domi_spinlock_wait() returns although the lock is held */
     ck_assert_int_eq(atomic_load(&yields), 1);
     domi_spinlock_unlock(&lock);
 }

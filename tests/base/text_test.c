@@ -1,4 +1,4 @@
-/* base/text.c: bytes of strangers are escaped before they are shown. */
+/* base/text.c: bytes that come from strangers are escaped before they are shown. */
 #include "tests/support/suite.h"
 
 #include <domus/text.h>
@@ -51,7 +51,7 @@ DOMT_TEST(a_text_is_cut_between_escapes_and_tells_its_whole_length)
     ck_assert_uint_eq(domus_text_escape("ab", 2, text, 1), 2);
     ck_assert_str_eq(text, "");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 6), 7);
-    ck_assert_str_eq(text, "ab"); /* neither half an escape nor what stands behind it */
+    ck_assert_str_eq(text, "ab"); /* a cut text holds no half of an escape, and nothing behind it */
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 7), 7);
     ck_assert_str_eq(text, "ab\\x01");
     ck_assert_uint_eq(domus_text_escape("ab\x01z", 4, text, 8), 7);

@@ -14,7 +14,8 @@ struct entry {
     domi_wheel_node node;
     bool armed;
     bool due;
-    uint64_t tick; /* when it is to fire; for a time in the past, the tick of its arming */
+    /* tick at which the timer should fire; if its time was past, the tick in which it was armed */
+    uint64_t tick;
 };
 
 struct run {
@@ -25,8 +26,8 @@ struct run {
     struct entry entries[NODES];
 };
 
-/* Check writes down every assertion that holds; with millions of them only a failure
- * may reach it. */
+/* Assert `holds`, and on failure print the seed. Check logs each assertion that holds, so of
+ * millions only a failure is handed to it. */
 static void hold(bool holds, uint64_t seed, const char *what)
 {
     if (!holds)
@@ -35,7 +36,8 @@ static void hold(bool holds, uint64_t seed, const char *what)
 
 static uint64_t random_distance(domi_random *random)
 {
-    uint64_t magnitude = domi_random_below(random, 42); /* up to 2^54 ns: 200 days */
+    /* delays of up to 2^54 ns, which is 200 days */
+    uint64_t magnitude = domi_random_below(random, 42);
 
     return domi_random_next(random) >> (63 - magnitude) << domi_random_below(random, 13);
 }
@@ -85,7 +87,8 @@ static struct entry *first_due(struct run *run)
 static void take(struct run *run)
 {
     struct entry *expected = first_due(run);
-    struct entry *taken = (struct entry *)domi_wheel_take(&run->wheel); /* its first member */
+    /* the node is the first member of the entry */
+    struct entry *taken = (struct entry *)domi_wheel_take(&run->wheel);
 
     if (expected == NULL) {
         hold(taken == NULL, run->seed, "fired early");
@@ -98,7 +101,8 @@ static void take(struct run *run)
     taken->armed = taken->due = false;
 }
 
-/* next_ns is not later than the first thing to do, and later than now when nothing is. */
+/* Check that next_ns is not later than the first timer, and is later than now if no timer is
+ * due. */
 static void expect_next(struct run *run)
 {
     uint64_t next = domi_wheel_next_ns(&run->wheel);
@@ -125,7 +129,8 @@ static void expect_next(struct run *run)
         hold(next > run->now_ns && next <= first_tick * TICK, run->seed, "next");
 }
 
-/* A bit stands for a slot that is not empty, and nothing waits in the slot that time is in. */
+/* Check that a bit of the map is set exactly for each slot that is not empty, and that the slot of
+ * the present time is empty. */
 static void expect_sound(struct run *run)
 {
     domi_wheel *wheel = &run->wheel;
@@ -178,7 +183,7 @@ DOMT_TEST(wheel_does_what_a_sorted_list_does)
     }
 }
 
-/* A thread that sleeps until next_ns fires everything within its tick, and wakes at most once per
+/* A thread that sleeps until next_ns fires each timer within its tick, and wakes at most once per
  * level and timer. */
 DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
 {

@@ -1,5 +1,5 @@
-/* base/wheel.c, property by property; wheel_model_test.c holds the wheel against a
- * sorted reference. */
+/* base/wheel.c, one test for each property; wheel_model_test.c compares the wheel with a sorted
+ * reference. */
 #include "base/wheel.h"
 
 #include "base/random.h"
@@ -12,7 +12,7 @@
 
 static domi_wheel wheel;
 
-/* Advance, and count what is due; all of it is taken. */
+/* Advance the wheel, take all timers that are due, and return how many there were. */
 static unsigned fired_at(uint64_t now_ns)
 {
     unsigned count = 0;
@@ -28,7 +28,7 @@ static uint64_t tick_up(uint64_t ns)
     return (ns + TICK - 1) / TICK * TICK;
 }
 
-/* Delays around every edge: of ticks, of each level, of the reach. */
+/* List the delays around each edge: of ticks, of levels, and of the wheel's reach. */
 static size_t list_delays(uint64_t delays[256])
 {
     size_t count = 0;
@@ -88,8 +88,8 @@ DOMT_TEST(wheel_fires_far_timers_in_the_tick_of_their_time)
     }
 }
 
-/* Armed while time goes on, so that nodes of one tick start on different levels; the distance
- * decides how often they cascade. */
+/* Arm timers while time goes on, so that timers of one tick start on different levels; the distance
+ * decides how often they cascade. Check that they fire in order. */
 static void expect_order(uint64_t distance_ns)
 {
     enum { count = 1000 };
@@ -137,7 +137,9 @@ DOMT_TEST(wheel_fires_what_is_past_at_the_next_advance)
     domi_wheel_arm(&wheel, &later, START + TICK);
     domi_wheel_arm(&wheel, &past, 0);
     domi_wheel_arm(&wheel, &now, START / TICK * TICK);
-    ck_assert_ptr_null(domi_wheel_take(&wheel)); /* or a timer of no delay would end no loop */
+    /* A new timer without delay waits for the next advance, or a loop that re-arms it would
+     * never end. */
+    ck_assert_ptr_null(domi_wheel_take(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), 0);
     domi_wheel_advance(&wheel, START);
     ck_assert_ptr_eq(domi_wheel_take(&wheel), &past);
@@ -155,26 +157,26 @@ DOMT_TEST(wheel_cancels_in_every_state)
     domi_wheel_node_init(&a);
     domi_wheel_node_init(&b);
     domi_wheel_node_init(&c);
-    domi_wheel_cancel(&wheel, &a); /* not armed */
+    domi_wheel_cancel(&wheel, &a); /* timer a is not armed */
     domi_wheel_cancel(&wheel, &a);
 
     domi_wheel_arm(&wheel, &a, START + DAY);
-    domi_wheel_cancel(&wheel, &a); /* alone in its slot */
+    domi_wheel_cancel(&wheel, &a); /* timer a is alone in its slot */
     ck_assert(!domi_wheel_is_armed(&a));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm(&wheel, &a, 0);
-    domi_wheel_cancel(&wheel, &a); /* its time had passed when it was armed */
+    domi_wheel_cancel(&wheel, &a); /* the time of timer a had passed when it was armed */
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
 
     domi_wheel_arm(&wheel, &a, START + 9 * TICK);
     domi_wheel_arm(&wheel, &b, START + 9 * TICK);
     domi_wheel_arm(&wheel, &c, START + 9 * TICK);
-    domi_wheel_cancel(&wheel, &b); /* between two others */
+    domi_wheel_cancel(&wheel, &b); /* timer b lies between two others */
     domi_wheel_advance(&wheel, START + DAY);
-    domi_wheel_cancel(&wheel, &a); /* due, not taken */
+    domi_wheel_cancel(&wheel, &a); /* timer a is due, but not taken */
     ck_assert_ptr_eq(domi_wheel_take(&wheel), &c);
-    domi_wheel_cancel(&wheel, &c); /* taken */
+    domi_wheel_cancel(&wheel, &c); /* timer c was taken */
     ck_assert_ptr_null(domi_wheel_take(&wheel));
     ck_assert_uint_eq(domi_wheel_next_ns(&wheel), UINT64_MAX);
     ck_assert_uint_eq(wheel.count, 0);
@@ -192,7 +194,7 @@ DOMT_TEST(wheel_lets_the_taker_arm_and_cancel)
         domi_wheel_arm(&wheel, &nodes[i], START + TICK);
     }
     domi_wheel_advance(&wheel, START + 2 * TICK);
-    /* Each that fires takes back its neighbour and arms itself again. */
+    /* Each timer that fires cancels its neighbour and arms itself again. */
     while ((node = domi_wheel_take(&wheel)) != NULL) {
         ck_assert_int_eq((node - nodes) % 2, 0);
         domi_wheel_cancel(&wheel, node + 1);
@@ -234,7 +236,8 @@ DOMT_TEST(wheel_holds_the_last_nanosecond)
     domi_wheel_cancel(&wheel, &node);
 }
 
-/* All timers lie in one slot, so an operation that walked its list would take far too long. */
+/* All timers lie in one slot, so an operation that walks the slot's list would take far too
+ * long. */
 DOMT_TEST(wheel_arms_and_cancels_a_million_in_constant_time)
 {
     enum { count = 1000000 };
