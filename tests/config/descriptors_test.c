@@ -1,5 +1,5 @@
 /* config/descriptors.c: how many descriptors a configuration needs, and how maxConnections is
- * lowered when there are too few. */
+ * lowered when the process may have too few. */
 #include "config/descriptors.h"
 
 #include "tests/support/suite.h"
@@ -20,8 +20,8 @@ static void begin(domus_config *config)
     config->listener_count = 2;
 }
 
-/* 7 are open; 2 for each of 3 threads and 5 detached actors; 2 listeners and 1,200 in their
- * backlogs; 64 to spare. */
+/* Descriptors needed: 7 that are open, 2 for each of 3 threads and 5 detached actors, 2 listeners,
+ * 1,200 places of their backlogs, and 64 to spare. */
 #define NEEDED (7u + 16u + 2u + 1200u + 64u)
 
 DOMT_TEST(connections_get_what_nobody_else_needs)
@@ -37,7 +37,7 @@ DOMT_TEST(connections_get_what_nobody_else_needs)
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 9999);
     has.limit = UINT64_MAX;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 10000);
-    config.system.threads = 0; /* as many as CPUs, at most */
+    config.system.threads = 0; /* 0 means one thread per CPU, which is at most */
     has.limit = NEEDED + 2 * 47 + 5000;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 5000);
 }
@@ -95,7 +95,7 @@ static uint32_t count_open(void)
     return count;
 }
 
-/* Descriptors that the process has open already count as well. */
+/* Descriptors that the process already has open are subtracted, too. */
 DOMT_TEST(open_descriptors_are_not_for_connections)
 {
     char warning[256];

@@ -1,5 +1,5 @@
-/* config/main_front.c: the table of fronts holds each listener that a configuration may have, and
- * the servers of a cluster, and nothing of a front that was closed. */
+/* config/main_front.c: the table of fronts has a place for each listener that a configuration may
+ * have and for the servers of a cluster, and keeps nothing of a closed front. */
 #include "config/main_front.h"
 
 #include "tests/support/suite.h"
@@ -14,7 +14,7 @@ static const domus_pipeline_stage stages[DOMUS_LISTENERS_MAX];
 static size_t opened;
 static size_t closed;
 
-/* Each listener gets other stages. */
+/* Open a front whose stages differ from those of each other listener. */
 static int open_front(const domus_listener_config *listener, char *error, size_t error_size,
                       void **ret_state, const domus_pipeline_stage **ret_stages)
 {
@@ -97,7 +97,7 @@ DOMT_TEST(closed_fronts_are_not_found)
     ck_assert_ptr_null(domi_fronts_find("front0"));
     open_all(2, true);
     ck_assert_ptr_eq(domi_fronts_find("front0"), &stages[0]);
-    ck_assert_ptr_null(domi_fronts_find("front1")); /* it was the second front of the run before */
+    ck_assert_ptr_null(domi_fronts_find("front1")); /* "front1" was a name of the run before */
     ck_assert_ptr_null(domi_fronts_find("plain1"));
     domi_fronts_close(false);
     ck_assert_uint_eq(closed, 1);

@@ -1,5 +1,5 @@
 /* config/issues.c: errors in a file are reported with their line and column, and files that were
- * made to harm do no harm. */
+ * made to do harm do none. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +26,7 @@ DOMT_TEST(unknown_key_is_named_with_the_one_that_was_meant)
               "3:3: listeners[0].adress: unknown key (did you mean 'address'?)\n");
     domt_says("'io\"': 1\n", "1:1: io\": unknown key (did you mean 'io'?)\n");
     domt_says("\"a\\nb\": 1\n", "1:1: a\\nb: unknown key\n");
-    domt_says("'a\\b~': 1\n", "1:1: a\\b~: unknown key\n"); /* all of it is printable */
+    domt_says("'a\\b~': 1\n", "1:1: a\\b~: unknown key\n"); /* each byte of the key is printable */
     domt_says("<<: 1\n", "1:1: <<: unknown key\n");
 }
 
@@ -54,7 +54,8 @@ DOMT_TEST(value_is_named_with_its_own_column)
               "1:24: scheduler.minBudget: must be 1us..1s, is 2s\n");
     domt_says("io:\n  ringEntries: 500\n",
               "2:16: io.ringEntries: must be a power of two, is 500\n");
-    domt_says("io:\n  ringEntries: 4294967808\n", /* 512 when cut to 32 bits */
+    /* the number becomes 512 if it is cut to 32 bits */
+    domt_says("io:\n  ringEntries: 4294967808\n",
               "2:16: io.ringEntries: must be 16..32768, is 4294967808\n");
     domt_says("channel:\n  sendHigh: 2GiB\n",
               "2:13: channel.sendHigh: must be 1B..1GiB, is 2GiB\n");
@@ -139,7 +140,8 @@ DOMT_TEST(malformed_text_is_named_and_what_stood_before_it_too)
     domt_says("listeners:\n- name: a\n  address: [",
               "3:12: listeners[0].address: expected a single value, found a list\n"
               "4:1: not YAML: did not find expected node content while parsing a flow node\n");
-    domt_says("listeners:\n- name: a\n  backlog: '", /* the address may stand behind it */
+    /* the address may stand in the rest of the line */
+    domt_says("listeners:\n- name: a\n  backlog: '",
               "3:13: not YAML: found unexpected end of stream while scanning a quoted scalar\n");
 }
 
@@ -255,7 +257,8 @@ DOMT_TEST(keys_values_and_their_number_have_limits)
     domt_says(text, "1:1: a: unknown key\n1:8193: a: the file holds more than 4096 values\n");
 }
 
-/* A file of one thing over and over must end soon, whatever that thing is. */
+/* A file that repeats one thing for a mebibyte must be refused or read soon, whatever the thing
+ * is. */
 DOMT_TEST(file_of_a_mebibyte_ends_soon)
 {
     static const char *const things[] = {
@@ -298,8 +301,8 @@ DOMT_TEST(file_of_a_mebibyte_is_read_and_no_larger)
     domt_load_says(text, sizeof text, "1:1: the file is larger than 1 MiB\n");
 }
 
-/* Break a right file at random: whatever comes of it, it is one of two answers and
- * lines of text. */
+/* Break a right file at random places: the load returns one of two answers, and each error is a
+ * line of text. */
 DOMT_TEST(broken_files_do_no_harm)
 {
     static const char marks[] = "{}[]:,&*!|>'\"%@`#-? \n\t\0\x80\xff"

@@ -39,7 +39,7 @@ static void end(void)
     close(ends[1]);
 }
 
-/* Wait until the sink has kept the line of that number. */
+/* Wait until the sink has kept the line with this number. */
 static void await_line(uint64_t number)
 {
     for (int i = 0; i < 2000 && source.read(source.context, number, &line) != 0; i++)
@@ -95,31 +95,33 @@ DOMT_TEST(the_last_ones_are_kept)
     end();
 }
 
-/* The log of a program whose output nobody reads is what one wants to see most. */
+/* The newest lines of the log matter most when nobody reads the output of the program. */
 DOMT_TEST(lines_are_seen_though_nobody_reads_the_descriptor)
 {
     begin(4, false);
     domi_sink_log(sink, DOMUS_LOG_INFO, 1, "waits");
-    await_line(1); /* by now the thread waits for the reader */
+    await_line(1); /* after this line the sink's thread waits for the reader */
     for (uint32_t i = 2; i <= 6; i++)
         domi_sink_log(sink, DOMUS_LOG_INFO, i, "waits");
     holds(4, 4, DOMUS_LOG_INFO, 4, "waits");
     ck_assert_int_eq(source.read(source.context, 5, &line), -ENOENT);
     ck_assert_uint_eq(domi_sink_dropped(sink), 2);
     char byte[4096];
-    while (read(ends[0], byte, sizeof byte) == (ssize_t)sizeof byte) /* the filling goes */
+    /* read all that filled the pipe */
+    while (read(ends[0], byte, sizeof byte) == (ssize_t)sizeof byte)
         continue;
     for (int i = 0; i < 2000 && source.read(source.context, 6, &line) != 0; i++) {
         domi_sink_log(sink, DOMUS_LOG_INFO, 7, "goes on");
         domt_sleep_ms(5);
     }
-    holds(5, 5, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, line.text); /* the lines that are missing */
+    /* the line that says how many lines are missing */
+    holds(5, 5, DOMUS_LOG_WARNING, DOMUS_LOG_OUTSIDE, line.text);
     ck_assert_ptr_nonnull(strstr(line.text, " log lines were dropped"));
     holds(6, 6, DOMUS_LOG_INFO, 7, "goes on");
     end();
 }
 
-/* Threads log while viewers read; ThreadSanitizer looks at this, too. */
+/* Threads log while viewers read the kept lines; ThreadSanitizer checks this test, too. */
 DOMT_TEST(readers_see_whole_lines)
 {
     char text[DOMUS_LOG_TEXT_MAX + 1];

@@ -1,5 +1,6 @@
-/* The n-th allocation fails, for every n until none is left to fail: nothing leaks, nothing that
- * was held is lost, and the answer is -ENOMEM. (Leaks are found by the address sanitizer.) */
+/* The n-th allocation fails, for each n until no allocation is left to fail: the load answers
+ * -ENOMEM, leaks nothing, and loses nothing that it had read before. (The address sanitizer finds
+ * leaks.) */
 #include "config/memory.h"
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
@@ -66,7 +67,7 @@ static int set_wrong(domus_yaml *yaml)
     return domus_yaml_set(yaml, "scheduler.steal.flor=3");
 }
 
-/* Returns how many allocations `act` makes. */
+/* Let each allocation of `act` fail in turn. Returns how many allocations `act` makes. */
 static uint32_t sweep(int (*act)(domus_yaml *yaml), int wanted)
 {
     for (uint32_t n = 1; n <= ROUNDS_MAX; n++) {

@@ -1,5 +1,6 @@
-/* config/notify.c: messages reach a socket at a path or an abstract name, and nothing else is taken
- * for one. config/environment.c: numbers of the environment are digits. */
+/* config/notify.c: messages reach a socket at a path or an abstract name, and other values of
+ * NOTIFY_SOCKET are refused. config/environment.c: a number in the environment consists of digits
+ * only. */
 #include "config/environment.h"
 #include "config/notify.h"
 
@@ -42,7 +43,7 @@ static void reaches(const char *address)
     int result = 0;
     for (int i = 0; result == 0 && i < 10000; i++)
         result = domi_notify_send(&to, false, "WATCHDOG=1");
-    ck_assert_int_eq(result, -EAGAIN); /* nobody reads */
+    ck_assert_int_eq(result, -EAGAIN); /* nobody reads the socket */
     close(fd);
     ck_assert_int_eq(domi_notify_send(&to, true, "STOPPING=1"), -ECONNREFUSED);
     domi_notify_close(&to);

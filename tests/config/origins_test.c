@@ -1,5 +1,5 @@
-/* config/origins.c: each key of a configuration is shown with its value and the place where that
- * stands, and no secret is. */
+/* config/origins.c: each key of a configuration is shown with its value and the place where the
+ * value was written, and no secret is shown. */
 #include "config/origins.h"
 #include "config/reader.h"
 #include "tests/config/reading.h"
@@ -62,7 +62,7 @@ static void has(const char *line)
     ck_assert_msg(strstr(shown, line) != NULL, "no '%s' in:\n%s", line, shown);
 }
 
-/* Load a text as a file, whose name is in `name` then. */
+/* Load a text as a file, and write the file's name to `name`. */
 static void load(domus_yaml *yaml, const char *text, char name[32])
 {
     ck_assert_msg(domt_load_bytes(yaml, text, strlen(text), name) == 0, "%s",
@@ -70,7 +70,9 @@ static void load(domus_yaml *yaml, const char *text, char name[32])
 }
 
 static const char file[] = "scheduler:\n"
-                           "  ioRatio: 50\n" /* the default, and yet somebody has written it */
+                           /* The value is the default, but the file has it, so its place is
+                            * shown. */
+                           "  ioRatio: 50\n"
                            "  minBudget: 1500us\n"
                            "system: {threads: 50%}\n"
                            "listeners:\n"
@@ -139,7 +141,8 @@ DOMT_TEST(each_value_has_the_line_where_it_stands)
         snprintf(line, sizeof line, lines[i], name);
         has(line);
     }
-    ck_assert_ptr_null(strstr(shown, "listeners.a.channel")); /* it has those of `channel` */
+    /* the listener has the options of `channel` */
+    ck_assert_ptr_null(strstr(shown, "listeners.a.channel"));
     ck_assert_ptr_null(strstr(shown, "abc"));
     domus_yaml_free(yaml);
 }
@@ -159,14 +162,15 @@ DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.loud=true"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=3"), 0);
     ck_assert_int_eq(domi_yaml_set_from(yaml, "--rooms", "chat.rooms=p,q"), 0);
-    ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* it is refused */
+    ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* the assignment is refused */
     (void)show(yaml);
     snprintf(line, sizeof line, "scheduler.minBudget=1ms @ %s:1\n", second);
     has(line);
     snprintf(line, sizeof line, "listeners.a.address=127.0.0.1:1 @ %s:2\n", second);
     has(line);
     has("listeners.a.backlog=7 @ --set\n");
-    has("listeners.c.backlog=4096 @ default\n"); /* that of b, in its place before, was written */
+    /* the backlog of listener b, which had this index before, must not show */
+    has("listeners.c.backlog=4096 @ default\n");
     has("pools.work.runners=auto @ --set\n");
     has("chat.loud=true @ --set\n");
     has("system.threads=3 @ --set\n");
@@ -178,7 +182,7 @@ DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
 
 /* --- what is in use --------------------------------------------------------------------------- */
 
-/* A reload is taken in part, and the program may have changed values by itself. */
+/* A reload may be accepted in part, and the program may have changed values itself. */
 DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
 {
     domus_yaml *first = reader(), *newest = reader();
@@ -187,12 +191,13 @@ DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
 
     load(first, file, name);
     ck_assert_int_eq(domus_yaml_set(newest, "log.level=error"), 0);
-    ck_assert_int_eq(domus_yaml_set(newest, "scheduler.minBudget=2ms"), 0); /* it is not taken */
+    /* the running system does not accept this change */
+    ck_assert_int_eq(domus_yaml_set(newest, "scheduler.minBudget=2ms"), 0);
     ck_assert_int_eq(domus_yaml_set(newest, "chat.timeout=2s"), 0);
     domus_config used = *domus_yaml_config(first);
     used.log.level = DOMUS_LOG_ERROR;
     used.channel.connections_max = 77;
-    used.scheduler.idle.spin_ns = 0; /* which the library has chosen for "auto" */
+    used.scheduler.idle.spin_ns = 0; /* the library has chosen this value for "auto" */
     const domi_origins start = domi_yaml_origins(first), last = domi_yaml_origins(newest);
     const domi_effective effective = {.config = &used, .newest = &last, .first = &start};
     shown[0] = '\0';
@@ -204,13 +209,13 @@ DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
     has(line);
     snprintf(line, sizeof line, "listeners.b.backlog=4096 @ %s:9\n", name);
     has(line);
-    has("chat.timeout=2s @ --set\n"); /* the program has taken its section */
+    has("chat.timeout=2s @ --set\n"); /* the program has accepted the new values of its section */
     has("chat.key= @ default\n");
     domus_yaml_free(first);
     domus_yaml_free(newest);
 }
 
-/* A program without YAML has values, and no places for them. */
+/* A program that fills its configuration without YAML has values, but no places of them. */
 DOMT_TEST(a_configuration_made_by_hand_is_shown)
 {
     const domus_listener_config listeners[] = {{.name = "a", .address = "127.0.0.1:0"},

@@ -1,4 +1,4 @@
-/* The list `pools` of a document: what each key becomes, and what is said of wrong ones. */
+/* The list `pools` of a document: which field each key sets, and which errors are reported. */
 #include "tests/config/reading.h"
 
 #include <errno.h>
@@ -99,7 +99,7 @@ DOMT_TEST(wrong_pools_are_named_with_their_places)
               "3:3: pools[0].runers: unknown key (did you mean 'runners'?)\n");
 }
 
-/* These are found when all sources have been read. */
+/* These errors are found only when all sources have been read. */
 DOMT_TEST(pools_that_do_not_fit_are_named_with_their_places)
 {
     static const char text[] = "pools:\n- name: a\n  policy: best\n- name: a\n";

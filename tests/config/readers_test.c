@@ -1,8 +1,9 @@
-/* Every key has a reader: a field of the configuration that no code but the configuration's own
- * looks at is a promise that nobody keeps.
+/* Every key has a reader: a field of the configuration that only the configuration's own code reads
+ * has no effect.
  *
- * The sources are searched as text, without comments and white space, for each field as C names it
- * ("steal.floor" for scheduler.steal.floor: the last two names, as they are always written). */
+ * The sources are searched as text, without comments and white space, for each field as C names it:
+ * by the last two names of its path ("steal.floor" for scheduler.steal.floor), as it is always
+ * written. */
 #include <domus/config.h>
 
 #include "tests/support/suite.h"
@@ -18,7 +19,7 @@
 static char sources[SOURCE_BYTES_MAX];
 static size_t sources_size;
 
-/* Append `text` without comments and white space. */
+/* Append `text` to the code, without comments and white space. */
 static void add_code(const char *text)
 {
     while (*text != '\0' && sources_size + 1 < sizeof sources) {
@@ -87,7 +88,7 @@ static bool goes_on(char letter)
 }
 
 /* Whether `name` stands in the code as a member: behind '.' or '->', or as the field that
- * DOMI_LIVE() reads, and not as part of a word. */
+ * DOMI_LIVE() reads, and not within a longer word. */
 static bool is_read(const char *name)
 {
     const char *at = sources;
@@ -99,7 +100,8 @@ static bool is_read(const char *name)
     return false;
 }
 
-/* Whether options can change the field: then it is copied into settings, which are read. */
+/* Whether channel options can change the field: if so, it is copied into settings, and code reads
+ * the settings. */
 static bool is_option(const domus_config_key *key)
 {
     const domus_config_key *option;
@@ -110,13 +112,14 @@ static bool is_option(const domus_config_key *key)
     return false;
 }
 
-/* Whether code reads the field in settings of a channel. */
+/* Whether code reads the field from the settings of a channel. */
 static bool is_read_in_settings(const char *name)
 {
     const char *last = strrchr(name, '.') + 1;
     const char *at = sources;
 
-    for (; (at = strstr(at, "settings->")) != NULL; at++) { /* its name may begin with more words */
+    /* the field's name there may have more words before `last` */
+    for (; (at = strstr(at, "settings->")) != NULL; at++) {
         const char *word = at + strlen("settings->");
         size_t size = 0;
         while (goes_on(word[size]))
@@ -135,7 +138,8 @@ DOMT_TEST(every_key_has_a_reader)
     add_sources();
     for (size_t row = 0; (key = domus_config_key_get(row)) != NULL; row++) {
         const char *name = key->field + strlen("domus_config.");
-        /* TLS of servers is read by its front, to which it is given as a whole */
+        /* The TLS front of the servers gets its part of the configuration as a whole and reads the
+         * fields. */
         const bool is_given = strncmp(name, "cluster.tls.", 12) == 0;
         if (strncmp(name, "scheduler.steal", 15) == 0 || strncmp(name, "scheduler.idle", 14) == 0)
             name += strlen("scheduler.");
@@ -146,7 +150,8 @@ DOMT_TEST(every_key_has_a_reader)
     ck_assert_msg(missing[0] == '\0', "nobody reads%s", missing);
 }
 
-/* As `listeners` is an array, its elements go by any name: only the words can be looked for. */
+/* `listeners` is an array, whose elements are reached by variables of any name, so only the last
+ * word of a key is looked for. */
 DOMT_TEST(every_key_of_a_listener_has_a_reader)
 {
     add_sources();

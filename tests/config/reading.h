@@ -1,5 +1,5 @@
-/* Reading YAML text in a test: through a file, as a user's is, with the file's name taken out of
- * the errors. */
+/* Functions that read YAML text in a test through a file, as users do, and take the name of that
+ * file out of the errors. */
 #ifndef DOMT_READING_H
 #define DOMT_READING_H
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Load `size` bytes of `text` from a file that is gone afterwards. */
+/* Load `size` bytes of `text` from a temporary file, which is removed before the return. */
 static inline int domt_load_bytes(domus_yaml *yaml, const void *text, size_t size, char name[32])
 {
     snprintf(name, 32, "/tmp/domus-test-XXXXXX");
@@ -42,7 +42,8 @@ static inline domus_yaml *domt_reader(void)
     return yaml;
 }
 
-/* The errors of a reader with each line's file name taken out: "3:5: path: message\n". */
+/* Returns the errors of a reader without the file's name: lines "3:5: path: message
+ * ". */
 static inline char *domt_errors(const domus_yaml *yaml, const char *name)
 {
     const char *errors = domus_yaml_errors(yaml);
@@ -61,7 +62,7 @@ static inline char *domt_errors(const domus_yaml *yaml, const char *name)
     return text;
 }
 
-/* Load `text`; its errors must be exactly `wanted`, which is "" when it is right. */
+/* Load `text`, and check that its errors are exactly `wanted`, which is "" for a right text. */
 static inline void domt_load_says(const char *text, size_t size, const char *wanted)
 {
     domus_yaml *yaml = domt_reader();
@@ -80,10 +81,10 @@ static inline void domt_says(const char *text, const char *wanted)
     domt_load_says(text, strlen(text), wanted);
 }
 
-/* The number that a key holds. */
+/* Returns the number that a key holds. */
 static inline uint64_t domt_number(const domus_config_key *key, const void *holder)
 {
-    uint64_t number = 0; /* the fields are little-endian, and narrower or as wide */
+    uint64_t number = 0; /* Fields are little-endian, and at most as wide as `number`. */
 
     memcpy(&number, (const char *)holder + key->offset, key->size);
     return number;
@@ -94,7 +95,7 @@ static inline bool domt_is_text(const domus_config_key *key)
     return key->kind >= DOMUS_CONFIG_CPUS;
 }
 
-/* Whether every key but the listeners has its default. */
+/* Check that every key but the listeners has its default. */
 static inline void domt_is_default(const domus_config *config)
 {
     const domus_config_key *key;

@@ -1,4 +1,4 @@
-/* config/section.c: a program's own section is read as strictly as domus's keys are. */
+/* config/section.c: a program's own section is read as strictly as the keys of domus. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
@@ -57,7 +57,7 @@ static const struct settings *settings_of(const domus_yaml *yaml)
     return domus_yaml_section(yaml);
 }
 
-/* Load `text`, finish, and compare the errors. */
+/* Load `text`, finish the reader, and compare the errors with the expected ones. */
 static void says(const domus_section *own, const char *text, const char *wanted)
 {
     domus_yaml *yaml = reader_of(own);
@@ -118,11 +118,12 @@ DOMT_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
     ck_assert_uint_eq(settings->room_count, 3);
     ck_assert_str_eq(settings->rooms[2], "c");
     ck_assert_str_eq(settings->motd, "a, b");
-    ck_assert_int_eq(domt_load(yaml, "chat: {rooms: []}\n"), 0); /* a list is replaced as a whole */
+    /* a second list replaces the first one as a whole */
+    ck_assert_int_eq(domt_load(yaml, "chat: {rooms: []}\n"), 0);
     ck_assert_uint_eq(settings->room_count, 0);
     ck_assert_str_eq(settings->motd, "a, b");
     ck_assert_int_eq(domt_load(yaml, "chat: {motd: b}\n"), 0);
-    ck_assert_mem_eq(settings->motd, "b\0\0\0", 4); /* nothing is left of the longer text */
+    ck_assert_mem_eq(settings->motd, "b\0\0\0", 4); /* no byte of the longer text is left */
     domus_yaml_free(yaml);
 }
 
@@ -171,7 +172,8 @@ DOMT_TEST(wrong_keys_and_types_are_named_with_their_place)
     says(&section, "chat:\n  rooms: [a, [b]]\n",
          "2:14: chat.rooms[1]: expected a single value, found a list\n");
     says(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
-    domt_says("chat: {}\n", "1:1: chat: unknown key\n"); /* a reader without the section */
+    /* this reader was made without the section */
+    domt_says("chat: {}\n", "1:1: chat: unknown key\n");
 }
 
 DOMT_TEST(text_without_a_default_must_be_given)
@@ -181,7 +183,8 @@ DOMT_TEST(text_without_a_default_must_be_given)
     says(&section, "chat: {upstream: ''}\n", "1:18: chat.upstream: is missing or empty\n");
     says(&section, "chat: {upstream: '[::1]:1'}\n", "");
 
-    /* The place is where the file has the section, also after an assignment to it. */
+    /* The place shown is that of the section in the file, also after an assignment to a key of
+     * it. */
     domus_yaml *yaml = reader_of(&section);
     ck_assert_int_eq(domt_load(yaml, "io: {}\nchat: {}\n"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.verbose=true"), 0);
@@ -226,7 +229,8 @@ DOMT_TEST(assignments_reach_the_section)
     ck_assert_str_eq(settings->rooms[1], "y");
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.rooms="), 0);
     ck_assert_uint_eq(settings->room_count, 0);
-    ck_assert_int_eq(domus_yaml_set(yaml, "chat.motd=a,b"), 0); /* no list */
+    /* chat.motd is a text and not a list, so the comma is a part of it */
+    ck_assert_int_eq(domus_yaml_set(yaml, "chat.motd=a,b"), 0);
     ck_assert_str_eq(settings->motd, "a,b");
     ck_assert_int_eq(domus_yaml_finish(yaml), 0);
     ck_assert_str_eq(domus_yaml_errors(yaml), "");
@@ -239,7 +243,7 @@ DOMT_TEST(assignments_reach_the_section)
                      "--set: chat.rooms: is missing or empty\n"
                      "--set: chat.retry.max: must be 0 or 1..10, is 99\n"
                      "--set: chat.nope: unknown key (did you mean 'mode'?)\n");
-    ck_assert_uint_eq(settings->room_count, 0); /* a wrong source changes nothing */
+    ck_assert_uint_eq(settings->room_count, 0); /* a source with errors changes no setting */
     domus_yaml_free(yaml);
 }
 
@@ -348,7 +352,7 @@ DOMT_TEST(table_has_a_greatest_length)
     domus_yaml_free(yaml);
     rows[DOMUS_SECTION_KEYS_MAX] = keys[3];
     refuses("chat", rows, sizeof(struct settings), "too many rows");
-    for (size_t i = 0; i < DOMUS_SECTION_KEYS_MAX; i++) /* each is a section with one key */
+    for (size_t i = 0; i < DOMUS_SECTION_KEYS_MAX; i++) /* each of these sections has one key */
         snprintf(paths[i], sizeof paths[i], "k%zu.a", i);
     rows[DOMUS_SECTION_KEYS_MAX].path = NULL;
     refuses("chat", rows, sizeof(struct settings), "the schema is too large");

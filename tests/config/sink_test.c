@@ -1,4 +1,4 @@
-/* config/sink.c: one thread writes the lines that are left in the sink, in order, and no thread
+/* config/sink.c: one thread writes the lines that others leave in the sink, in order, and no thread
  * that leaves a line has to wait. */
 #include "config/sink.h"
 
@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The call that poll() makes. */
+/* SYS_ppoll or SYS_poll: the system call that poll() makes. */
 #ifdef SYS_poll
 #define DOMT_POLL SYS_poll
 #else
@@ -25,7 +25,7 @@
 #endif
 
 #define SECOND_NS  UINT64_C(1000000000)
-#define PIPE_BYTES 16384 /* a pipe of one page takes one write at a time */
+#define PIPE_BYTES 16384 /* in packet mode, a pipe of one page takes one write at a time */
 #define TEXT_BYTES 65536
 
 static domi_sink *sink;
@@ -44,7 +44,7 @@ static void open_sink(uint32_t lines_max)
     ck_assert_int_eq(domi_sink_open("test", writer, lines_max, NULL, &sink), 0);
 }
 
-/* Nothing that is left from here on can be written. */
+/* Fill the pipe, so that no line left after this call can be written. */
 static void fill_pipe(void)
 {
     ck_assert_int_eq(fcntl(writer, F_SETFL, O_NONBLOCK), 0);
@@ -53,7 +53,7 @@ static void fill_pipe(void)
     ck_assert_int_eq(fcntl(writer, F_SETFL, 0), 0);
 }
 
-/* All that was written, without the filling. */
+/* Close the sink, and read all that it wrote, without the bytes that filled the pipe. */
 static void end_sink(void)
 {
     size_t length = 0;
@@ -109,7 +109,7 @@ static void *drain_pipe(void *length_)
     return NULL;
 }
 
-/* The places are all that is kept; where lines are missing, the log says so in their place. */
+/* The sink keeps as many lines as it has places; where it dropped lines, the log says so. */
 DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing)
 {
     enum { PLACES = 16, LINES = 100 };
@@ -128,7 +128,7 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
     ck_assert_uint_eq(domi_sink_dropped(sink), LINES - PLACES);
     ck_assert_int_eq(pthread_create(&thread, NULL, drain_pipe, &length), 0);
     uint64_t before;
-    do { /* until a place is free */
+    do { /* repeat until a place is free */
         before = domi_sink_dropped(sink);
         domi_sink_log(sink, DOMUS_LOG_INFO, DOMUS_LOG_OUTSIDE, "after");
     } while (domi_sink_dropped(sink) != before);
@@ -148,7 +148,8 @@ DOMT_TEST(lines_beyond_the_places_are_dropped_and_told_of_where_they_are_missing
         at += strlen(line);
     }
     ck_assert_uint_eq(dropped, before);
-    /* The thread may tell of some while the last ones are being counted, so there may be two. */
+    /* The thread may report some of the dropped lines while the last ones are being counted, so
+     * there may be two reports. */
     unsigned long long told, all = 0;
     for (; sscanf(at, "test: warning: %llu log lines were dropped", &told) == 1; all += told)
         at = strchr(at, '\n') + 1;
@@ -195,15 +196,17 @@ DOMT_TEST(a_close_waits_no_longer_than_it_may)
     uint64_t took_ns = domt_monotonic_ns() - began_ns;
     ck_assert_uint_ge(took_ns, SECOND_NS / 5);
     ck_assert_uint_lt(took_ns, 5 * SECOND_NS);
-    ck_assert_uint_eq(domi_sink_dropped(sink), 12); /* what could not be written */
-    domi_sink_add_line(sink, "too late"); /* a thread that nobody could end: it may, to no effect */
+    /* the lines that could not be written count as dropped */
+    ck_assert_uint_eq(domi_sink_dropped(sink), 12);
+    /* A thread that could not be ended may still leave a line, without effect. */
+    domi_sink_add_line(sink, "too late");
     domi_sink_add_text(sink, strdup("too late\n"));
     domi_sink_free(sink);
     close(reader);
     close(writer);
 }
 
-/* SIGPIPE has its default here, and the process lives on. */
+/* SIGPIPE has its default action, and the process still lives on. */
 DOMT_TEST(lines_without_a_reader_are_counted)
 {
     open_sink(16);
@@ -232,9 +235,9 @@ static void *leave_many(void *number)
 }
 
 typedef struct heard {
-    int next[THREADS]; /* what may come from each thread */
+    int next[THREADS]; /* the number of the next line from each thread */
     uint64_t lines;
-    uint64_t told; /* dropped */
+    uint64_t told; /* lines that were reported as dropped */
 } heard;
 
 static void hear(heard *all, const char *line)
@@ -267,7 +270,7 @@ static void *hear_all(void *all)
     return NULL;
 }
 
-/* Each thread's lines come in its order, and each is written or told of as dropped. */
+/* Each thread's lines come in their order, and each line is written or reported as dropped. */
 DOMT_TEST(threads_leave_lines_at_once_and_none_is_lost_untold)
 {
     static heard all;
@@ -310,14 +313,15 @@ static uint64_t cpu_ns(void)
     return (uint64_t)used.tv_sec * SECOND_NS + (uint64_t)used.tv_nsec;
 }
 
-/* Whoever made the pipe may have made it one that does not wait. */
+/* The program that made the pipe may have made it non-blocking. */
 static void wait_without_poll(void *context)
 {
     open_sink(4);
     fill_pipe();
     if (fcntl(writer, F_SETFL, O_NONBLOCK) != 0 || domt_deny_call(DOMT_POLL, EPERM) != 0)
         _exit(2);
-    domi_sink_close(sink, SECOND_NS); /* its thread was made before, and has no filter */
+    /* the sink's thread was made before the filter, so it may call poll() */
+    domi_sink_close(sink, SECOND_NS);
     if (domi_sink_open("test", writer, 4, NULL, &sink) != 0)
         _exit(3);
     uint64_t before_ns = cpu_ns();

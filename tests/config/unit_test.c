@@ -1,4 +1,5 @@
-/* The units to copy give a program what the default configuration needs, and little else. */
+/* The systemd units that users copy give a program what the default configuration needs, and little
+ * else. */
 #include "config/descriptors.h"
 
 #include "tests/support/suite.h"
@@ -10,9 +11,9 @@
 #define SOCKET     DOMT_SOURCE_DIR "/packaging/systemd/echo.socket"
 #define PAGE       DOMT_SOURCE_DIR "/docs/systemd.md"
 #define SECOND_NS  UINT64_C(1000000000)
-#define LOG_NS     SECOND_NS /* for the last lines of the log */
-#define THREADS    64u       /* of a machine that the unit still suits */
-#define HELPERS    8u        /* threads: the main one, the monitor, and room for some more */
+#define LOG_NS     SECOND_NS /* time for writing the last lines of the log */
+#define THREADS    64u       /* threads of the largest machine that the unit suits */
+#define HELPERS    8u        /* further threads: the main one, the monitor, and some to spare */
 #define RING_BYTES (192u * 1024)
 
 static char unit[32768];
@@ -33,7 +34,8 @@ static void read_unit(void)
     read_file(UNIT);
 }
 
-/* The value of the first line `key=value` that `value` begins like `prefix`; it must be there. */
+/* Returns the value of the first line `key=value` whose value begins with `prefix`; the test fails
+ * if there is no such line. */
 static const char *value_of(const char *key, const char *prefix)
 {
     size_t length = strlen(key);
@@ -89,9 +91,11 @@ DOMT_TEST(there_are_descriptors_threads_and_locked_memory)
 DOMT_TEST(the_protections_leave_room_for_io_uring)
 {
     read_unit();
-    (void)value_of("SystemCallFilter", "@system-service\n"); /* it holds @aio and @resources */
+    /* @system-service includes @aio and @resources */
+    (void)value_of("SystemCallFilter", "@system-service\n");
     (void)value_of("SystemCallErrorNumber", "EPERM\n");
-    (void)value_of("RestrictAddressFamilies", "AF_UNIX\n"); /* by which it says that it is ready */
+    /* the program reports through a Unix socket that it is ready */
+    (void)value_of("RestrictAddressFamilies", "AF_UNIX\n");
     const char *denied = value_of("SystemCallFilter", "~");
     size_t length = strcspn(denied, "\n");
     ck_assert_ptr_null(memmem(denied, length, "@aio", 4));
@@ -100,7 +104,8 @@ DOMT_TEST(the_protections_leave_room_for_io_uring)
     ck_assert_ptr_null(strstr(unit, "\nMemoryHigh="));
 }
 
-/* The sockets come to the listener of examples/echo.c, and the program accepts. */
+/* systemd hands the sockets to the listener of examples/echo.c, and the program accepts
+ * connections. */
 DOMT_TEST(the_socket_has_the_name_of_the_listener)
 {
     read_file(SOCKET);
@@ -109,11 +114,11 @@ DOMT_TEST(the_socket_has_the_name_of_the_listener)
     read_unit();
     (void)value_of("Requires", "echo.socket\n");
     (void)value_of("Type", "notify\n");
-    const char *first = value_of("Type", "notify-reload\n"); /* the later one counts */
+    const char *first = value_of("Type", "notify-reload\n"); /* the later of two lines counts */
     ck_assert(value_of("Type", "notify\n") < first);
 }
 
-/* The exposure that systemd-analyze tells, in tenths; -1 without that program. */
+/* Returns the exposure that systemd-analyze reports, in tenths; -1 if that program is missing. */
 static int exposure(void)
 {
     char line[256] = "";

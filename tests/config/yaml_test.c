@@ -1,5 +1,5 @@
-/* config/yaml.c: the reader as programs use it, with files, with assignments, and with rules
- * between several keys. */
+/* config/yaml.c: the reader as programs use it: files, assignments, and rules between several
+ * keys. */
 #include "tests/config/reading.h"
 #include "tests/support/suite.h"
 
@@ -41,7 +41,7 @@ static uint32_t find_path(const struct domi_yaml_tree *tree, const char *path)
     return number;
 }
 
-/* Each line says whether its key is live. */
+/* Check that the line of each key says whether the key is live. */
 static void has_mark(const char *text, size_t line, const domus_config_key *key)
 {
     const char *mark = key->live ? " # live\n" : " # restart\n";
@@ -54,7 +54,8 @@ static void has_mark(const char *text, size_t line, const domus_config_key *key)
                   "%s: its line does not end with \"%s\"", key->path, mark);
 }
 
-/* Twice is refused by the reader, so "is there" and "loads" are "exactly once". */
+/* The reader refuses a key that stands twice, so a file that has each key and loads has each key
+ * exactly once. */
 DOMT_TEST(shipped_file_lists_every_key)
 {
     static char text[65536];
@@ -80,7 +81,7 @@ DOMT_TEST(shipped_file_lists_every_key)
     const char *listeners = strstr(text, "\nlisteners:");
     for (size_t i = 0; (key = domus_config_listener_key_get(i)) != NULL; i++) {
         const char *within = strchr(key->path, '.');
-        if (within != NULL) /* options are told by a comment, because they have no default */
+        if (within != NULL) /* A comment stands for each option, because options have no default. */
             ck_assert_ptr_nonnull(strstr(listeners, within + 1));
         else
             ck_assert_uint_ne(domi_yaml_tree_find(&tree, entry, key->path), 0);
@@ -101,7 +102,7 @@ DOMT_TEST(file_without_document_means_the_defaults)
     }
 }
 
-/* A key that is left out is 0 in the options, and a 0 that is written is DOMUS_NONE. */
+/* A key that is left out is 0 in the options; a 0 that is written becomes DOMUS_NONE. */
 DOMT_TEST(options_of_a_listener_reach_their_fields)
 {
     domus_yaml *yaml = domt_reader();
@@ -266,7 +267,7 @@ DOMT_TEST(set_overrides_one_key)
     domus_yaml_free(yaml);
 }
 
-/* Neither a path, nor a key, nor a value does anything to a terminal, or makes lines of its own. */
+/* No path, key or value can control the terminal or add lines of its own to the output. */
 DOMT_TEST(bytes_that_cannot_be_shown_are_escaped)
 {
     domus_yaml *yaml = domt_reader();
@@ -456,7 +457,7 @@ DOMT_TEST(errors_gather_over_the_life_of_a_reader)
     char text[203] = "";
     memset(text, 'x', 200);
     memcpy(text + 200, "=1", 3);
-    for (size_t i = 0; i < 6000; i++) /* of more than 200 bytes each */
+    for (size_t i = 0; i < 6000; i++) /* errors of more than 200 bytes each */
         domus_yaml_set(yaml, text);
     ck_assert_uint_le(strlen(domus_yaml_errors(yaml)), 1 << 20);
     ck_assert_uint_ge(strlen(domus_yaml_errors(yaml)), (1 << 20) - 1000);
