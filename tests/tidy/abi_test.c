@@ -1,6 +1,6 @@
-/* Programs that were built with the first release of a minor version go on with its later ones:
- * the libraries of this build are compared with the record of their ABI (packaging/check-abi). So
- * that the comparison is known to see, it is shown a small library that changes in one place.
+/* Programs that were built with the first release of a minor version run with its later releases:
+ * packaging/check-abi compares the libraries of this build with the recorded ABI. A small library
+ * that is changed in one place shows that the comparison sees a change.
  *
  * Builds with a sanitizer have no debugging information of types, so they are left out. */
 #include "tests/support/sanitizer.h"
@@ -25,7 +25,7 @@ DOMT_TEST(libraries_are_as_their_record)
     int status = compare("'" DOMT_BIN_DIR "/../lib'");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
     if (strstr(output, "to compare with") != NULL)
-        fprintf(stderr, "%s", output); /* no record for this processor */
+        fprintf(stderr, "%s", output); /* there is no recorded ABI for this processor */
 }
 
 /* ---- A small library --------------------------------------------------------------------------*/
@@ -48,7 +48,7 @@ static char copy[DOMT_PATH_MAX];
     "int domus_two(void)\n{\n    return 0;\n}\n"
 #define GROWS "[suppress_type]\n  name = domus_sized\n  has_data_member_inserted_at = end\n"
 
-/* The library is built anew from its texts, changed by an expression of sed. */
+/* Build the library anew from its sources, changed by an expression of sed. */
 static void build(const char *change)
 {
     int status = domt_shell(output, sizeof output,
@@ -86,14 +86,16 @@ DOMT_TEST(what_breaks_programs_is_seen)
 {
     static const struct {
         const char *change;
-        const char *seen; /* NULL: no program breaks */
+        /* text that the report must have; NULL: no program breaks, so no report */
+        const char *seen;
     } rows[] = {
         {"", NULL},
-        {"/unsigned long size;/{n;s/$/ long c;/}", NULL}, /* it carries its size */
+        /* the structure carries its own size, so it may grow */
+        {"/unsigned long size;/{n;s/$/ long c;/}", NULL},
         {"s/unsigned long size;/& int c;/", "domus_sized"},
         {"s/int b;/& long c;/", "domus_plain"},
         {"s/int b;/char b;/", "domus_plain"},
-        {"s/long x;/int x;/", "domus_payload"}, /* no function names it */
+        {"s/long x;/int x;/", "domus_payload"}, /* no function has the type as a parameter */
         {"s/long x;/& int y;/", "domus_payload"},
         {"/^typedef struct domus_payload/,/^}/d", "domus_payload"},
         {"s/DOMUS_BLUE }/DOMUS_BLUE, DOMUS_GREEN }/", NULL},

@@ -30,7 +30,7 @@ static const char after[] = "\nconst domus_on rows[] = {DOMUS_ON(&t, s), {NULL, 
 
 #define SEQUENCE "DOMUS_SEQUENCE(s, struct kept) {\n"
 
-/* A sequence that compiles: all macros, and locals where they may be. */
+/* A sequence that compiles: it has all macros, and locals wherever they are allowed. */
 static const char whole[] =
     SEQUENCE "    int *number = (int *)self;\n"
              "    DOMUS_BEGIN;\n"
@@ -66,7 +66,7 @@ static const char whole[] =
 
 static const struct misuse {
     const char *what;
-    const char *says; /* gcc, in C */
+    const char *says; /* the message of gcc, in C */
     const char *source;
     unsigned refused_by;
 } misuses[] = {
@@ -129,7 +129,7 @@ static int compile(const char *compiler, const char *flags, const char *source, 
     ck_assert_ptr_nonnull(file);
     ck_assert_int_ge(fprintf(file, "%s%s%s", before, source, after), 0);
     ck_assert_int_eq(fclose(file), 0);
-    /* Compile to an object, because some errors are found only on the way there. */
+    /* Compile to an object file, because some errors are found only while code is generated. */
     int status =
         domt_shell(output, size, "LC_ALL=C %s %s -I '%s/include' -c -o /dev/null '%s' 2>&1",
                    compiler, flags, DOMT_SOURCE_DIR, path);

@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 static char output[65536];
-static char scratch[64]; /* the copy is its folder `examples`, the installed tree `domus` */
+static char scratch[64]; /* directory with the copy `examples` and the installed tree `domus` */
 static domt_service service;
 
-/* The commands: the block of docs/install.md behind the sentence that begins with "The examples, in
- * a copy". `cc` is a function that adds the warnings, and the place of the libraries. */
+/* The script runs the block of docs/install.md behind the sentence that begins with "The examples,
+ * in a copy". In it `cc` is a function that adds the warnings and the place of the libraries. */
 static const char script[] =
     "cd '%s' || exit\n"
     "unset CC CFLAGS LDFLAGS LD_LIBRARY_PATH DESTDIR\n"
@@ -76,7 +76,7 @@ static void start(const char *program, const char *config, const char *settings[
     domt_service_start(&service, arguments);
 }
 
-/* Send `text` to the first listener, and hold that `part` comes back. */
+/* Send `text` to the first listener, and check that the answer contains `part`. */
 static void answers(const char *text, const char *part)
 {
     char got[4096];
@@ -109,7 +109,7 @@ DOMT_TEST(examples_are_built_as_readme_says_and_answer)
         return;
     build();
     run_those_that_end();
-    static const char *const echoes[] = {"echo", "readme"}; /* the second is README's listing */
+    static const char *const echoes[] = {"echo", "readme"}; /* "readme" is the listing in README */
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
         start(echoes[i], NULL, (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
         answers("hello\n", "hello\n");

@@ -1,4 +1,4 @@
-/* Units, arrows and circles; see the header. */
+/* Units, the arrows between them, and the circles of arrows; see the header. */
 #include "tests/tidy/graph.h"
 
 #include "tests/support/suite.h"
@@ -32,7 +32,7 @@ static bool is_of_library(const char *path)
 static uint32_t unit_of(domt_graph *graph, const char *path)
 {
     char name[DOMT_UNIT_NAME];
-    int length = (int)strlen(path) - 2; /* without ".c" */
+    int length = (int)strlen(path) - 2; /* length of the path without ".c" */
 
     ck_assert_int_gt(length, 0);
     ck_assert_int_lt(length, DOMT_UNIT_NAME);
@@ -59,7 +59,7 @@ void domt_graph_add(domt_graph *graph, const char *from, const char *to)
 
 /* ---- Includes ---------------------------------------------------------------------------------*/
 
-static domt_graph *walked; /* by the rule below, which gets no context */
+static domt_graph *walked; /* the graph that unit_rule() fills, because a rule gets no context */
 
 static void includes_rule(const domt_source *source, domt_report *report)
 {
@@ -94,7 +94,8 @@ struct symbol {
     char kind;
 };
 
-/* One line of nm: "path:address T name", or "path: U name". False: it is of no source. */
+/* Read one line of nm: "path:address T name" or "path: U name". Returns false if its object belongs
+ * to no source. */
 static bool read_symbol(const char *root, const char *line, struct symbol *ret_symbol)
 {
     char full[DOMT_PATH_MAX];
@@ -125,7 +126,7 @@ static const char *next_line(const char *line)
     return end == NULL ? line + strlen(line) : end + 1;
 }
 
-/* Whether the symbol is one of the tables. */
+/* Whether the symbol is one of the names in `tables`. */
 static bool is_table(const struct symbol *symbol, const char *const *tables)
 {
     while (*tables != NULL && strcmp(*tables, symbol->name) != 0) {
@@ -163,7 +164,8 @@ void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *sym
 
 /* ---- Circles ----------------------------------------------------------------------------------*/
 
-/* Which unit comes to which along arrows that stay in `folder`, by Warshall's algorithm. */
+/* Compute which unit reaches which one along arrows that stay in `folder`, by Warshall's
+ * algorithm. */
 static void close_over(const domt_graph *graph, const char *folder,
                        bool reach[DOMT_UNITS_MAX][DOMT_UNITS_MAX])
 {

@@ -15,7 +15,8 @@
 typedef struct domt_graph {
     uint32_t count;
     char name[DOMT_UNITS_MAX][DOMT_UNIT_NAME];
-    bool arrow[DOMT_UNITS_MAX][DOMT_UNITS_MAX]; /* from, to */
+    /* arrow[from][to] is true if unit `from` uses unit `to` */
+    bool arrow[DOMT_UNITS_MAX][DOMT_UNITS_MAX];
 } domt_graph;
 
 /* Add an arrow between the units of two files: "io/completions/ring.c". Units are added as they are
@@ -33,8 +34,8 @@ void domt_graph_add_includes(domt_graph *graph, const char *root);
 void domt_graph_add_symbols(domt_graph *graph, const char *root, const char *symbols,
                             const char *const *tables);
 
-/* The sizes of the circles among the units of `folder` (those of two or more), the largest first.
- * Returns how many there are; `ret_sizes` has room for DOMT_CIRCLES_MAX. */
+/* Find the circles of two or more units in `folder`. Returns how many there are; `ret_sizes` gets
+ * their sizes, the largest first, and has room for DOMT_CIRCLES_MAX. */
 uint32_t domt_graph_circles(const domt_graph *graph, const char *folder, uint32_t *ret_sizes);
 
 /* Whether `name` lies in `folder`, at any depth. */

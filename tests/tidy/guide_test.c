@@ -1,6 +1,6 @@
-/* The guide (docs/guide) is what a newcomer reads first: each listing in it is a part of a file
- * that is compiled and run against an installed tree, and each output is what is printed. The judge
- * is tests/tidy/guide.py, which says how the blocks of a chapter are marked.
+/* The guide (docs/guide) is what a newcomer reads first: each listing in it is part of a file that
+ * is compiled and run with an installed tree, and each output is what that program prints.
+ * tests/tidy/guide.py checks this, and says how the blocks of a chapter are marked.
  *
  * Builds with a sanitizer are left out, as in install_test.c. */
 #include "tests/support/postgres.h"
@@ -14,8 +14,8 @@
 
 static char output[65536];
 
-/* Install this build to $scratch/domus, plant what `change` says into a copy of the guide, and
- * judge it. */
+/* Install this build to $scratch/domus, apply `change` to a copy of the guide, and run guide.py on
+ * the copy. Returns its exit status. */
 static int judge(const char *change, const char *chapters)
 {
     return domt_shell(output, sizeof output,
@@ -33,7 +33,7 @@ DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
     if (DOMT_SANITIZED)
         return;
     int status = judge(":", "");
-    printf("%s", status == 0 ? output : ""); /* what was left out */
+    printf("%s", status == 0 ? output : ""); /* the parts that were left out */
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
@@ -56,8 +56,8 @@ DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
     }
 }
 
-/* Chapter 6 says that PostgreSQL is another line of the configuration. In the long form it is run
- * with that, and prints the same. */
+/* Chapter 6 says that PostgreSQL needs one other line of configuration. In the long form its
+ * program is run with PostgreSQL, and prints the same. */
 DOMT_TEST(postgresql_prints_what_sqlite_does)
 {
     domt_postgres server;

@@ -1,8 +1,8 @@
-/* The compiler's protections against a program's own errors are in the files that were built. The
- * test sees them in the libraries and in a program, and sees that they are missing where they were
- * left out.
+/* The files that were built have the compiler's protections against a program's own errors. The
+ * test finds these protections in the libraries and in a program, and finds them missing in a
+ * program built without them.
  *
- * Builds with a sanitizer are left out: CMakeLists.txt gives them none of this. */
+ * Builds with a sanitizer are left out: CMakeLists.txt gives them no protection. */
 #include "tests/support/service.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/libraries.h"
@@ -13,14 +13,14 @@
 
 #define LIB DOMT_BIN_DIR "/../lib/"
 
-/* A property, and what lines of readelf show it (as an extended expression of grep). */
+/* A protection, and which lines of readelf show it (an extended expression of grep). */
 static const struct property {
     const char *name;
-    const char *options; /* of readelf */
+    const char *options; /* the options of readelf */
     const char *line;
-    bool wanted; /* else such a line is the offence */
+    bool wanted; /* true: a line must match; false: no line may match */
     bool program_only;
-    bool calls; /* of a file whose own code calls libc with buffers */
+    bool calls; /* true: holds only for files whose own code calls libc with buffers */
 } properties[] = {
     {"a stack that may not be executed", "-lW", "GNU_STACK .* RW +0x", true, false, false},
     {"no segment that may be written and executed", "-lW", " RWE ", false, false, false},
@@ -71,7 +71,8 @@ DOMT_TEST(libraries_and_programs_are_hardened)
     holds(DOMT_BIN_DIR "/ping_pong", true, true);
 }
 
-/* gcc notes in the debug information with which flags each object was made; clang does not. */
+/* gcc records in the debug information the flags with which each object was made; clang does
+ * not. */
 DOMT_TEST(each_object_was_compiled_with_each_flag)
 {
     static char output[65536];
@@ -97,7 +98,7 @@ DOMT_TEST(each_object_was_compiled_with_each_flag)
     }
 }
 
-/* A program that was built with the opposite of everything. It needs no relocation in its code. */
+/* A program built without any of the protections. Its code needs no relocation. */
 DOMT_TEST(tidy_sees_what_a_file_lacks)
 {
     static char output[4096];

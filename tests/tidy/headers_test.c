@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Included twice, so that a missing guard shows; the declaration is for headers without one. */
+/* The header is included twice, so that a missing guard shows; the declaration makes the unit valid
+ * if the header is empty. */
 #define PROGRAM "printf '#include <domus/%s>\\n#include <domus/%s>\\nint main(void);\\n'"
 
 #define C_COMPILER   "cc -x c -std=c17 -Wstrict-prototypes"
@@ -51,8 +52,8 @@ DOMT_TEST(public_headers_compile_alone_in_c_and_cpp)
     ck_assert_msg(report.count == 0, "%u:\n%s", report.count, report.text);
 }
 
-/* Plant this header as the only one, and check that `refusals` of the two compilers refuse it and
- * say `expected`. */
+/* Plant this text as the only header, and check that `refusals` of the two compilers refuse it and
+ * report `expected`. */
 static void sees(const char *text, uint32_t refusals, const char *expected)
 {
     static domt_report report;

@@ -1,6 +1,6 @@
-/* A stranger needs nothing but what is installed. The tree is installed to one place and moved to
- * another; examples/echo.c is built with it outside of the sources, as C and as C++, by pkg-config
- * and by find_package, and must serve.
+/* A user needs only what is installed. The tree is installed to one place and moved to another;
+ * examples/echo.c is built with it outside of the sources, as C and as C++, by pkg-config and by
+ * find_package, and must serve.
  *
  * Builds with a sanitizer are left out: only programs that are built with the same sanitizer can
  * link their libraries. */
@@ -16,14 +16,14 @@
 #include <unistd.h>
 
 #define BUILD_DIR DOMT_BIN_DIR "/.."
-#define MINOR     "0.3" /* version; the ABI may differ in another one */
+#define MINOR     "0.3" /* the present minor version; others may have another ABI */
 
 static char output[65536];
-static char scratch[64]; /* the installed tree is its folder `moved` */
+static char scratch[64]; /* directory; the installed tree is its folder `moved` */
 static domt_service service;
 
-/* Run a command in the scratch directory, with nothing in its environment that helps or misleads
- * it but the path of the .pc files. Returns its exit status. */
+/* Run a command in the scratch directory with an environment that holds nothing of domus but the
+ * path of the .pc files. Returns the exit status. */
 static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int run(const char *format, ...)
 {
@@ -50,8 +50,8 @@ static int run(const char *format, ...)
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
-/* Install to a new directory, and move what is there: an absolute path in it would now
- * lead nowhere. One test alone wants the manual, which is thousands of files. */
+/* Install to a new directory, and move the installed tree, so that an absolute path in it leads
+ * nowhere. Only one test installs the manual, which is thousands of files. */
 static void install_with(const char *manual)
 {
     snprintf(scratch, sizeof scratch, "/tmp/domus-install-XXXXXX");
@@ -72,7 +72,7 @@ static void remove_installed(void)
     MUST_RUN("rm -r \"$PWD\"");
 }
 
-/* The program runs, reads the configuration that was installed, and answers. */
+/* Check that the program runs, reads the configuration that was installed, and answers. */
 static void serves(const char *program)
 {
     char path[128];
@@ -119,12 +119,13 @@ DOMT_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
     remove_installed();
 }
 
-/* -Werror, because a stranger may have it: g++ alone warns of members that are not named. */
+/* -Werror is set because a user may set it: g++ warns of members that are not named, gcc does
+ * not. */
 #define STRICT_C   "cc -std=c17 -Wall -Wextra -Wpedantic -Werror"
 #define STRICT_CPP "g++ -std=c++20 -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror"
 #define RPATH      "-Wl,-rpath,\"$(pkg-config --variable=libdir domus)\""
 
-/* `./dev install` does this with what it has installed. */
+/* The debugging information of what is installed lies beside it; `./dev install` puts it there. */
 DOMT_TEST(debugging_information_lies_beside_the_library)
 {
     if (DOMT_SANITIZED)
@@ -177,7 +178,8 @@ DOMT_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
     remove_installed();
 }
 
-/* The library of a protocol is found by both ways, is used without libdomus-config, and works. */
+/* Check that the library of a protocol is found by pkg-config and by find_package, is used without
+ * libdomus-config, and works. */
 static void find_protocol(const char *name)
 {
     install();
@@ -187,7 +189,7 @@ static void find_protocol(const char *name)
     MUST_RUN("cp p.c p.cpp && " STRICT_CPP " p.cpp $(pkg-config --cflags --libs domus-%s) " RPATH
              " -o p_cpp",
              name);
-    /* Debian's libpq.a wants libraries that are not installed with it. */
+    /* Debian's libpq.a needs libraries that are not installed with it. */
     bool has_static = strcmp(name, "pg") != 0;
     if (has_static)
         MUST_RUN(STRICT_C
@@ -204,7 +206,7 @@ static void find_protocol(const char *name)
     remove_installed();
 }
 
-/* A test for each library of a protocol, so that they run beside each other. */
+/* Each library of a protocol has a test of its own, so that these tests run beside each other. */
 #define FINDS_PROTOCOL(name)                                                                       \
     DOMT_TEST(libdomus_##name##_is_found_by_pkg_config_and_find_package)                           \
     {                                                                                              \
@@ -236,7 +238,8 @@ DOMT_TEST(each_library_has_a_program_that_uses_it)
     }
 }
 
-/* Until 1.0 each minor version may differ, so find_package() refuses all others. */
+/* Until version 1.0 each minor version may have another ABI, so find_package() refuses all other
+ * ones. */
 DOMT_TEST(find_package_refuses_another_minor_version)
 {
     static const char *const others[] = {"0.2", "0.4", "1.0"};

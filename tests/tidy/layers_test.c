@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The layers in the order of the arrows: each may use itself and those before it. */
+/* The layers in the order of the arrows: each layer may use itself and those before it. */
 static const char *const layers[] = {"base", "house", "io", "runtime"};
 #define LAYERS_COUNT (int)(sizeof layers / sizeof layers[0])
 
-/* Headers that library code of other layers may not include. */
+/* Headers that only the named layers may include. */
 static const struct foreign {
-    const char *header; /* or the beginning of one */
+    const char *header; /* the header, or the beginning of its path */
     const char *folders;
     const char *reason;
 } foreigners[] = {
@@ -34,13 +34,13 @@ static const struct foreign {
     {"yaml.h", " config ", "programs in C need not link YAML"},
 };
 
-/* These files use no library, and the program `domus` is made of them, too. */
+/* The rules of the doctor use no library, because the program `domus` is built with them, too. */
 #define RULES_OF_THE_DOCTOR "protocols/observe/doctor/"
 
 struct include {
-    const char *path; /* of the file that includes */
-    char from[64];    /* its folder: "base", "include", "tests" */
-    char to[256];     /* what stands between the quotes */
+    const char *path; /* path of the file that includes */
+    char from[64];    /* folder of that file: "base", "include", "tests" */
+    char to[256];     /* text between the quotes of the #include */
     bool quoted;
     uint32_t line;
 };
@@ -90,7 +90,8 @@ static void check_foreign(const struct include *include, domt_report *report)
     }
 }
 
-/* Whether two paths lie in the same folder of protocols/: each of these is a library of its own. */
+/* Whether two paths lie in the same folder of protocols/: each such folder is a library of its
+ * own. */
 static bool is_same_protocol(const char *path, const char *other)
 {
     size_t folder = strlen("protocols/");
@@ -99,7 +100,7 @@ static bool is_same_protocol(const char *path, const char *other)
     return strncmp(path, other, folder + 1) == 0;
 }
 
-/* Whether `from` may use what lies in `to`, both being folders of this tree. */
+/* Whether a file in the folder `from` may include a file in the folder `to` of this tree. */
 static bool arrow_holds(const struct include *include, const char *to)
 {
     const char *from = include->from;
@@ -113,14 +114,15 @@ static bool arrow_holds(const struct include *include, const char *to)
     return strcmp(from, "config") == 0 && strcmp(to, "config") == 0;
 }
 
-/* Whether this is an example that is a folder, and includes a file of that folder. */
+/* Whether the including file is an example that is a folder, and the included file lies in that
+ * folder. */
 static bool is_of_same_example(const struct include *include)
 {
     return strchr(include->path + strlen("examples/"), '/') != NULL &&
            strchr(include->to, '/') == NULL;
 }
 
-/* Whether a rule of the doctor includes what the program `domus` has not. */
+/* Whether a rule of the doctor includes a file that the program `domus` is built without. */
 static bool leaves_the_doctor(const struct include *include)
 {
     return domt_starts_with(include->path, RULES_OF_THE_DOCTOR) &&
@@ -163,7 +165,8 @@ static void check_include(const struct include *include, domt_report *report)
     }
 }
 
-/* The rule: each `#include` that is code, read from the text because its name is a literal. */
+/* The rule of the layers: it visits each `#include` that is code, and reads it from the text
+ * because its name is a literal. */
 static void layers_rule(const domt_source *source, domt_report *report)
 {
     struct include include = {.path = source->path};
@@ -237,7 +240,7 @@ DOMT_TEST(tidy_sees_a_foreign_header_out_of_its_layer)
     domt_tree_sees(layers_rule, "base/planted.c", "#include \"check.h\"\n", "folder/file.h");
 }
 
-/* Includes that are commented out, and those that the rule allows, are not an offence. */
+/* An include that is commented out and one that the rule allows are no offence. */
 DOMT_TEST(tidy_lets_right_arrows_stand)
 {
     domt_tree_lets(layers_rule, "base/planted.c",

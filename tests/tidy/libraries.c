@@ -1,5 +1,6 @@
-/* The table: headers by the words that their names begin with. Configurations are read without the
- * library that they are for, so their headers belong to libdomus. */
+/* The table of libraries: each header belongs to one by the word with which its name begins.
+ * Configurations are read without the library that they configure, so their headers belong to
+ * libdomus. */
 #include "tests/tidy/libraries.h"
 #include "tests/tidy/tree.h"
 

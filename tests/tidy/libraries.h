@@ -1,16 +1,16 @@
-/* The libraries that are installed, and which of them a public header belongs to. */
+/* The libraries that are installed, and the public headers that belong to each. */
 #ifndef DOMT_TIDY_LIBRARIES_H
 #define DOMT_TIDY_LIBRARIES_H
 
 #include <stddef.h>
 
-/* Their names, as "libdomus-http", up to a NULL; libdomus is the first. */
+/* The names of the libraries, as "libdomus-http", up to a NULL; libdomus is the first. */
 extern const char *const domt_libraries[];
 
 #define DOMT_LIBRARIES_MAX 32
 
-/* Returns the index of the library to which a header belongs, given as "http.h", without its
- * folder. */
+/* Returns the index of the library to which a header belongs. The header is given without its
+ * folder, as "http.h". */
 size_t domt_library_of(const char *header);
 
 #endif

@@ -1,6 +1,6 @@
-/* The manual that this build has made has a page for each name, by readers that are not the
- * generator's (tests/tidy/manual.py): the compiler, its debugging information, nm, and the schema
- * of the configuration. A build with a sanitizer makes no manual, and nothing is tried there. */
+/* The manual that this build has made has a page for each name. tests/tidy/manual.py collects the
+ * names without the generator: from the compiler, its debugging information, nm, and the schema of
+ * the configuration. A build with a sanitizer makes no manual, so nothing is tested there. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -11,8 +11,8 @@
 
 static char output[32768];
 
-/* Let judges look at the manual of the build, or at the copy of it that `change`, commands of the
- * shell, has changed: its folder is `manual`. */
+/* Run the judges named in `names` on the manual of the build or, if `change` is given, on a copy
+ * that these shell commands have changed: its folder is `manual`. Returns the exit status. */
 static int judge(const char *names, const char *change)
 {
     return domt_shell(
@@ -39,7 +39,7 @@ static bool is_made(void)
     return is_there;
 }
 
-/* Changes to a copy of the manual, and what the judge says then. */
+/* Changes to a copy of the manual, and the message that the judge then prints. */
 static const struct {
     const char *name;
     const char *change;
@@ -78,7 +78,8 @@ DOMT_TEST(manual_is_whole)
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-/* A second run, and copies of the manual, take time, so these are tried in a long run alone. */
+/* A second run of the generator and copies of the manual take time, so they are tested in the long
+ * form only. */
 DOMT_TEST(second_run_makes_the_same_bytes)
 {
     if (!is_made() || getenv("DOMT_LONG") == NULL)

@@ -1,5 +1,5 @@
-/* The manual of the program `domus`, and its completion: both know each command with each of its
- * options, and no other one. Without the program nothing is tried. */
+/* The manual page of the program `domus` and its completion know each command with each of its
+ * options, and no other option. Without the program nothing is tested. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -8,8 +8,8 @@
 
 static char output[32768];
 
-/* Run a program of the shell for each command. In it $1 is its name, $page its page, $help its
- * help, and `options` prints the options of a text, one on a line. */
+/* Run a shell program for each command. In it $1 is the command's name, $page its page, $help its
+ * help, and `options` prints the options in a text, one on a line. */
 static void hold(const char *program)
 {
     if (access(DOMT_BIN_DIR "/domus", X_OK) != 0) {
@@ -31,7 +31,7 @@ static void hold(const char *program)
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
-/* The options that the help names. */
+/* A shell line that puts the options of the help into $o. */
 #define HELPED "o=$(echo \"$help\" | sed -n '/^  -\\|^      --/s/   *[^ -].*//p' | options)"
 
 DOMT_TEST(each_option_has_its_words_in_the_manual)
@@ -48,7 +48,8 @@ DOMT_TEST(each_option_is_completed)
                 "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
 }
 
-/* Names of programs are those of others, and what they hold is no command for the shell. */
+/* File names may come from other people, so the completion must not run what a name contains as a
+ * shell command. */
 DOMT_TEST(programs_are_completed_by_plain_names)
 {
     int status =
@@ -64,7 +65,7 @@ DOMT_TEST(programs_are_completed_by_plain_names)
     ck_assert_str_eq(output, "42 43 shop-2.x 44 45\n");
 }
 
-/* Pages name each other before they are installed, which mandoc cannot know. */
+/* Manual pages refer to each other before they are installed, which mandoc cannot know. */
 DOMT_TEST(judges_find_nothing_in_the_manual)
 {
     int status = domt_shell(output, sizeof output,

@@ -1,6 +1,6 @@
-/* The tables of mutants hold for the code as it is: each text that a mutant replaces stands in its
- * file exactly once, and each test that it names is there. So they cannot rot unnoticed; whether
- * the tests still kill them is seen by `./dev mutants`, which takes long. */
+/* The tables of mutants match the present code: each text that a mutant replaces stands in its file
+ * exactly once, and each test that a mutant names exists. Whether the tests still kill the mutants
+ * is seen only by `./dev mutants`, which takes long. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -21,7 +21,7 @@ DOMT_TEST(each_mutant_can_be_applied)
                   output);
 }
 
-/* The mutants are so many that their run says something about the tests. */
+/* There are enough mutants that their run says something about the tests. */
 DOMT_TEST(there_are_at_least_a_hundred)
 {
     ck_assert_int_eq(domt_shell(output, sizeof output,
@@ -31,7 +31,8 @@ DOMT_TEST(there_are_at_least_a_hundred)
     ck_assert_int_ge(strtol(output, NULL, 10), 100);
 }
 
-/* A copy of the tree with one table, of which the runner says `said`; NULL: nothing. */
+/* Run the runner in a copy of the tree with one table, and check that it prints `said`; NULL: that
+ * it prints nothing. */
 static void runner_says(const char *paragraph, const char *said)
 {
     char copy[DOMT_PATH_MAX];

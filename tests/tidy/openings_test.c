@@ -1,8 +1,8 @@
 /* Openings that no comment has.
  *
- * A comment is a plain sentence. One that begins with What, Who, Those, Of or By puts a clause
- * where a noun belongs; one that begins or ends with "..." leans on another line; and "See the
- * header." alone says nothing. Readers of such comments could only guess. The rule looks at all
+ * A comment is a plain sentence. A comment that begins with What, Who, Those, Of or By puts a
+ * clause where a noun belongs; one that begins or ends with "..." leans on another line; and "See
+ * the header." alone says nothing. Readers of such comments could only guess. The rule looks at all
  * comments of the tree's C files and of the models, sentence by sentence. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
@@ -15,8 +15,8 @@
 
 #define COMMENT_MAX 16384
 
-/* The text of the comment [from, end) on one line, without its marks. `at` gets, for each
- * character, where it stands in the file. */
+/* Write the text of the comment [from, end) to one line, without its marks. `at` gets the place in
+ * the file of each character. */
 static size_t flatten(const char *from, const char *end, char *text, const char **at)
 {
     size_t length = 0;
@@ -51,7 +51,7 @@ static bool begins_badly(const char *sentence)
     return false;
 }
 
-/* A sentence begins at the start, and behind a full stop and a space. */
+/* Whether a sentence begins at `i`: at the start, or behind a full stop and a space. */
 static bool begins_sentence(const char *text, size_t i)
 {
     return i == 0 || (i >= 2 && text[i - 1] == ' ' && strchr(".:;?!", text[i - 2]) != NULL);

@@ -14,7 +14,7 @@
 #define ROWS_MAX 1024
 #define WORD_MAX 64
 
-/* One word of one row. */
+/* One word of one row of the page. */
 typedef struct row {
     char where[WORD_MAX];
     char order[WORD_MAX];
@@ -27,7 +27,7 @@ static size_t rows_count;
 
 static const char *const orders[] = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
 #define ORDERS (sizeof orders / sizeof orders[0])
-static uint32_t counts[ORDERS]; /* of the orders that the visited files have */
+static uint32_t counts[ORDERS]; /* how often the visited files use each order */
 
 static void copy_name(char to[WORD_MAX], const char *from, size_t length)
 {
@@ -35,7 +35,7 @@ static void copy_name(char to[WORD_MAX], const char *from, size_t length)
     snprintf(to, WORD_MAX, "%.*s", (int)length, from);
 }
 
-/* A line "| `WHERE` | ORDER | WORD ... |". Other lines have something else at these places. */
+/* Read a line "| `WHERE` | ORDER | WORD ... |". Other lines have other texts at these places. */
 static void read_row(const char *line)
 {
     char where[WORD_MAX], order[WORD_MAX];
@@ -82,7 +82,8 @@ static bool is_in_a_row(const char *path, const char *order, const char *word)
 
 /* --- accesses -------------------------------------------------------------------------------- */
 
-/* The end of the argument that begins at `p`: a comma, or the parenthesis that closes the call. */
+/* Returns the end of the argument that begins at `p`: a comma, or the parenthesis that closes the
+ * call. */
 static const char *argument_end(const char *p)
 {
     for (int depth = 0; *p != '\0'; p++) {
@@ -93,7 +94,7 @@ static const char *argument_end(const char *p)
     return p;
 }
 
-/* The last identifier of the argument that is no part of an index. */
+/* Find the last identifier of the argument that is no part of an index. */
 static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
 {
     int depth = 0;
@@ -110,7 +111,7 @@ static void find_word(const char *p, const char *end, char ret_word[WORD_MAX])
     }
 }
 
-/* The order that the argument is, in lower case; empty if it is none. */
+/* Find the order that the argument names, in lower case; empty if it names none. */
 static void find_order(const char *p, const char *end, char ret_order[WORD_MAX])
 {
     p += strspn(p, " \n");
@@ -126,7 +127,7 @@ static void find_order(const char *p, const char *end, char ret_order[WORD_MAX])
         *c = (char)tolower((unsigned char)*c);
 }
 
-/* `p` is behind the parenthesis that opens the call. */
+/* Check the access whose opening parenthesis is before `p`. */
 static void check_access(const domt_source *source, const char *p, domt_report *report)
 {
     char word[WORD_MAX], order[WORD_MAX];
@@ -166,8 +167,8 @@ static void orders_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* A word may have rows with several orders, so a row alone does not see that one access of it got
- * a weaker one. Any change of an order changes two of these numbers. */
+/* A word may have rows with several orders, so its rows do not show that one of its accesses got a
+ * weaker order. Each change of an order changes two of these numbers. */
 static void numbers_hold(void)
 {
     char *text = domt_tree_text(DOMT_SOURCE_DIR "/" PAGE);
@@ -226,8 +227,9 @@ DOMT_TEST(each_litmus_test_is_named)
     free(text);
 }
 
-/* herd7 is in no stable Debian yet, so a machine has it only if somebody got it: ./dev litmus. The
- * mutants hold the tests, and change only with them, so the short form does without. */
+/* herd7 is in no stable Debian yet, so a machine has it only if somebody installed it with `./dev
+ * litmus`. The mutants of the models show that the tests can fail and change only with the models,
+ * so the short form leaves them out. */
 static void run_litmus(const char *option, const char *missing)
 {
     static char output[65536];

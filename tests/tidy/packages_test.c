@@ -1,5 +1,5 @@
-/* Each program that a script or a test starts is on a fresh machine, or in a list of packages of
- * `dev`: a run where one works says nothing of that, because there it is installed. */
+/* Each program that a script or a test starts is on a fresh Debian, or in a list of packages of
+ * `dev`. A run of the tests on a machine where all programs are installed does not show this. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -18,7 +18,8 @@ DOMT_TEST(each_program_that_is_started_is_in_a_list_of_packages)
                   status, output);
 }
 
-/* Programs without a package are found: behind a pipe, in a substitution, behind `timeout`. */
+/* A program without a package is found also behind a pipe, in a substitution, and behind
+ * `timeout`. */
 DOMT_TEST(program_without_a_package_is_named)
 {
     static const char *const texts[] = {"nowhere-to-be-found a", "sort x | nowhere-to-be-found",

@@ -1,7 +1,7 @@
-/* Packages and the names that they bring: each installed file is in one package, the lists of
- * symbols are those of the libraries, one version stands everywhere, and a program that includes
- * the headers gets no names but those of domus. Each judge is shown a copy in which one thing is
- * wrong, too. */
+/* Packages and the names in them: each installed file is in one package, the lists of symbols are
+ * those of the libraries, one version number stands everywhere, and a program that includes the
+ * headers gets only names of domus. Each judge is also run on a copy in which one thing is
+ * wrong. */
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
@@ -21,7 +21,7 @@ static char copy[DOMT_PATH_MAX];
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
-/* The command fails and says this. */
+/* Check that the command fails and prints `what`. */
 #define SEES(what, ...)                                                                            \
     do {                                                                                           \
         int status_ = domt_shell(output, sizeof output, __VA_ARGS__);                              \
@@ -29,7 +29,7 @@ static char copy[DOMT_PATH_MAX];
                       status_, output);                                                            \
     } while (0)
 
-/* A copy of what packages are made of. Without git and without sources it is small. */
+/* Copy the files of which packages are made. Without git and sources the copy is small. */
 static void make_copy(void)
 {
     domt_tree_copy(DOMT_SOURCE_DIR,
@@ -80,7 +80,7 @@ DOMT_TEST(lists_of_symbols_are_those_of_the_libraries)
          "cd '%s' && echo ' domus_gone@Base 0.3.0' >>packaging/debian/libdomus-sql0.3.symbols &&"
          " " SYMBOLS,
          copy);
-    /* A symbol that was there keeps the version in which it came. */
+    /* A symbol that already had a version keeps the version in which it was added. */
     HOLDS("cd '%s' && sed -i 's/ domus_stop@Base .*/ domus_stop@Base 0.1.0/'"
           " packaging/debian/libdomus0.3.symbols &&"
           " packaging/write-symbols '" BUILD_DIR "/lib' &&"

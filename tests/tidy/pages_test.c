@@ -1,6 +1,6 @@
-/* The pages lead where they say: each link of a page leads to a file and, behind `#`, to a heading
- * of it, and each file or folder of the tree that a page names between backquotes is there. So who
- * moves or renames a file changes the pages that name it. */
+/* The links of the pages are right: each link leads to a file and, behind `#`, to a heading of it,
+ * and each file or folder of the tree that a page names between backquotes exists. So a renamed
+ * file has to be renamed in the pages, too. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -13,12 +13,12 @@
 static const char *const pages[] = {"*.md", "docs/*.md", "docs/guide/*.md", "docs/decisions/*.md",
                                     "models/*.md"};
 
-/* The folders of the root that hold files which a page may name. */
+/* The folders of the root whose files a page may name. */
 static const char *const folders[] = {"base/",     "house/",  "io/",        "runtime/",  "config/",
                                       "include/",  "models/", "protocols/", "tests/",    "bench/",
                                       "examples/", "docs/",   "packaging/", "decisions/"};
 
-/* Whether `root`/`pattern` is there; a pattern may have `*` in it. */
+/* Whether the file `root`/`pattern` exists; a pattern may contain `*`. */
 static bool is_there(const char *root, const char *pattern)
 {
     char path[4 * DOMT_PATH_MAX];
@@ -33,8 +33,9 @@ static bool is_there(const char *root, const char *pattern)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-/* Whether `heading`, up to the end of its line, gets the anchor `anchor`: lower case, a hyphen for
- * each space, and nothing for what is neither letter, digit, hyphen nor underscore. */
+/* Whether `heading`, up to the end of its line, has the anchor `anchor`: in lower case, with a
+ * hyphen for each space, and without characters that are neither letter, digit, hyphen nor
+ * underscore. */
 static bool has_anchor(const char *heading, const char *anchor)
 {
     for (; *heading != '\0' && *heading != '\n'; heading++) {
@@ -58,7 +59,7 @@ static bool has_heading(const char *text, const char *anchor)
     return false;
 }
 
-/* The page `name` in `root` has the heading of `anchor`. */
+/* Whether the page `name` in `root` has the heading of `anchor`. */
 static bool page_has(const char *root, const char *name, const char *anchor)
 {
     char path[4 * DOMT_PATH_MAX];
@@ -97,8 +98,8 @@ static void check_link(const domt_source *page, const char *root, const char *at
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* `at` is behind a backquote. A name with capitals, spaces or brackets in it is not a plain name,
- * and a source may be named without the end of its name, as `base/clock`. */
+/* Check the name behind the backquote before `at`. A name with capitals, spaces or brackets is not
+ * a plain name, and a source may be named without its extension, as `base/clock`. */
 static void check_name(const domt_source *page, const char *root, const char *at,
                        domt_report *report)
 {
@@ -120,7 +121,7 @@ static void check_name(const domt_source *page, const char *root, const char *at
     }
 }
 
-/* `at` is the beginning of a line. */
+/* Check the line that begins at `at`. */
 static void check_merged(const domt_source *page, const char *at, domt_report *report)
 {
     if (domt_starts_with(at, "<<<<<<< ") || domt_starts_with(at, ">>>>>>> "))
@@ -162,7 +163,8 @@ DOMT_TEST(each_link_and_name_of_the_pages_leads_somewhere)
     ck_assert_msg(report.count == 0, "%u offences:\n%s", report.count, report.text);
 }
 
-/* A page docs/planted.md with this text; `expected` NULL: nothing is wrong with it. */
+/* Plant a page docs/planted.md with this text, and check that the rule reports `expected`; NULL:
+ * that it reports nothing. */
 static void page_says(const char *text, const char *expected)
 {
     static domt_report report;

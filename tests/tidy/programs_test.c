@@ -1,5 +1,5 @@
-/* Each test program is built and run: CMakeLists.txt and tests/run each list the folders of tests,
- * and a folder that one of them lacks would pass unseen. */
+/* Each test program is built and run: CMakeLists.txt and tests/run both list the folders of tests,
+ * and this test finds a folder that one of the lists lacks. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -7,7 +7,8 @@
 
 static char output[65536];
 
-/* Print each test file for which `has` does not succeed, with $name as the name of its program. */
+/* Print the path of each test file for which the command `has` fails; $name is the name of its
+ * program. */
 static int look(const char *has)
 {
     return domt_shell(output, sizeof output,
@@ -38,9 +39,9 @@ DOMT_TEST(a_file_that_is_left_out_is_seen)
     ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
 }
 
-/* A function that one file defines for others to see would take the place of a library's for all
- * tests of its folder, which are linked to one file. Such a test is among `separate_tests` of
- * CMakeLists.txt. The build with AddressSanitizer is looked at, too, if there is one: `./dev test`
+/* All tests of a folder are linked to one file, so a function that one test file defines to replace
+ * a library's function would replace it for all of them. Such a file must be among `separate_tests`
+ * of CMakeLists.txt. The build with AddressSanitizer is checked, too, if there is one: `./dev test`
  * builds most tests there alone. An object that build.ninja does not name is left from an earlier
  * build. */
 DOMT_TEST(a_test_that_takes_the_place_of_others_functions_is_separate)

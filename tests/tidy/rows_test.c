@@ -1,5 +1,5 @@
-/* The macros that put a sequence into a behaviour: each compiles without a warning in the table
- * that it is for, and in no other one, in C and in C++. */
+/* The macros that put a sequence into a behaviour: each compiles without a warning in the table for
+ * which it is made, and in no other table, in C and in C++. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -33,10 +33,10 @@ static const char before[] = "#include <domus/await.h>\n"
 
 #define STRICT "-Wall -Wextra -Wpedantic -Wshadow -Werror"
 
-/* g++ warns of all members of a behaviour that have no initialiser, also without a macro. */
+/* g++ warns of each member of a behaviour without an initialiser, also where no macro is used. */
 #define LENIENT "-Wno-missing-field-initializers"
 
-/* Returns the exit status of the compiler; its messages are in `output`. */
+/* Compile `source`; the compiler's messages go to `output`. Returns the exit status. */
 static int compile(const char *compiler, const char *flags, const char *source, char *output,
                    size_t size)
 {
@@ -74,7 +74,7 @@ DOMT_TEST(each_macro_compiles_without_a_warning_in_its_table)
     }
 }
 
-/* With a user's plain flags: what is wrong is an error, and not a warning. */
+/* With a user's plain flags, a macro in a wrong table is an error and not just a warning. */
 DOMT_TEST(no_macro_compiles_in_another_table)
 {
     static const char *const wrong[] = {

@@ -1,4 +1,4 @@
-/* The ratchet: no file and no function grows past what one can read at once. */
+/* The limits of size: no file and no function is larger than what one can read at once. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -27,7 +27,7 @@ static void copy_line(const char *line, char *ret_text, size_t size)
     snprintf(ret_text, size, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* Functions are found by the format: their braces, and only theirs, stand alone in column 0. */
+/* The rule finds functions by the format: only the braces of a function stand alone in column 0. */
 static void functions_rule(const domt_source *source, domt_report *report)
 {
     char head[128] = "";
@@ -54,7 +54,7 @@ static void functions_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* Characters, not bytes: those that continue one in UTF-8 are not counted. */
+/* Count characters: bytes that continue a character in UTF-8 are not counted. */
 static uint32_t columns_of(const char *line, size_t length)
 {
     uint32_t columns = 0;
@@ -95,7 +95,7 @@ DOMT_TEST(lines_stay_short)
     domt_tree_holds(columns_rule);
 }
 
-/* `count` lines of `line` between two texts. */
+/* Returns the text `before`, then `count` lines of `line`, then the closing text. */
 static const char *repeat(const char *before, const char *line, uint32_t count, const char *after)
 {
     static char text[16384];

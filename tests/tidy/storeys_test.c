@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STOREYS_MAX 12 /* with the NULL behind the last one */
-#define UNITS_MIN   3  /* in a storey; fewer are no storey */
+#define STOREYS_MAX 12 /* places for storeys, with one for the NULL behind the last */
+#define UNITS_MIN   3  /* the fewest units that make a storey */
 
 /* From the bottom up.
  *
@@ -44,15 +44,16 @@ static const struct layer {
 };
 #define LAYERS_COUNT (sizeof layers / sizeof layers[0])
 
-/* The only ways upwards within a layer: constant tables of functions, which are declared in a lower
- * storey and filled in a higher one. A use of one of them is not an arrow. */
+/* Tables of functions that are declared in a lower storey and filled in a higher one. Their uses
+ * are the only ones that may lead upwards, and are no arrows. */
 static const char *const tables[] = {
-    "domi_kinds", /* message/kind.h, filled in dispatch/kinds.c */
-    "domi_doors", /* message/doors.h, filled in dispatch/kinds.c */
+    "domi_kinds", /* declared in message/kind.h, filled in dispatch/kinds.c */
+    "domi_doors", /* declared in message/doors.h, filled in dispatch/kinds.c */
     NULL,
 };
 
-/* The layer in which `name` lies, and the number of its storey; -1: it lies in none. */
+/* Returns the layer in which `name` lies, and the number of its storey, which is -1 if it lies in
+ * none. */
 static const struct layer *layer_of(const char *name, int *ret_storey)
 {
     char folder[DOMT_UNIT_NAME];
@@ -105,7 +106,7 @@ static void read_graph(const char *root)
     domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols, tables);
 }
 
-/* Report the arrows upwards within a layer. Returns how many there are. */
+/* Report each arrow that leads upwards within a layer. Returns how many there are. */
 static uint32_t count_upwards(const char *folder, domt_report *report)
 {
     uint32_t count = 0;
@@ -145,7 +146,7 @@ DOMT_TEST(each_table_is_there_and_constant)
     read_objects();
     for (size_t i = 0; tables[i] != NULL; i++) {
         printf("table: %s\n", tables[i]);
-        /* D: initialized data, here read-only once it is relocated; R: read-only data */
+        /* nm prints D for initialized data (read-only after relocation), R for read-only data */
         snprintf(line, sizeof line, " D %s\n", tables[i]);
         if (strstr(symbols, line) == NULL) {
             memcpy(line, " R", 2);
@@ -154,14 +155,15 @@ DOMT_TEST(each_table_is_there_and_constant)
     }
 }
 
-/* Pairs of files that use each other. There may become fewer of them, and then this says so. */
+/* The number of pairs of files that use each other. When there are fewer, this table must say
+ * so. */
 static const struct pairs {
     const char *folder;
     uint32_t count;
 } pairs[] = {{"base", 0}, {"house", 5}, {"io", 0}, {"runtime", 0}, {"config", 0}, {"protocols", 0}};
 
-/* Report the circles of a folder that have more than two files, and another number of pairs
- * than `expected`. */
+/* Report each circle of more than two files in a folder, and a number of pairs other than
+ * `expected`. */
 static void check_circles(const char *folder, uint32_t expected)
 {
     uint32_t sizes[DOMT_CIRCLES_MAX];
@@ -252,7 +254,7 @@ DOMT_TEST(tidy_sees_circles)
     static const char *const arrows[][2] = {
         {"base/a.c", "base/b.h"}, {"base/b.c", "base/c.h"}, {"base/c.h", "base/a.h"},
         {"base/c.c", "base/d.h"}, {"base/e.c", "base/f.h"}, {"base/f.c", "base/e.h"},
-        {"base/d.c", "io/g.h"},   {"io/g.c", "base/a.h"}, /* not within base */
+        {"base/d.c", "io/g.h"},   {"io/g.c", "base/a.h"}, /* these arrows do not stay within base */
     };
 
     memset(&graph, 0, sizeof graph);

@@ -38,8 +38,8 @@ static bool names_have(const struct names *names, const char *name)
 
 static struct names declared[DOMT_LIBRARIES_MAX];
 
-/* The rule only collects: the name is the last word before the parenthesis, or before the end of
- * a declaration that has none. */
+/* A rule that reports nothing, but collects names: the name is the last word before the
+ * parenthesis, or before the end of a declaration without one. */
 static void collect_rule(const domt_source *source, domt_report *report)
 {
     if (!domt_starts_with(source->path, "include/domus/")) {
@@ -53,7 +53,7 @@ static void collect_rule(const domt_source *source, domt_report *report)
             line--;
         }
         if (line[0] == '#') {
-            continue; /* its definition */
+            continue; /* the symbol is defined here */
         }
         const char *end = start + strcspn(start, "(;[=");
         while (end > start && !domt_is_word(end[-1])) {
@@ -70,7 +70,7 @@ static void collect_rule(const domt_source *source, domt_report *report)
 
 /* ---- What is there ----------------------------------------------------------------------------*/
 
-/* The sanitizers' own symbols begin with two underscores. */
+/* Symbols that begin with two underscores are the sanitizers' own, and are left out. */
 static void read_symbols(const char *options, const char *library, struct names *names)
 {
     static char output[1 << 18];
@@ -109,8 +109,8 @@ static void compare(const char *library, size_t which, domt_report *report)
     }
 }
 
-/* Compare what the headers in `root` declare with the file `library`, or if it is NULL with the
- * library that was built. */
+/* Compare the declarations in the headers of `root` with the exports of the file `library`; NULL:
+ * of the library of this build. */
 static void compare_with(const char *root, const char *library, size_t which, domt_report *report)
 {
     char built[DOMT_PATH_MAX];
@@ -135,8 +135,8 @@ DOMT_TEST(each_library_exports_what_its_headers_declare)
     }
 }
 
-/* Report each symbol that an archive defines for other files and that is named neither as internal
- * nor as public, but the one that sys/sdt.h makes in each file with probes. */
+/* Report each symbol that an archive defines for other files and whose name begins neither as an
+ * internal nor as a public one, except the symbol that sys/sdt.h makes in each file with probes. */
 static void find_strangers(const char *archive, domt_report *strangers)
 {
     static struct names names;
@@ -180,7 +180,7 @@ DOMT_TEST(tidy_sees_a_declaration_without_a_symbol)
     ck_assert_ptr_null(strstr(other.text, "domus_nowhere"));
 }
 
-/* A library in which an internal function lost its hiding. */
+/* The planted library exports an internal function that is not hidden. */
 DOMT_TEST(tidy_sees_a_symbol_without_a_declaration)
 {
     char copy[DOMT_PATH_MAX];

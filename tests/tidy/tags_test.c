@@ -20,7 +20,7 @@
 static char headings[HEADINGS_MAX][HEADING_MAX];
 static size_t headings_count;
 
-/* The headings of docs/contract.md, without their marks. */
+/* Read the headings of docs/contract.md, without their marks. */
 static void read_contract(void)
 {
     if (headings_count != 0)
@@ -39,8 +39,8 @@ static void read_contract(void)
     ck_assert(headings_count > 13);
 }
 
-/* The length of `heading` at `at`, where a comment may break its lines between two words; 0 when it
- * does not stand there. */
+/* Returns the length of `heading` at `at`, where a line of the comment may end between two words; 0
+ * if it does not stand there. */
 static size_t heading_length(const char *at, const char *heading)
 {
     const char *p = at;
@@ -68,7 +68,7 @@ static bool is_heading(const char *at)
     return false;
 }
 
-/* "M8" and "M8: the home lane ..." are the headings of a must. */
+/* Whether the text is the heading of a must: "M8" or "M8: the home lane ...". */
 static bool is_must(const char *at, size_t length)
 {
     for (size_t i = 0; i < headings_count; i++) {
@@ -94,7 +94,8 @@ static void add(domt_report *report, const domt_source *source, const char *at, 
                     (int)strcspn(at, "\n"), at, why);
 }
 
-/* Three digits that begin with two zeros and are not part of a larger number. */
+/* Whether three digits that begin with two zeros stand at `at` and are no part of a longer
+ * number. */
 static bool is_bare_number(const char *at, char before)
 {
     return strncmp(at, "00", 2) == 0 && isdigit((unsigned char)at[2]) && !domt_is_word(at[3]) &&
@@ -102,7 +103,7 @@ static bool is_bare_number(const char *at, char before)
            !domt_is_word(before) && strchr(".,:+-/\\#", before) == NULL;
 }
 
-/* Look at the word that begins at `at`. */
+/* Check the word that begins at `at`. */
 static void check_word(const domt_source *source, const char *at, char before, domt_report *report)
 {
     size_t digits = *at == 'M' ? strspn(at + 1, "0123456789") : 0;
@@ -137,7 +138,8 @@ static void check_comment(const domt_source *source, const char *from, const cha
     }
 }
 
-/* The rule: the comments of a file in C or Promela, or of one whose comments begin with #. */
+/* The rule of the tags: it checks the comments of a file in C or Promela, or of a file whose
+ * comments begin with #. */
 static void tags_rule(const domt_source *source, domt_report *report)
 {
     bool hashes = strchr(source->path, '.') == NULL || strstr(source->path, ".txt") != NULL ||
@@ -162,7 +164,7 @@ DOMT_TEST(each_tag_resolves)
     domt_tree_holds(tags_rule);
 }
 
-/* Files that have comments and are not in C. */
+/* Files that have comments, but are not written in C. */
 static const char *const others[] = {
     "CMakeLists.txt", "dev", "models/run", "models/*.pml", "tests/mutants/*", "config/*.yaml",
 };

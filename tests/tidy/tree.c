@@ -1,5 +1,5 @@
-/* The functions on which the rules of tests/tidy stand: they walk the tree, strip comments, copy
- * files and plant offences. */
+/* The functions on which the rules of tests/tidy are built: they walk the tree, strip comments,
+ * copy files and plant offences. */
 #include "tests/tidy/tree.h"
 #include "tests/support/suite.h"
 
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* The folders that hold code. A folder that is not there yet is passed over. */
+/* The folders with code. A folder that does not exist yet is passed over. */
 #define FOLDERS "base house io runtime config protocols include examples bench tests tools"
 
 #define FILE_MAX (1 << 20)
@@ -225,7 +225,7 @@ void domt_tree_holds(domt_rule *rule)
 
 static domt_report before, after;
 
-/* A rule sees one file at a time, so a tree of the one file that is planted into is enough. */
+/* A rule sees one file at a time, so the copy of a tree needs only the file that is changed. */
 static void copy_file(const char *path, char ret_copy[DOMT_PATH_MAX])
 {
     char output[1024];

@@ -13,15 +13,16 @@
 #define DOMT_PATH_MAX 1024
 
 typedef struct domt_source {
-    const char *path; /* from the root: "base/slab.c" */
+    const char *path; /* path from the root: "base/slab.c" */
     const char *text;
-    const char *code; /* `text` with comments and literals blanked, byte for byte at its place */
+    /* `text` with comments and literals blanked; every other byte keeps its place */
+    const char *code;
 } domt_source;
 
 typedef struct domt_report {
     uint32_t count;
     size_t used;
-    char text[32768]; /* "path:line: message" lines; what does not fit is only counted */
+    char text[32768]; /* lines "path:line: message"; lines that do not fit are only counted */
 } domt_report;
 
 typedef void domt_rule(const domt_source *source, domt_report *report);
@@ -35,7 +36,7 @@ void domt_tree_walk(const char *root, domt_rule *rule, domt_report *report);
 /* Apply `rule` to one more file, whose path begins with `root`. */
 void domt_tree_visit(const char *root, const char *path, domt_rule *rule, domt_report *report);
 
-/* The text of a file. Ownership: the caller's. */
+/* Read the text of a file. Ownership: the caller frees it. */
 char *domt_tree_text(const char *path);
 
 /* Copy parts of the tree, files and folders, to a new directory below $TMPDIR; to be given to
@@ -43,14 +44,14 @@ char *domt_tree_text(const char *path);
 void domt_tree_copy(const char *root, const char *parts, char ret_copy[DOMT_PATH_MAX]);
 void domt_tree_remove(const char *copy);
 
-/* Append to a file of a copy; the file is made when it is not there. */
+/* Append text to a file of a copy; the file is made if it does not exist. */
 void domt_tree_plant(const char *copy, const char *path, const char *text);
 
-/* `rule` finds exactly one offence more, with `expected` in its line, once `text` is planted at
- * the end of `path`. */
+/* Check that `rule` finds exactly one offence more, with `expected` in its line, after `text` was
+ * planted at the end of `path`. */
 void domt_tree_sees(domt_rule *rule, const char *path, const char *text, const char *expected);
 
-/* `rule` finds no offence more once `text` is planted. */
+/* Check that `rule` finds no further offence after `text` was planted. */
 void domt_tree_lets(domt_rule *rule, const char *path, const char *text);
 
 /* Check that `rule` finds nothing in the tree. */
@@ -58,15 +59,17 @@ void domt_tree_holds(domt_rule *rule);
 
 bool domt_starts_with(const char *text, const char *prefix);
 
-/* A part of an identifier. */
+/* Whether `c` can be a part of an identifier. */
 bool domt_is_word(char c);
 
-/* The end of the comment or literal of C that begins at `p`, or NULL when none does. */
+/* Returns the end of the comment or literal of C that begins at `p`, or NULL if none begins
+ * there. */
 const char *domt_span_end(const char *p);
 
 uint32_t domt_line_of(const char *text, const char *at);
 
-/* Run a shell command; its output goes to `output`, cut at the size. Returns its exit status. */
+/* Run a shell command; its output goes to `output`, cut at `size` bytes. Returns the exit
+ * status. */
 int domt_shell(char *output, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -8,13 +8,14 @@
 
 #include <string.h>
 
-/* Entries of `domus_behaviour`, `domus_on` and `domus_call`, and the function with which a
- * conversation goes on. */
+/* The entries of `domus_behaviour`, `domus_on` and `domus_call`, and the function that resumes a
+ * conversation. */
 static const char *const entries[] = {
     "->handle(", ".handle(", "->then(", "->on_mount(", "->on_restart(", "->on_stop(",
 };
 
-/* The function that holds `at` begins behind the last line that is nothing but a closing brace. */
+/* Returns the begin of the function that holds `at`: it lies behind the last line that is only a
+ * closing brace. */
 static const char *function_begin(const char *code, const char *at)
 {
     while (at > code && strncmp(at, "\n}", 2) != 0)

@@ -1,4 +1,4 @@
-/* Words that may not stand in code, each with what to write instead. */
+/* Words that may not stand in code, each with the words to write instead. */
 #include "tests/support/suite.h"
 #include "tests/tidy/tree.h"
 
@@ -7,13 +7,13 @@
 
 enum scope {
     EVERYWHERE,
-    LIBRARIES, /* libdomus and libdomus-config */
+    LIBRARIES, /* applies to libdomus and libdomus-config */
     LIBDOMUS,
-    SOCKETS, /* where sockets are used: io and runtime, without the wrappers of runtime/os */
+    SOCKETS, /* applies to io and runtime without runtime/os: the code that uses sockets */
 };
 
-/* Calls: the word, then an opening parenthesis. `except` is the beginning of the paths where the
- * word may stand, NULL when there is none. */
+/* Calls: a word, then an opening parenthesis. `except` is the beginning of the paths in which the
+ * word may stand; NULL: in none. */
 static const struct banned {
     const char *word;
     enum scope scope;
@@ -113,7 +113,7 @@ static bool in_scope(const char *path, enum scope scope)
             domt_starts_with(path, "include/"));
 }
 
-/* The next place where `word` stands alone, and is not somebody's member. */
+/* Returns the next place where `word` stands alone and is no member of a structure. */
 static const char *next_word(const char *text, const char *from, const char *word)
 {
     for (const char *p = strstr(from, word); p != NULL; p = strstr(p + 1, word)) {
@@ -128,7 +128,8 @@ static const char *next_word(const char *text, const char *from, const char *wor
     return NULL;
 }
 
-/* Clocks of used CPU time tell no time of day, so they may be read anywhere. */
+/* Whether the call reads a clock of used CPU time: such a clock tells no time of day, so any code
+ * may read it. */
 static bool reads_cpu_time(const char *call)
 {
     const char *clock = strchr(call, '(') + 1;
@@ -159,7 +160,7 @@ static void calls_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* Words that need no parenthesis. */
+/* The rule of banned words that need no parenthesis behind them. */
 static void names_rule(const domt_source *source, domt_report *report)
 {
     static const char *const streams[] = {"stdout", "stderr"};
@@ -176,7 +177,8 @@ static void names_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* Only runtime calls the clock; the others are handed `now_ns`, so that a simulator owns time. */
+/* The rule of the clock: only runtime reads it; other layers are given `now_ns`, so that a
+ * simulator controls time. */
 static void clock_rule(const domt_source *source, domt_report *report)
 {
     if (!in_scope(source->path, LIBDOMUS) || domt_starts_with(source->path, "base/clock") ||
@@ -190,7 +192,7 @@ static void clock_rule(const domt_source *source, domt_report *report)
     }
 }
 
-/* The rule looks at comments, too, so the words are written here in two parts. */
+/* The rule also looks at comments, so this file writes the banned words in two parts. */
 static void promises_rule(const domt_source *source, domt_report *report)
 {
     static const char *const promises[] = {"TO"
@@ -269,7 +271,8 @@ DOMT_TEST(tidy_sees_a_promise)
                    "open an issue");
 }
 
-/* Comments, literals, members, longer names, and the clocks of CPU time. */
+/* Banned words are allowed in comments, in literals, as members and within longer names; the clocks
+ * of CPU time are allowed, too. */
 DOMT_TEST(tidy_lets_other_words_stand)
 {
     domt_tree_lets(calls_rule, "io/planted.c", "/* rand() */ const char *a = \"\\\"rand(\";\n");
