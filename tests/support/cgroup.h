@@ -1,5 +1,5 @@
-/* A cgroup with a limit, for a test. It is made where this machine has its cgroups, v1 or v2, if
- * that is allowed. */
+/* Makes a cgroup with a limit for a test, in the cgroups of this machine (v1 or v2), if the test is
+ * allowed to. */
 #ifndef DOMT_CGROUP_H
 #define DOMT_CGROUP_H
 
@@ -19,9 +19,9 @@
 typedef struct domt_cgroup {
     char path[PATH_MAX / 2];
     int version;
-    const char *mount; /* where the version 2 is mounted */
-    const char *given; /* the controller that the children have by this test; NULL: none */
-    char why[256];     /* there is none */
+    const char *mount; /* directory where version 2 is mounted */
+    const char *given; /* controller that this test has turned on for the children; NULL: none */
+    char why[256];     /* why there is no cgroup */
 } domt_cgroup;
 
 static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name, const char *text)
@@ -37,7 +37,8 @@ static inline bool domt_cgroup_write(const domt_cgroup *cgroup, const char *name
     return written;
 }
 
-/* The number behind `key` in a file, or the first number if the key is ""; 0 if there is none. */
+/* Returns the number behind `key` in a file, or the first number if the key is ""; 0 if there is
+ * none. */
 static inline uint64_t domt_cgroup_read(const domt_cgroup *cgroup, const char *name,
                                         const char *key)
 {
@@ -57,7 +58,7 @@ static inline uint64_t domt_cgroup_read(const domt_cgroup *cgroup, const char *n
     return value;
 }
 
-/* A file of a cgroup, and what is written to it. A list of them ends with a row of NULLs. */
+/* A file of a cgroup, and the text to write to it. A list of them ends with a row of NULLs. */
 typedef struct domt_cgroup_setting {
     const char *file;
     const char *text;
@@ -75,8 +76,8 @@ static inline bool domt_cgroup_set(domt_cgroup *cgroup, const domt_cgroup_settin
     return true;
 }
 
-/* Take the lock of a mount, so that no test takes a controller away that another one is about to
- * use. Returns the descriptor to close; -1: there is no such directory. */
+/* Lock a mount, so that no test turns off a controller that another test is about to use. Returns
+ * the descriptor to close; -1 if there is no such directory. */
 static inline int domt_cgroup_lock(const char *mount)
 {
     int fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -86,7 +87,7 @@ static inline int domt_cgroup_lock(const char *mount)
     return fd;
 }
 
-/* True if a list of words, which a file of the mount has, has this one. */
+/* True if a file of the mount, which is a list of words, has this word. */
 static inline bool domt_cgroup_has_word(const char *mount, const char *name, const char *word)
 {
     char path[PATH_MAX], text[512] = "", *rest = NULL;
@@ -103,7 +104,7 @@ static inline bool domt_cgroup_has_word(const char *mount, const char *name, con
     return false;
 }
 
-/* Turn a controller of the mount on or off for its children. */
+/* Turn a controller on or off for the children of the mount. */
 static inline bool domt_cgroup_turn(const char *mount, char sign, const char *controller)
 {
     domt_cgroup top = {.path = ""};
@@ -114,8 +115,8 @@ static inline bool domt_cgroup_turn(const char *mount, char sign, const char *co
     return domt_cgroup_write(&top, "cgroup.subtree_control", text);
 }
 
-/* Take a controller that this test has given to the children from them again, unless another test
- * has a cgroup with it. The lock is held. */
+/* Turn off a controller that this test has turned on for the children, unless another test has a
+ * cgroup with it. The caller holds the lock. */
 static inline void domt_cgroup_put_back(domt_cgroup *cgroup)
 {
     char begin[64];
@@ -133,7 +134,7 @@ static inline void domt_cgroup_put_back(domt_cgroup *cgroup)
     cgroup->given = NULL;
 }
 
-/* Make the directory and set what is to be set. The lock is held. */
+/* Make the directory and write the settings. The caller holds the lock. */
 static inline bool domt_cgroup_make(domt_cgroup *cgroup, const domt_cgroup_setting *settings)
 {
     if (mkdir(cgroup->path, 0755) != 0) {
@@ -152,7 +153,7 @@ static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char 
     int lock = domt_cgroup_lock(mount);
 
     *cgroup = (domt_cgroup){.version = version, .mount = mount};
-    /* in the version 2 the parent lets its children have the controller */
+    /* in version 2 the parent must allow its children the controller */
     if (version == 2 && !domt_cgroup_has_word(mount, "cgroup.subtree_control", controller) &&
         domt_cgroup_turn(mount, '+', controller))
         cgroup->given = controller;
@@ -166,8 +167,8 @@ static inline bool domt_cgroup_try(domt_cgroup *cgroup, int version, const char 
     return is_made;
 }
 
-/* Make a cgroup with so many bytes of memory. Returns false if none can be made; then `why` says
- * why. */
+/* Make a cgroup with so many bytes of memory. Returns false if none can be made; `why` then gets
+ * the reason. */
 static inline bool domt_cgroup_make_memory(domt_cgroup *cgroup, uint64_t limit)
 {
     char text[32];
@@ -180,7 +181,7 @@ static inline bool domt_cgroup_make_memory(domt_cgroup *cgroup, uint64_t limit)
            domt_cgroup_try(cgroup, 2, "/sys/fs/cgroup/unified", "memory", second);
 }
 
-/* The same for half a CPU. */
+/* Make a cgroup with half a CPU. Returns false if none can be made; `why` then gets the reason. */
 static inline bool domt_cgroup_make_half_a_cpu(domt_cgroup *cgroup)
 {
     static const domt_cgroup_setting first[] = {
@@ -206,7 +207,7 @@ static inline uint64_t domt_cgroup_used(const domt_cgroup *cgroup)
                             cgroup->version == 1 ? "memory.usage_in_bytes" : "memory.current", "");
 }
 
-/* How many processes of the cgroup were killed for lack of memory. */
+/* Returns how many processes of the cgroup were killed for lack of memory. */
 static inline uint64_t domt_cgroup_kills(const domt_cgroup *cgroup)
 {
     return domt_cgroup_read(cgroup, cgroup->version == 1 ? "memory.oom_control" : "memory.events",
@@ -217,8 +218,8 @@ static inline void domt_cgroup_remove(domt_cgroup *cgroup)
 {
     int lock = domt_cgroup_lock(cgroup->mount);
 
-    /* The processes of the cgroup have been waited for; the kernel may need a moment
-     * all the same. */
+    /* All processes of the cgroup have been waited for, but the kernel may need a moment until it
+     * lets the cgroup go. */
     for (int i = 0; i < 1000 && rmdir(cgroup->path) != 0 && errno == EBUSY; i++)
         usleep(1000);
     domt_cgroup_put_back(cgroup);

@@ -1,4 +1,4 @@
-/* A message stage in a kit, its messages as text, and memory that fails. */
+/* Runs a message stage in a kit, writes its messages as text, and makes its allocations fail. */
 #include "tests/support/codec.h"
 
 #include "base/memory.h"
@@ -226,7 +226,8 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
     }
     uint64_t before = budget->used_bytes;
     ck_assert_int_eq(gather(gathered, &codecs[2], 100000), -ENOMEM);
-    ck_assert_uint_eq(budget->used_bytes, before); /* the third gave back its bytes at once */
+    /* the third channel gave back its bytes when it was refused */
+    ck_assert_uint_eq(budget->used_bytes, before);
     ck_assert_int_eq(domus_stage_kit_fail(codecs[2].kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
     ck_assert_int_eq(
         strncmp(domt_codec_sent(&codecs[2]), gathered->refused, strlen(gathered->refused)), 0);

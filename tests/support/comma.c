@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Machines for tests seldom have one, so this writes the file that glibc would load: a head, six
- * offsets, and what stands there. */
+/* Machines for tests seldom have such a locale, so this writes the file that glibc would load: a
+ * head, six offsets, and the values at these offsets. */
 static const struct {
     uint32_t magic, count, offsets[6];
     char decimal_point[4], thousands_sep[4], grouping[4];

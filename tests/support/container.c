@@ -1,5 +1,5 @@
-/* The root is a file system in memory with bind mounts. Whatever is mounted before the new user is
- * mapped belongs to the namespace of mounts, and ends with it. */
+/* The root is a file system in memory with bind mounts. Mounts that are made before the new user is
+ * mapped belong to the namespace of mounts, and end with it. */
 #include "tests/support/container.h"
 
 #include "tests/support/deny.h"
@@ -20,8 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NEW_ROOT                                                                                   \
-    "/media" /* a folder of each Linux; in the namespace it is hidden by the new root */
+#define NEW_ROOT "/media" /* exists on each Linux; the new root hides the host's own folder */
 
 static _Noreturn void fail(const char *what)
 {
@@ -39,7 +38,7 @@ static bool write_file(const char *path, const char *text)
     return is_written;
 }
 
-/* Enter namespaces in which the caller has all rights, and is seen as DOMT_NOBODY. */
+/* Enter namespaces in which the caller has all rights, and in which its user is DOMT_NOBODY. */
 static bool enter_namespaces(void)
 {
     char map[64];
@@ -85,7 +84,7 @@ static void make_path(const char *path)
         fail(path);
 }
 
-/* Let the folder `from` of the host be in the new root, at the same path. */
+/* Bind the folder `from` of the host to the same path in the new root. */
 static void bind_folder(const char *from, bool is_written)
 {
     char to[PATH_MAX];
@@ -99,7 +98,7 @@ static void bind_folder(const char *from, bool is_written)
         fail("read-only");
 }
 
-/* Let the new root have what a program with shared libraries needs. */
+/* Bind what a program with shared libraries needs into the new root. */
 static void fill_root(void)
 {
     static const char *const links[] = {"lib", "lib64", "bin"};
@@ -145,11 +144,11 @@ static void make_root(const domt_container *container)
         make_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
         fail("chdir");
-    if (container->has_proc) /* mounted by process 1 of the new namespace */
+    if (container->has_proc) /* process 1 of the new namespace mounts /proc here */
         make_path(NEW_ROOT "/proc");
 }
 
-/* Move into the root, which has to be done by process 1: only that may mount /proc. */
+/* Move into the root. Process 1 has to do this: only process 1 may mount /proc. */
 static void enter_root(const domt_container *container)
 {
     if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
@@ -168,7 +167,7 @@ static void pass_on(int number)
     (void)kill(inner, number);
 }
 
-/* Stay outside, and end as the child ends. */
+/* Stay outside, and end with the status with which the child ends. */
 static _Noreturn void wait_outside(void)
 {
     struct sigaction action = {.sa_handler = pass_on};

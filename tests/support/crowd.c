@@ -84,7 +84,7 @@ void domt_client_close(domt_client *client, bool reset)
     client->fd = -1;
 }
 
-/* A failed call: false when it is to be tried again later. */
+/* Handle a failed call. Returns false when the call is to be tried again later. */
 static bool failed(domt_client *client)
 {
     if (errno == EAGAIN || errno == EINTR)
@@ -125,8 +125,8 @@ static uint32_t next_piece(domt_client *client, char *bytes)
     return size;
 }
 
-/* Send only a few pieces, or one client would take a whole turn for itself. Returns whether there
- * was more to be done. */
+/* Send only a few pieces, so that one client does not use a whole round for itself. Returns whether
+ * there was more to be done. */
 static bool send_some(domt_client *client)
 {
     char bytes[PIECE_MAX];
@@ -155,7 +155,8 @@ static void end_if_over(domt_client *client)
         domt_client_close(client, false);
 }
 
-/* Each client has its turn whenever any of them could go on; epoll only tells when that is. */
+/* Each client is served in every round in which any client could go on; epoll only says when there
+ * is such a round. */
 bool domt_crowd_run(domt_crowd *crowd, bool (*done)(const domt_crowd *crowd), uint32_t ms)
 {
     uint64_t until_ns = domt_monotonic_ns() + ms * UINT64_C(1000000);
@@ -255,7 +256,7 @@ bool domt_echoes(int fd, const char *text)
     while (have < length) {
         ssize_t size = recv(fd, back + have, sizeof back - 1 - have, 0);
         if (size < 0 && errno == EINTR)
-            continue; /* a ring of this thread is being torn down */
+            continue; /* EINTR: a ring of this thread is being torn down */
         if (size <= 0)
             return false;
         have += (size_t)size;

@@ -1,4 +1,4 @@
-/* The child, its stderr, and its end. */
+/* Runs a function in a child process, and reads its stderr and its status. */
 #include "tests/support/death.h"
 #include "tests/support/suite.h"
 

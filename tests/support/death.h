@@ -1,5 +1,5 @@
-/* A child process of a test, and how it ends: for checks that end the process, and for whatever
- * holds only in a process of its own. */
+/* A child process of a test, and how it ends: for checks that end the process, and for effects that
+ * must stay within a process of their own. */
 #ifndef DOMT_DEATH_H
 #define DOMT_DEATH_H
 
@@ -9,7 +9,7 @@
  * is 0 if `body` returns. `ret_said` gets the text that the child writes to stderr. */
 int domt_run_in_child(void (*body)(void *context), void *context, char ret_said[DOMT_SAID_MAX]);
 
-/* Check that body(context) aborts in a child, and says `text` before. */
+/* Check that body(context) aborts in a child process, and writes `text` to stderr before. */
 void domt_dies(void (*body)(void *context), void *context, const char *text);
 
 #endif

@@ -1,4 +1,5 @@
-/* A seccomp filter of four steps: load the number of the call, compare, refuse or allow. */
+/* A seccomp filter of four steps: it loads the number of the call, compares it, and refuses or
+ * allows the call. */
 #include "tests/support/deny.h"
 
 #include <errno.h>

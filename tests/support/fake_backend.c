@@ -1,5 +1,5 @@
-/* The fake ring. Operations are heap objects of their own, so that the sanitizers see each use of
- * one that is over. */
+/* The fake ring. Each operation is an object on the heap of its own, so that the sanitizers see
+ * each use of one that has ended. */
 #include "tests/support/fake_backend.h"
 
 #include "io/resources/io.h"

@@ -1,4 +1,4 @@
-/* Writes and reads frames by the letter of the RFC, without the code that is tested. */
+/* Writes and reads frames as the RFC defines them, without the code under test. */
 #include "tests/support/frames.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +26,7 @@ size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to)
     return at;
 }
 
-/* Write one frame. Returns its size. */
+/* Write one frame of WebSocket. Returns its size in bytes. */
 static size_t write_frame(bool of_client, unsigned first, const char *payload, size_t size,
                           char *to)
 {
@@ -105,8 +105,8 @@ static void print(domt_text *at, const domus_stage_message *message)
     }
 }
 
-/* A close of a server has 2 bytes of head, that of a client 6, and neither these tests' keys nor
- * codes below 4000 have a zero. */
+/* The head of a close frame has 2 bytes from a server and 6 from a client. Neither the keys of
+ * these tests nor codes below 4000 contain a zero byte, so strlen() finds the end of the frame. */
 static void print_sent(domt_text *at, const char *sent)
 {
     const unsigned char *byte = (const unsigned char *)sent;
@@ -161,7 +161,7 @@ void domt_frames_hold(const domus_websocket_options *options, const char *frames
 
 /* --- output ----------------------------------------------------------------------------------- */
 
-/* Write one frame of the output as text. Returns its size. */
+/* Write one frame of the output as text. Returns the frame's size. */
 static size_t print_frame(domt_text *at, const unsigned char *bytes, size_t size, bool of_client)
 {
     size_t head = 2;

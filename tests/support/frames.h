@@ -1,4 +1,5 @@
-/* Frames of WebSocket for tests, written as text, and what the stage makes of them as text. */
+/* Frames of WebSocket for tests, written as text, and the messages that the stage makes of them as
+ * text. */
 #ifndef DOMT_FRAMES_H
 #define DOMT_FRAMES_H
 
@@ -17,7 +18,7 @@
  *     =8200       bytes as they are */
 size_t domt_frames(bool of_client, const char *text, char *to);
 
-/* Write the head of one frame, with a mask or without. Returns its size. */
+/* Write the head of one frame, masked if it is a client's. Returns its size. */
 size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
 
 /* Let the stage decode frames that its peer sends: the first `cut` bytes, then the others `step` at
@@ -33,7 +34,8 @@ size_t domt_frame_head(bool of_client, unsigned first, uint64_t size, char *to);
 const char *domt_frames_run(const domus_websocket_options *options, const char *frames, size_t cut,
                             size_t step);
 
-/* Check that this is `expected` in one piece, cut in two at each byte, and byte by byte. */
+/* Check that the messages are `expected` when the frames come in one piece, cut in two at each
+ * byte, and byte by byte. */
 void domt_frames_hold(const domus_websocket_options *options, const char *frames,
                       const char *expected);
 

@@ -33,8 +33,8 @@ static void count_wake(domi_manager *manager)
 
 const domi_runtime_hooks domt_hooks_of_world = {.wake = count_wake};
 
-/* Managers come from the C library, not from the library's doors: a sweep counts
- * only the latter. */
+/* Managers are allocated with calloc() and not by the library, so a sweep of failing allocations
+ * counts only the library's own. */
 static void free_managers(domt_world *world, uint32_t made)
 {
     for (uint32_t i = 0; i < made; i++)
@@ -87,7 +87,7 @@ void domt_world_end(domt_world *world)
     domt_world_own(world);
     for (uint32_t i = 0; i <= world->homes; i++)
         domi_manager_end_actors(world->managers[i]);
-    /* on_stop may have sent to actors that had ended before. */
+    /* on_stop may have sent messages to actors that had already ended. */
     for (uint32_t i = 0; i <= world->homes; i++)
         (void)domi_manager_take_arrivals(world->managers[i]);
     free_managers(world, world->homes + 1);

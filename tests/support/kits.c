@@ -1,11 +1,11 @@
-/* Test kits and peers whose steps have to succeed. */
+/* Test kits and their peers, whose steps must succeed. */
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
 #include <string.h>
 
 #define SECOND UINT64_C(1000000000)
-#define SHOWN  2000u /* bytes of a wrong answer that a failure shows */
+#define SHOWN  2000u /* bytes of a wrong answer that the message of a failure shows */
 
 domus_testkit *domt_kit_new(const domus_config *config, uint64_t seed)
 {

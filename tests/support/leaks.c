@@ -1,8 +1,8 @@
-/* LeakSanitizer looks at the pages of data that were written, when a test ends.
+/* When a test ends, LeakSanitizer searches only the pages of data that were written.
  *
- * The tests of a folder are one program, with up to 40 MB of arrays of which a test writes few.
- * All of them were searched for pointers, which took two thirds of the time of a short test. A page
- * that was never written has no pointer to memory of the heap. */
+ * The tests of a folder are one program, with up to 40 MB of arrays of which a test writes few. To
+ * search all arrays for pointers took two thirds of the time of a short test. A page that was never
+ * written holds no pointer to memory of the heap. */
 #include "tests/support/leaks.h"
 
 #include "tests/support/sanitizer.h"
@@ -18,13 +18,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE    ((uintptr_t)4096)
-#define ROOM    ((size_t)1 << 28)   /* bytes of addresses; only what is written takes memory */
-#define AT_ONCE 512u                /* pages that one read of the page map tells of */
-#define TOUCHED (UINT64_C(3) << 62) /* in memory, or in swap (proc_pid_pagemap(5)) */
-#define OF_FILE (UINT64_C(1) << 61) /* as the file has it: nothing was written */
+#define PAGE ((uintptr_t)4096)
+/* bytes of address space; only pages that are written take memory */
+#define ROOM    ((size_t)1 << 28)
+#define AT_ONCE 512u                /* pages that one read of the page map covers */
+#define TOUCHED (UINT64_C(3) << 62) /* bits of a page in memory or in swap (proc_pid_pagemap(5))   \
+                                     */
+/* bit of a page that equals its file: no byte of it was written */
+#define OF_FILE (UINT64_C(1) << 61)
 
-/* LeakSanitizer asks for it by this name, when the program begins. */
+/* LeakSanitizer calls this function by its name when the program begins. */
 const char *__lsan_default_options(void);
 
 const char *__lsan_default_options(void)
@@ -32,8 +35,8 @@ const char *__lsan_default_options(void)
     return "use_globals=0";
 }
 
-/* The words of the written pages that are not 0. They are put together, because LeakSanitizer reads
- * the map of the process again for each piece that it is shown. */
+/* Copies of all words of the written pages that are not 0. They are put together, because
+ * LeakSanitizer reads the map of the process again for each piece that it is shown. */
 static uintptr_t *words;
 static size_t word_count;
 
@@ -48,7 +51,7 @@ __attribute__((no_sanitize_address)) static void add_page(uintptr_t page)
             words[word_count++] = from[i];
 }
 
-/* Add the written pages in [begin, end); all, if the page map cannot be read. */
+/* Add the written pages in [begin, end), or all pages if the page map cannot be read. */
 static void add_written(int map, uintptr_t begin, uintptr_t end)
 {
     uint64_t entries[AT_ONCE];
@@ -64,7 +67,8 @@ static void add_written(int map, uintptr_t begin, uintptr_t end)
 
 static int add_data(struct dl_phdr_info *module, size_t size, void *map)
 {
-    if (strstr(module->dlpi_name, "libasan") != NULL) /* it knows all memory, also what leaks */
+    /* the sanitizer's own memory points to each block, also to leaked ones */
+    if (strstr(module->dlpi_name, "libasan") != NULL)
         return 0;
     for (size_t i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];

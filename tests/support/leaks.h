@@ -1,8 +1,9 @@
-/* The memory that LeakSanitizer looks at when a test ends (leaks.c). */
+/* The memory that LeakSanitizer searches when a test ends (leaks.c). */
 #ifndef DOMT_LEAKS_H
 #define DOMT_LEAKS_H
 
-/* Called once, before the first test. Without AddressSanitizer nothing happens. */
+/* Let LeakSanitizer search only written pages. Called once, before the first test; without
+ * AddressSanitizer it does nothing. */
 void domt_leaks_only_written(void);
 
 #endif

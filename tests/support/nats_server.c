@@ -31,8 +31,8 @@ static void run(const domt_nats_server *server, pid_t parent)
     _exit(1);
 }
 
-/* Read a port behind `key` from the file that the server writes when it listens. Returns 0
- * before. */
+/* Read a port behind `key` from the file that the server writes when it listens. Returns 0 while
+ * there is no file. */
 static uint16_t read_port(const domt_nats_server *server, const char *key)
 {
     char path[128], text[512];

@@ -20,7 +20,7 @@
 
 #define PROGRAMS "/usr/lib/postgresql/*/bin/"
 
-/* Write the path of one of its programs, of the newest that is installed. */
+/* Write the path of a program of PostgreSQL, of the newest version that is installed. */
 static bool find_program(const char *name, char *path, size_t path_size)
 {
     char pattern[100];
@@ -41,7 +41,7 @@ bool domt_postgres_is_there(void)
     return find_program("postgres", path, sizeof path) && find_program("initdb", path, sizeof path);
 }
 
-/* Become somebody who may run it. */
+/* Become the user postgres if this is root, as whom PostgreSQL does not run. */
 static void leave_root(void)
 {
     const struct passwd *user = getuid() == 0 ? getpwnam("postgres") : NULL;
@@ -58,7 +58,7 @@ static void give_away(const char *path)
         ck_assert_int_eq(chown(path, user->pw_uid, user->pw_gid), 0);
 }
 
-/* Begin a program in the directory. */
+/* Start a program in the server's directory. */
 static pid_t begin(const domt_postgres *server, const char *const *arguments)
 {
     pid_t parent = getpid();
@@ -91,7 +91,7 @@ static bool accepts(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    /* The server answers 'N' to the question whether it speaks TLS once it takes sessions. */
+    /* The request for TLS: once the server takes sessions, it answers 'N' if it speaks no TLS. */
     static const char question[8] = {0, 0, 0, 8, 4, (char)0xd2, 0x16, 0x2f};
     char answer = 0;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -134,7 +134,8 @@ void domt_postgres_again(domt_postgres *server)
     ck_abort_msg("postgres does not listen");
 }
 
-/* Drop the databases that no test uses: each is 300 files, which are copied for each cluster. */
+/* Drop the databases that no test uses: each has 300 files, which would be copied for each
+ * cluster. */
 static void drop_templates(const domt_postgres *server)
 {
     static const char *const commands = "UPDATE pg_database SET datistemplate = false\n"
@@ -163,14 +164,14 @@ static void copy(const char *from, const char *to)
 {
     char command[512];
 
-    /* a copy that was interrupted may be there */
+    /* an interrupted copy may be there */
     snprintf(command, sizeof command, "rm -rf '%s.new' && cp -a '%s' '%s.new' && mv '%s.new' '%s'",
              to, from, to, to, to);
     ck_assert_int_eq(system(command), 0);
 }
 
-/* Make a cluster. A run of tests (tests/run) makes copies of one, because initdb takes a
- * second of the CPU. */
+/* Make a cluster. A run of tests (tests/run) copies one cluster, because initdb takes a second of
+ * CPU time. */
 static void make_cluster(const domt_postgres *server)
 {
     const char *scratch = getenv("DOMT_SCRATCH");
@@ -195,8 +196,8 @@ static void make_cluster(const domt_postgres *server)
     close(fd);
 }
 
-/* Let a process of its own wait for the end of the test, however that comes, and remove then what
- * is left of the cluster. The server ends with the test, too (PR_SET_PDEATHSIG). */
+/* Fork a process that waits for the end of the test, in whatever way it ends, and then removes the
+ * rest of the cluster. The server also ends with the test (PR_SET_PDEATHSIG). */
 static void begin_watcher(domt_postgres *server)
 {
     static const char script[] = "cat; i=0\n"
@@ -210,7 +211,8 @@ static void begin_watcher(domt_postgres *server)
     ck_assert_int_ge(server->watcher, 0);
     if (server->watcher == 0) {
         int none = open("/dev/null", O_RDWR | O_CLOEXEC);
-        (void)setsid(); /* a test that takes too long is killed with its group */
+        /* a new session: a test that takes too long is killed with its process group */
+        (void)setsid();
         if (dup2(ends[0], 0) < 0 || dup2(none, 1) < 0 || dup2(none, 2) < 0 ||
             close_range(3, ~0u, 0) != 0)
             _exit(1);

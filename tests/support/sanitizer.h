@@ -1,5 +1,4 @@
-/* The sanitizers of this build. They make everything slow, so tests do less of the
- * same under them. */
+/* The sanitizers of this build. They make everything slow, so tests do less work under them. */
 #ifndef DOMT_SANITIZER_H
 #define DOMT_SANITIZER_H
 
@@ -26,7 +25,7 @@
 #endif
 #define DOMT_SANITIZED (DOMT_ASAN || DOMT_TSAN)
 
-/* How many of something, or how long: `count` in a plain build, `fewer` under a sanitizer. */
+/* A number of rounds or a length of time: `count` in a plain build, `fewer` under a sanitizer. */
 #define DOMT_SCALE(count, fewer) (DOMT_SANITIZED ? (fewer) : (count))
 
 #endif

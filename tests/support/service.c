@@ -1,4 +1,4 @@
-/* The child process, its outputs, and the rows of its profile. */
+/* A service as a child process: its outputs, and the rows of its profile. */
 #include "tests/support/service.h"
 #include "tests/support/process.h"
 #include "tests/support/suite.h"
@@ -35,8 +35,8 @@ void domt_sleep_ms(uint32_t ms)
         ;
 }
 
-/* The program is opened before `prepare`, because a child that gives up its rights may not find the
- * way to it. */
+/* The program is opened before `prepare` is called, because a child that gives up its rights may
+ * not be able to open the path after that. */
 static _Noreturn void become(const domt_service *service, const char *const arguments[], int output,
                              pid_t parent)
 {
@@ -48,7 +48,7 @@ static _Noreturn void become(const domt_service *service, const char *const argu
         _exit(127);
     if (service->prepare != NULL)
         service->prepare();
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user takes it back */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* again, because a change of user clears it */
     fexecve(program, (char *const *)(uintptr_t)arguments, environ);
     _exit(127);
 }
@@ -91,8 +91,8 @@ static void read_output(domt_service *service)
         service->said[length + (size_t)size] = '\0';
 }
 
-/* How many lines a service says when all its listeners are up: one for each whose address is among
- * the arguments, and one at the least. */
+/* Returns how many lines a service prints when all its listeners are up: one for each listener
+ * whose address is among the arguments, and at least one. */
 static uint32_t count_listeners(const char *const arguments[])
 {
     uint32_t count = 0;
@@ -172,8 +172,8 @@ void domt_service_stop(domt_service *service)
     domt_service_check_profile(service);
 }
 
-/* The last line that begins with `row` and a blank: of the times, which are in ms, or of the
- * counts, some of which have the same name. NULL when there is none. */
+/* Returns the last line that begins with `row` and a blank, from the table of times (in ms) or from
+ * that of counts, because some rows of both have the same name. NULL when there is none. */
 static const char *last_row(const domt_service *service, const char *row, bool times,
                             size_t *ret_length)
 {
@@ -192,7 +192,8 @@ static const char *last_row(const domt_service *service, const char *row, bool t
     return found;
 }
 
-/* Check that the table can have the row, by its source, and that there is a table. */
+/* Check that the source defines the row, so that the table can have it, and that there is a
+ * table. */
 static void expect_row(const domt_service *service, const char *row)
 {
     static char source[65536];
@@ -216,9 +217,10 @@ uint64_t domt_service_count(const domt_service *service, const char *row)
 
     expect_row(service, row);
     if (line == NULL)
-        return 0; /* a row of zeros is left out */
+        return 0; /* the table leaves out a row of zeros */
     const char *number = line + length;
-    if (memcmp(number - 2, "/s", 2) == 0) { /* the rate stands behind the sum */
+    /* the number before "/s" is a rate, and the sum stands before it */
+    if (memcmp(number - 2, "/s", 2) == 0) {
         while (number[-1] != ' ')
             number--;
         while (number[-1] == ' ')
@@ -246,7 +248,8 @@ uint32_t domt_service_threads(const domt_service *service)
     return threads;
 }
 
-/* The milliseconds of all threads together in a row: the last number before the last "ms". */
+/* Returns the milliseconds of all threads together in a row: the last number before the last
+ * "ms". */
 static double phase_ms(const domt_service *service, const char *row)
 {
     size_t length = 0;
@@ -262,7 +265,7 @@ static double phase_ms(const domt_service *service, const char *row)
     return strtod(number, NULL);
 }
 
-/* The time that the phases have taken together, and that which has passed. */
+/* Read the time that the phases have taken together, and the time that has passed. */
 static void read_phases(const domt_service *service, double *ret_sum_ms, double *ret_wall_ms)
 {
     static const char *const phases[] = {"submit", "sleep", "completions", "channels",
@@ -280,7 +283,8 @@ bool domt_service_phases_are_whole(const domt_service *service)
 
     read_phases(service, &sum_ms, &wall_ms);
     double off_ms = sum_ms > wall_ms ? sum_ms - wall_ms : wall_ms - sum_ms;
-    return off_ms <= wall_ms / 100 + 0.4; /* eight numbers, each rounded to a tenth */
+    /* the sum has eight numbers, each rounded to a tenth of a ms */
+    return off_ms <= wall_ms / 100 + 0.4;
 }
 
 void domt_service_check_profile(const domt_service *service)

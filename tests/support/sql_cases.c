@@ -1,4 +1,4 @@
-/* Statements that all databases have to do alike, as a table; see the header. */
+/* A table of statements on which all databases have to behave alike; see the header. */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/sql_desk.h"
@@ -10,15 +10,15 @@
 
 #define VALUES_MAX 3
 
-/* A statement, and what comes of it. The table is run from the top, so later rows rely on earlier
- * ones. */
+/* A statement, and its result or error. The table is run from the top, so later rows rely on
+ * earlier ones. */
 static const struct statement_case {
     const char *text;
     domus_sql_value values[VALUES_MAX];
     uint32_t count;
     int error;
-    const char *state; /* with an error */
-    const char *gives; /* without: the result; NULL: none */
+    const char *state; /* SQLSTATE, if the statement fails */
+    const char *gives; /* result, if the statement succeeds; NULL: none */
     uint64_t affected;
 } cases[] = {
     {.text = "CREATE TABLE domt_a (id INTEGER PRIMARY KEY, title TEXT NOT NULL UNIQUE, n INTEGER "
@@ -169,7 +169,7 @@ void domt_sql_values_return(const domus_sql_driver *driver, const char *url)
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         check_bytes(&desk, &values[i]);
     check_numbers(&desk);
-    /* No text of a database is one of these. */
+    /* A text with a zero byte, and one that is not UTF-8, are refused. */
     ck_assert_int_eq(domt_desk_run(&desk, desk.sql, "INSERT INTO domt_v (t) VALUES ($1)",
                                    DOMUS_SQL_VALUES(domus_sql_text_of("a\0b", 3))),
                      -EINVAL);

@@ -1,4 +1,4 @@
-/* Asks a database from a thread of a test; see the header. */
+/* A thread of a test that asks a database; see the header. */
 #include "tests/support/sql_desk.h"
 
 #include "tests/support/suite.h"
@@ -31,7 +31,8 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
     domus_config config;
 
     domus_config_init(&config);
-    config.system.threads = driver->per_thread ? 1 : 2; /* bounds count for each pool */
+    /* one thread, because the bounds count for each pool */
+    config.system.threads = driver->per_thread ? 1 : 2;
     config.system.cpus = "none";
     *desk = (domt_desk){.is_guest = false};
     own.drivers = drivers;
@@ -146,7 +147,7 @@ const char *domt_desk_state(const domt_desk *desk)
     return error != NULL ? error->sqlstate : "";
 }
 
-/* Write a cell; bytes are written as what they are. */
+/* Write a cell as text; a cell of bytes is written as its bytes. */
 static size_t show_cell(domus_sql_value cell, char *text, size_t size)
 {
     int written = 0;

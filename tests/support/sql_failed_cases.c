@@ -1,5 +1,5 @@
-/* Failures of which a database does not know, as all databases have them: they fail the transaction
- * in which they are; see the header. */
+/* Failures that a database does not see, alike for all databases: each fails the transaction in
+ * which it happens; see the header. */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/service.h"
@@ -11,7 +11,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* Statements that the library fails, each by another bound. */
+/* Statements that the library fails, each by another limit. */
 static const struct failing {
     domus_sql_statement statement;
     int error;
@@ -26,7 +26,8 @@ static const struct failing {
      -ETIMEDOUT},
 };
 
-/* The transaction has failed by `error`: what follows is refused, and nothing is committed. */
+/* Check a transaction that has failed by `error`: further statements are refused, and nothing is
+ * committed. */
 static void check_failed(domt_desk *desk, domus_sql one, int error)
 {
     ck_assert_int_eq(domt_desk_run(desk, one, "INSERT INTO domt_t (id) VALUES (9)", NULL, 0),
@@ -63,7 +64,7 @@ static void send_text(domt_desk *desk, domus_sql sql, const char *text, uint64_t
                      0);
 }
 
-/* Receive answers until one is this error. */
+/* Receive answers until one has this error. */
 static void await_error(domt_desk *desk, int error)
 {
     domus_outside_message message;
@@ -82,7 +83,8 @@ static const char slow[] =
     "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3000000) "
     "SELECT count(*) FROM r";
 
-/* Statements that wait behind a slow one: one more than may is refused, and one is too late. */
+/* Check statements that wait behind a slow one: one more than the limit is refused, and one waits
+ * too long. */
 static void check_waiting(domt_desk *desk)
 {
     static const int errors[] = {-ENOBUFS, -ETIMEDOUT};
@@ -118,7 +120,8 @@ void domt_sql_failures(const domus_sql_driver *driver, const char *url)
     (void)domt_desk_script(&desk, desk.sql, "DROP TABLE IF EXISTS domt_t");
     domt_desk_must(&desk, desk.sql, "CREATE TABLE domt_t (id INTEGER PRIMARY KEY, word TEXT)");
     check_statements(&desk);
-    if (strstr(url, ":memory:") == NULL) /* there a slow statement holds up all that come */
+    /* In a database in memory, a slow statement holds up all later ones. */
+    if (strstr(url, ":memory:") == NULL)
         check_waiting(&desk);
     domt_desk_must(&desk, desk.sql, "DROP TABLE domt_t");
     domt_desk_close(&desk);

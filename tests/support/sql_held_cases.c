@@ -1,4 +1,4 @@
-/* Transactions, rows in pieces, and bounds, as all databases have them; see the header. */
+/* Transactions, rows in pieces, and bounds, alike for all databases; see the header. */
 #include "tests/support/sql_cases.h"
 
 #include "tests/support/service.h"
@@ -10,8 +10,8 @@
 
 #define MS UINT64_C(1000000)
 
-/* Options whose times are long: nothing that these cases do, on a machine that is busy, takes that
- * long. Where a time has to pass, it is the only one that is short. */
+/* Options with long times: nothing in these cases takes that long, even on a busy machine. A case
+ * in which a time has to pass makes only that time short. */
 #define LONG (60000 * MS)
 
 static void wait_until_idle(domt_desk *desk)
@@ -64,7 +64,8 @@ static void check_failure(domt_desk *desk)
                      -EEXIST);
     ck_assert_int_eq(domt_desk_run(desk, one, "SELECT 1", NULL, 0), -EINVAL);
     ck_assert_str_eq(domt_desk_state(desk), "25P02");
-    ck_assert_int_eq(domt_desk_end(desk, one, true), -EEXIST); /* the error of the statement */
+    /* the error of the statement that failed the transaction */
+    ck_assert_int_eq(domt_desk_end(desk, one, true), -EEXIST);
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "1");
 }
 
@@ -79,7 +80,7 @@ static void check_reads_only(domt_desk *desk)
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
 }
 
-/* The transaction of an actor that has ended is rolled back. */
+/* Check that the transaction of an actor that has ended is rolled back. */
 static void check_lost(domt_desk *desk)
 {
     domt_desk guest;
@@ -93,7 +94,7 @@ static void check_lost(domt_desk *desk)
     domt_desk_gives(desk, desk->sql, "SELECT id FROM domt_t ORDER BY id", "1;5");
 }
 
-/* So is one that nobody uses. (Its insert may come too late.) */
+/* Check that a transaction which nobody uses is rolled back. (Its insert may come too late.) */
 static void check_idle(domt_desk *desk)
 {
     domus_sql one;
@@ -127,7 +128,7 @@ void domt_sql_transactions(const domus_sql_driver *driver, const char *url)
 
 static const domus_sql_statement every_row = {.text = "SELECT id, word FROM domt_t ORDER BY id"};
 
-/* Read all, and hold that they come in their order, and in pieces. */
+/* Read all rows, and check that they come in their order, and in pieces. */
 static void check_order(domt_desk *desk, domus_sql sql, uint32_t count)
 {
     domus_sql_cursor cursor;
@@ -169,13 +170,13 @@ static void check_left_rows(domt_desk *desk)
     domus_sql_cursor cursor, others;
     domt_desk guest;
 
-    /* one that is closed */
+    /* A cursor that is closed. */
     ck_assert_int_eq(domt_desk_rows(desk, desk->sql, &every_row, NULL, 0, &cursor), 0);
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), 0);
     domt_desk_close_rows(desk, cursor);
-    wait_until_idle(desk); /* asks may overtake the notice */
+    wait_until_idle(desk); /* an ask may overtake the notice that closes the cursor */
     ck_assert_int_eq(domt_desk_fetch(desk, cursor), -ESTALE);
-    /* one whose owner ends */
+    /* A cursor whose owner ends. */
     domt_desk_join(&guest, desk);
     ck_assert_int_eq(domt_desk_rows(&guest, desk->sql, &every_row, NULL, 0, &others), 0);
     domt_desk_close(&guest);
@@ -183,7 +184,7 @@ static void check_left_rows(domt_desk *desk)
     ck_assert_int_eq(domt_desk_fetch(desk, others), -ESTALE);
 }
 
-/* Rows that nobody reads are over in the time of a transaction. */
+/* Check that a cursor which nobody reads ends after the idle time of a transaction. */
 static void check_idle_rows(domt_desk *desk)
 {
     domus_sql_cursor cursor;
@@ -245,13 +246,14 @@ static int receive(domt_desk *desk)
     domus_outside_message message;
 
     ck_assert_int_eq(domus_outside_receive(desk->outsider, NULL, LONG, &message), 0);
-    /* The database may have words for it, or not. */
+    /* A database may add a text to its error, or not. */
     if (message.type == &domus_sql_error_type)
         return ((const domus_sql_error *)message.payload)->error;
     return message.type == &domus_outsider_failed_type ? *(const int *)message.payload : 0;
 }
 
-/* With one connection that a transaction holds, as many queries wait as may, until it ends. */
+/* Check that while a transaction holds the only connection, as many queries wait as the limit says,
+ * until it ends. */
 static void check_waiting(domt_desk *desk)
 {
     domus_sql one;
@@ -267,12 +269,13 @@ static void check_waiting(domt_desk *desk)
     ck_assert_uint_eq(domt_desk_look(desk).refused, 1);
 }
 
-/* Nor does one wait for ever. */
+/* Check that a query which waits for a connection is refused after `wait_ns`. */
 static void check_wait_ns(domt_desk *desk, uint64_t wait_ns)
 {
     domus_sql one;
 
-    while (domt_desk_begin(desk, false, &one) != 0) /* a connect may take long */
+    /* the first connect to the database may take long */
+    while (domt_desk_begin(desk, false, &one) != 0)
         ck_assert_int_eq(desk->answer.error, -EBUSY);
     uint64_t begun = domt_monotonic_ns();
     ck_assert_int_eq(domt_desk_run(desk, desk->sql, "SELECT 1", NULL, 0), -EBUSY);
@@ -291,7 +294,7 @@ static void check_time(domt_desk *desk)
 
     ck_assert_int_eq(domt_desk_query(desk, desk->sql, &endless, NULL, 0), -ETIMEDOUT);
     ck_assert_uint_ge(domt_monotonic_ns() - begun, 50 * MS);
-    /* The connection is as it was before. */
+    /* The connection is as it was before the transaction. */
     domt_desk_gives(desk, desk->sql, "SELECT 7", "7");
     ck_assert_uint_eq(domt_desk_look(desk).timeouts, 1);
 }

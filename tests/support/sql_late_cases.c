@@ -1,5 +1,5 @@
-/* Ends of transactions that come too late to be asked for: behind the deadline of a conversation,
- * and when it was cancelled. */
+/* Ends of transactions whose conversation can no longer ask: its deadline has passed, or it was
+ * cancelled. */
 #include "tests/support/service.h"
 #include "tests/support/sql_cases.h"
 #include "tests/support/sql_desk.h"
@@ -69,7 +69,7 @@ static int on_silent(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour silent = {
     .name = "silent", .on = (const domus_on[]){{&stop_type, on_silent, 0}, {NULL, NULL, 0}}};
 
-/* The only connection is free again long before the transaction is idle for too long. */
+/* The only connection is free again long before the transaction's idle time is over. */
 static void check_free(domt_desk *desk)
 {
     domt_desk_gives(desk, desk->sql, "SELECT count(*) FROM domt_t", "0");

@@ -28,7 +28,7 @@ static int unstuff(domus_wire *wire, void *state_, const char *bytes, size_t siz
         out[made++] = state->escaped ? (char)(bytes[used] ^ 0x20) : bytes[used];
         state->escaped = false;
     }
-    if (used == 0) /* the right bytes before it were used by the calls before */
+    if (used == 0) /* the bytes before the wrong one were used by earlier calls */
         return -EBADMSG;
     int error = domus_wire_pass(wire, out, made);
     return error != 0 ? error : (int)used;
@@ -210,7 +210,8 @@ static void note(domt_decoded *decoded, const void *bytes, size_t size)
     decoded->size += size;
 }
 
-/* The same as "%d %u:" prints; fuzzers would spend a fifth of their time in printf(3). */
+/* Write the head of a message as printf(3) does with "%d %u:"; fuzzers would spend a fifth of their
+ * time in printf(3). */
 static void note_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t size)
 {
     char head[16];
@@ -225,7 +226,7 @@ static void note_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t siz
     note(decoded, begin, (size_t)(head + sizeof head - begin));
 }
 
-/* Read what has come. Returns 0, or an error. */
+/* Read the messages that have come. Returns 0, or an error. */
 static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encodes)
 {
     domus_stage_message message;
@@ -290,7 +291,7 @@ size_t domt_cut_same(void *context, size_t left)
     return left < *size ? left : *size;
 }
 
-/* Mostly small pieces, and now and then a large one. */
+/* The pieces are mostly small, and now and then large. */
 size_t domt_cut_random(void *context, size_t left)
 {
     uint64_t *seed = context;

@@ -1,6 +1,5 @@
 /* The main() of all test programs. bin/tests/house has the suites of all files of tests/house, and
- * bin/tests/house_mailbox is a link to it: the name by which it was called says which suite is run.
- */
+ * bin/tests/house_mailbox is a link to it: the name of the link says which suite is run. */
 #include "tests/support/suite.h"
 #include "tests/support/leaks.h"
 
@@ -12,12 +11,12 @@
 
 #define NAME_ROOM 256
 
-#define PLACES     1024u /* lines that are a multiple of it apart share a count */
+#define PLACES     1024u /* Lines whose numbers differ by a multiple of it share a count. */
 #define MARKS_MOST 16u
 
 static domt_suite *suites;
 static domt_test *tests;
-static domt_test **tests_end = &tests; /* they are run in the order of their file */
+static domt_test **tests_end = &tests; /* tests are run in the order of their file */
 
 void domt_mark_point(const char *file, int line)
 {
@@ -44,7 +43,8 @@ void domt_test_add(domt_test *test)
 
 bool domt_is_long(void)
 {
-    static _Atomic int known; /* 0: not yet; 1: no; 2: yes. Handlers ask for each message. */
+    /* 0: not read yet; 1: no; 2: yes. It is cached, because handlers read it for each message. */
+    static _Atomic int known;
     int answer = atomic_load_explicit(&known, memory_order_relaxed);
 
     if (answer == 0) {
@@ -80,7 +80,7 @@ static int run_suite(const domt_suite *of, const char *name)
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Write house_mailbox for tests/house/mailbox_test.c. */
+/* Write the name of a test file's program: house_mailbox for tests/house/mailbox_test.c. */
 static void name_program(const domt_suite *suite, char name[static NAME_ROOM])
 {
     char folder[NAME_ROOM / 2];
@@ -100,7 +100,8 @@ int main(int count, char **arguments)
     const char *called = count > 0 ? basename(arguments[0]) : "";
 
     domt_leaks_only_written();
-    setenv("CK_MAX_MSG_SIZE", "1000000", 0); /* what a service said before it ended */
+    /* room for the output of a service in the message of a failure */
+    setenv("CK_MAX_MSG_SIZE", "1000000", 0);
     for (const domt_suite *suite = suites; suite != NULL; suite = suite->next) {
         name_program(suite, name);
         if (strcmp(name, called) == 0)

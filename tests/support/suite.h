@@ -14,28 +14,28 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Check tells its parent process of each assertion that held, by a write(2): the place is what it
- * says of a test that crashes later. A test that compares a million bytes would do little else, so
- * each place is told some times only. */
+/* Check tells its parent process of each assertion that held by a write(2): this place is shown if
+ * the test crashes later. A test that compares a million bytes would do little else, so each place
+ * is reported only a few times. */
 void domt_mark_point(const char *file, int line);
 #define _mark_point(file, line) domt_mark_point(file, line)
 
-/* Whether the long form is run (`./dev test --long`). */
+/* Whether the tests run in the long form (`./dev test --long`). */
 bool domt_is_long(void);
 
-/* Returns `count`, and ten times as many in the long form: of rounds that look for a race, for
- * which more are better, and there is no number that is enough. */
+/* Returns `count`, and ten times as many in the long form: a number of rounds that look for a race,
+ * of which more are always better. */
 uint32_t domt_more_if_long(uint32_t count);
 
-/* A test, which knows its file. DOMT_TEST adds it before main(), in the order of the file. */
+/* A test of one file. DOMT_TEST adds it before main(), in the order of the file. */
 typedef struct domt_test {
     TTest test;
     struct domt_test *next;
 } domt_test;
 
-/* A test file, and how long each of its tests may take; DOMT_SUITE adds it. */
+/* A test file, and how many seconds each of its tests may take; DOMT_SUITE adds it. */
 typedef struct domt_suite {
-    const char *file; /* as in "tests/house/mailbox_test.c" */
+    const char *file; /* path, as "tests/house/mailbox_test.c" */
     int (*seconds)(void);
     struct domt_suite *next;
 } domt_suite;
@@ -43,7 +43,8 @@ typedef struct domt_suite {
 void domt_test_add(domt_test *test);
 void domt_suite_add(domt_suite *suite);
 
-/* DOMT_TEST(wheel_never_fires_early), and a body in braces: a test of the suite of its file. */
+/* DOMT_TEST(wheel_never_fires_early), followed by a body in braces, defines a test of its file's
+ * suite. */
 #define DOMT_TEST(named)                                                                           \
     static void named(int domt_loop);                                                              \
     __attribute__((constructor)) static void add_##named(void)                                     \
@@ -53,7 +54,7 @@ void domt_suite_add(domt_suite *suite);
     }                                                                                              \
     static void named(int domt_loop CK_ATTRIBUTE_UNUSED)
 
-/* DOMT_SUITE(20) ends a test file: each test has 20 s. */
+/* DOMT_SUITE(20) ends a test file, and gives each test 20 s. */
 #define DOMT_SUITE(count)                                                                          \
     static int domt_seconds(void)                                                                  \
     {                                                                                              \

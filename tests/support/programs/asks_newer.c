@@ -1,7 +1,7 @@
-/* A program asks the kernel for what came after Linux 6.1: with older_kernel.so before it, each is
- * refused, and what 6.1 has is not. The status is 0 then, else the number of the first answer that
- * is another one. Newer things are asked for by number, because old headers have no names for
- * them. */
+/* A program that uses features which came after Linux 6.1. With older_kernel.so in LD_PRELOAD each
+ * of them is refused, and the features of 6.1 are not; the exit status is 0 then, else the number
+ * of the first wrong answer. Newer features are used by number, because old headers have no names
+ * for them. */
 #include <errno.h>
 #include <liburing.h>
 #include <stddef.h>
@@ -10,13 +10,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CALL_6_7      454        /* futex_wake */
-#define OPTION_6_5    76         /* SO_PASSPIDFD */
-#define FLAG_6_6      (1u << 16) /* IORING_SETUP_NO_SQARRAY */
-#define OPERATION_6_9 55         /* IORING_OP_FTRUNCATE: by a newer kernel -EBADF */
-#define NO_RING       1          /* this machine lets nobody have one */
+#define CALL_6_7      454        /* the call futex_wake */
+#define OPTION_6_5    76         /* the option SO_PASSPIDFD */
+#define FLAG_6_6      (1u << 16) /* the flag IORING_SETUP_NO_SQARRAY */
+#define OPERATION_6_9 55         /* IORING_OP_FTRUNCATE: a newer kernel answers -EBADF */
+#define NO_RING       1          /* exit status if this machine allows no ring */
 
-/* Returns the result of an operation on no descriptor. */
+/* Returns the result of an operation whose descriptor is -1. */
 static int result_of(struct io_uring *ring, uint8_t operation)
 {
     unsigned tail = *ring->sq.ktail;

@@ -25,7 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The last ones that Linux 6.1 has. */
+/* The newest features that Linux 6.1 has. */
 #define LAST_CALL        450u    /* set_mempolicy_home_node */
 #define SETUP_FLAGS      0x3fffu /* up to IORING_SETUP_DEFER_TASKRUN */
 #define FEATURES         0x1fffu /* up to IORING_FEAT_LINKED_FILE */
@@ -40,14 +40,14 @@
 #define LAST_TCP         37u     /* TCP_TX_DELAY */
 #define LAST_IP          50u     /* IP_UNICAST_IF, and those of multicasts */
 #define SETUP_FLAGS_5_10 0x7fu   /* up to IORING_SETUP_R_DISABLED */
-#define NO_OPERATION     0xffu   /* no kernel has it: -EINVAL */
+#define NO_OPERATION     0xffu   /* no kernel has this operation: -EINVAL */
 #define RINGS_MAX        1024
 
 static unsigned setup_flags = SETUP_FLAGS;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct ring {
-    struct io_uring *uring; /* NULL: the place is free */
-    pthread_t owner;        /* who has enabled it, or made it */
+    struct io_uring *uring; /* the ring of this place; NULL: the place is free */
+    pthread_t owner;        /* thread that made the ring, or enabled it */
 } rings[RINGS_MAX];
 
 /* --- the filter ------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static struct ring {
 #define REFUSE(error)   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define ALLOW           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define UNLESS(k, skip) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (k), 0, (skip))
-/* Refuse if the loaded word is above `last`, or has other bits than `known`. */
+/* Refuse the call if the loaded word is above `last`, or has bits outside of `known`. */
 #define ABOVE(last, error) BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (last), 0, 1), REFUSE(error)
 #define BEYOND(known, error)                                                                       \
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, ~(unsigned)(known), 0, 1), REFUSE(error)
@@ -117,7 +117,7 @@ __attribute__((constructor)) static void begin(void)
 
 /* --- liburing --------------------------------------------------------------------------------- */
 
-/* The function that this one stands before. */
+/* Returns the function of liburing that the function `name` of this file replaces. */
 static void *behind(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
@@ -129,7 +129,8 @@ static void *behind(const char *name)
     return function;
 }
 
-/* Let the place of `was` be `uring` and the calling thread's. With NULL for `was` a free place. */
+/* Record in the place of the ring `was` (NULL: in a free place) that `uring` belongs to the calling
+ * thread. */
 static void note_ring(const struct io_uring *was, struct io_uring *uring)
 {
     size_t i = 0;
@@ -180,7 +181,7 @@ int io_uring_register(unsigned fd, unsigned operation, const void *argument, uns
     }
     pthread_mutex_unlock(&mutex);
     if (enabled != NULL)
-        note_ring(enabled, enabled); /* the caller owns it from now on */
+        note_ring(enabled, enabled); /* the caller owns the ring from now on */
     *(void **)&call = behind("io_uring_register");
     return call(fd, operation, argument, count);
 }
@@ -205,7 +206,7 @@ static bool is_known(const struct io_uring_sqe *entry)
     }
 }
 
-/* Make each queued operation that the older kernel does not know one that no kernel knows. */
+/* Replace each queued operation that the older kernel does not know by one that no kernel knows. */
 static void refuse_newer(struct io_uring *uring)
 {
     struct io_uring_sq *queue = &uring->sq;

@@ -1,4 +1,4 @@
-/* Run a program to which the kernel refuses io_uring, as the default profile of many containers
+/* Runs a program to which the kernel refuses io_uring, as the default profile of many containers
  * does: without_uring PROGRAM [ARGUMENT ...] */
 #include "tests/support/deny.h"
 
