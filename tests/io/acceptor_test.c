@@ -1,6 +1,6 @@
-/* io/acceptors/: a connection goes to the thread that has the fewest, limits pause the
- * accept, and acceptors stop. The three threads are managers in one thread; the first accepts on
- * the fake backend. */
+/* io/acceptors/: a connection goes to the thread that has the fewest, limits pause the accept, and
+ * acceptors stop. The three "threads" are managers in one OS thread; the first accepts on the fake
+ * backend. */
 #include "io/acceptors/listen.h"
 #include "io/acceptors/serve.h"
 
@@ -38,7 +38,7 @@ static domi_acceptor *acceptor;
 static domus_address address;
 static domt_fake *fake;
 static int listener;
-static int peers[128]; /* the other ends of connections; end() closes them */
+static int peers[128]; /* the peers' ends of connections; end() closes them */
 static int peers_count;
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
@@ -110,7 +110,7 @@ static void begin(void)
     turn();
 }
 
-/* Ring by ring, until nothing is open. */
+/* End ring by ring, until nothing is open. */
 static void end(void)
 {
     (void)domi_house_stop(&nodes[0].manager, address);
@@ -137,7 +137,8 @@ static void end(void)
         close(peers[--peers_count]);
 }
 
-/* A connection takes two turns to its on_open: in the second one its own actor is mounted. */
+/* Take `count` turns of all. A connection takes two turns to its on_open: in the second one its own
+ * actor is mounted. */
 static void turns(uint32_t count)
 {
     for (; count != 0; count--)
@@ -149,7 +150,7 @@ static domt_op *accepting(void)
     return domt_fake_find(fake, DOMT_ACCEPT, listener);
 }
 
-/* A connection arrives; the peer's end is returned. No turn. */
+/* Let a connection arrive, without a turn. Returns the peer's end. */
 static int arrive(bool more)
 {
     int ends[2];
@@ -182,7 +183,8 @@ static void opened(uint32_t first, uint32_t second, uint32_t third)
     ck_assert_uint_eq(nodes[2].opened, third);
 }
 
-/* Counted when they are handed over: a burst in one turn would else all go to one thread. */
+/* Connections are counted when they are handed over: otherwise a burst in one turn would go to one
+ * thread. */
 DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
 {
     domus_config_init(&config);
@@ -221,7 +223,7 @@ static void waits(uint64_t ms)
 {
     pass(ms - 2);
     ck_assert_ptr_null(accepting());
-    pass(4); /* the wheel's tick may be up to 1 ms late */
+    pass(4); /* the timer may fire up to 1 ms late */
     ck_assert_ptr_nonnull(accepting());
 }
 
@@ -238,7 +240,7 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
             turn();
             waits(expected_ms[i]);
         }
-        (void)arrive(true); /* an accept succeeds, so the next wait is short again */
+        (void)arrive(true); /* an accept succeeds, so the next pause is short again */
         turns(2);
         hang_up(&nodes[e % 3]);
     }
@@ -260,7 +262,7 @@ DOMT_TEST(what_a_client_did_stops_no_accept)
         turn();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
-    (void)arrive(false); /* a connection with no more to come */
+    (void)arrive(false); /* a connection, and the end of the accept */
     turns(2);
     opened(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
@@ -276,7 +278,7 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     opened(1, 0, 0);
     domi_io_set_pressure(&nodes[0].io,
                          &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
-    (void)arrive(true); /* before the pause took hold: it waits here */
+    (void)arrive(true); /* this connection came before the pause took hold, and waits */
     domt_fake_cancel_step(fake);
     for (int i = 0; i < 10; i++)
         pass(10);
@@ -294,8 +296,8 @@ DOMT_TEST(while_memory_is_short_the_accept_pauses)
     end();
 }
 
-/* Connections that were accepted before the cancel took hold wait for their turn, as
- * in the backlog. */
+/* Connections that were accepted before the cancel took hold wait for their turn, as in the
+ * backlog. */
 DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
 {
     enum { COUNT = 103 };
@@ -327,7 +329,7 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
         ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, before + 1);
     }
     pass(12);
-    ck_assert_ptr_null(accepting()); /* none waits, but there is no room */
+    ck_assert_ptr_null(accepting()); /* no connection waits, but there is no room for one */
     hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
     pass(12);
     (void)arrive(true);
@@ -336,13 +338,13 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     end();
 }
 
-/* The pause may be over before the cancel has come back. */
+/* The pause may be over before the cancel has completed. */
 DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
 {
     domus_config_init(&config);
     config.channel.connections_max = 1;
     begin();
-    acceptor->turn = 1; /* to another ring than that of the cancel */
+    acceptor->turn = 1; /* hands over to another ring than that of the cancel */
     (void)arrive(true);
     turns(2);
     hang_up(&nodes[1]);
@@ -378,7 +380,7 @@ static void be_full(void)
 static void be_cancelling(void)
 {
     (void)arrive(true);
-    (void)arrive(true); /* this one waits */
+    (void)arrive(true); /* this connection waits */
     turn();
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }
@@ -395,7 +397,8 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
         ck_assert_int_eq(domi_house_stop(&nodes[0].manager, address), 0);
         turn();
         if (accepting() != NULL) {
-            ck_assert_int_ge(fcntl(listener, F_GETFD), 0); /* the kernel still has it */
+            /* an accept in the kernel still uses the descriptor */
+            ck_assert_int_ge(fcntl(listener, F_GETFD), 0);
             int late = arrive(true);
             turn();
             ck_assert(is_closed(late));
@@ -404,7 +407,7 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
             turn();
         }
         ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
-        pass(2000); /* no timer of it is left */
+        pass(2000); /* no timer of the acceptor is left */
         ck_assert_ptr_null(accepting());
         end();
     }

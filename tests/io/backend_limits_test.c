@@ -1,6 +1,6 @@
-/* The backends: datagrams, each of which comes whole and with its sender, and is sent whole or not
- * at all; and limits: more operations than the queues hold, completions that overflow, no buffers,
- * and no memory. */
+/* The backends: datagrams, each of which comes complete and with its sender, and is sent complete
+ * or not at all; and limits: more operations than the queues hold, completions that overflow, no
+ * buffers, and no memory. */
 #include "base/memory.h"
 #include "io/backend/choose.h"
 #include "tests/io/ring.h"
@@ -17,7 +17,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* 300 operations, of which 16 fit into the submission queue and 32 into that of completions. */
+/* There are 300 operations, of which 16 fit into the submission queue and 32 completions into the
+ * other. */
 DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
 {
     enum { COUNT = 300 };
@@ -37,7 +38,7 @@ DOMT_TEST(more_than_the_queues_hold_is_neither_refused_nor_lost)
             seen[completions[i].user_data]++;
         total += count;
         if (count == 0 && domt_backend->enter(domt_ring, 1, 100 * DOMT_MS) != 0)
-            continue; /* the ring wants its completions reaped first */
+            continue; /* the ring accepts more only when its completions are reaped */
     }
     for (int i = 1; i <= COUNT; i++)
         total -= seen[i] == 1;
@@ -74,8 +75,8 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
     domt_ring_end();
 }
 
-/* Eight streams through 16 buffers and few places for completions that are reaped rarely: overflows
- * or empty buffer rings end receives all the time, and MORE alone says so. */
+/* Eight streams go through 16 buffers and few places for completions that are reaped rarely:
+ * overflows or empty buffer rings end receives all the time, and only MORE tells that. */
 static void stream(uint32_t completions, uint32_t ended[2])
 {
     enum { STREAMS = 8, BYTES = 2000 };
@@ -96,7 +97,7 @@ static void stream(uint32_t completions, uint32_t ended[2])
          left != 0 && domt_now_ns() < until_ns;) {
         for (int burst = 0; burst < 10; burst++) {
             for (uint32_t i = 0; i < STREAMS && put_bytes[i] < BYTES; i++) {
-                char byte = (char)put_bytes[i]; /* one per enter: a completion each */
+                char byte = (char)put_bytes[i]; /* one byte per enter, so a completion each */
                 put_bytes[i] += (uint32_t)(send(ends[i][1], &byte, 1, MSG_DONTWAIT) == 1);
             }
             (void)domt_backend->enter(domt_ring, 0, 0);
@@ -127,16 +128,16 @@ static void stream(uint32_t completions, uint32_t ended[2])
 
 DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
 {
-    uint32_t ended[2] = {0}; /* receives: without bytes, and with */
+    uint32_t ended[2] = {0}; /* receives that ended without bytes, and with bytes */
 
     stream(8, ended);
-    if (domt_backend == &domi_backend_uring) /* no receive of the other ends for an overflow */
+    if (domt_backend == &domi_backend_uring) /* on epoll no receive ends for an overflow */
         ck_assert_uint_gt(ended[1], 0);
     stream(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
 
-/* Each piece of memory of the epoll backend is missing once. */
+/* Each allocation of the epoll backend fails once. */
 DOMT_TEST(epoll_without_memory_does_not_open)
 {
     static domus_config config;
@@ -152,11 +153,13 @@ DOMT_TEST(epoll_without_memory_does_not_open)
         domi_memory_fail_after(-1, 0);
         ck_assert(result == 0 || (result == -ENOMEM && error[0] != '\0' && ring == NULL));
     }
-    ck_assert_int_gt(missing, 7); /* the ring and six tables at least, and then none */
+    /* at least the ring and six tables fail; then no allocation does */
+    ck_assert_int_gt(missing, 7);
     domi_backend_epoll.close(ring);
 }
 
-#define ROOM (DOMT_RING_BUFFER_SIZE - sizeof(domi_datagram_head)) /* bytes that a buffer takes */
+/* bytes of a datagram that fit into a buffer */
+#define ROOM (DOMT_RING_BUFFER_SIZE - sizeof(domi_datagram_head))
 
 /* Returns a UDP socket on loopback, and its address. */
 static int udp(struct sockaddr_in *ret_address)
@@ -172,7 +175,7 @@ static int udp(struct sockaddr_in *ret_address)
 }
 
 static struct sockaddr_in here, there;
-static int fd, peer; /* at these addresses */
+static int fd, peer; /* two sockets at these addresses */
 
 static void begin(void)
 {
@@ -207,8 +210,8 @@ static int unix_named(const char *name, struct sockaddr_un *ret_address, socklen
     return made;
 }
 
-/* Wait for the next datagram of operation 5, which has to be this one. Returns its head. Where an
- * operation has ended with it, the next one is begun. */
+/* Wait for the next datagram of operation 5, and check that it is this one. Returns its head. If
+ * the operation has ended with it, the next one is begun. */
 static domi_datagram_head comes(int from, const char *bytes, size_t size)
 {
     domi_completion completion = domt_ring_next();
@@ -236,7 +239,7 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     begin();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_quiet();
-    for (int round = 0; round < 20; round++) { /* more than there are buffers */
+    for (int round = 0; round < 20; round++) { /* more datagrams than there are buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             send_here(bytes, sizes[i]);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -294,7 +297,7 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
     for (unsigned i = 0; i < 10; i++) {
         domi_datagram_out out = {"0123456789", &there, i, sizeof there};
         domt_backend->send_datagram(domt_ring, fd, &out, 100 + i);
-        out = (domi_datagram_out){0}; /* the structure is copied */
+        out = (domi_datagram_out){0}; /* the call has copied the structure */
     }
     for (unsigned i = 0; i < 10; i++)
         domt_ring_comes(100 + i, (int)i, 0);
@@ -316,7 +319,7 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     domt_backend->send_datagram(domt_ring, fd, &out, 2);
     domt_ring_comes(2, 3, 0);
     ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), 3);
-    close(peer); /* a datagram that nobody takes comes back as an error of the socket */
+    close(peer); /* A datagram that no socket takes comes back as an error of the sending socket. */
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_quiet();
     domt_backend->send_datagram(domt_ring, fd, &out, 3);
@@ -330,7 +333,7 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
             ck_assert_int_eq(completion.result, 3);
     }
     ck_assert_int_eq(refused, -ECONNREFUSED);
-    domt_backend->receive_datagrams(domt_ring, fd, 5); /* the error did no harm to the socket */
+    domt_backend->receive_datagrams(domt_ring, fd, 5); /* the socket still works after the error */
     domt_ring_quiet();
     close(fd);
     domt_ring_end();
@@ -370,7 +373,7 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
 }
 
 /* On epoll both are one registration, and that of a poll ends with the first report, which here is
- * one for the receive. */
+ * for the receive. */
 static void poll_beside_a_receive(void)
 {
     int ends[2];

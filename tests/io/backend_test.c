@@ -1,5 +1,5 @@
-/* The backends: the kernel of this machine keeps everything that io relies on, by the
- * backend table. */
+/* The backends keep on this machine's kernel every promise of the backend table on which io
+ * relies. */
 #include "base/memory.h"
 #include "tests/io/ring.h"
 #include "tests/support/suite.h"
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SOCKETS 20 /* sends that are queued at once */
+#define SOCKETS 20 /* sends that are queued at the same time */
 
 DOMT_TEST(an_enter_waits_as_long_as_it_is_told)
 {
@@ -51,7 +51,7 @@ DOMT_TEST(an_interrupted_enter_is_no_error)
     domt_ring_end();
 }
 
-/* The eventfd is never read: each write fires the poll. */
+/* The eventfd is never read, and each write fires the poll. */
 DOMT_TEST(a_poll_tells_each_write_to_an_eventfd)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -103,14 +103,14 @@ DOMT_TEST(sends_take_all_pieces_in_order)
     domt_backend->send(domt_ring, ends[0], "12345", 5, 1);
     domt_ring_comes(1, 5, 0);
     domt_backend->send_message(domt_ring, ends[0], &message, 2);
-    /* the call has copied the list of the pieces */
+    /* The call has copied the list of pieces. */
     memset(pieces, 0, sizeof pieces);
     memset(&message, 0, sizeof message);
     domt_ring_comes(2, 6, 0);
     ck_assert_int_eq(domt_take(ends[1], text, sizeof text), 11);
     ck_assert_str_eq(text, "12345abcdef");
     domt_close(ends[1]);
-    domt_backend->send(domt_ring, ends[0], "x", 1, 3); /* and no SIGPIPE */
+    domt_backend->send(domt_ring, ends[0], "x", 1, 3); /* sends to a closed peer without SIGPIPE */
     domt_ring_comes(3, -EPIPE, 0);
     domt_ring_end();
 }
@@ -152,7 +152,8 @@ static void take_all(int fd, int64_t left)
     }
 }
 
-/* A gathered send that waits for room either sends then, or says that it can be begun again. */
+/* A gathered send that waits for room either sends then, or completes with the error after which it
+ * is to be begun again. */
 DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
 {
     static char bytes[1 << 20];
@@ -176,7 +177,7 @@ DOMT_TEST(a_gathered_send_waits_for_a_full_socket)
     domt_ring_end();
 }
 
-/* The result of a send tells how much the socket took at once; a full socket is waited for. */
+/* The result of a send says how much the socket took at once; the ring waits for a full socket. */
 DOMT_TEST(a_large_send_is_short_and_a_full_socket_is_waited_for)
 {
     static char bytes[1 << 20];
@@ -231,7 +232,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     ck_assert_int_eq(results[7], 0);
     ck_assert_int_eq(results[6], -ECANCELED);
     domt_ring_quiet();
-    domt_put(ends[1], "goes on"); /* the receive was not hit */
+    domt_put(ends[1], "goes on"); /* the cancel did not hit the receive */
     ck_assert_int_eq(domt_ring_next().result, 7);
     domt_backend->cancel(domt_ring, ends[0], 5, 4);
     for (int i = 0; i < 2; i++)
@@ -239,7 +240,7 @@ DOMT_TEST(a_cancel_ends_one_operation)
     domt_ring_end();
 }
 
-/* A submit carries out what is queued. It takes no time, and a send completes at once. */
+/* A submit carries out the queued operations without waiting, and a send completes at once. */
 DOMT_TEST(a_submit_shows_what_completes_at_once)
 {
     static const char byte = 'b';
@@ -249,7 +250,7 @@ DOMT_TEST(a_submit_shows_what_completes_at_once)
     if (domt_backend->submit == NULL)
         return;
     domt_ring_begin_pair(ends);
-    ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* nothing was queued before */
+    ck_assert_int_eq(domt_backend->submit(domt_ring), 0); /* no operation was queued before */
     ck_assert(!domt_backend->ready(domt_ring));
     domt_backend->send(domt_ring, ends[0], &byte, 1, 6);
     ck_assert(!domt_backend->ready(domt_ring));
@@ -271,7 +272,7 @@ static void send_bytes(int ends[][2], uint32_t count)
         domt_backend->send(domt_ring, ends[i][0], &byte, 1, i + 1);
 }
 
-/* Returns how many sends are shown by a submit. */
+/* Returns how many completed sends a submit shows. */
 static uint32_t submit_sends(void)
 {
     domi_completion completions[SOCKETS];
@@ -294,20 +295,22 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     for (uint32_t i = 0; i < SOCKETS; i++)
         domt_pair(ends[i]);
     send_bytes(ends, 3);
-    ck_assert(domt_backend->pending(domt_ring)); /* so that a busy thread sees the completions */
+    /* true, so that a busy thread sees the completions */
+    ck_assert(domt_backend->pending(domt_ring));
     ck_assert_int_eq(domt_take(ends[0][1], text, 1), 1);
     ck_assert_uint_eq(submit_sends(), 3);
     ck_assert(!domt_backend->pending(domt_ring));
-    send_bytes(ends, SOCKETS); /* more of them share an enter */
+    send_bytes(ends, SOCKETS); /* more operations share an enter */
     ck_assert_uint_eq(submit_sends(), 4);
     ck_assert(domt_backend->pending(domt_ring));
     for (uint32_t i = 4; i < SOCKETS; i++)
         domt_ring_comes(i + 1, 1, 0);
-    domt_backend->receive(domt_ring, ends[0][0], true, 40); /* it needs an enter anyway */
+    /* this operation needs an enter anyway */
+    domt_backend->receive(domt_ring, ends[0][0], true, 40);
     send_bytes(ends, 1);
     ck_assert_uint_eq(submit_sends(), 0);
     domt_ring_comes(1, 1, 0);
-    (void)domt_fill(ends[1][0]); /* a full socket is the ring's to wait for */
+    (void)domt_fill(ends[1][0]); /* on a full socket the ring has to wait */
     domt_backend->send(domt_ring, ends[1][0], text, 1, 41);
     ck_assert_uint_eq(submit_sends(), 0);
     domt_ring_quiet();
@@ -319,7 +322,7 @@ DOMT_TEST(an_io_uring_makes_the_first_sends_without_an_enter)
     domt_ring_end();
 }
 
-/* An enter that could sleep does not while the completion of a send waits to be reaped. */
+/* An enter that could sleep does not, while the completion of a send waits to be reaped. */
 DOMT_TEST(an_enter_does_not_wait_behind_a_send)
 {
     static const char byte = 'b';
@@ -352,7 +355,7 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
         int client = sockets->socket(domt_ring, AF_INET, SOCK_STREAM);
         ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
         int result = sockets->connect(domt_ring, client, at, size);
-        ck_assert(result == 0 || result == -EINPROGRESS); /* nobody waits in a simulation */
+        ck_assert(result == 0 || result == -EINPROGRESS); /* a simulated connect does not wait */
         domi_completion completion = domt_ring_next();
         ck_assert_uint_eq(completion.user_data, 9);
         ck_assert_uint_eq(completion.flags, DOMI_MORE);
@@ -426,7 +429,7 @@ DOMT_TEST(a_ring_that_cannot_be_made_leaves_nothing)
     ck_assert_int_eq(next_descriptor(), next_fd);
 }
 
-/* The other tests here are about time, signals and descriptors of the kernel. */
+/* The other tests of this file are about time, signals and descriptors of the kernel. */
 DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
 {
     static void (*const shared[])(int) = {
@@ -441,7 +444,8 @@ DOMT_TEST(a_simulated_ring_does_what_those_of_the_kernel_do)
     };
 
     domt_ring_simulate();
-    for (int round = 0; round < 20; round++) /* chance decides what the kernel leaves open */
+    /* chance decides what the simulated kernel leaves open */
+    for (int round = 0; round < 20; round++)
         for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
             shared[i](0);
 }

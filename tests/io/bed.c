@@ -1,4 +1,4 @@
-/* The bed: the actor that notes, and the functions by which a test takes turns and
+/* The bed: the actor that records its calls, and the functions by which a test takes turns and
  * plays the ring. */
 #include "tests/io/bed.h"
 #include "io/acceptors/listen.h"
@@ -120,10 +120,10 @@ static const domus_behaviour noting = {
 
 domt_bed domt_bed_now;
 
-static int peers[DOMT_BED_PEERS_MAX]; /* those of this bed that have not hung up */
+static int peers[DOMT_BED_PEERS_MAX]; /* peers' ends of this bed that have not hung up */
 static uint32_t peers_count;
 
-static domus_address spawned[DOMT_BED_ACTORS_MAX]; /* by domt_bed_spawn() */
+static domus_address spawned[DOMT_BED_ACTORS_MAX]; /* actors spawned by domt_bed_spawn() */
 static uint32_t spawned_count;
 
 __attribute__((constructor)) void domt_bed_init(void)
@@ -179,7 +179,8 @@ void domt_bed_end(void)
     domt_bed_release(bed->kept_count);
     (void)domi_io_abort(&bed->io);
     while (spawned_count != 0)
-        (void)domi_house_stop(&bed->manager, spawned[--spawned_count]); /* or it has ended before */
+        /* -ESTALE if the actor has ended before */
+        (void)domi_house_stop(&bed->manager, spawned[--spawned_count]);
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.open, 0);
@@ -314,7 +315,7 @@ int domt_bed_adopt(domus_address actor, int fd)
 {
     int result = domi_channel_adopt(&bed->io, actor.house, &(domi_connection){.fd = fd});
 
-    if (result == 0) /* counts the connection as the acceptor would, which this bed does not use */
+    if (result == 0) /* Counts the connection as an acceptor would, which this bed does not have. */
         atomic_fetch_add_explicit(&bed->io.connections, 1, memory_order_relaxed);
     return result;
 }

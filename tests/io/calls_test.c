@@ -1,6 +1,6 @@
-/* The functions that a channel's behaviour has are handlers: each may be a sequence with a frame of
- * its own, is called also without memory for it, and may wait; and what on_read began has a bound
- * for each channel (channel.requestsMax). */
+/* The functions of a channel's behaviour are handlers: each may be a sequence with a frame of its
+ * own, is called also when there is no memory for the frame, and may wait. Requests that on_read
+ * began have a bound for each channel (channel.requestsMax). */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/channels/state.h"
@@ -19,7 +19,7 @@
 static domus_address owner;
 static int fds[CHANNELS];
 static domus_channel *channels[CHANNELS];
-static char heard[64];  /* what the handlers have noted */
+static char heard[64];  /* letters that the handlers have recorded */
 static int closed_with; /* the error that the last on_close got */
 
 static void hear(char word)
@@ -37,8 +37,8 @@ static void held_to_have_heard(const char *expected)
     heard[0] = '\0';
 }
 
-/* Note a letter for the wait that is over: the letter, or 'x' where it was cancelled and '-' where
- * the connection is gone. */
+/* Record a letter for the wait that has ended: the given letter, or 'x' if it was cancelled and '-'
+ * if the connection is gone. */
 static void hear_end(domus_stack *stack, const domus_answer *answer, char word)
 {
     if (answer->error == -ECANCELED)
@@ -65,7 +65,7 @@ DOMUS_SEQUENCE(open_slowly, uint64_t)
     DOMUS_END;
 }
 
-/* Each byte sleeps as many milliseconds as it says. */
+/* Sleep for each byte as many milliseconds as it says. */
 DOMUS_SEQUENCE(read_slowly, char)
 {
     const domus_channel_event *event = message;
@@ -161,7 +161,7 @@ static void begin(const domus_behaviour *behaviour, uint32_t requests_max)
     begin_with(behaviour, requests_max, 0);
 }
 
-/* Bring bytes for a channel, and take no turn. */
+/* Bring bytes for a channel, without a turn. */
 static void bring(uint32_t channel, const char *bytes)
 {
     domt_bed_bring(fds[channel], bytes);
@@ -186,7 +186,7 @@ DOMT_TEST(each_function_may_be_a_sequence)
     held_to_have_heard("oo");
     bring(0, "4");
     domt_bed_turn();
-    bring(0, "5"); /* with a frame of its own */
+    bring(0, "5"); /* this call has a frame of its own */
     pass(5);
     held_to_have_heard("rrOO4");
     pass(1);
@@ -195,7 +195,7 @@ DOMT_TEST(each_function_may_be_a_sequence)
     pass(4);
     held_to_have_heard("eEc");
     pass(4);
-    held_to_have_heard("-"); /* the wait of on_close has come to its end */
+    held_to_have_heard("-"); /* the wait of on_close has ended */
     domt_bed_end();
 }
 
@@ -257,7 +257,7 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
     bring(1, "2");
     domt_bed_turn();
     held_to_have_heard("rr");
-    ck_assert(!receives(0)); /* something waits that is not shown */
+    ck_assert(!receives(0)); /* bytes wait that the actor was not shown */
     ck_assert(receives(1));
     domt_bed_settle();
     pass(2);
@@ -285,7 +285,7 @@ DOMT_TEST(receive_goes_on_while_nothing_waits)
     }
     held_to_have_heard("r1r1r1");
     for (int i = 0; i < 3; i++)
-        bring(0, "0"); /* these end at once */
+        bring(0, "0"); /* these conversations end at once */
     domt_bed_turn();
     held_to_have_heard("rrr");
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
@@ -293,7 +293,7 @@ DOMT_TEST(receive_goes_on_while_nothing_waits)
     domt_bed_end();
 }
 
-/* The same holds where on_read is not a sequence. */
+/* The bound holds also where on_read is not a sequence. */
 DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 {
     const domus_behaviour *owners[] = {&of_reading, &of_plain};
@@ -333,7 +333,7 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
     domt_bed_end();
 }
 
-/* But not before the actor was shown all that came before. */
+/* on_end comes only when the actor was shown all bytes before the end. */
 DOMT_TEST(on_end_does_not_wait_for_a_request)
 {
     begin(&of_slow, 1);
@@ -353,7 +353,7 @@ DOMT_TEST(on_end_does_not_wait_for_a_request)
     domt_bed_end();
 }
 
-/* The peer has sent, so it is this side that is slow. */
+/* The peer has sent, so the channel's own side is slow. */
 DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
 {
     begin_with(&of_reading, 1, 20 * DOMT_BED_MS);

@@ -1,6 +1,6 @@
 /* A channel is an actor: it has a state and an address of its own, takes messages, is watched,
- * fails and stops by itself, and ends with its connection; its conversations end with it or, by a
- * word of the behaviour, keep the actor until the last one has ended. */
+ * fails and stops by itself, and ends with its connection; its conversations end with it or, if the
+ * behaviour says so, keep the actor until the last one has ended. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/channels/table.h"
@@ -27,7 +27,8 @@ DOMT_TEST(each_channel_has_its_state_and_its_life)
     domt_lines_told("br ar ");
     domt_bed_ends(fds[0], 0);
     domt_lines_told("ac as ");
-    ck_assert_uint_eq(bed->manager.births.houses, 4); /* the bed's, owner, watcher, one channel */
+    /* the bed's actor, the owner, the watcher, and one channel */
+    ck_assert_uint_eq(bed->manager.births.houses, 4);
     domt_bed_ends(fds[1], 0);
     domt_lines_told("bc bs ");
     domt_lines_end();
@@ -96,7 +97,7 @@ DOMT_TEST(stop_of_an_address_closes_the_connection)
     domus_address address = domt_lines_connect(&fd, &peer);
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0);
     domt_lines_settled("am ao ");
-    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f'); /* and the peer has its time to close */
+    ck_assert_int_eq(domt_bed_peer_sees(peer), 'f'); /* the peer has its time to close */
     domt_bed_ends(fd, 0);
     domt_lines_told("ac as ");
     ck_assert(!domt_bed_is_open(fd));
@@ -139,7 +140,7 @@ DOMT_TEST(mount_that_fails_refuses_the_connection)
     domt_lines_end();
 }
 
-/* Whatever fails below a channel, or escalates in it, fails nobody above it. */
+/* A failure below a channel, or one that a channel escalates, fails no actor above the channel. */
 DOMT_TEST(owner_is_not_asked_about_a_channel_that_escalates)
 {
     static const domus_type *const types[] = {&domt_escalate_type, &domt_bear_type};
@@ -176,7 +177,7 @@ DOMT_TEST(channel_is_refused_once_by_many_errors)
     domt_lines_end();
 }
 
-/* A link stops the actor, and so closes its connection. A watcher hears why the actor ended. */
+/* A link stops the actor, and so closes its connection. A watcher is told why the actor ended. */
 DOMT_TEST(reason_of_a_link_is_the_reason_of_the_end)
 {
     int fds[2], peers[2];
@@ -227,7 +228,7 @@ DOMT_TEST(owner_of_busy_channels_is_not_idle)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Returns how many slots of the table are taken. */
+/* Returns how many slots of the table of channels are taken. */
 static uint32_t count_taken_slots(const domi_io *io)
 {
     uint32_t count = io->slots_used;
@@ -237,7 +238,7 @@ static uint32_t count_taken_slots(const domi_io *io)
     return count;
 }
 
-/* Whatever allocation fails, the descriptor stays with the caller and nothing is left behind. */
+/* Whichever allocation fails, the descriptor stays with the caller and nothing is left. */
 DOMT_TEST(connection_without_memory_is_not_adopted)
 {
     int refused = 0;
@@ -262,7 +263,8 @@ DOMT_TEST(connection_without_memory_is_not_adopted)
         }
         domt_lines_end();
     }
-    ck_assert_int_ge(refused, 3); /* channel, table, house or its list of children */
+    /* allocations: the channel, the table, the house or its list of children */
+    ck_assert_int_ge(refused, 3);
 }
 
 static void pass(unsigned ms)
@@ -299,7 +301,7 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_lines_told("am ao ar ac ");
     ck_assert(!domt_bed_is_open(fd));
     ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL),
-                     0); /* from here on it is an actor like any other */
+                     0); /* from here on the channel is an actor like any other */
     domt_lines_told("an ");
     pass(6);
     ck_assert_uint_eq(lines->answers, 1);
@@ -312,7 +314,7 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     domt_lines_end();
 }
 
-/* Also for one that begins when the connection is gone already. */
+/* A conversation may go on even if it begins when the connection is already gone. */
 DOMT_TEST(conversations_that_go_on_may_be_new_ones)
 {
     int fd, peer;
@@ -333,7 +335,8 @@ DOMT_TEST(conversations_that_go_on_may_be_new_ones)
     domt_lines_end();
 }
 
-/* Although so many are parked that the actor takes nothing more. */
+/* The channel closes although so many conversations are parked that its actor takes no more
+ * messages. */
 DOMT_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
 {
     int fd, peer;
@@ -370,8 +373,8 @@ DOMT_TEST(conversations_that_go_on_are_cancelled_by_a_stop)
     domt_lines_end();
 }
 
-/* So many conversations are parked that the actor takes nothing more; the dead connection must not
- * wait for them. */
+/* So many conversations are parked that the actor takes no more messages; the end of the dead
+ * connection must not wait for them. */
 DOMT_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
 {
     int fd, peer;
@@ -388,7 +391,7 @@ DOMT_TEST(dead_connection_is_told_of_while_conversations_fill_the_actor)
     domt_lines_end();
 }
 
-/* One connection that is full of conversations holds up no other one. */
+/* A connection that is full of conversations holds up no other one. */
 DOMT_TEST(full_channel_stops_no_other)
 {
     int fds[2], peers[2];
@@ -401,7 +404,7 @@ DOMT_TEST(full_channel_stops_no_other)
     domt_lines_bring(fds[0], "x");
     domt_lines_bring(fds[1], "x");
     domt_lines_told("am ao bm bo ar br ");
-    pass(7); /* the conversation ends */
+    pass(7); /* time in which a conversation ends */
     domt_lines_told("ar ");
     domt_lines_end();
 }

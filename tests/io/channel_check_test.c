@@ -1,4 +1,4 @@
-/* Each invariant of a channel is broken once, and the check that states it ends the process. */
+/* Each invariant of a channel is broken once, and the check for it ends the process. */
 #include "io/channels/channel.h"
 
 #include "tests/support/death.h"
@@ -11,14 +11,16 @@ static void check_channel(void *channel)
 
 DOMT_TEST(each_invariant_of_a_channel_is_checked)
 {
-    domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64;      /* only compared with NULL */
-    struct domi_promise *wait = (struct domi_promise *)(void *)some; /* the same */
+    /* a pointer that is only compared with NULL */
+    domus_buffer *some = (domus_buffer *)(void *)(uintptr_t)64;
+    /* a pointer that is only compared with NULL */
+    struct domi_promise *wait = (struct domi_promise *)(void *)some;
     static domi_house house;
     const domus_channel open = {.fd = 3, .state = DOMI_CHANNEL_OPEN};
     const domus_channel closed = {.fd = -1, .state = DOMI_CHANNEL_CLOSED};
     struct {
         domus_channel channel;
-        const char *text; /* NULL: it is sound */
+        const char *text; /* text of the check; NULL: the channel is sound */
     } rows[] = {
         {open, NULL},
         {closed, NULL},

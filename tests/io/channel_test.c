@@ -1,5 +1,6 @@
-/* io/channels/: the actor of a channel is told open, read, end and close in order, a channel ends
- * in every state, and it has an idle time-out. A handler that refuses a channel has not failed. */
+/* io/channels/: the actor of a channel is told open, read, end and close in order, a channel can
+ * end in every state, and it has an idle time-out. A handler that refuses a channel has not
+ * failed. */
 #include "base/memory.h"
 #include "io/channels/send.h"
 #include "io/channels/state.h"
@@ -60,7 +61,8 @@ DOMT_TEST(the_fin_follows_all_that_is_queued)
     domt_fake_sent(bed->fake, fd, 6);
     domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert(domt_bed_is_open(fd)); /* until the peer has closed: no reset may overtake it */
+    /* open until the peer has closed, because no reset may overtake the answer */
+    ck_assert(domt_bed_is_open(fd));
     domt_bed_ends(fd, 0);
     ck_assert(!domt_bed_is_open(fd));
     domt_bed_noted("A+ A-(0) ");
@@ -101,8 +103,8 @@ static void complete_last(domt_op *op)
     domt_bed_turn();
 }
 
-/* A receive, a send and the cancels of both come back in any order: the descriptor is open until
- * the last. */
+/* A receive, a send and the cancels of both complete in any order: the descriptor is open until the
+ * last of them. */
 DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
 {
     for (uint32_t order = 0; order < 4 * 3 * 2; order++) {
@@ -206,7 +208,7 @@ static void (*const states[])(void) = {
     to_lingering, to_paused,  to_pausing, to_starved, to_unread,
 };
 
-/* Everything that a state leaves must be cleaned up; domt_bed_end() holds that nothing is left. */
+/* Check that all that a state leaves is cleaned up; domt_bed_end() checks that nothing is left. */
 static void held_to_be_over(size_t state, const char *how, int error)
 {
     char expected[32];
@@ -257,7 +259,7 @@ DOMT_TEST(a_close_works_in_every_state)
     }
 }
 
-/* The peer's reset comes by the receive if there is one, and by the send if there is one. */
+/* The peer's reset is reported by the receive if there is one, and by the send if there is one. */
 DOMT_TEST(the_peers_reset_ends_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -270,12 +272,13 @@ DOMT_TEST(the_peers_reset_ends_every_state)
         if (send != NULL)
             domt_fake_complete(bed->fake, send, receive != NULL ? -EPIPE : -ECONNRESET, 0);
         if (receive == NULL && send == NULL)
-            domi_channel_end(bed->channels[0], -ECONNRESET, true); /* nothing in flight tells it */
+            /* no operation in flight reports it */
+            domi_channel_end(bed->channels[0], -ECONNRESET, true);
         held_to_be_over(i, "peer's reset", -ECONNRESET);
     }
 }
 
-/* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with it. */
+/* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with that end. */
 DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 {
     begin(DOMT_BED_DROP);
@@ -325,7 +328,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
     domt_bed_end();
 }
 
-/* Armed once, looked at when it fires: no timer is touched per message. */
+/* The timer is armed once, and compares times when it fires: no timer is touched per message. */
 DOMT_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
 {
     bed->config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
@@ -358,7 +361,7 @@ static void bring_a_late_completion(void *context)
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     ck_assert_uint_eq(bed->channels[1]->slot_generation, generation + 1);
     bed->channels[0] = bed->channels[1];
-    put("x"); /* it is sending too: the generation alone tells whose completion this is */
+    put("x"); /* a send is in flight, too: only the generation tells whose completion this is */
     domt_bed_turn();
     domt_fake_inject(bed->fake,
                      &(domi_completion){domi_op_data(DOMI_OP_SEND, generation, slot), 1, 0, 0});
@@ -405,7 +408,7 @@ static void begin_watched(void)
     bed->manager.hooks.log = note_failure;
 }
 
-/* One channel more was refused, with -EPROTO; nothing else has happened. */
+/* Check that one more channel was refused with -EPROTO, and that nothing else has happened. */
 static void was_refused(uint32_t count, const char *noted)
 {
     domt_bed_settled(noted);
@@ -456,7 +459,7 @@ DOMT_TEST(on_close_knows_what_was_not_sent)
     ck_assert_uint_eq(bed->closed, 1);
     ck_assert_uint_eq(bed->unsent_bytes, 120);
 
-    fd = domt_bed_connect(&peer); /* one that has sent all knows of nothing */
+    fd = domt_bed_connect(&peer); /* a channel that has sent all learns of nothing */
     domt_bed_show(fd, 'x', 10);
     domt_bed_sent(fd, 10);
     domi_channel_end(bed->channels[1], -EPROTO, true);

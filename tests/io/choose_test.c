@@ -1,5 +1,5 @@
 /* Where calls are refused, as in a container or under qemu-user: which backend is chosen, and by
- * which address a peer counts whose name the kernel does not tell (io/resources/socket.h). */
+ * which address a peer counts when the kernel does not give its name (io/resources/socket.h). */
 #include "io/backend/choose.h"
 #include "io/resources/io.h"
 #include "io/resources/socket.h"
@@ -17,9 +17,9 @@
 
 static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_uring_enter};
 
-/* Returns what a process to which `call` is denied gets for `wanted`: 'e' for epoll with a
- * reason, 'u' for io_uring without one, 'f' for a failure with that error and a text; '?' for
- * anything else. */
+/* Returns the backend that a process to which `call` is denied gets for `wanted`: 'e' for epoll
+ * with a reason, 'u' for io_uring without one, 'f' for a failure with that error and a text; '?'
+ * for any other outcome. */
 static char choice(domus_io_backend wanted, long call, int error)
 {
     pid_t child = fork();
@@ -61,7 +61,7 @@ DOMT_TEST(a_refusal_of_any_call_makes_it_epoll)
     }
 }
 
-/* A service must not change its backend by chance. */
+/* When something has run out, a service must not change its backend by chance. */
 DOMT_TEST(what_has_run_out_is_an_error)
 {
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};

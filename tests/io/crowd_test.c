@@ -1,4 +1,4 @@
-/* The bound of queued bytes, and what each channel may have of it. */
+/* The bound of queued bytes, and how much of it each channel may use. */
 #include "io/channels/crowd.h"
 
 #include "io/channels/ready.h"
@@ -48,7 +48,7 @@ static void fill(uint64_t bytes)
 {
     uint64_t queue_max = bed->io.pressure.queue_max;
 
-    bed->io.pressure.queue_max = UINT64_MAX; /* no write is refused */
+    bed->io.pressure.queue_max = UINT64_MAX; /* so that no write is refused */
     while (domi_io_queued(&bed->io) < bytes)
         ck_assert_int_eq(write_to(0, 500), 0);
     bed->io.pressure.queue_max = queue_max;
@@ -60,14 +60,15 @@ static bool is_crowded(uint32_t i)
     return bed->channels[i]->crowded;
 }
 
-/* A receive that was begun before may be in flight all the same: what it brings waits. */
+/* Whether channel i reads. A receive that was begun before may still be in flight: its bytes
+ * wait. */
 static bool reads(uint32_t i)
 {
     domt_bed_settle();
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
 }
 
-/* Let the peer of channel `i` take all that was queued. */
+/* Let the peer of channel `i` take all queued bytes. */
 static void take_all(uint32_t i)
 {
     while (domus_channel_queued(bed->channels[i]) != 0) {
@@ -176,7 +177,7 @@ DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
     ck_assert_int_eq(write_to(1, 257), -ENOBUFS);
     fill(BOUND);
     ck_assert_int_eq(write_to(1, 1), -ENOBUFS);
-    domt_bed_feed(fds[1], 'x', 1); /* there is no room for its first piece */
+    domt_bed_feed(fds[1], 'x', 1); /* there is no room for the first piece of this channel */
     domt_bed_turn();
     domt_bed_noted("");
     ck_assert(!reads(1));
@@ -216,7 +217,7 @@ DOMT_TEST(without_a_bound_nobody_is_crowded)
     domt_bed_end();
 }
 
-/* More of them than are looked at in one turn. */
+/* There are more crowded channels than one turn looks at. */
 DOMT_TEST(the_crowded_read_again_when_others_have_less)
 {
     begin(CHANNELS, BOUND);
@@ -227,7 +228,8 @@ DOMT_TEST(the_crowded_read_again_when_others_have_less)
     }
     ck_assert_uint_eq(bed->io.crowd_count, CHANNELS);
     domt_bed_settle();
-    ck_assert(!domi_io_has_work(&bed->io)); /* the io has looked at it, and nothing had changed */
+    /* io has looked at the channel, and nothing had changed */
+    ck_assert(!domi_io_has_work(&bed->io));
     take_all(0);
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.crowd_count, 0);
@@ -236,7 +238,8 @@ DOMT_TEST(the_crowded_read_again_when_others_have_less)
     domt_bed_end();
 }
 
-/* Each had room when its piece came; shown all at once, they would pass the bound by far. */
+/* Each channel had room when its piece came; if all pieces were shown at once, they would pass the
+ * bound by far. */
 DOMT_TEST(pieces_that_came_together_wait_for_each_other)
 {
     const uint64_t bound = 8192;
@@ -253,7 +256,7 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
     ck_assert_uint_ge(bed->read_bytes, 10 * 200);
     while (bed->read_bytes < (CHANNELS - 1) * 200) {
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            ck_assert_ptr_nonnull(bed->channels[i]); /* -ENOBUFS would have reset it */
+            ck_assert_ptr_nonnull(bed->channels[i]); /* the channel was not reset with -ENOBUFS */
             take_all(i);
         }
         ck_assert_uint_lt(sent++, CHANNELS);
@@ -268,7 +271,7 @@ DOMT_TEST(what_was_read_is_shown_when_there_is_room)
     begin(2, BOUND);
     fill(BOUND);
     bed->note_length = 0;
-    domt_bed_feed(fds[1], 'x', 3); /* its receive was begun before */
+    domt_bed_feed(fds[1], 'x', 3); /* the receive of this channel was begun before */
     domi_channel_decide_receive(bed->channels[1]);
     domt_bed_turn();
     domt_bed_settled("");
@@ -355,7 +358,7 @@ DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
     ck_assert(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
     bed->mode = DOMT_BED_KEEP;
     domt_bed_feed(fds[1], 'x', 3);
-    (void)domi_io_reap(&bed->io); /* phase 1 alone: its actor has not seen it */
+    (void)domi_io_reap(&bed->io); /* only phase 1, so the actor has not seen the bytes */
     ck_assert_ptr_null(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1]));
     domt_bed_turn();
     ck_assert(domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
@@ -383,15 +386,16 @@ DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
     ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
     domt_bed_feed(fds[0], 'x', 200);
     (void)domi_io_reap(&bed->io);
-    domi_channel_end(bed->channels[0], -EPROTO, true); /* also when it is thrown away */
+    /* the count is also right when the copy is thrown away */
+    domi_channel_end(bed->channels[0], -EPROTO, true);
     domt_bed_settle();
     ck_assert_uint_eq(domi_io_queued(&bed->io), 0);
     domt_bed_end();
 }
 
 /* One channel fills the bound while a piece comes from each of the others, and is copied out. Once
- * it is sent, these copies alone take more than leaves room for a first piece; but to show them
- * takes nothing, and nothing else would ever make room. */
+ * the bytes of the first are sent, these copies alone take more than leaves room for a first piece.
+ * But showing them takes no memory, and nothing else would ever make room. */
 DOMT_TEST(copies_do_not_wait_for_each_other)
 {
     const uint64_t bound = 8192;
@@ -408,7 +412,7 @@ DOMT_TEST(copies_do_not_wait_for_each_other)
     ck_assert_uint_gt(bed->read_bytes, 0);
     for (uint32_t turn = 0; turn < CHANNELS && bed->read_bytes < (CHANNELS - 1) * 240; turn++) {
         for (uint32_t i = 0; i < CHANNELS; i++) {
-            ck_assert_ptr_nonnull(bed->channels[i]); /* -ENOBUFS would have reset it */
+            ck_assert_ptr_nonnull(bed->channels[i]); /* the channel was not reset with -ENOBUFS */
             take_all(i);
         }
     }

@@ -1,7 +1,6 @@
-/* Sends at random on sockets with little room, whose peers read now and then, finish, or go
- * away: whatever of it goes by the ring and whatever without (direct.h), each send completes
- * once, and the peer receives just the bytes of the results, in their order. DOMT_SEED=<n> runs
- * one seed only. */
+/* Sends at random on sockets with little room, whose peers read now and then, finish, or close:
+ * whether its bytes go by the ring or directly (direct.h), each send completes once, and the peer
+ * receives just the bytes that the results count, in order. DOMT_SEED=<n> runs one seed only. */
 #include "base/random.h"
 #include "tests/io/ring.h"
 #include "tests/support/sanitizer.h"
@@ -15,16 +14,17 @@
 #define SEEDS         DOMT_SCALE(100, 30)
 #define STEPS         600u
 #define SIZE_MAX_SENT 3000u
-#define ROOM          2048 /* bytes that a socket is asked to hold; the kernel takes some more */
+/* bytes of the socket's buffer that the test asks for; the kernel makes it a bit larger */
+#define ROOM 2048
 
-enum { SEND, CANCEL }; /* the operations, in bits 8 and up of their numbers */
+enum { SEND, CANCEL }; /* the operations; bits 8 and up of user_data hold the number */
 
 typedef struct channel {
     int ends[2];
-    uint64_t begun;       /* sends so far, the number of the one that is in flight */
-    uint64_t sent;        /* bytes that the results of sends have counted */
+    uint64_t begun;       /* sends so far; also the number of the send in flight */
+    uint64_t sent;        /* sum of the results of sends */
     uint64_t read;        /* bytes that the peer has read */
-    unsigned char *bytes; /* of the send in flight; NULL: there is none */
+    unsigned char *bytes; /* bytes of the send in flight; NULL: there is none */
     uint32_t size;        /* size of the send in flight */
     bool is_cut;          /* the bytes of the send are given in pieces */
     bool cancelled;       /* a cancel of the send was begun */
@@ -37,7 +37,7 @@ typedef struct channel {
 static channel channels[CHANNELS];
 static domi_random dice;
 static uint64_t now_seed;
-static uint64_t whole, parts, refused, cancelled; /* how many sends have ended in each way */
+static uint64_t whole, parts, refused, cancelled; /* number of sends that have ended in each way */
 
 static uint32_t chance(uint32_t below)
 {
@@ -70,7 +70,7 @@ static void send_pieces(channel *to, uint64_t number)
         at += size;
     }
     domt_backend->send_message(domt_ring, to->ends[0], &message, number);
-    memset(pieces, 0xff, sizeof pieces); /* the call has copied them */
+    memset(pieces, 0xff, sizeof pieces); /* the call has copied the pieces */
     memset(&message, 0xff, sizeof message);
 }
 
@@ -125,7 +125,7 @@ static void end_send(channel *of, int32_t result)
         of->failed = true;
         refused++;
     }
-    free(of->bytes); /* nobody reads them any more */
+    free(of->bytes); /* no operation reads these bytes any more */
     of->bytes = NULL;
 }
 
@@ -160,7 +160,7 @@ static uint32_t reap(uint32_t most)
     return count;
 }
 
-/* This side finishes, behind all that it has sent. */
+/* Finish this side, behind all that it has sent. */
 static void finish(uint32_t index)
 {
     channel *of = &channels[index];
@@ -173,7 +173,7 @@ static void finish(uint32_t index)
 
 /* --- its peers -------------------------------------------------------------------------------- */
 
-/* Returns false at the end of the stream, or if nothing is there. */
+/* Let the peer read. Returns false at the end of the stream, or if no byte is there. */
 static bool peer_reads(uint32_t index, uint32_t most)
 {
     channel *from = &channels[index];
@@ -241,13 +241,13 @@ static void step(void)
     }
 }
 
-/* True if something of the channel has not completed. */
+/* True if an operation of the channel has not completed. */
 static bool is_under_way(const channel *of)
 {
     return of->bytes != NULL || of->cancels != 0;
 }
 
-/* Peers read all, and everything completes. */
+/* Let the peers read all bytes, and all operations complete. */
 static void end_all(void)
 {
     for (uint32_t i = 0; i < CHANNELS; i++) {

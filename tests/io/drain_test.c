@@ -1,5 +1,5 @@
-/* io/completions/drain.c: which channels stay when a thread drains, for how long, and
- * what is counted. */
+/* io/completions/drain.c: which channels stay when a thread drains, for how long, and which of them
+ * are counted. */
 #include "io/channels/owed.h"
 #include "io/channels/state.h"
 #include "tests/io/bed.h"
@@ -33,7 +33,7 @@ static int undelivered(void)
     return bytes;
 }
 
-/* The kernel has more bytes for the peer than the peer's side can take. */
+/* Give the kernel more bytes for the peer than the peer's side can take. */
 static void fill_kernel(void)
 {
     static char bytes[65536];
@@ -93,7 +93,7 @@ DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linge
 DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
 {
     begin(DOMT_BED_DROP);
-    bed->ignore_end = true; /* it stays half open */
+    bed->ignore_end = true; /* the channel stays half open */
     fill_kernel();
     domi_io_drain(&bed->io);
     domt_fake_receive_ends(bed->fake, fd, 0);
@@ -101,20 +101,20 @@ DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     read_at_the_peer();
-    /* the channel does not wait for the linger time, because it has nothing more to send */
+    /* The channel does not wait for the linger time, because it has nothing more to send. */
     pass(15);
     domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
     domt_bed_end();
 }
 
-/* No receive is armed that would tell of the reset. */
+/* No receive is armed that would report the reset. */
 DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
 {
     const struct linger at_once = {.l_onoff = 1};
 
     begin(DOMT_BED_DROP);
-    bed->ignore_end = true; /* it stays half open */
+    bed->ignore_end = true; /* the channel stays half open */
     fill_kernel();
     domi_io_drain(&bed->io);
     domt_fake_receive_ends(bed->fake, fd, 0);
@@ -161,12 +161,12 @@ DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
     domt_bed_end();
 }
 
-/* The channel counts without bytes, because no one knows how long the answer would have been. */
+/* The channel counts without bytes, because nobody knows how long the answer would have been. */
 DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
-    bed->channels[0]->drain_bytes = 1; /* as if it were still being read */
+    bed->channels[0]->drain_bytes = 1; /* the state of a channel that is still being read */
     ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
     domt_bed_settle();
     held_to_have_cut(1, 0, 0);
@@ -174,8 +174,8 @@ DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
     domt_bed_end();
 }
 
-/* The silent channel stays open because its actor has a conversation, which is
- * another channel's. */
+/* The silent channel stays open because its actor has a conversation, which belongs to another
+ * channel. */
 DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {
@@ -195,7 +195,8 @@ DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
-    ck_assert_uint_eq(domi_io_abort(&bed->io), 1); /* its time was over before it began */
+    /* the time of the drain was over before it began */
+    ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
     domt_bed_settle();
     held_to_have_cut(0, 0, 0);
     domt_bed_noted("A+ A-(0) ");
@@ -244,14 +245,14 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
     domt_bed_end();
 }
 
-/* A look costs system calls: one turn does not look at all of very many. */
+/* A look at a channel costs system calls, so one turn looks at some of very many only. */
 DOMT_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 {
     begin(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
     uint64_t now_ns = bed->manager.now_ns;
     domi_io_look_at_draining(&bed->io);
-    ck_assert_uint_eq(bed->io.look_slot, 0); /* the round is over */
+    ck_assert_uint_eq(bed->io.look_slot, 0); /* the round over all channels has ended */
     ck_assert_uint_ge(bed->io.look_ns, now_ns + 10 * DOMT_BED_MS);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     domt_bed_end();
@@ -281,7 +282,7 @@ DOMT_TEST(an_idle_channel_closes_at_once)
 DOMT_TEST(what_was_under_way_is_answered)
 {
     begin(DOMT_BED_DROP);
-    domt_bed_feed(fd, 'x', 9); /* which is not read yet */
+    domt_bed_feed(fd, 'x', 9); /* these bytes are not read yet */
     domi_io_drain(&bed->io);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd)); /* the peer has its time to close */
@@ -305,7 +306,7 @@ DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
     domt_bed_end();
 }
 
-/* A reset would throw away what its peer has not read yet. */
+/* A reset would throw away bytes that the peer has not read yet. */
 DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
     begin(DOMT_BED_DROP);
@@ -321,7 +322,7 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
     domt_bed_end();
 }
 
-/* It ends by itself, not by the drain. */
+/* The channel ends by the peer's reset, not by the drain. */
 DOMT_TEST(who_resets_in_a_drain_is_not_counted)
 {
     begin(DOMT_BED_DROP);
@@ -347,7 +348,7 @@ DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     domt_bed_show(fd, 'x', 9);
-    ck_assert_uint_eq(bed->read_bytes, 9); /* it still answers */
+    ck_assert_uint_eq(bed->read_bytes, 9); /* the actor still reads and answers */
     domi_io_drain_upstream(&bed->io);
     domt_bed_settle();
     held_to_have_drained(0, 1, 0);

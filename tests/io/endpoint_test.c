@@ -1,5 +1,5 @@
-/* Addresses: endpoints as texts and as socket addresses, lists of networks, and names of hosts with
- * the order of their addresses. */
+/* Addresses: endpoints as texts and as socket addresses, lists of networks, and host names with the
+ * order of their addresses. */
 #include "io/connectors/name.h"
 #include "io/resources/endpoint.h"
 #include "io/resources/networks.h"
@@ -99,8 +99,8 @@ DOMT_TEST(what_is_no_endpoint_is_refused)
     }
 }
 
-/* 108 bytes have room for a path of 107 and its NUL, and for an abstract name of 107 behind its
- * first byte. */
+/* 108 bytes have room for a path of 107 bytes and its NUL, and for an abstract name of 107 bytes
+ * behind its first byte. */
 DOMT_TEST(names_of_unix_sockets_have_their_length)
 {
     char path[5 + 108 + 1] = "unix:";
@@ -135,7 +135,8 @@ DOMT_TEST(names_are_escaped_and_cut)
     endpoint.family = AF_UNIX;
     (void)domus_endpoint_text(&endpoint, text, sizeof text);
     ck_assert_str_eq(text, "unnamed");
-    endpoint.size = UINT16_MAX; /* filled in by hand, and wrong: no byte behind it is read */
+    /* an endpoint that was filled wrongly by hand: no byte behind it is read */
+    endpoint.size = UINT16_MAX;
     char whole[DOMUS_ENDPOINT_TEXT_MAX];
     ck_assert_uint_lt(domus_endpoint_text(&endpoint, whole, sizeof whole), sizeof whole);
 }
@@ -159,7 +160,7 @@ DOMT_TEST(socket_addresses_are_kept)
     domi_endpoint_from_socket(&address, sizeof(struct sockaddr_in) - 1, &endpoint);
     ck_assert_uint_eq(endpoint.family, 0);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), -EAFNOSUPPORT);
-    address.ss_family = AF_UNIX; /* a socket without a name has a family only */
+    address.ss_family = AF_UNIX; /* a socket without a name has only a family */
     domi_endpoint_from_socket(&address, sizeof address.ss_family, &endpoint);
     ck_assert_uint_eq(endpoint.family, AF_UNIX);
     ck_assert_uint_eq(endpoint.size, 0);
@@ -227,7 +228,8 @@ DOMT_TEST(addresses_lie_in_their_networks)
     ck_assert(have("10.0.0.0/8", "10.255.0.1"));
     ck_assert(!have("10.0.0.0/8", "11.0.0.1"));
     ck_assert(!have("10.0.0.0/8", "::a00:1"));
-    ck_assert(have("10.0.0.0/8", "::ffff:10.1.2.3")); /* a listener of IPv6 sees IPv4 so */
+    /* a listener of IPv6 sees IPv4 addresses in this form */
+    ck_assert(have("10.0.0.0/8", "::ffff:10.1.2.3"));
     ck_assert(have("192.0.2.1", "192.0.2.1"));
     ck_assert(!have("192.0.2.1", "192.0.2.0"));
     ck_assert(have("192.0.2.128/25", "192.0.2.200"));
@@ -237,7 +239,7 @@ DOMT_TEST(addresses_lie_in_their_networks)
     ck_assert(!have("fd00::/8,10.0.0.0/8", "fe80::1"));
     ck_assert(have("0.0.0.0/0", "203.0.113.9"));
     ck_assert(!have("0.0.0.0/0", "2001:db8::1"));
-    ck_assert(have("::/0", "203.0.113.9")); /* it is mapped into IPv6 */
+    ck_assert(have("::/0", "203.0.113.9")); /* the address is mapped into IPv6 */
     ck_assert(have("unix", "unix"));
     ck_assert(!have("::/0", "unix"));
     ck_assert(!have("unix", "127.0.0.1"));
@@ -278,7 +280,8 @@ DOMT_TEST(names_are_letters_digits_and_dots)
         uint16_t port;
     } cases[] = {
         {"a:1", 0, "a", 1},
-        {"Example.ORG.:65535", 0, "example.org.", 65535}, /* the C library completes no such name */
+        /* the C library does not complete a name with a final point */
+        {"Example.ORG.:65535", 0, "example.org.", 65535},
         {"a..:1", -EINVAL, "", 0},
         {".:1", -EINVAL, "", 0},
         {"127.1.:1", -EINVAL, "", 0},
@@ -339,7 +342,7 @@ DOMT_TEST(names_and_labels_have_a_length)
 DOMT_TEST(families_take_turns_and_keep_their_order)
 {
     static const struct {
-        const char *before, *after; /* a letter for each: upper case is IPv6 */
+        const char *before, *after; /* a letter for each address: upper case is IPv6 */
     } cases[] = {
         {"", ""},         {"a", "a"},           {"abc", "abc"},
         {"ABCd", "AdBC"}, {"ABCdef", "AdBeCf"}, {"aBCD", "aBCD"},

@@ -17,7 +17,7 @@ static const char *text_of(const domi_setup_facts *facts)
     domi_setup_write_line(facts, text, sizeof text);
     ck_assert_ptr_nonnull(memchr(text, '\0', sizeof text));
     ck_assert_uint_gt(strlen(text), 10);
-    ck_assert_uint_lt(strlen(text), 256); /* what domus_system_error() keeps */
+    ck_assert_uint_lt(strlen(text), 256); /* domus_system_error() keeps at most so many bytes */
     ck_assert_ptr_null(strchr(text, '\n'));
     return text;
 }
@@ -53,12 +53,12 @@ DOMT_TEST(a_refusal_is_told_by_its_cause_and_the_way_out)
     const struct {
         int result;
         domi_setup_step step;
-        int disabled, seccomp;  /* -1: the kernel does not tell */
-        uint64_t memlock_bytes; /* 0: no limit */
-        bool tells_error;       /* the words of the C library are there, too */
+        int disabled, seccomp;  /* values of the kernel; -1: unknown */
+        uint64_t memlock_bytes; /* RLIMIT_MEMLOCK in bytes; 0: no limit */
+        bool tells_error;       /* the line also has the text of strerror() */
         const char *parts[3];
     } cases[] = {
-        /* a filter may be there as well: the sysctl is certain */
+        /* A filter may be there as well, but only the sysctl is certain. */
         {-EPERM, ring, 1, 2, 0, false, {"kernel.io_uring_disabled=1", SYSCTL}},
         {-EACCES, ring, 1, 2, 0, false, {"kernel.io_uring_disabled=1", SYSCTL}},
         {-EPERM, ring, 2, 2, 0, false, {"kernel.io_uring_disabled=2", SYSCTL}},
@@ -73,7 +73,8 @@ DOMT_TEST(a_refusal_is_told_by_its_cause_and_the_way_out)
         {-ENOMEM, ring, 0, 0, 65536, false, {"limit is 64 KiB", "about 100 KiB", LOCKED}},
         {-ENOMEM, ring, 0, 0, 65536, false, {"ulimit -l", "LimitMEMLOCK="}},
         {-ENOMEM, ring, 0, 0, 0, false, {"io_uring_setup: out of memory"}},
-        {-ENOMEM, memory, 0, 0, 65536, false, {"memory for a ring: out of memory"}}, /* our own */
+        /* an error of the library itself */
+        {-ENOMEM, memory, 0, 0, 65536, false, {"memory for a ring: out of memory"}},
         {-EMFILE, ring, 0, 0, 0, true, {DESCRIPTORS, "ulimit -n", "LimitNOFILE="}},
         {-ENFILE, ring, 0, 0, 0, true, {DESCRIPTORS, "ulimit -n", "LimitNOFILE="}},
         {-EIO, DOMI_SETUP_BUFFERS, 0, 0, 0, true, {"registering receive buffers: "}},
@@ -116,7 +117,7 @@ DOMT_TEST(a_short_buffer_is_not_overrun)
     ck_assert_int_eq(text[10], '?');
 }
 
-/* The facts of this machine: the limit that getrlimit tells, this kernel's name. */
+/* The facts of this machine: the limit that getrlimit() returns, and this kernel's name. */
 DOMT_TEST(the_facts_are_those_of_this_process)
 {
     char text[256];
@@ -127,7 +128,7 @@ DOMT_TEST(the_facts_are_those_of_this_process)
     ck_assert_int_eq(setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){77 * 1024, 77 * 1024}), 0);
     domi_setup_explain(-ENOMEM, DOMI_SETUP_RING, &config, text, sizeof text);
     ck_assert_ptr_nonnull(strstr(text, "limit is 77 KiB"));
-    /* 512 of 68 bytes, 4096 of 16, 1024 buffers of 16, two pages. */
+    /* 512 entries of 68 bytes, 4096 of 16, 1024 buffers of 16, and two pages. */
     snprintf(expected, sizeof expected, "about %d KiB",
              (512 * 68 + 4096 * 16 + 16384 + 8192) / 1024);
     ck_assert_msg(strstr(text, expected) != NULL, "%s", text);

@@ -1,5 +1,5 @@
-/* The verbs by which an actor controls a channel: pause and resume, finish, and who
- * may use them. */
+/* The verbs by which an actor controls a channel: pause, resume and finish, and which actors may
+ * use them. */
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
 #include "house/message/pool.h"
@@ -17,8 +17,8 @@ static domus_address owner;
 static domus_address stranger;
 static domus_channel *channel;
 static int fd, peer;
-static char heard[64]; /* the bytes of on_read; '.' for on_end, '-' for on_close */
-static int done;       /* what the last verb or write returned */
+static char heard[64]; /* the bytes that on_read got; '.' for on_end, '-' for on_close */
+static int done;       /* result of the last verb or write */
 static int written;
 
 static void hear(const char *bytes, size_t size)
@@ -38,7 +38,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* 'p' pauses the channel. */
+/* Record the bytes; 'p' pauses the channel. */
 static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -178,7 +178,7 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     domt_bed_end();
 }
 
-/* A handler that pauses gets no further piece of the same run. */
+/* A handler that pauses gets no further piece in the same run. */
 DOMT_TEST(pause_within_on_read_holds_at_once)
 {
     begin();
@@ -206,7 +206,7 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
     domt_bed_end();
 }
 
-/* Also with nothing else to be shown before it. */
+/* The end waits for the resume, also when no bytes come before it. */
 DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
     begin();
@@ -219,7 +219,8 @@ DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
     domt_bed_end();
 }
 
-/* Its own side does not read, so the peer is not idle; without bytes that wait it is. */
+/* While bytes wait, the paused actor is slow and the peer is not idle; without bytes that wait the
+ * peer is idle. */
 DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 {
     for (int waits = 0; waits < 2; waits++) {
@@ -279,7 +280,7 @@ DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
     begin();
     tell_channel('f');
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    tell_channel('c'); /* and the close goes on from there */
+    tell_channel('c'); /* a close of a finished channel goes on from there */
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "-");
     domt_bed_end();
@@ -323,7 +324,7 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     for (int i = 0; i < 2; i++)
         sharing[i] = domt_bed_spawn(&line, NULL);
     domt_bed_turn();
-    for (int i = 0; i < 3; i++) { /* the last two have one state */
+    for (int i = 0; i < 3; i++) { /* the last two channels share one state */
         (void)domt_bed_connect_to(sharing[i == 0 ? 0 : 1], NULL);
         channels[i] = domus_channel_address(channel);
     }

@@ -1,5 +1,5 @@
-/* io/channels/flush.c: the mailbox of a channel with too much to send is full, senders hear of
- * room, and conversations wait until bytes have left. */
+/* io/channels/flush.c: the mailbox of a channel with too much to send is full, senders are told
+ * when there is room, and conversations wait until bytes have left. */
 #include "base/siphash.h"
 #include "house/family/life.h"
 #include "house/message/mailbox.h"
@@ -25,10 +25,10 @@ static domus_address stranger;
 static domus_channel *channel;
 static domus_address address; /* the address of the channel */
 static int fd, peer;
-static char heard[64]; /* a letter for each thing that an actor was told */
-static int last;       /* what the last verb returned, or the error of the last answer */
+static char heard[64]; /* a letter for each event that an actor got */
+static int last;       /* result of the last verb, or error of the last answer */
 static domus_conversation waiting;
-static domus_conversation each[6]; /* the conversations that wait; tests use them in turns */
+static domus_conversation each[6]; /* the conversations that wait; each test uses them for itself */
 static uint32_t each_count;
 
 static const domus_type size_type = {.name = "size", .size = sizeof(uint32_t)};
@@ -63,7 +63,7 @@ static int on_size(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Waits until all but so many bytes have left, and says how that ended: 'f' or 'e'. */
+/* Wait until all but so many bytes have left, and record the outcome: 'f' or 'e'. */
 DOMUS_SEQUENCE(wait_sent, uint32_t)
 {
     DOMUS_BEGIN;
@@ -128,7 +128,7 @@ static void begin(void)
     address = domus_channel_address(channel);
 }
 
-/* Put a message of `kind`, and take a turn. Returns what the put returned. */
+/* Put a message of `kind`, and take a turn. Returns the result of the put. */
 static int put(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
 {
     int error = domt_bed_put(to, kind, type, &number);
@@ -166,7 +166,7 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
     begin();
     write_bytes(HIGH);
     ck_assert(!is_full());
-    ck_assert_int_eq(tell(address, &size_type, 600), 0); /* the last one that is taken */
+    ck_assert_int_eq(tell(address, &size_type, 600), 0); /* the last notice that is taken */
     ck_assert(is_full());
     ck_assert_int_eq(tell(address, &size_type, 1), -ENOBUFS);
     ck_assert_int_eq(put(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
@@ -187,7 +187,7 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
     domt_bed_end();
 }
 
-/* Runs of a full channel do not say that there is room. */
+/* A full channel that runs does not report room. */
 DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 {
     begin();
@@ -201,7 +201,8 @@ DOMT_TEST(runs_of_a_full_channel_leave_it_full)
     domt_bed_end();
 }
 
-/* The wait for room ends with the actor, too, and what was queued is no reason to be full then. */
+/* The wait for room ends with the actor, too, and bytes that were queued no longer make its mailbox
+ * full. */
 DOMT_TEST(wait_for_room_ends_with_the_connection)
 {
     begin();
@@ -247,12 +248,13 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
     domt_bed_end();
 }
 
-/* They end in the order of their bytes, whoever waits, and in whichever order they began. */
+/* Waits end in the order of their bytes, whichever actor waits, and in whichever order they
+ * began. */
 DOMT_TEST(several_wait_for_one_channel)
 {
     begin();
     write_bytes(600);
-    ck_assert_int_eq(tell(address, &flush_type, 0), 0);   /* for 600 */
+    ck_assert_int_eq(tell(address, &flush_type, 0), 0);   /* waits for 600 bytes */
     ck_assert_int_eq(tell(owner, &flush_type, 500), 0);   /* 100 */
     ck_assert_int_eq(tell(address, &flush_type, 300), 0); /* 300 */
     ck_assert_int_eq(tell(owner, &flush_type, 0), 0);     /* 600 */
@@ -273,7 +275,8 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 {
     static const uint32_t lefts[] = {500, 300, 0};
 
-    for (uint32_t i = 0; i < 3; i++) { /* the first of the list, one in the middle, the last one */
+    /* cancels the first wait of the list, one in the middle, and the last one */
+    for (uint32_t i = 0; i < 3; i++) {
         begin();
         write_bytes(600);
         for (uint32_t k = 0; k < 3; k++)
@@ -335,7 +338,7 @@ DOMT_TEST(strangers_may_not_flush)
     domt_bed_end();
 }
 
-/* Six waits for some of five numbers of bytes begin in an order by chance, and some of them are
+/* Six waits for some of five numbers of bytes begin in a random order, and some of them are
  * cancelled in another one. The others end when their bytes have left, and not before. */
 DOMT_TEST(waits_leave_the_list_in_any_order)
 {

@@ -1,5 +1,5 @@
 /* Half close: the peer has finished sending, and the conversations that its bytes began have not
- * ended. Without on_end the channel is closed when the last of them has, and not before.
+ * ended. Without on_end the channel is closed when the last of them has ended, and not before.
  *
  * Each byte that is read begins a conversation: it sleeps as many ms as the digit says, and then
  * writes the digit. 'k' sleeps for ever, 'f' sleeps 5 ms and fails, '.' is answered at once. */
@@ -28,9 +28,9 @@ typedef struct server {
     unsigned ends;
     unsigned closes;
     int error;        /* the error of the last close */
-    unsigned answers; /* conversations that ended */
-    unsigned failed;  /* conversations whose wait failed */
-    int written;      /* what the last write returned */
+    unsigned answers; /* number of conversations that ended */
+    unsigned failed;  /* number of conversations whose wait failed */
+    int written;      /* result of the last write */
 } server;
 
 static server ours;
@@ -46,7 +46,7 @@ static void put(domus_stack *stack, domus_channel *channel, char byte)
     ours.written = domi_channel_write(channel, buffer);
 }
 
-/* on_read names no frame here, so each digit has a function of its own. */
+/* on_read names no frame here, so each digit needs a function of its own. */
 static int over(domus_stack *stack, const domus_answer *answer, char byte)
 {
     ours.answers++;
@@ -116,7 +116,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
         return begin_sleep(stack, 5, over_fail);
     case 'k':
         return begin_sleep(stack, DAY_NS / DOMT_BED_MS, over_quiet);
-    case 'n': /* it waits for nothing that it says */
+    case 'n': /* this conversation waits for nothing known to the channel */
         ck_assert_int_eq(domus_sleep_add(stack, DAY_NS, 1), 0);
         return 0;
     default:
@@ -177,7 +177,7 @@ static void begin(const domus_behaviour *behaviour)
     fd = domt_bed_connect_to(actor, &peer);
 }
 
-/* The bytes, each in a piece of its own, and FIN. */
+/* Send each of the bytes in a piece of its own, and FIN. */
 static void send_and_finish(const char *bytes)
 {
     for (; *bytes != '\0'; bytes++)
@@ -197,7 +197,7 @@ static void tell(domus_address to, const domus_type *type)
     domt_bed_tell(to, type, NULL);
 }
 
-/* The next bytes on the wire are these; the kernel takes them. */
+/* Check that these are the next bytes on the wire, and let the kernel take them. */
 static void sends(const char *bytes)
 {
     char wire[16] = "";
@@ -234,12 +234,12 @@ DOMT_TEST(answer_is_sent_before_the_close)
     hold_open();
     domi_house_describe(&bed->manager, ours.channel->house, &text);
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
-    ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* its thread would sleep */
+    ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* the thread would sleep */
     pass(2);
     hold_open();
     pass(3);
     ck_assert_int_eq(ours.written, 0);
-    hold_open(); /* until the kernel has the answer */
+    hold_open(); /* open until the kernel has the answer */
     sends("3");
     hold_closed(0);
     domt_bed_end();
@@ -261,7 +261,7 @@ DOMT_TEST(last_of_several_conversations_closes)
     domt_bed_end();
 }
 
-/* A conversation that did not park, or has ended before the FIN, is not waited for. */
+/* A conversation that did not park, or that ended before the FIN, is not waited for. */
 DOMT_TEST(channel_without_conversations_is_closed_at_once)
 {
     static const char *const bytes[] = {"", "n"};
@@ -277,7 +277,7 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     pass(5);
     sends("3");
     hold_open();
-    domt_bed_bring(fd, "."); /* it is still read */
+    domt_bed_bring(fd, "."); /* the channel is still read */
     domt_bed_turn();
     sends(".");
     send_and_finish("");
@@ -285,8 +285,8 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     domt_bed_end();
 }
 
-/* Neither those of other messages, nor those of on_open: that one may last as long as the channel,
- * and end because it does. */
+/* Conversations of other messages or of on_open are not waited for: such a conversation may last as
+ * long as the channel, and end because the channel does. */
 DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 {
     begin(&serving);
@@ -310,7 +310,7 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
     ck_assert_uint_eq(ours.ends, 1);
     pass(5);
     sends("3");
-    hold_open(); /* with an on_end the library closes nothing by itself */
+    hold_open(); /* with an on_end the library does not close by itself */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
     hold_closed(0);
     ck_assert_uint_eq(ours.ends, 1);
@@ -323,7 +323,8 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
     send_and_finish("f");
     hold_open();
     pass(7);
-    hold_closed(-EIO); /* what it began refuses the channel, as on_read would */
+    /* an error of the conversation refuses the channel, as one of on_read would */
+    hold_closed(-EIO);
     domt_bed_end();
 
     begin(&serving);
@@ -362,11 +363,12 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
     hold_closed(-EPROTO);
     ck_assert_uint_eq(ours.answers, 1);
     ck_assert_uint_eq(ours.failed, 1);
-    ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor, and the server */
+    ck_assert_uint_eq(bed->manager.births.houses, 2); /* the bed's own actor and the server */
     domt_bed_end();
 }
 
-/* The slot of the channel, and perhaps its memory, is another's when the conversation ends. */
+/* The slot of the channel, and perhaps its memory, belongs to another one when the conversation
+ * ends. */
 DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 {
     begin(&going_on);
@@ -378,14 +380,15 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
-    tell(domi_house_address(ours.channel->house), &cancel_type); /* the newest: this one's own */
+    /* cancels the newest conversation, which is this channel's own */
+    tell(domi_house_address(ours.channel->house), &cancel_type);
     hold_closed(0);
 
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
-    pass(12); /* 9 is over, which another's bytes began */
+    pass(12); /* conversation 9 has ended, which another channel's bytes began */
     ck_assert_uint_eq(ours.answers, 2);
     hold_open();
     domt_bed_end();

@@ -1,6 +1,6 @@
 /* Inner channels in a kit of stages, with a stage that carries up to four conversations: a frame is
- * the number of one, a size and so many bytes; a size of 0 is the end of what the peer sends in it.
- * The answers are framed in the same way, of up to five bytes. */
+ * the number of a conversation, a size and so many bytes; a size of 0 is the end of what the peer
+ * sends in it. Answers have the same frames, of up to five bytes. */
 #include "tests/support/suite.h"
 
 #include <domus/inner_kit.h>
@@ -54,7 +54,7 @@ static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
     return domus_wire_append(wire, bytes, size);
 }
 
-/* Send what an inner channel has queued; its end is the end of the conversation. */
+/* Send the bytes that an inner channel has queued; its end is the end of the conversation. */
 static int send_queued(domus_wire *wire, mux *state, domus_inner *inner)
 {
     domus_inner **place = domus_inner_data(inner);
@@ -88,7 +88,7 @@ static int carry(domus_wire *wire, void *state_)
     int error = 0;
 
     while (domus_wire_inner_next(wire) != NULL)
-        continue; /* all of them are looked at, also those that had no room before */
+        continue; /* looks at all conversations, also at those that had no room before */
     for (uint32_t i = 0; error == 0 && i < CARRIED; i++) {
         if (state->inner[i] != NULL)
             error = send_queued(wire, state, state->inner[i]);
@@ -131,7 +131,7 @@ static void begin(uint32_t most)
         ck_assert_int_eq(domus_stage_kit_allow_inner(kit, most), 0);
 }
 
-/* Feed bytes. Returns what the stages say. */
+/* Feed bytes. Returns the result of the stages. */
 static int feed(const char *bytes, size_t size)
 {
     domus_stage_message message;
@@ -157,7 +157,7 @@ static void hold_got(const domus_kit_inner *inner, const char *text)
     ck_assert_mem_eq(got, text, size);
 }
 
-/* Call `carry`, and hold that this goes to the peer. */
+/* Call `carry`, and check that these bytes go to the peer. */
 static void hold_sent(const char *bytes, size_t size)
 {
     size_t sent;
@@ -173,7 +173,7 @@ static void hold_sent(const char *bytes, size_t size)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Bytes of two conversations, split at each place. */
+/* Bytes of two conversations are split at each place. */
 DOMT_TEST(bytes_come_however_they_are_split)
 {
     static const char frames[] = "1\3one2\2tw1\4more2\1o1\0";
@@ -211,7 +211,7 @@ DOMT_TEST(bytes_go_in_order_and_then_the_end)
     ck_assert(domus_kit_inner_is_dropped(inner_at(0), &error));
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(domus_stage_kit_carried(kit), 1);
-    /* what is queued goes with a channel that ends */
+    /* Queued bytes are lost with a channel that ends. */
     ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "z", 1), 0);
     domus_kit_inner_close(inner_at(1), -ETIMEDOUT);
     HOLD_SENT("2\0");
@@ -230,7 +230,7 @@ DOMT_TEST(what_is_used_is_gone)
     domus_stage_kit_free(kit);
 }
 
-/* So many are there at a time; one that was given up makes room. */
+/* At most four conversations are open at a time; one that was given up makes room. */
 DOMT_TEST(their_number_is_bounded)
 {
     begin(2);
@@ -262,7 +262,7 @@ DOMT_TEST(a_full_peer_gets_nothing_until_it_has_room)
     domus_stage_kit_free(kit);
 }
 
-/* Other bytes are those of the next stage, and stay so. */
+/* Bytes behind a stage that leaves belong to the next stage. */
 DOMT_TEST(a_stage_that_leaves_is_gone)
 {
     domus_stage_message message;
@@ -286,7 +286,8 @@ static const domus_pipeline behind = {
     .stages = (const domus_pipeline_stage[]){
         {&same, NULL}, {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
 
-/* Behind another stage it leaves, too, however its bytes are split, and goes on to do nothing. */
+/* A stage behind another one leaves, too, however its bytes are split, and then does nothing any
+ * more. */
 DOMT_TEST(a_stage_behind_another_one_leaves)
 {
     static const char text[] = "a line\n0\1x\n";

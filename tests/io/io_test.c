@@ -1,7 +1,7 @@
 /* A thread's io as a whole: what is left when it cannot be made, memory that runs out at any place,
- * the drain and the abort, the wake poll; and a ring that fails: if an enter fails for a moment,
- * channels do not notice; if the ring is gone, channels are reset, watches are told its error, and
- * acceptors close. */
+ * the drain and the abort, and the wake poll; and a ring that fails: if an enter fails for a
+ * moment, channels do not notice; if the ring is gone, channels are reset, watches get its error,
+ * and acceptors close. */
 #include "base/memory.h"
 #include "house/dispatch/manage.h"
 #include "house/family/life.h"
@@ -21,7 +21,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The number that the next descriptor gets tells whether one is open that was not. */
+/* Returns the number that the next descriptor gets, which shows whether a descriptor was left
+ * open. */
 static int next_descriptor(void)
 {
     int fd = dup(STDIN_FILENO);
@@ -74,8 +75,8 @@ DOMT_TEST(io_that_cannot_start_leaves_nothing)
     ck_assert_int_eq(domt_fake_open_count(), 0);
 }
 
-/* A connection that is handed over, is fed more than it may hold, answers, and closes; whatever is
- * refused on the way. Returns 0 when nothing was. */
+/* Run a connection that is handed over, gets more bytes than it may hold, answers, and closes,
+ * while allocations fail. Returns 0 when none failed. */
 static int scenario(int64_t passes)
 {
     int ours = -1;
@@ -169,7 +170,8 @@ DOMT_TEST(an_actor_that_stops_closes_its_channels_first)
 
 /* --- the drain -------------------------------------------------------------------------------- */
 
-/* Handed over, opened, and with `waiting` bytes of the peer's in the socket. */
+/* Make a channel that was handed over and opened, with `waiting` bytes of the peer's in the
+ * socket. */
 static int drained_channel(uint32_t waiting, int *ret_peer)
 {
     char bytes[256] = {0};
@@ -186,9 +188,9 @@ DOMT_TEST(a_drain_answers_what_had_come_and_then_closes)
 
     bed->mode = DOMT_BED_ECHO;
     domt_bed_start();
-    fds[0] = drained_channel(0, &peers[0]);  /* idle */
-    fds[1] = drained_channel(10, &peers[1]); /* bytes are in the socket */
-    fds[2] = drained_channel(0, &peers[2]);  /* bytes are in a completion */
+    fds[0] = drained_channel(0, &peers[0]);  /* an idle channel */
+    fds[1] = drained_channel(10, &peers[1]); /* its bytes are in the socket */
+    fds[2] = drained_channel(0, &peers[2]);  /* its bytes are in a completion */
     domt_bed_bring(fds[2], "late");
     domi_io_drain(&bed->io);
     domi_io_drain(&bed->io);
@@ -286,12 +288,12 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 
         bed->fake->enter_result = passing[i];
         domt_bed_show(fd, 'x', 3);
-        domt_bed_noted("A(xxx) "); /* what is there is handled meanwhile */
+        domt_bed_noted("A(xxx) "); /* messages that are there are handled meanwhile */
         uint64_t began_ns = domt_monotonic_ns();
         for (int turn = 0; turn < 5; turn++)
             domt_bed_turn();
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns,
-                          5 * DOMT_BED_MS); /* and not in a tight loop */
+                          5 * DOMT_BED_MS); /* the enters come not in a tight loop */
         ck_assert_uint_ge(bed->io.counters.enters_refused, refused + 5);
         ck_assert_uint_ge(bed->io.refusals, 5);
         ck_assert_int_eq(bed->io.failed, 0);
@@ -304,7 +306,7 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
     domt_bed_end();
 }
 
-/* One channel sends, one is being closed with its cancel in flight, one waits for bytes. */
+/* One channel sends, one is being closed with its cancel in flight, and one waits for bytes. */
 DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 {
     static const int fatal[] = {-EBADR, -EBADF, -EBADFD, -EFAULT, -ENXIO, -EINVAL, -EPERM, -EIO};
@@ -328,7 +330,8 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert(domi_io_submit(&bed->io));
         ck_assert_int_eq(bed->io.failed, fatal[i]);
         domi_io_fail(&bed->io);
-        ck_assert_uint_eq(bed->io.counters.channels_cut, 1); /* the one that was owed its answer */
+        /* the channel that owed an answer was cut */
+        ck_assert_uint_eq(bed->io.counters.channels_cut, 1);
         ck_assert_uint_eq(bed->io.counters.cut_bytes, 3);
         domt_bed_turn();
         domt_bed_turn();
@@ -337,14 +340,15 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
         ck_assert_ptr_nonnull(strstr(bed->note, expected));
         snprintf(expected, sizeof expected, "B-(%d) ", fatal[i]);
         ck_assert_ptr_nonnull(strstr(bed->note, expected));
-        ck_assert_ptr_nonnull(strstr(bed->note, "C-(-71) ")); /* it had a reason of its own */
+        /* this channel had an error of its own */
+        ck_assert_ptr_nonnull(strstr(bed->note, "C-(-71) "));
         ck_assert(!domt_bed_is_open(fd) && !domt_bed_is_open(silent_fd) &&
                   !domt_bed_is_open(closing_fd));
         ck_assert_int_ne(domt_bed_peer_sees(peer), 'o');
         ck_assert_int_ne(domt_bed_peer_sees(silent_peer), 'o');
         ck_assert_uint_eq(bed->io.connections, 0);
 
-        /* Nothing is asked of the ring any more, and no connection is taken. */
+        /* The ring gets no more calls, and no connection is accepted. */
         uint32_t enters = bed->fake->enters;
         bed->fake->pending = true;
         ck_assert(!domi_io_submit(&bed->io));
@@ -371,7 +375,7 @@ DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
         domi_io_enter(&bed->io, 1, 60000 * DOMT_BED_MS);
         ck_assert_uint_lt(domt_monotonic_ns() - began_ns, 30000 * DOMT_BED_MS);
         began_ns = domt_monotonic_ns();
-        domi_io_enter(&bed->io, 1, 20 * DOMT_BED_MS); /* the wake-up before is used up */
+        domi_io_enter(&bed->io, 1, 20 * DOMT_BED_MS); /* the wake-up before has been consumed */
         ck_assert_uint_ge(domt_monotonic_ns() - began_ns, 20 * DOMT_BED_MS);
     }
     domt_bed_end();
@@ -384,7 +388,7 @@ DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 static struct {
     domus_ready ready[TOLD_MAX];
     uint32_t count;
-    int again; /* what watching it anew returned after the last watch had failed */
+    int again; /* result of a new watch after the last watch had failed */
 } told;
 
 static int watch_two(domus_stack *stack, void *self)
@@ -414,7 +418,7 @@ static const domus_behaviour watcher = {
     .on = (const domus_on[]){{&domus_ready_type, on_ready, 0}, {NULL, NULL, 0}},
 };
 
-/* One watch waits in the ring, and of the other an event is under way. */
+/* One watch waits in the ring, and an event of the other one is under way. */
 DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 {
     int fds[2];
@@ -460,7 +464,7 @@ DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
     domi_io_fail(&bed->io);
     domus_address address = domt_bed_spawn(&domi_acceptor_behaviour, &acceptor);
     domt_bed_turn();
-    ck_assert_ptr_eq(bed->io.acceptors[0], acceptor); /* mounted */
+    ck_assert_ptr_eq(bed->io.acceptors[0], acceptor); /* the acceptor is mounted */
     ck_assert_int_eq(acceptor->fd, -1);
     ck_assert_uint_eq(bed->io.counters.listeners_open, 0);
     ck_assert_int_eq(domi_house_stop(&bed->manager, address), 0); /* and waits for nothing */

@@ -156,7 +156,7 @@ static const domus_supervision escalating = {.otherwise = DOMUS_ESCALATE};
 static const domus_behaviour line_behaviour = {.name = "line", LINE};
 static const domus_behaviour lasting_line = {.name = "lasting", LINE, .conversations_go_on = true};
 
-/* Channels that share the state of their owner. */
+/* A behaviour of channels that share the state of their owner. */
 static const domus_behaviour sharing_line = {.name = "sharing", LINE, .shares_state = true};
 
 static int mount_owner(domus_stack *stack, void *self)
@@ -198,7 +198,7 @@ static int on_watch(domus_stack *stack, void *self, const void *payload)
 const domus_type domt_watch_type = {.name = "watch", .size = sizeof(domus_address)};
 static const domus_behaviour watching = {
     .name = "watching",
-    .kind = DOMUS_CHANNELS, /* so that it runs in the turns of the bed */
+    .kind = DOMUS_CHANNELS, /* a channels actor, so that it runs in the turns of the bed */
     .on = (const domus_on[]){{&domt_watch_type, on_watch, 0},
                              {&domus_down_type, on_down, 0},
                              {NULL, NULL, 0}},

@@ -1,6 +1,6 @@
-/* Listeners: io/acceptors/listen.c, the addresses that one may have and the port that the kernel
- * chose; io/acceptors/backlog.c, connections that wait to be accepted when the system drains are
- * handed over, or counted. */
+/* Listeners. io/acceptors/listen.c: the addresses that a listener may have and the port that the
+ * kernel chose. io/acceptors/backlog.c: connections that wait to be accepted when the system drains
+ * are handed over, or counted. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/acceptors/listen.h"
@@ -48,7 +48,7 @@ DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
         snprintf(text, sizeof text, "%s:0", hosts[i]);
         int fd = domi_acceptor_listen(&io, text, &(domi_listen_plan){.backlog = 1}, &port);
         if (fd == -EADDRNOTAVAIL || fd == -EAFNOSUPPORT)
-            continue; /* a machine without IPv6 */
+            continue; /* the machine has no IPv6 */
         ck_assert_int_ge(fd, 0);
         ck_assert_uint_ne(port, 0);
         ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
@@ -69,7 +69,7 @@ static int option(int fd, int level, int name)
     return value;
 }
 
-/* The accepted end of a connection to a listener with these options. */
+/* Returns the accepted end of a connection to a listener with these options. */
 static int accept_by(const domus_config *config, const domi_channel_settings *settings)
 {
     const domi_io io = {.backend = &domi_backend_uring, .config = config};
@@ -112,7 +112,8 @@ DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
     domi_settings_resolve(&config, &options, &settings);
     int fd = accept_by(&config, &settings);
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5); /* as the configuration says */
+    /* the value of the configuration */
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
@@ -134,7 +135,8 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
     close(fd);
 
-    config.connection.keepalive.idle_ns = UINT64_C(1); /* the kernel counts whole units */
+    /* below the kernel's unit, in which it counts whole */
+    config.connection.keepalive.idle_ns = UINT64_C(1);
     config.connection.keepalive.interval_ns = UINT64_C(32400000000000);
     config.connection.keepalive.count = 127;
     config.connection.user_timeout_ns = UINT64_C(1500001);
@@ -168,7 +170,7 @@ DOMT_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
     config.sockets.receive_buffer_bytes = 20000;
     fd = accept_with(&config);
     ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), 80000); /* the kernel doubles them */
+    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), 80000); /* the kernel doubles the sizes */
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 
@@ -176,7 +178,7 @@ DOMT_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
     config.sockets.send_buffer_bytes = 0;
     config.sockets.receive_buffer_bytes = 0;
     fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0); /* the kernel's own rule */
+    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0); /* 0: the kernel's own rule */
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
     ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
     close(fd);
@@ -223,7 +225,7 @@ static void end(void)
     domt_bed_end();
 }
 
-/* Each has sent a byte, and its connection is in the backlog. */
+/* Make connections that wait in the backlog, each of which has sent a byte. */
 static void let_wait(int count)
 {
     struct sockaddr_in at;
@@ -267,7 +269,7 @@ DOMT_TEST(a_drain_hands_over_everybody_who_waits)
 {
     bed->config.channel.connections_max = 1;
     begin();
-    int early[2]; /* one is served, and one was accepted beyond the most connections */
+    int early[2]; /* one is served, and one was accepted beyond the limit of connections */
     for (int i = 0; i < 2; i++) {
         int ours;
         domt_bed_pair(&ours, &early[i]);
@@ -295,7 +297,7 @@ static void tries_again(bool late)
     let_wait(WAITING);
     limit_descriptors(true);
     domi_io_drain(&bed->io);
-    /* The accept's own end says so too, and comes before the end of its cancel, or after it. */
+    /* The end of the accept says so, too, and comes before the end of its cancel, or after it. */
     domt_op *accepting = domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
     if (late)
         domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
@@ -306,7 +308,7 @@ static void tries_again(bool late)
         domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
     domt_bed_turn();
     ck_assert_uint_eq(bed->opened, 0);
-    ck_assert_uint_eq(bed->io.counters.listeners_open, 1); /* the drain waits for it */
+    ck_assert_uint_eq(bed->io.counters.listeners_open, 1); /* the drain waits for the listener */
     limit_descriptors(false);
     domt_bed_pass(12);
     domt_bed_turn();
@@ -330,7 +332,8 @@ DOMT_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
         begin_to_drain();
         limit_descriptors(without != 0);
         (void)domi_io_abort(&bed->io);
-        if (without != 0) /* it cannot even be accepted: its bytes are not known */
+        /* without memory a connection is not even accepted, so its bytes are not known */
+        if (without != 0)
             (void)domi_house_stop(&bed->manager, address);
         domt_bed_turn();
         limit_descriptors(false);

@@ -1,4 +1,4 @@
-/* How long a peer may take: for its first byte (channel.firstByteTimeout), for its bytes
+/* How long a peer may take for its first byte (channel.firstByteTimeout), for its bytes
  * (channel.minRate), and in all (channel.maxAge). */
 #include "house/conversation/stack.h"
 #include "io/channels/channel.h"
@@ -39,7 +39,7 @@ static uint64_t silent(void)
     return domi_counter_read(&bed->io.counters.channels_silent);
 }
 
-/* The wheel may be up to 1 ms late. */
+/* Check that a silent channel is closed within `ms`; the timer may be up to 1 ms late. */
 static void is_silent_and_closed_within(uint64_t ms)
 {
     domt_bed_wait(ms - 2);
@@ -65,7 +65,7 @@ DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
     domt_bed_end();
 }
 
-/* Bytes that go to the peer prove nothing: it may be deaf as well. */
+/* Bytes that are sent to the peer prove nothing: it may not read them. */
 DOMT_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
 {
     begin_silent();
@@ -88,7 +88,8 @@ DOMT_TEST(one_byte_ends_the_wait_for_the_first)
     domt_bed_end();
 }
 
-/* The thread has not collected it yet, for instance because it was busy until the time was over. */
+/* The thread has not received the byte yet, for instance because it was busy until the time was
+ * over. */
 DOMT_TEST(a_first_byte_that_waits_in_the_socket_is_in_time)
 {
     begin_silent();
@@ -125,7 +126,7 @@ DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
     domt_bed_end();
 }
 
-/* No channel is read while there is no room for bytes that are queued for peers. */
+/* Stop reading: no channel is read while there is no room for bytes that are queued for peers. */
 static void stop_reading(void)
 {
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 0});
@@ -152,7 +153,7 @@ DOMT_TEST(the_time_in_which_nobody_reads_does_not_count)
     domt_bed_end();
 }
 
-/* The end of the receive is under way: its first byte may come with it. */
+/* The end of the receive is under way: the first byte may come with it. */
 DOMT_TEST(a_receive_that_is_being_cancelled_reads_no_more)
 {
     begin_silent();
@@ -171,7 +172,8 @@ DOMT_TEST(a_peer_that_has_finished_is_not_waited_for)
     domt_bed_ends(fd, 0);
     domt_bed_noted("A. ");
     stays_open();
-    ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node)); /* and nobody looks for it */
+    /* and no turn looks for the byte */
+    ck_assert(!domi_wheel_is_armed(&bed->channels[0]->timer.node));
     domt_bed_end();
 }
 
@@ -190,8 +192,8 @@ DOMT_TEST(a_channel_that_its_actor_has_closed_is_not_silent)
     domt_bed_end();
 }
 
-/* While the thread is careful each receive brings one piece. A proxy that sends its header byte by
- * byte has no more time by that. */
+/* While memory is short each receive brings one piece. A proxy that sends its header byte by byte
+ * gets no more time by that. */
 DOMT_TEST(a_header_that_drips_has_to_come_in_time)
 {
     static const char header[] = "PROXY TCP4 192.0.2.1 ";
@@ -245,7 +247,7 @@ static uint64_t aged(void)
     return domi_counter_read(&bed->io.counters.channels_aged);
 }
 
-/* The wheel may be up to 1 ms late. */
+/* Check that the channel is cut after so many graces; the timer may be up to 1 ms late. */
 static void is_cut_after_graces(uint32_t graces)
 {
     for (uint32_t i = 1; i < graces; i++)
@@ -259,7 +261,7 @@ static void is_cut_after_graces(uint32_t graces)
 
 /* --- the rate --------------------------------------------------------------------------------- */
 
-/* A connection that gets a byte every 100 ms is not idle, but this is less than 20 bytes in a
+/* A connection that gets a byte every 100 ms is not idle, but gets less than 20 bytes in a
  * second. */
 DOMT_TEST(a_dripping_peer_is_closed)
 {
@@ -287,7 +289,7 @@ DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
     domt_bed_end();
 }
 
-/* A burst buys no time later: each span is measured for itself. */
+/* A burst gains no time later: each span is measured for itself. */
 DOMT_TEST(a_burst_buys_one_span_only)
 {
     begin_with(20, 0, 0);
@@ -301,7 +303,8 @@ DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
     begin_with(20, 0, 0);
     domt_bed_wait(5 * GRACE_MS);
     ck_assert(domt_bed_is_open(fd));
-    for (uint32_t i = 0; i < 10; i++) { /* one short message now and then, each answered */
+    /* one short message now and then, each of which is answered */
+    for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
         answer();
         domt_bed_wait(GRACE_MS);
@@ -311,7 +314,7 @@ DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
     domt_bed_end();
 }
 
-/* Messages that are not answered, each done before the next: no message lasts a span. */
+/* Messages are not answered, but each is done before the next: no message lasts a whole span. */
 DOMT_TEST(a_message_ends_when_the_actor_says_so)
 {
     domus_stack stack;
@@ -329,7 +332,7 @@ DOMT_TEST(a_message_ends_when_the_actor_says_so)
     domt_bed_end();
 }
 
-/* One message after the other, each short: a span in which another one began does not count. */
+/* Short messages follow one another: a span in which another message began does not count. */
 DOMT_TEST(an_answer_in_a_span_ends_its_measure)
 {
     begin_with(20, 0, 0);
@@ -352,7 +355,7 @@ DOMT_TEST(time_in_which_nobody_read_does_not_count)
     domi_channel_starve(bed->channels[0]);
     domi_channel_unstarve(bed->channels[0]);
     domt_bed_wait(GRACE_MS + 1);
-    ck_assert(domt_bed_is_open(fd)); /* not this one */
+    ck_assert(domt_bed_is_open(fd)); /* this span is not measured */
     is_cut_after_graces(1);
     domt_bed_end();
 }
@@ -375,7 +378,8 @@ DOMT_TEST(an_idle_channel_is_closed_at_its_age)
     domt_bed_wait(AGE_MS - 2);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     domt_bed_wait(4);
-    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING); /* FIN, no reset */
+    /* the channel sends a FIN, and no reset */
+    ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     ck_assert_uint_eq(aged(), 1);
     domt_bed_end();
@@ -387,7 +391,7 @@ DOMT_TEST(a_message_under_way_is_waited_for)
     domt_bed_show(fd, 'x', 1);
     domt_bed_wait(AGE_MS + 500);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    domt_bed_show(fd, 'x', 1); /* the rest of it */
+    domt_bed_show(fd, 'x', 1); /* the rest of the message */
     answer();
     domt_bed_wait(200);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);

@@ -1,4 +1,4 @@
-/* The stages of packets: line, delimiter, length and fixed, without a runtime. */
+/* The stages of packets, without a runtime: line, delimiter, length and fixed. */
 #include <domus/pipeline.h>
 
 #include "tests/support/stages.h"
@@ -21,8 +21,8 @@ static domus_stage_kit *kit_of(const domus_stage *stage, const void *options)
     return kit;
 }
 
-/* The packets of `bytes` are these, each with its kind and its size, and then `error`; in pieces of
- * every size. */
+/* Check that the packets of `bytes` are these, each with its kind and its size, and that then comes
+ * `error`; in pieces of every size. */
 static void assert_decodes(const domus_stage *stage, const void *options, const char *bytes,
                            size_t size, const char *packets, int error)
 {
@@ -41,7 +41,7 @@ static void assert_decodes(const domus_stage *stage, const void *options, const 
     }
 }
 
-/* A packet of these bytes is encoded to those. */
+/* Check that a packet of these bytes is encoded to those. */
 static void assert_encodes(const domus_stage *stage, const void *options, const char *bytes,
                            size_t size, const char *expected, size_t expected_size)
 {
@@ -95,7 +95,8 @@ static char *many(char byte, size_t size, const char *end)
     return bytes;
 }
 
-/* Whether a packet of `size` bytes comes, in one piece and in small ones. */
+/* Returns the error for a packet of `size` bytes, which must be the same in one piece and in small
+ * ones. */
 static int error_of_size(const domus_stage *stage, const void *options, const char *begin,
                          size_t begin_size, size_t size, const char *end)
 {
@@ -314,7 +315,7 @@ DOMT_TEST(packets_of_one_size)
     ck_assert_int_eq(error_of_options(stage, NULL), -EINVAL);
 }
 
-/* A request that fails is for all but lines the end of the channel. */
+/* For all stages but lines, a request that fails is the end of the channel. */
 DOMT_TEST(other_stages_have_nothing_to_say_about_a_failure)
 {
     static const domus_fixed_options three = {.size = 3};

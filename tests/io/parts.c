@@ -1,4 +1,4 @@
-/* The stage of parts.h, and what makes kits and wires with it. */
+/* The stage of parts.h, and functions that make kits and wires with it. */
 #include "tests/io/parts.h"
 #include "tests/support/suite.h"
 
@@ -57,7 +57,8 @@ static int decode_part(domus_wire *wire, void *state_, const char *bytes, size_t
     }
     if ((how & DOMT_KEEPS) != 0 && self->kept.page == NULL &&
         domus_slice_keep(domus_wire_slice(wire, bytes, 2), &self->kept) == 0)
-        domus_slice_free(self->kept); /* that of the wire; its bytes are counted once now */
+        /* the slice that the wire held; its bytes are counted only once now */
+        domus_slice_free(self->kept);
     domt_part *made = domus_wire_request(wire, &domt_part_type, length);
     if (made == NULL)
         return -ENOMEM;

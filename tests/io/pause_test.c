@@ -1,5 +1,6 @@
-/* Time-outs after a pause: whatever had arrived by then is reaped first, however much it is and
- * wherever it waits. The fake ring shows 20 completions for each enter, as the kernel does. */
+/* Time-outs after a pause: all bytes that had arrived by then are reaped first, however many they
+ * are and wherever they wait. The fake ring shows 20 completions for each enter, as the kernel
+ * does. */
 #include "house/message/mailbox.h"
 #include "io/channels/ready.h"
 #include "io/channels/state.h"
@@ -13,7 +14,7 @@
 
 #define COUNT      300u
 #define TIMEOUT_MS 100u
-#define PIECE      20 /* longer than what the bed notes */
+#define PIECE      20 /* longer than the bed records */
 
 static int fds[COUNT];
 static int peers[COUNT];
@@ -56,7 +57,7 @@ DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     bed->note_length = 0;
     bed->fake->defers = false;
-    domt_bed_pass(TIMEOUT_MS + 2); /* now nothing has come, so they are */
+    domt_bed_pass(TIMEOUT_MS + 2); /* now nothing has come, so the channels are idle */
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.counters.channels_reset, COUNT);
     end(COUNT);
@@ -92,14 +93,16 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     domt_bed_wait(TIMEOUT_MS - 4);
     ck_assert(domt_bed_is_open(fds[0]));
     char bytes[5];
-    ck_assert_int_eq(recv(fds[0], bytes, sizeof bytes, 0), 5); /* and then it is */
+    /* without the bytes the peer is idle */
+    ck_assert_int_eq(recv(fds[0], bytes, sizeof bytes, 0), 5);
     domt_bed_wait(TIMEOUT_MS + 2);
     domt_bed_noted("A-(-110) ");
     bed->io.buffers_used = bed->config.io.buffers.count - 512;
     end(2);
 }
 
-/* The actor could not read the peer's bytes, because the actor that it asks is full. */
+/* The actor could not read the peer's bytes, because the mailbox of the actor that it asks is
+ * full. */
 DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
 {
     begin_idle(1, DOMT_BED_DROP);
@@ -118,7 +121,7 @@ DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
     end(1);
 }
 
-/* The peer sends, but takes no answers, so it is to blame for the bytes in its socket. */
+/* The peer sends, but reads no answers, so it has caused the wait of the bytes in its socket. */
 DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
 {
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
@@ -134,7 +137,7 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
     end(1);
 }
 
-/* The channel was closed by its actor, so no one is going to read the bytes in its socket. */
+/* The channel was closed by its actor, so the bytes in its socket will never be read. */
 DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
 {
     begin_idle(1, DOMT_BED_ECHO);
@@ -148,7 +151,7 @@ DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
     end(1);
 }
 
-/* More than one turn collects: the time-outs wait for the next turns. */
+/* The completions fill more than one turn: the time-outs wait for the next turns. */
 DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
 {
     bed->config.io.ring_entries = 16;
@@ -225,8 +228,7 @@ DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
     end(1);
 }
 
-/* An enter may run deferred work of which nothing is to be seen yet; the rest comes
- * with the next. */
+/* An enter may run deferred work that shows nothing yet; the rest comes with the next enter. */
 DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
 {
     begin_idle(1, DOMT_BED_DROP);
@@ -251,7 +253,7 @@ DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
     end(1);
 }
 
-/* An enter that nobody needs is a system call each millisecond. */
+/* A needless enter is a system call each millisecond. */
 DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
 {
     bed->config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;

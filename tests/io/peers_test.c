@@ -1,5 +1,5 @@
-/* io/resources/peers.c: connections are counted by address, up to a bound. Entries vanish, threads
- * agree, and failing memory leaves nothing behind. */
+/* io/resources/peers.c: connections are counted by address, up to a bound. Unused entries vanish,
+ * the counts of threads agree, and failing memory leaves nothing. */
 #include "io/resources/peers.h"
 
 #include "base/memory.h"
@@ -120,7 +120,7 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         ck_assert_ptr_null(none);
         ck_assert_int_eq(domi_peers_count_in(&peers, &other, &none), 0);
         domi_peers_count_out(&peers, none);
-        domi_peers_count_out(&peers, peer); /* there is room for one */
+        domi_peers_count_out(&peers, peer); /* there is room for one connection */
         ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), 0);
         ck_assert_int_eq(domi_peers_count_in(&peers, &key, &none), -EDQUOT);
         for (uint32_t n = 0; n < cases[i].most; n++) {
@@ -144,7 +144,7 @@ DOMT_TEST(without_a_bound_nothing_is_kept)
     ck_assert_ptr_null(peer);
     domi_peers_count_out(&peers, NULL);
     domi_peers_fini(&peers);
-    make(&peers, 10, 10, 100); /* foreign addresses alone have a bound */
+    make(&peers, 10, 10, 100); /* only foreign addresses have a bound */
     for (int i = 0; i < 20; i++) {
         ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
         ck_assert_ptr_null(peer);
@@ -185,7 +185,7 @@ DOMT_TEST(addresses_of_one_bucket_are_told_apart)
     domi_peers_fini(&peers);
 }
 
-/* Without the key, nobody can choose addresses that meet in one bucket. */
+/* Without the key, a stranger cannot choose addresses that meet in one bucket. */
 DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
 {
     domi_peers_limits limits = {65536, 10, 10};
@@ -203,7 +203,8 @@ DOMT_TEST(another_key_spreads_the_same_addresses_otherwise)
         for (int t = 0; t < 2; t++)
             domi_peers_count_out(&peers[t], at[t]);
     }
-    ck_assert_uint_lt(same, 20); /* by chance: 1000 in 16,384 */
+    /* fewer than 20 meet by chance: 1000 addresses in 16,384 buckets */
+    ck_assert_uint_lt(same, 20);
     domi_peers_fini(&peers[0]);
     domi_peers_fini(&peers[1]);
 }
@@ -231,7 +232,8 @@ DOMT_TEST(without_memory_nothing_is_counted)
 /* --- memory that is given back ------------------------------------------------------------- */
 
 static int blocks;
-static domi_peers *entered; /* allocating, one more connection enters, as another thread would */
+/* while it allocates, another connection enters, as one of another thread would */
+static domi_peers *entered;
 static domi_peer *faster;
 
 static void *take_block(void *context, size_t bytes)
@@ -286,7 +288,7 @@ DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     domi_peers_count_out(&peers, other);
     ck_assert_int_eq(blocks, before);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
-    domi_peers_fini(&peers); /* the connection is never going to leave */
+    domi_peers_fini(&peers); /* the connection is never counted out */
     ck_assert_int_eq(blocks, 0);
     (void)domi_memory_set_allocator(NULL);
 }
@@ -298,7 +300,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     domi_peers peers;
 
     (void)domi_memory_set_allocator(&counting);
-    make(&peers, 2, 50, 50); /* one connection is the most */
+    make(&peers, 2, 50, 50); /* one connection is the limit */
     int before = blocks;
     entered = &peers;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), -EDQUOT);
@@ -320,7 +322,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     (void)domi_memory_set_allocator(NULL);
 }
 
-/* Whatever the secret, also where both fall into one bucket. */
+/* The key does not matter, even if both fall into one bucket. */
 DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
 {
     domi_peer_key keys[2] = {key_of("::1"), key_of("::2")};
@@ -343,7 +345,7 @@ DOMT_TEST(a_local_address_is_none_of_its_foreign_neighbours)
 
 #define THREADS   4
 #define ADDRESSES 8u
-#define MOST      10u /* the most connections of an address */
+#define MOST      10u /* the limit of connections of an address */
 #define HELD_MAX  64u
 #define ROUNDS    50000
 

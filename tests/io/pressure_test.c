@@ -1,8 +1,8 @@
-/* While memory is short channels read on, one piece at a time when it is critical; accepting pauses
- * (acceptor_test.c holds that). Pages of slices that wait for many channels count once on their
- * thread, as a whole, and hinder others up to half of the bound (io/resources/pages.c). A spell of
- * shortage begins once and is over once, and no stranger fills the log by bringing it back
- * (io/resources/shortage.c). */
+/* While memory is short channels go on reading, one piece at a time when the level is critical;
+ * accepting pauses (acceptor_test.c tests that). Pages of slices that wait for many channels count
+ * once on their thread, as a whole, and hinder others up to half of the bound
+ * (io/resources/pages.c). A spell of shortage begins once and is over once, and no stranger fills
+ * the log by causing it again and again (io/resources/shortage.c). */
 #include "base/memory.h"
 #include "base/page.h"
 #include "io/channels/crowd.h"
@@ -19,7 +19,7 @@
 
 static int fd, peer;
 
-/* `idle_ms` 0: no idle time-out. */
+/* Begin with an idle time-out of `idle_ms`; 0: none. */
 static void begin_with(domt_bed_mode mode, uint64_t idle_ms)
 {
     bed->config.channel.idle_timeout_ns = idle_ms * DOMT_BED_MS;
@@ -65,7 +65,7 @@ DOMT_TEST(channels_read_on_while_memory_is_short)
         feed('y');
         domt_bed_noted("A(x) A(y) ");
         ck_assert(receive()->once);
-        press(DOMUS_MEMORY_HIGH); /* again: nothing new */
+        press(DOMUS_MEMORY_HIGH); /* the same level again: nothing changes */
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.memory_pauses), i);
         press(DOMUS_MEMORY_NORMAL);
         feed('z');
@@ -84,7 +84,7 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
         feed('x');
         domt_bed_noted("A(x) ");
         domt_bed_pass(1000);
-        ck_assert_ptr_null(receive()); /* its actor has not done with the last one */
+        ck_assert_ptr_null(receive()); /* the actor has not handled the last piece yet */
         domt_bed_release(1);
     }
     domt_bed_end();
@@ -95,7 +95,7 @@ DOMT_TEST(what_comes_before_a_receive_has_ended_is_handled)
     begin(DOMT_BED_KEEP);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
     feed('x');
-    feed('y'); /* its receive was begun before */
+    feed('y'); /* this receive was begun before */
     domt_bed_settled("A(x) A(y) ");
     ck_assert_ptr_null(receive());
     domt_bed_release(1);
@@ -138,15 +138,15 @@ DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
     press(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
-    /* Bytes that stayed unread would turn the close into a reset, so they are read
-     * and thrown away. */
+    /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown
+     * away. */
     ck_assert_ptr_nonnull(receive());
     domt_bed_ends(fd, 0);
     domt_bed_noted("A-(0) ");
     domt_bed_end();
 }
 
-/* The peer of a paused channel may have sent bytes that no one has read, also in the moment in
+/* The peer of a paused channel may have sent bytes that nobody has read, also at the moment in
  * which the channel may go on. */
 DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
@@ -178,14 +178,14 @@ DOMT_TEST(a_drain_reads_while_memory_is_critical)
     domi_io_drain(&bed->io);
     domt_bed_settle();
     ck_assert_ptr_nonnull(receive());
-    press(DOMUS_MEMORY_CRITICAL); /* no more */
+    press(DOMUS_MEMORY_CRITICAL); /* no more than before */
     ck_assert_ptr_nonnull(receive());
     ck_assert(!bed->io.pressure.spares);
     domt_bed_end();
 }
 
-/* The piece is copied out because few buffers are free; without memory for the copy it stays
- * in its buffer. */
+/* The piece is copied out because few buffers are free; without memory for the copy it stays in its
+ * buffer. */
 DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
     begin(DOMT_BED_KEEP);
@@ -249,7 +249,8 @@ DOMT_TEST(table_without_memory_finds_what_it_has)
 
     for (int i = 0; i < 40; i++)
         ck_assert_int_eq(domus_slice_copy(&i, sizeof i, &slices[i]), 0);
-    for (int64_t n = 0; n < 2; n++) { /* the table, and then the page */
+    /* fails the allocation of the table, and then that of the page */
+    for (int64_t n = 0; n < 2; n++) {
         domi_memory_fail_after(n, 0);
         ck_assert_ptr_null(domi_pages_join(&pages, slices[0].page));
         domi_memory_fail_after(-1, 0);
@@ -343,7 +344,7 @@ DOMT_TEST(a_page_counts_once_on_its_thread)
         ck_assert_uint_le(domi_io_queued(&bed->io), page + 200 * (uint64_t)(i + 1));
         ck_assert_uint_ge(bed->channels[i]->cost, VALUE);
     }
-    domus_slice_free(value); /* only the queue has it now */
+    domus_slice_free(value); /* only the queue has the slice now */
     for (int i = 0; i < CHANNELS; i++) {
         ck_assert_uint_ge(domi_io_queued(&bed->io), page);
         domi_channel_end(bed->channels[i], -EPROTO, true);
@@ -353,7 +354,7 @@ DOMT_TEST(a_page_counts_once_on_its_thread)
     domt_bed_end();
 }
 
-/* A part of a page keeps it as a whole. */
+/* A part of a page keeps the whole page. */
 DOMT_TEST(a_page_counts_as_a_whole)
 {
     begin_channels(UINT64_C(1) << 30);
@@ -370,8 +371,8 @@ DOMT_TEST(a_page_counts_as_a_whole)
     domt_bed_end();
 }
 
-/* A page that is larger than the bound: what takes no further memory is queued all the same, short
- * answers have half of the bound for themselves, and others are refused. */
+/* A page is larger than the bound: a write that takes no further memory is queued all the same,
+ * short answers have half of the bound for themselves, and others are refused. */
 DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
 {
     begin_channels(VALUE / 2);
@@ -384,7 +385,8 @@ DOMT_TEST(a_page_larger_than_the_bound_silences_nobody)
     ck_assert_int_eq(write_slice(3, other), -ENOBUFS);
     ck_assert_int_eq(write_copy(3, 1025), -ENOBUFS);
     ck_assert_int_eq(write_copy(3, 1024), 0);
-    ck_assert(!domi_channel_is_above_part(bed->channels[4], 0)); /* it may read its first piece */
+    /* this channel may read its first piece */
+    ck_assert(!domi_channel_is_above_part(bed->channels[4], 0));
     domi_io_set_queue_max(&bed->io, 8 * VALUE);
     ck_assert_uint_eq(bed->io.pages.beyond, 0);
     ck_assert_int_eq(write_slice(3, other), 0);
@@ -405,8 +407,8 @@ DOMT_TEST(short_answers_have_half_of_the_bound_beside_pages)
     before = domi_io_queued(&bed->io);
     bed->channels[1]->settings = bed->channels[0]->settings;
     for (int i = 0; result == 0 && i < 1000; i++) {
-        bed->channels[1]->queued_bytes = 0; /* as if each was the only one of its channel */
-        result = write_copy(1, 600);        /* it is not joined with others */
+        bed->channels[1]->queued_bytes = 0; /* as if each slice was the only one of its channel */
+        result = write_copy(1, 600);        /* this write is not joined with others */
     }
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_uint_ge(domi_io_queued(&bed->io) - before, BOUND / 2 - 1000);
@@ -431,14 +433,14 @@ DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
     uint64_t lasted_ns = 0;
     uint32_t lines = 0;
 
-    for (uint32_t i = 0; i < HOUR_S; i++) { /* an hour of 1.1 s of quiet each */
+    for (uint32_t i = 0; i < HOUR_S; i++) { /* an hour in which each quiet time lasts 1.1 s */
         lines += domi_shortage_note(&shortage, now_ns);
         now_ns += second + second / 10;
         lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
     }
-    ck_assert_uint_le(lines, 4); /* the second spell wants 2 s, and goes on for ever */
+    ck_assert_uint_le(lines, 4); /* the second spell ends only after 2 s, and so lasts for ever */
     lines = 0;
-    for (uint32_t i = 0; i < HOUR_S; i++) { /* as soon as it is over, it begins anew */
+    for (uint32_t i = 0; i < HOUR_S; i++) { /* as soon as the spell is over, another one begins */
         lines += domi_shortage_note(&shortage, now_ns);
         for (; shortage.begun_ns != 0; now_ns += second)
             lines += domi_shortage_end(&shortage, now_ns, &lasted_ns);
@@ -446,7 +448,7 @@ DOMT_TEST(a_spell_that_comes_back_has_to_be_quiet_for_longer)
     }
     ck_assert_uint_eq(shortage.quiet_ns, 64 * second);
     domi_shortage restless = shortage;
-    now_ns = shortage.ended_ns + 64 * second; /* a calm minute: all is forgiven */
+    now_ns = shortage.ended_ns + 64 * second; /* after a calm minute the wait is short again */
     ck_assert(domi_shortage_note(&restless, now_ns - 1));
     ck_assert_uint_eq(restless.quiet_ns, 64 * second);
     ck_assert(domi_shortage_note(&shortage, now_ns));

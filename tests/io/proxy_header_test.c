@@ -1,6 +1,6 @@
-/* Headers of the PROXY protocol: valid ones in every split, and everything else, which is refused:
- * every truncation stays undone, and every flipped byte gives an error, another valid header or an
- * undone one, but never bytes read beyond it. */
+/* Headers of the PROXY protocol: valid ones in every split, and all others, which are refused. Each
+ * truncated header stays incomplete, and each flipped byte gives an error, another valid header or
+ * an incomplete one, and no byte behind the header is read. */
 #include "io/resources/proxy_header.h"
 
 #include "base/random.h"
@@ -16,7 +16,7 @@
 typedef struct sample {
     const char *bytes;
     size_t size;
-    const char *client; /* as text; "unnamed": none */
+    const char *client; /* text of the client's endpoint; "unnamed": none */
 } sample;
 
 #define SAMPLE(text, who)                                                                          \
@@ -41,27 +41,31 @@ static const sample valid[] = {
     SAMPLE("PROXY UNKNOWN\r\n", "unnamed"),
     SAMPLE("PROXY UNKNOWN ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff "
            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff 65535 65535\r\n",
-           "unnamed"), /* 107 bytes */
+           "unnamed"), /* the longest line: 107 bytes */
     SAMPLE("PROXY UNKNOWN \0 \x80\r\n", "unnamed"),
-    SAMPLE(SIGNATURE "\x20\0\0\0", "unnamed"),                /* LOCAL */
-    SAMPLE(SIGNATURE "\x20\x99\0\5abcde", "unnamed"),         /* whose rest is ignored */
-    SAMPLE(SIGNATURE "\x21\0\0\0", "unnamed"),                /* UNSPEC */
+    SAMPLE(SIGNATURE "\x20\0\0\0", "unnamed"), /* the command LOCAL */
+    /* the command LOCAL, behind which the rest is ignored */
+    SAMPLE(SIGNATURE "\x20\x99\0\5abcde", "unnamed"),
+    SAMPLE(SIGNATURE "\x21\0\0\0", "unnamed"),                /* the family UNSPEC */
     SAMPLE(SIGNATURE "\x21\x11\0\x0c" V4, "192.0.2.1:12345"), /* TCP over IPv4 */
     SAMPLE(SIGNATURE "\x21\x12\0\x0c" V4, "unnamed"),         /* UDP is no connection */
     SAMPLE(SIGNATURE "\x21\x21\0\x24" V6, "[2001:db8::1]:12345"),
     SAMPLE(SIGNATURE "\x21\x31\0\xd8" PATH PATH, "unix:/run/a"),
-    SAMPLE(SIGNATURE "\x21\x11\0\x16" V4 "\4\0\0\x01\0\4h2h2", "192.0.2.1:12345"), /* TLVs */
-    SAMPLE(SIGNATURE "\x21\x11\0\x13" V4 "\3\0\4\x88\x4f\xe6\xd2", NULL), /* a CRC that is wrong */
+    /* a header with TLVs */
+    SAMPLE(SIGNATURE "\x21\x11\0\x16" V4 "\4\0\0\x01\0\4h2h2", "192.0.2.1:12345"),
+    /* a header with a wrong CRC */
+    SAMPLE(SIGNATURE "\x21\x11\0\x13" V4 "\3\0\4\x88\x4f\xe6\xd2", NULL),
 };
 
 #define VALID (sizeof valid / sizeof valid[0])
 
-/* Take `size` bytes with a cut at `cut`. Returns the last result; `ret_taken` gets all bytes. */
+/* Take `size` bytes with a cut at `cut`. Returns the last result; `ret_taken` gets the number of
+ * all bytes taken. */
 static int take_in_two(const char *bytes, size_t size, size_t cut, domi_proxy_header *header,
                        size_t *ret_taken)
 {
     size_t taken;
-    /* copies of their exact sizes, so that the sanitizer sees a byte too many */
+    /* Copies of the exact sizes, so that the sanitizer sees a read of one byte too many. */
     char *first = malloc(cut + 1), *second = malloc(size - cut + 1);
 
     memcpy(first, bytes, cut);
@@ -99,7 +103,7 @@ DOMT_TEST(valid_headers_are_taken_in_every_split)
         memcpy(more + valid[i].size, "rest", 4);
         for (size_t cut = 0; cut <= valid[i].size; cut++) {
             ck_assert_int_eq(take_in_two(more, valid[i].size + 4, cut, &header, &taken), 1);
-            ck_assert_uint_eq(taken, valid[i].size); /* what follows is the client's */
+            ck_assert_uint_eq(taken, valid[i].size); /* later bytes are the client's */
             holds_client(&header, valid[i].client);
         }
     }
@@ -118,7 +122,7 @@ DOMT_TEST(a_header_that_is_cut_off_is_not_done)
     }
 }
 
-/* Returns whether these bytes are a header, and holds what is promised in every case. */
+/* Returns whether these bytes are a header, and checks what holds for all bytes. */
 static bool is_header(const char *bytes, size_t size, size_t cut)
 {
     domi_proxy_header header;
@@ -133,7 +137,7 @@ static bool is_header(const char *bytes, size_t size, size_t cut)
     return result == 1;
 }
 
-/* Every byte of every header with every other value. */
+/* Each byte of each header is replaced by each other value. */
 DOMT_TEST(every_byte_is_changed)
 {
     char bytes[1024];
@@ -214,7 +218,7 @@ DOMT_TEST(lines_that_are_nearly_right_are_refused)
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         is_refused(lines[i], strlen(lines[i]));
     is_refused("PROXY TCP4 192.0.2.1\0 192.0.2.2 1 2\r\n", 37);
-    memset(longest, 'x', sizeof longest); /* 108 bytes, and a line without an end */
+    memset(longest, 'x', sizeof longest); /* A line of 108 bytes, and one without an end. */
     memcpy(longest, "PROXY UNKNOWN ", 14);
     is_refused(longest, sizeof longest);
     memcpy(longest + 106, "\r\n", 2);
@@ -223,15 +227,17 @@ DOMT_TEST(lines_that_are_nearly_right_are_refused)
 
 DOMT_TEST(blocks_that_are_nearly_right_are_refused)
 {
-    is_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28);            /* version 1 */
-    is_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28);            /* version 3 */
-    is_refused(SIGNATURE "\x22\x11\0\x0c" V4, 28);            /* a command that nobody knows */
-    is_refused(SIGNATURE "\x21\x41\0\x0c" V4, 28);            /* a family that nobody knows */
-    is_refused(SIGNATURE "\x21\x13\0\x0c" V4, 28);            /* a protocol that nobody knows */
-    is_refused(SIGNATURE "\x21\x11\0\x0b" V4, 28);            /* shorter than its addresses */
-    is_refused(SIGNATURE "\x21\x21\0\x0c" V4, 28);            /* IPv6 in the room of IPv4 */
-    is_refused(SIGNATURE "\x21\x11\x10\0" V4, 28);            /* 4,112 bytes */
-    is_refused(SIGNATURE "\x20\0\xff\xff", 16);               /* the longest that can be told */
+    is_refused(SIGNATURE "\x11\x11\0\x0c" V4, 28); /* version 1 in the binary form */
+    is_refused(SIGNATURE "\x31\x11\0\x0c" V4, 28); /* version 3 */
+    is_refused(SIGNATURE "\x22\x11\0\x0c" V4, 28); /* an unknown command */
+    is_refused(SIGNATURE "\x21\x41\0\x0c" V4, 28); /* an unknown family */
+    is_refused(SIGNATURE "\x21\x13\0\x0c" V4, 28); /* an unknown protocol */
+    is_refused(SIGNATURE "\x21\x11\0\x0b" V4, 28); /* shorter than its addresses */
+    /* IPv6 addresses in the room of IPv4 ones */
+    is_refused(SIGNATURE "\x21\x21\0\x0c" V4, 28);
+    is_refused(SIGNATURE "\x21\x11\x10\0" V4, 28); /* a length of 4,112 bytes */
+    /* the greatest length that can be written */
+    is_refused(SIGNATURE "\x20\0\xff\xff", 16);
     is_refused(SIGNATURE "\x21\x11\0\x0d" V4 "\4", 29);       /* a TLV without a length */
     is_refused(SIGNATURE "\x21\x11\0\x0f" V4 "\4\0\1", 31);   /* a TLV without its value */
     is_refused(SIGNATURE "\x21\x11\0\x11" V4 "\3\0\2xx", 33); /* a checksum of two bytes */
@@ -256,8 +262,8 @@ DOMT_TEST(a_header_may_be_as_long_as_its_bound)
     holds_client(&header, "192.0.2.1:12345");
 }
 
-/* The check value of CRC-32C is known: "123456789" has e3069283. So here it is counted by another
- * program over the whole header, the four bytes as 0. */
+/* Compute the CRC-32C of the whole header, with the four bytes of the checksum as 0, by other code
+ * than the library's. The check value of CRC-32C is known: "123456789" has e3069283. */
 static uint32_t crc_of(const char *bytes, size_t size)
 {
     uint32_t crc = UINT32_MAX;
@@ -282,8 +288,9 @@ DOMT_TEST(a_checksum_is_checked)
         bytes[31 + i] = (char)(crc >> (24 - 8 * i));
     ck_assert_int_eq(take_in_two(bytes, sizeof bytes - 1, 20, &header, &taken), 1);
     holds_client(&header, "192.0.2.1:12345");
-    for (size_t at = 16; at < sizeof bytes - 1; at++) { /* a changed byte is noticed */
-        if (at == 28)                                   /* the type: then there is no checksum */
+    for (size_t at = 16; at < sizeof bytes - 1; at++) { /* a changed byte is detected */
+        /* the type of the TLV: without it there is no checksum */
+        if (at == 28)
             continue;
         bytes[at] ^= 0x40;
         ck_assert_int_ne(take_in_two(bytes, sizeof bytes - 1, 20, &header, &taken), 1);

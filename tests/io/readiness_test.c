@@ -1,5 +1,5 @@
-/* io/backend/epoll.c, epoll_ready.c, interest.c: how readiness becomes completions, and what the
- * kernel is asked for. The promises of both backends are held by tests/io/backend_test.c. */
+/* io/backend/epoll.c, epoll_ready.c, interest.c: how readiness becomes completions, and which
+ * events the kernel is asked for. tests/io/backend_test.c tests the promises of both backends. */
 #include "base/memory.h"
 #include "tests/io/ring.h"
 #include "tests/support/deny.h"
@@ -33,7 +33,7 @@ static void begin(void)
     epoll_fd = next;
 }
 
-/* Returns the events that the kernel reports of `fd`; 0: it is not registered. */
+/* Returns the events for which `fd` is registered in the kernel; 0: it is not registered. */
 static uint32_t told_of(int fd)
 {
     char path[64];
@@ -95,7 +95,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert(domt_backend->pending(domt_ring) && !domt_backend->ready(domt_ring));
-    for (int i = 0; i < 64; i++) /* more than the queue holds, so they are carried out */
+    for (int i = 0; i < 64; i++) /* more operations than the queue holds, so they are carried out */
         domt_backend->cancel(domt_ring, ends[0], 99, 4);
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
@@ -105,7 +105,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
     domt_ring_end();
 }
 
-/* A thread that spins asks, and the enter that follows needs no second look. */
+/* A thread that spins calls pending(), and the enter that follows need not ask the kernel again. */
 DOMT_TEST(pending_asks_the_kernel)
 {
     begin();
@@ -140,7 +140,8 @@ DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_i
     ck_assert_int_eq(completion.result, 3);
     shutdown(ends[1], SHUT_RDWR);
     domt_ring_quiet();
-    ck_assert_uint_eq(told_of(ends[0]), 0); /* or the hang-up would be reported for ever */
+    /* unregistered, or the hang-up would be reported for ever */
+    ck_assert_uint_eq(told_of(ends[0]), 0);
     domt_ring_end();
 }
 
@@ -178,7 +179,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
     domt_ring_end();
 }
 
-/* A descriptor with much to bring does not hold up the others. */
+/* A descriptor with many bytes does not hold up the others. */
 DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
 {
     static char bytes[DOMT_RING_BUFFER_SIZE * 12];
@@ -281,16 +282,15 @@ DOMT_TEST(a_cancel_completes_before_what_it_ends)
     domt_ring_comes(6, -ECANCELED, 0);
     domt_backend->cancel(domt_ring, ends[0], 6, 8);
     domt_ring_comes(8, -ENOENT, 0);
-    domt_backend->cancel(domt_ring, ends[0], 5, 9); /* the receive was not hit */
+    domt_backend->cancel(domt_ring, ends[0], 5, 9); /* the cancel did not hit the receive */
     domt_ring_comes(9, 0, 0);
     domt_ring_comes(5, -ECANCELED, 0);
-    domt_backend->cancel(domt_ring, 1000, 5, 7); /* nothing was ever begun on it */
+    domt_backend->cancel(domt_ring, 1000, 5, 7); /* no operation was ever begun on it */
     domt_ring_comes(7, -ENOENT, 0);
     domt_ring_end();
 }
 
-/* A descriptor of a user may be closed as soon as nothing waits for it, and its
- * number comes again. */
+/* A user may close a descriptor as soon as nothing waits for it, and its number is used again. */
 DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
@@ -301,7 +301,7 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
     domt_ring_comes(2, POLLOUT, 0);
     ck_assert_int_eq(eventfd_write(fd, 1), 0);
     domt_ring_comes(1, POLLIN, 0);
-    domt_ring_quiet(); /* although it is readable still */
+    domt_ring_quiet(); /* no event, although the descriptor is still readable */
     for (uint64_t i = 1; i < 4; i++) {
         close(fd);
         ck_assert_int_eq(eventfd(1, EFD_CLOEXEC), fd);
@@ -337,8 +337,7 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     domt_ring_end();
 }
 
-/* A process that was forked may have the socket still, so the close alone would not end
- * its registration. */
+/* A forked process may still have the socket, so the close alone would not end its registration. */
 DOMT_TEST(a_forgotten_descriptor_is_not_reported)
 {
     int kept;
@@ -376,8 +375,8 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
     domt_ring_end();
 }
 
-/* Completions that are lost for lack of memory end the ring, and an operation that
- * finds none fails. */
+/* Completions that are lost for lack of memory end the ring, and an operation without memory
+ * fails. */
 DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {
     begin();
@@ -399,7 +398,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
     domt_ring_end();
 }
 
-/* Kernels before 5.11 wait in milliseconds, and a wait is never too short. */
+/* Kernels before 5.11 wait in milliseconds, and a wait must never be too short. */
 DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
 {
     begin();

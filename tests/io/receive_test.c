@@ -36,8 +36,8 @@ static void feed_turns(uint32_t count, uint32_t size)
     }
 }
 
-/* A CQ overflow ends a multishot receive with valid data and no MORE: the data count, and whether
- * to arm again is told by MORE alone. */
+/* An overflow of the completion queue ends a multishot receive with valid data and without MORE:
+ * the data count, and only MORE says whether to arm again. */
 DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 {
     static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
@@ -72,7 +72,7 @@ DOMT_TEST(the_peers_end_is_not_armed_again)
     domt_bed_end();
 }
 
-/* Buffers that are out elsewhere are played by their number alone. */
+/* The test simulates buffers that are out elsewhere by their number alone. */
 DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 {
     int fds[3], peers[3];
@@ -85,7 +85,8 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
         domt_fake_receive_ends(bed->fake, fds[(i + 1) % 3], -ENOBUFS);
     domt_bed_turn();
     for (int i = 0; i < 3; i++)
-        ck_assert(!receives(fds[i])); /* re-armed at once it would fail at once, for ever */
+        /* a receive that was re-armed at once would fail at once, for ever */
+        ck_assert(!receives(fds[i]));
     ck_assert_uint_eq(bed->io.counters.receivers_starved, 3);
     ck_assert(!domi_io_has_work(&bed->io)); /* a thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
@@ -116,7 +117,7 @@ DOMT_TEST(running_out_of_buffers_loses_nothing)
     for (uint32_t i = 0; i < 64; i++)
         ck_assert(*(char *)domus_buffer_data(bed->kept[i]) == bytes[i]);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io),
-                      60); /* four are its share, the others were copied */
+                      60); /* four buffers are the channel's share; the other pieces were copied */
     ck_assert(!receives(fd));
     domt_bed_release(62);
     domt_bed_settle();
@@ -124,7 +125,7 @@ DOMT_TEST(running_out_of_buffers_loses_nothing)
     domt_bed_end();
 }
 
-/* 4 of 64. */
+/* The share is 4 of 64 buffers. */
 DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 {
     begin(DOMT_BED_KEEP);
@@ -132,7 +133,7 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
     ck_assert(!is_cancelling());
     feed_turns(1, 100);
     ck_assert(is_cancelling());
-    feed_turns(2, 100); /* the kernel had them already: copied, in order */
+    feed_turns(2, 100); /* the kernel had these pieces already: they are copied, in order */
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 1);
     ck_assert_uint_eq(bed->kept_count, 6);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 60);
@@ -140,7 +141,7 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
     ck_assert(!receives(fd));
     domt_bed_release(3);
     domt_bed_turn();
-    ck_assert(!receives(fd)); /* three are held: more than half of the share */
+    ck_assert(!receives(fd)); /* three buffers are held: more than half of the share */
     domt_bed_release(1);
     domt_bed_turn();
     ck_assert(receives(fd));
@@ -148,10 +149,10 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
     domt_bed_end();
 }
 
-/* The held bytes may be all that the actor has yet to see. */
+/* The bytes that are held may be all that the actor has not seen yet. */
 DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
 {
-    bed->config.io.buffers.count = 16; /* the share is one buffer */
+    bed->config.io.buffers.count = 16; /* so the share is one buffer */
     begin(DOMT_BED_DROP);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 3; i++)
@@ -162,7 +163,7 @@ DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
     domt_bed_end();
 }
 
-/* Each within its share, but all of them together would be all buffers. */
+/* Each channel is within its share, but all of them together would hold all buffers. */
 DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
 {
     int fds[CROWD];
@@ -197,20 +198,21 @@ DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
     feed_turns(1, 100);
     ck_assert(is_cancelling());
     ck_assert_uint_eq(bed->read_bytes, 300);
-    feed_turns(1, 100); /* was under way; the actor is not shown it, because it would write more */
+    /* this piece was under way; the actor is not shown it, because it would write more */
+    feed_turns(1, 100);
     domt_bed_settle();
     ck_assert_uint_eq(bed->read_bytes, 300);
     ck_assert(!receives(fd));
     domt_bed_sent(fd, 100);
-    ck_assert(!receives(fd)); /* 200 wait */
+    ck_assert(!receives(fd)); /* 200 bytes wait */
     domt_bed_sent(fd, 100);
-    ck_assert(receives(fd)); /* 100 did; and what had waited is read now */
+    ck_assert(receives(fd)); /* only 100 bytes wait; the piece that had waited is read now */
     ck_assert_uint_eq(bed->read_bytes, 400);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 200);
     domt_bed_end();
 }
 
-/* Only the mark decides if no bytes wait for the actor. */
+/* If no bytes wait for the actor, only the mark decides. */
 DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
 {
     bed->config.channel.send_high_bytes = 250;
@@ -228,7 +230,8 @@ DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
     domt_bed_end();
 }
 
-/* Blocked and crowded at once, and what is crowded has yet to be read: the one must end first. */
+/* A channel is both blocked and crowded, and the pieces that make it crowded are still unread: the
+ * block must end first. */
 DOMT_TEST(blocked_and_crowded_channels_go_on)
 {
     bed->config.channel.send_high_bytes = 250;
@@ -266,7 +269,7 @@ DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
     domt_bed_end();
 }
 
-/* The actor still has a buffer of the first channel when the second one stands in its slot. */
+/* The actor still has a buffer of the first channel when the second one is in its slot. */
 DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
 {
     begin(DOMT_BED_KEEP);
@@ -294,7 +297,7 @@ DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
     domt_bed_bring(fd, "unread");
     domt_bed_turn();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    feed_turns(100, 256); /* more than there are buffers */
+    feed_turns(100, 256); /* more pieces than there are buffers */
     domt_bed_noted("A(bye) ");
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
     ck_assert_uint_eq(bed->read_bytes, 3);
@@ -316,7 +319,8 @@ DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
     domt_bed_end();
 }
 
-/* Several pieces for several channels in one reap of few completions: order within each holds. */
+/* Several pieces for several channels come in reaps of few completions: the order within each
+ * channel holds. */
 DOMT_TEST(few_completions_per_poll_keep_the_order)
 {
     int other_peer;
@@ -337,7 +341,7 @@ DOMT_TEST(few_completions_per_poll_keep_the_order)
     domt_bed_end();
 }
 
-/* A thread has room for one batch of completions, whatever a poll may handle. */
+/* A thread has room for one batch of completions, however many a poll may handle. */
 DOMT_TEST(no_reap_is_larger_than_a_batch)
 {
     enum { LIMIT = DOMI_COMPLETIONS_BATCH + 36, COUNT = 2 * LIMIT - 50 };
@@ -372,7 +376,7 @@ DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     domt_bed_show(next, 'x', 1);
     ck_assert_uint_eq(bed->channels[1]->held, 1);
-    domt_bed_release(2); /* the buffers of the channel that is gone */
+    domt_bed_release(2); /* the buffers of the channel that has ended */
     ck_assert_uint_eq(bed->channels[1]->held, 1);
     domt_bed_release(1);
     ck_assert_uint_eq(bed->channels[1]->held, 0);

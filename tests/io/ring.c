@@ -1,4 +1,4 @@
-/* The one ring, its buffers, and how a test awaits its completions. */
+/* The one ring, its buffers, and how a test waits for its completions. */
 #include "tests/io/ring.h"
 
 #include "io/backend/choose.h"
@@ -22,7 +22,7 @@ static domi_net *net; /* the network of domt_ring_simulate() */
 void *domt_ring;
 char domt_ring_memory[DOMT_RING_BUFFERS][DOMT_RING_BUFFER_SIZE];
 
-/* Before main(), because tests look at the backend first of all. */
+/* Choose the backend before main(), because tests look at it first of all. */
 __attribute__((constructor)) static void choose(void)
 {
     char reason[256];
@@ -81,7 +81,7 @@ uint64_t domt_now_ns(void)
     return (uint64_t)now.tv_sec * DOMT_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* The next completion, waited for; a test that loses one fails here. */
+/* Wait for the next completion; a test that loses one fails here. */
 domi_completion domt_ring_next(void)
 {
     domi_completion completion;
@@ -127,7 +127,7 @@ uint64_t domt_ring_now_ns(void)
 
 /* --- peers ------------------------------------------------------------------------------------ */
 
-/* A simulated network has no socketpair(). */
+/* Make a pair by a connect, because a simulated network has no socketpair(). */
 static void pair_by_connect(int ends[2])
 {
     const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "\0pair"};
@@ -156,11 +156,11 @@ void domt_pair(int ends[2])
         paired[paired_count++] = ends[i];
 }
 
-/* Send without a ring. Returns the bytes that the socket took; a negative errno. */
+/* Send without a ring. Returns the number of bytes that the socket took; a negative errno. */
 static int put(int fd, const void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
-        domi_net_advance(net, net->now_ns); /* what is under way arrives */
+        domi_net_advance(net, net->now_ns); /* lets the bytes that are under way arrive */
         return domi_net_socket_send(domi_net_socket_find(net, fd), data, size);
     }
     ssize_t taken = send(fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,6 +1,6 @@
-/* One real ring for the tests of the backends, with 16 buffers of 256 B. It is that of io_uring, or
- * of epoll where io_uring is refused, as tests/support/without_uring does; a test may change to
- * that of the simulated network. */
+/* One real ring for the tests of the backends, with 16 buffers of 256 B. It is io_uring, or epoll
+ * where io_uring is refused, as under tests/support/without_uring; a test may change to that of the
+ * simulated network. */
 #ifndef DOMT_RING_H
 #define DOMT_RING_H
 
@@ -42,12 +42,12 @@ uint64_t domt_now_ns(void);
 /* Use the ring of the simulated network from now on. */
 void domt_ring_simulate(void);
 
-/* The time in which enters wait: that of the clock, or of the simulated network. */
+/* Returns the time in which enters wait: that of the clock, or of the simulated network. */
 uint64_t domt_ring_now_ns(void);
 
-/* Two Unix sockets that are connected, and the deeds of a peer at one of them, which use no ring.
- * domt_take() returns the bytes that it has received, or a negative errno. domt_fill() sends until
- * the socket is full, and returns how many bytes it took. */
+/* Two connected Unix sockets, and the actions of a peer at one of them, which use no ring.
+ * domt_take() returns the number of bytes that it has received, or a negative errno. domt_fill()
+ * sends until the socket is full, and returns how many bytes it took. */
 void domt_pair(int ends[2]);
 void domt_put(int fd, const char *text);
 int domt_take(int fd, void *data, uint32_t size);

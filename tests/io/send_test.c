@@ -40,7 +40,7 @@ DOMT_TEST(one_send_is_in_flight_however_much_is_written)
     begin();
     for (int i = 0; i < 10; i++) {
         ck_assert_int_eq(put('a', 10), 0);
-        domt_bed_turn(); /* the backend holds that there is no second one */
+        domt_bed_turn(); /* the fake backend checks that there is no second one */
     }
     ck_assert_uint_eq(bed->fake->begun[DOMT_SEND], 1);
     domt_bed_sent(fd, 10);
@@ -94,8 +94,8 @@ static uint64_t memory_of_outbound(void)
     return sum;
 }
 
-/* One small write is sent as it is; those that follow it are copied behind it. The memory
- * of the copies is counted. */
+/* One small write is sent as it is; those that follow it are copied behind it. The memory of the
+ * copies is counted. */
 DOMT_TEST(small_writes_are_copied_together)
 {
     begin();
@@ -103,7 +103,7 @@ DOMT_TEST(small_writes_are_copied_together)
         ck_assert_int_eq(put((char)('a' + i % 26), 16), 0);
         ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
         ck_assert_uint_eq(domi_counter_read(&bed->io.queued), bed->channels[0]->cost);
-        if (i == 1) { /* a short tail does not take much */
+        if (i == 1) { /* a short tail takes little memory */
             ck_assert_uint_eq(count_pieces(), 1);
             ck_assert_uint_lt(bed->channels[0]->cost, 640);
         }
@@ -124,7 +124,7 @@ DOMT_TEST(small_writes_are_copied_together)
     domt_bed_end();
 }
 
-/* A buffer that the kernel reads is not written to, nor one that it has read a part of. */
+/* A buffer that the kernel reads, or has read a part of, is not written to. */
 DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
 {
     begin();
@@ -197,7 +197,7 @@ DOMT_TEST(small_writes_without_memory_stay_apart)
     domt_bed_end();
 }
 
-/* Sizes and short results by a fixed sequence: the wire must carry the stream, byte by byte. */
+/* Sizes and short results follow a fixed sequence: the wire must carry the stream, byte by byte. */
 DOMT_TEST(short_sends_go_on_at_the_right_byte)
 {
     static char written[1 << 16];
@@ -267,7 +267,7 @@ DOMT_TEST(a_failed_send_closes_with_its_error)
     }
 }
 
-/* The leak checker would see a buffer that is left after a failed write. */
+/* The leak checker would find a buffer that is left after a failed write. */
 DOMT_TEST(a_refused_write_consumes_its_buffer)
 {
     bed->config.channel.send_low_bytes = 10;
@@ -294,19 +294,20 @@ DOMT_TEST(received_buffers_go_out_as_they_came_in)
     begin();
     domt_bed_show(fd, 'x', 200);
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
-    ck_assert_ptr_eq(op->data, bed->io.buffers[0].data); /* not copied */
+    /* the send has the received buffer itself, and no copy */
+    ck_assert_ptr_eq(op->data, bed->io.buffers[0].data);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63);
     domt_bed_sent(fd, 150);
     op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_ptr_eq(op->data, bed->io.buffers[0].data + 150);
-    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63); /* the kernel still reads it */
+    ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 63); /* the kernel still reads one buffer */
     domt_bed_sent(fd, 50);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 64);
     ck_assert_uint_eq(domt_fake_buffers_free(bed->fake), 64);
     domt_bed_end();
 }
 
-/* An empty piece would be a send of nothing, whose result says that the peer has gone. */
+/* An empty piece would be a send of no bytes, whose result would say that the peer has gone. */
 DOMT_TEST(an_empty_write_sends_nothing)
 {
     begin();
@@ -319,7 +320,8 @@ DOMT_TEST(an_empty_write_sends_nothing)
     domt_bed_end();
 }
 
-/* `idle` is longer, so the channel's one timer stands later when the send begins. */
+/* Check a send that stalls. The idle time is longer, so the channel's one timer stands later when
+ * the send begins. */
 static void stalled_send_is_given_up(bool closed)
 {
     bed->config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
@@ -357,7 +359,7 @@ static domus_address address; /* the address of the channel */
 static int fd, peer;
 static uint32_t gathered; /* bytes that the next event writes */
 static uint32_t events;
-static uint32_t again; /* events that ask for another one */
+static uint32_t again; /* number of events that ask for another one */
 static int last;
 
 static const domus_type gather_type = {.name = "gather"};
@@ -422,7 +424,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     ck_assert_ptr_nonnull(send);
     ck_assert_ptr_null(send->message);
     ck_assert_uint_eq(send->size, 1800);
-    tell(address); /* and again in the next iteration */
+    tell(address); /* the same again in the next iteration */
     domt_bed_turn();
     ck_assert_uint_eq(events, 2);
     domt_bed_turn();
@@ -432,7 +434,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     domt_bed_end();
 }
 
-/* An actor that always asks again has one event in each phase 2, and the thread does not sleep. */
+/* An actor that always asks again gets one event in each phase 2, and the thread does not sleep. */
 DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
 {
     begin_later();
@@ -448,7 +450,7 @@ DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
     domt_bed_end();
 }
 
-/* The actor has ended before its event: the next actor in the slot does not get it. */
+/* The actor has ended before its event: the next actor in the slot does not get the event. */
 DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
 {
     domus_address one;
@@ -459,7 +461,7 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     domt_bed_turn();
     tell(one);
     again = 1;
-    domt_bed_turn(); /* handled once; another one waits */
+    domt_bed_turn(); /* one event is handled; another one waits */
     ck_assert_uint_eq(events, 1);
     ck_assert(domi_manager_has_work(&bed->manager));
     ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);

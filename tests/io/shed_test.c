@@ -1,5 +1,5 @@
-/* io/completions/shed.c: if memory is short, channels whose peers take next to nothing are reset,
- * the worst first, and no more of them than must be. */
+/* io/completions/shed.c: if memory is short, channels whose peers acknowledge next to nothing are
+ * reset, the worst first, and no more of them than necessary. */
 #include "io/channels/crowd.h"
 
 #include "io/channels/send.h"
@@ -48,7 +48,7 @@ static void queue(uint32_t i, uint32_t size)
     domt_bed_turn();
 }
 
-/* The library is above its budget by so many bytes. */
+/* Let the library be above its budget by so many bytes. */
 static void press(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
@@ -114,7 +114,8 @@ DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
     domt_bed_noted("");
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     pass(SECOND);
-    atomic_store(&shared.excess, 1); /* nobody is careful: nobody looks */
+    /* memory is not short for this thread, so it looks at no channel */
+    atomic_store(&shared.excess, 1);
     pass(20 * SECOND);
     domt_bed_noted("");
     end();
@@ -135,7 +136,7 @@ DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
     end();
 }
 
-/* A byte in time is not enough to keep all that is held. */
+/* A byte in time is not enough to keep all bytes that are held. */
 DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
 {
     begin(2);
@@ -145,7 +146,7 @@ DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
     for (int i = 0; i < 5; i++) {
         pass(SECOND - 100);
         domt_fake_sent(bed->fake, fds[0], 1);
-        domt_fake_sent(bed->fake, fds[1], 65); /* of 5000: a sixteenth is 312 */
+        domt_fake_sent(bed->fake, fds[1], 65); /* of 5000 bytes a sixteenth is 312 */
         domt_bed_turn();
     }
     domt_bed_noted("");
@@ -190,8 +191,8 @@ DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
     end();
 }
 
-/* Bytes that the kernel holds for a peer are no sign that the peer takes anything; that they become
- * fewer is one. */
+/* Bytes that the kernel holds for a peer do not show that the peer takes any; a falling number of
+ * them does. */
 DOMT_TEST(what_the_peer_acknowledges_counts)
 {
     static char bytes[65536];
@@ -205,7 +206,7 @@ DOMT_TEST(what_the_peer_acknowledges_counts)
     queue(0, 1000);
     press(1);
     pass(4 * SECOND);
-    for (int i = 0; i < 64; i++) /* the peer reads some; our send does not move */
+    for (int i = 0; i < 64; i++) /* the peer reads some; the send does not go on */
         ck_assert_int_ge(recv(peers[0], bytes, 4096, 0), 0);
     for (int i = 0; i < 100; i++)
         usleep(1000);
@@ -216,7 +217,7 @@ DOMT_TEST(what_the_peer_acknowledges_counts)
     end();
 }
 
-/* Where the kernel's buffers are counted, a channel is reset for them alone. */
+/* Where the kernel's buffers count, a channel can be reset for them alone. */
 DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
 {
     static char bytes[65536];
@@ -237,7 +238,8 @@ DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
     end();
 }
 
-/* Far more than a tick looks at, and than a pass remembers; the worst lie at the end. */
+/* There are far more channels than a tick looks at, and than a pass remembers; the worst lie at the
+ * end. */
 DOMT_TEST(of_many_the_worst_are_found)
 {
     enum { MANY = 600 };
@@ -256,7 +258,7 @@ DOMT_TEST(of_many_the_worst_are_found)
     press((int64_t)worst);
     for (int i = 0; i < 140; i++) {
         pass(50);
-        bed->note_length = 0; /* it has no room for so many */
+        bed->note_length = 0; /* the record has no room for so many */
     }
     ck_assert_uint_eq(resets(), 40);
     for (uint32_t i = 0; i < MANY; i++)
@@ -269,7 +271,7 @@ DOMT_TEST(of_many_the_worst_are_found)
     end();
 }
 
-/* The bound of queued bytes is reached, and the library is within its budget. */
+/* The bound of queued bytes is reached, but the library is within its budget. */
 DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
     begin(4);
@@ -285,7 +287,7 @@ DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
     end();
 }
 
-/* The bound was reached, and nobody was deaf when that was over. */
+/* The bound was reached, but no peer was deaf when that was over. */
 DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
     begin(4);

@@ -1,5 +1,5 @@
 /* Strangers at a listener: one address cannot take all places, and shortages are logged as spells.
- * One thread on the fake backend; the connections are real and have several addresses. */
+ * There is one thread on the fake backend; the connections are real and have several addresses. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "io/acceptors/listen.h"
@@ -70,7 +70,7 @@ static domt_op *accepting(void)
     return domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
 }
 
-/* A connection arrives and is handled; the peer's end is returned. */
+/* Let a connection arrive and be handled. Returns the peer's end. */
 static int arrive(uint8_t host)
 {
     int ours, peer;
@@ -132,13 +132,13 @@ DOMT_TEST(without_the_key_loopback_has_no_bound)
     for (int i = 0; i < 10; i++)
         ck_assert(is_served(arrive(1)));
     ck_assert_uint_eq(peers.count, 0);
-    bed->io.peers = NULL; /* and without a table at all */
+    bed->io.peers = NULL; /* the same without a table */
     ck_assert(is_served(arrive(1)));
     end();
 }
 
-/* If these did not count, one address would fill the queue of waiting connections, and the others
- * would come after it. */
+/* If waiting connections did not count, one address would fill their queue, and the others would
+ * come after it. */
 DOMT_TEST(connections_that_wait_for_room_count_as_well)
 {
     begin(2, 100);
@@ -152,10 +152,10 @@ DOMT_TEST(connections_that_wait_for_room_count_as_well)
     ck_assert(is_reset(arrive(3)));
     ck_assert_uint_eq(acceptor->waiting_count, 2);
     hang_up(0);
-    domt_bed_pass(12); /* one of them has a place now, and still counts */
+    domt_bed_pass(12); /* one of the connections has a place now, and still counts */
     ck_assert_uint_eq(acceptor->waiting_count, 1);
     ck_assert_uint_eq(peers.count, 2);
-    stop_accepting(); /* the other one is closed */
+    stop_accepting(); /* the other connection is closed */
     ck_assert_uint_eq(peers.count, 2);
     domt_bed_turn();
     hang_up(1);
@@ -169,7 +169,7 @@ DOMT_TEST(a_connection_that_nobody_takes_counts_no_longer)
 {
     begin(10, 20);
     domi_memory_fail_after(0, 1);
-    int peer = arrive(1); /* no memory for its count */
+    int peer = arrive(1); /* there is no memory for the count of this address */
     domi_memory_fail_after(-1, 0);
     ck_assert(is_reset(peer));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 0);
@@ -210,7 +210,7 @@ static void arrive_on(int ours)
     domt_bed_turn();
 }
 
-/* Two of each are served, and the third one is reset. */
+/* Two connections of each address are served, and the third one is reset. */
 DOMT_TEST(addresses_of_every_family_are_told)
 {
     int ends[2][2];
@@ -221,7 +221,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
         socklen_t size = sizeof to;
         int at = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (at < 0 || bind(at, (struct sockaddr *)&to, size) != 0)
-            break; /* a machine without IPv6 */
+            break; /* the machine has no IPv6 */
         ck_assert_int_eq(listen(at, 1), 0);
         ck_assert_int_eq(getsockname(at, (struct sockaddr *)&to, &size), 0);
         int peer = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -245,7 +245,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
     close(ends[1][1]);
 }
 
-/* getpeername() does not name a peer that has reset the connection already. */
+/* getpeername() does not name a peer that has already reset its connection. */
 DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
 {
     const struct linger at_once = {.l_onoff = 1};
@@ -299,7 +299,7 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
     has_said("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
              "wait\n");
     domt_fake_cancel_step(bed->fake);
-    pass_seconds(5); /* it goes on, however quiet it is */
+    pass_seconds(5); /* the spell goes on, however quiet it is */
     has_said("");
     hang_up(0);
     pass_seconds(3);
@@ -310,7 +310,7 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
     domi_io_set_pressure(
         &bed->io,
         &(domi_io_pressure){.pauses = true,
-                            .queue_max = UINT64_MAX}); /* a pause for memory is another matter */
+                            .queue_max = UINT64_MAX}); /* a pause for memory is logged elsewhere */
     pass_seconds(2);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
     domt_bed_settle();
@@ -345,14 +345,14 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
                  "all %lu descriptors of this process (RLIMIT_NOFILE) are in use: new connections "
                  "wait",
                  (unsigned long)limit.rlim_cur);
-        for (int tries = 0; tries < 6; tries++) { /* 10, 20, 40 ... ms apart */
+        for (int tries = 0; tries < 6; tries++) { /* the tries are 10, 20, 40 ... ms apart */
             domt_fake_complete(bed->fake, accepting(), causes[i].error, 0);
             domt_bed_turn();
             while (accepting() == NULL)
                 domt_bed_pass(10);
         }
         ck_assert_ptr_nonnull(strstr(said, causes[i].text != NULL ? causes[i].text : expected));
-        ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n')); /* one line */
+        ck_assert_ptr_null(strchr(strchr(said, '\n') + 1, '\n')); /* only one line was logged */
         said[0] = '\0';
         pass_seconds(3);
         ck_assert_ptr_nonnull(strstr(said, causes[i].over));
@@ -361,7 +361,7 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
     }
 }
 
-/* While the accept is paused for another reason, no one knows whether there are descriptors. */
+/* While the accept is paused for another reason, nobody knows whether there are descriptors. */
 DOMT_TEST(a_spell_goes_on_while_nothing_is_tried)
 {
     begin(1, 100);

@@ -1,7 +1,7 @@
 /* Channels actors that are not there: those whose on_mount has failed, or that restart, get no
- * connections, and lose those that they had; and the actor of a connection that comes by a proxy
- * begins when the header is done, and before that no function of its behaviour is called, whatever
- * happens (io/channels/proxy.c). */
+ * connections, and lose those that they had. The actor of a connection that comes through a proxy
+ * begins when the header is complete, and before that no function of its behaviour is called in any
+ * case (io/channels/proxy.c). */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/pool.h"
@@ -22,9 +22,9 @@
 
 static domus_address parent;
 static domus_address child;
-static unsigned fails; /* how many of the next mounts fail */
+static unsigned fails; /* number of the next mounts that fail */
 static unsigned mounts;
-static bool stays; /* true: the channel does not close when its peer has ended */
+static bool stays; /* true: the channel does not close when its peer has finished */
 /* the callbacks, a letter for each: m mount, s stop, o open, r read, e end, c close */
 static char told[128];
 
@@ -115,7 +115,7 @@ static void begin(domus_directive of_mounts_that_fail)
     domt_bed_turn();
 }
 
-/* The parent is a state actor: it has its turn only here. */
+/* Let the parent decide; it is a state actor, which runs only here. */
 static void let_parent_decide(void)
 {
     domi_house *house = domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]);
@@ -141,7 +141,7 @@ static void hand_over(int fd)
     ck_assert_int_eq(domt_bed_put(child, DOMI_EVENT, &domi_accepted_type, &accepted), 0);
 }
 
-/* A mounted child with a connection that stays half open. */
+/* Make a mounted child with a connection that stays half open. */
 static int bear_connected(int *ret_peer)
 {
     int fd = -1;
@@ -172,7 +172,7 @@ static void end(void)
             (void)domi_house_run(&bed->manager, house);
         domt_bed_settle();
     }
-    domt_bed_end(); /* holds that no house, channel, descriptor or buffer is left */
+    domt_bed_end(); /* the end checks that no house, channel, descriptor or buffer is left */
 }
 
 static void hold_refused(int fd, int peer)
@@ -199,7 +199,7 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     hold_refused(fd, peer);
     ck_assert_str_eq(told, "");
 
-    let_parent_decide(); /* mounted, it takes them */
+    let_parent_decide(); /* once mounted, the actor takes the connections */
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
     domt_bed_turn();
@@ -209,7 +209,7 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     end();
 }
 
-/* The mailbox has it before the mount: it must not be opened on the way to the end. */
+/* The connection is in the mailbox before the mount: it must not be opened while the actor ends. */
 DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
 {
     int fd = -1;
@@ -238,7 +238,7 @@ DOMT_TEST(channels_of_who_restarts_are_reset_first)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'r');
     ck_assert_str_eq(told, "mocsm");
 
-    domt_bed_pair(&fd, &peer); /* it goes on with new ones */
+    domt_bed_pair(&fd, &peer); /* the actor goes on with new connections */
     hand_over(fd);
     domt_bed_turn();
     domt_bed_turn();
@@ -247,7 +247,7 @@ DOMT_TEST(channels_of_who_restarts_are_reset_first)
     end();
 }
 
-/* Neither for the peer of a channel that was stopped before. */
+/* The restart does not wait for the peer of a channel that was stopped before either. */
 DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 {
     int peer = -1;
@@ -258,14 +258,14 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
     ck_assert_int_eq(domi_house_stop(&bed->manager, channel), 0);
     domt_bed_settle();
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert(domt_bed_is_open(fd)); /* it waits for the peer's FIN */
+    ck_assert(domt_bed_is_open(fd)); /* the channel waits for the peer's FIN */
     fail_child();
     domt_bed_closed(fd);
     ck_assert_str_eq(told, "mocsm");
     end();
 }
 
-/* Nobody may become a child of an actor whose restart waits for its children. */
+/* No actor may become a child of one whose restart waits for its children. */
 DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
 {
     int fd[2] = {-1, -1};
@@ -274,7 +274,7 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
     begin(DOMUS_RESTART);
     fd[0] = bear_connected(&peer[0]);
     fail_child();
-    ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for its cancel */
+    ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for the cancel of the channel */
     domt_bed_pair(&fd[1], &peer[1]);
     hand_over(fd[1]);
     domt_bed_turn();
@@ -287,8 +287,8 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
     end();
 }
 
-/* The other side of it: an actor that was mounted hears of each close before its on_stop. Nothing
- * is in flight for this connection, so the stop closes it at once. */
+/* An actor that was mounted gets each close before its on_stop. No operation is in flight for this
+ * connection, so the stop closes it at once. */
 DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
 {
     int fd = -1;
@@ -323,14 +323,14 @@ static domus_address begin_line(const domus_behaviour *owner)
     return line;
 }
 
-/* End, and check that the connection and its actor are gone and have expected nothing. */
+/* End, and check that the connection and its actor are gone and that no function was called. */
 static void end_untold(void)
 {
     domt_bed_closed(fd);
     ck_assert_uint_eq(bed->io.open, 0);
     domt_lines_told("");
     domt_lines_end();
-    domt_lines_told("zs "); /* the owner */
+    domt_lines_told("zs "); /* only the owner stopped */
 }
 
 DOMT_TEST(messages_wait_until_the_header_is_done)
@@ -363,7 +363,7 @@ DOMT_TEST(actor_begins_with_the_header_and_not_with_the_first_byte)
     domt_lines_end();
 }
 
-/* The mail that waits becomes dead letters. */
+/* The waiting messages become dead letters. */
 DOMT_TEST(connection_without_a_header_ends_without_a_function)
 {
     for (int i = 0; i < 6; i++) {
@@ -414,16 +414,16 @@ DOMT_TEST(stop_of_the_owner_ends_lines_that_wait)
 {
     (void)begin_line(&domt_owner_of_lines);
     ck_assert_int_eq(domi_house_stop(&bed->manager, lines->owner), 0);
-    domt_bed_turn(); /* the owner stops its lines, */
-    domt_bed_turn(); /* and the line is mounted for its stop */
+    domt_bed_turn(); /* the owner stops its lines */
+    domt_bed_turn(); /* the line is mounted for its stop */
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     domt_bed_ends(fd, 0);
     ck_assert(!domt_bed_is_open(fd));
-    domt_lines_told("zs "); /* the owner alone */
+    domt_lines_told("zs "); /* only the owner stopped */
     domt_lines_end();
 }
 
-/* The header is done, and before its actor is mounted the connection breaks or a stop comes. */
+/* The header is complete, and before its actor is mounted the connection breaks or a stop comes. */
 DOMT_TEST(line_that_ends_before_its_mount_is_not_opened)
 {
     domus_address line = begin_line(&domt_owner_of_lines);

@@ -11,7 +11,7 @@
 /* --- a message stage that only counts --------------------------------------------------------- */
 
 static uint64_t seen;       /* bytes that `decode` has used */
-static uint32_t calls;      /* of `decode` of any stage here */
+static uint32_t calls;      /* calls of `decode` of any stage here */
 static uint32_t window_max; /* the longest window that was shown */
 static uint32_t per_call;   /* bytes that `decode` uses in a call; 0: all */
 static bool says_again;
@@ -37,7 +37,7 @@ static int encode_nothing(domus_wire *wire, void *state, uint64_t id, const domu
 static const domus_stage counter_stage = {
     .name = "counter", .decode = count_bytes, .encode = encode_nothing};
 
-/* A wire of its own, because the kit goes on by itself. */
+/* A wire of its own, because the kit continues a wire by itself. */
 typedef struct bare {
     domus_wire *wire;
     domi_out out, aside;
@@ -136,7 +136,7 @@ static int append_as_it_is(domus_wire *wire, void *state, const char *bytes, siz
 
 /* --- output before any byte is used ----------------------------------------------------------- */
 
-/* It wants to see two bytes, and passes on a length before it uses one of them. */
+/* Pass on a length before one of its two bytes is used; the stage wants to see both. */
 static int put_length(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     uint32_t *sent = state_;
@@ -173,7 +173,7 @@ DOMT_TEST(a_stage_may_pass_on_before_it_uses_a_byte)
     }
 }
 
-/* It goes on in the same call, whether it was shown new bytes or those that were kept. */
+/* A stage goes on in the same call, whether it was shown new bytes or those that were kept. */
 DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
 {
     static const domus_pipeline_stage stages[] = {
@@ -196,7 +196,7 @@ DOMT_TEST(a_stage_that_has_used_no_byte_waits_for_none)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* It keeps all bytes until the peer has finished, and passes them on in threes then. */
+/* A stage that keeps all bytes until the peer has finished, and then passes them on in threes. */
 typedef struct late_state {
     char bytes[64];
     uint32_t size, done;
@@ -223,7 +223,7 @@ static int pass_late(domus_wire *wire, void *state_, size_t left)
     int error = domus_wire_pass(wire, state->bytes + state->done, part);
     state->done += part;
     if (state->done != state->size || part == 0)
-        domus_wire_again(wire); /* for nothing, if there was nothing to pass on */
+        domus_wire_again(wire); /* without effect, if there was nothing to pass on */
     return error;
 }
 
@@ -303,7 +303,7 @@ DOMT_TEST(a_message_stage_is_not_called_without_bytes)
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-/* A few bytes that become 250 MB, of which no message is made. */
+/* A few bytes become 250 MB, of which no message is made. */
 DOMT_TEST(a_bomb_is_unpacked_in_small_parts)
 {
     static const domt_swell_options bomb = {.factor = 500000, .per_call = DOMUS_WINDOW_MAX};
@@ -355,8 +355,8 @@ DOMT_TEST(stages_are_called_a_bounded_number_of_times)
     free(bytes);
 }
 
-/* A stage that sees many bytes and uses one at a time: the window is moved now and then, not for
- * each byte. */
+/* A stage sees many bytes and uses one at a time: the window is moved now and then, not for each
+ * byte. */
 DOMT_TEST(bytes_are_not_moved_for_each_byte_used)
 {
     domi_window window = {0};

@@ -14,7 +14,7 @@
 
 /* --- stages that count ------------------------------------------------------------------------ */
 
-/* A line stage that is called by the library's, and counts what is open. */
+/* A line stage that calls the library's, and counts open states. */
 static int opened, closed, open_error;
 
 static int open_counted(domus_wire *wire, void *state, const void *options)
@@ -77,32 +77,34 @@ typedef struct pair {
     domus_pipeline before, after;
 } pair;
 
-/* Both sides of a connection make the same change, so bytes are the same on both. */
+/* Both sides of a connection make the same change, so the bytes on both sides are the same. */
 static const pair pairs[] = {
-    {{.stages = STAGES({LINES})}, {.stages = STAGES({LENGTHS})}},      /* an upgrade */
+    /* an upgrade to another protocol */
+    {{.stages = STAGES({LINES})}, {.stages = STAGES({LENGTHS})}},
     {{.stages = STAGES({LINES})}, {.stages = STAGES({XOR}, {LINES})}}, /* STARTTLS */
     {{.stages = STAGES({LINES})},
-     {.stages = STAGES({STUFF}, {XOR}, {SIP}, {LENGTHS})}}, /* as many as may be */
+     {.stages = STAGES({STUFF}, {XOR}, {SIP}, {LENGTHS})}}, /* as many stages as may be */
     {{.stages = STAGES({XOR}, {LINES})},
      {.stages = STAGES({XOR}, {LENGTHS})}}, /* an upgrade within TLS */
     {{.stages = STAGES({XOR}, {STUFF}, {LINES})},
-     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* two that go on */
+     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* two stages go on */
     {{.stages = STAGES({XOR}, {LINES})},
-     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* one that goes on, one more */
-    {{.stages = STAGES({SIP}, {LINES})}, {.stages = STAGES({LENGTHS})}}, /* the byte stage goes */
-    /* Byte stages go that change bytes. They would change those behind the boundary, too, so the
-     * peer waits with these. */
+     {.stages = STAGES({XOR}, {STUFF}, {LENGTHS})}}, /* one stage goes on, and one is new */
+    /* the byte stage is removed */
+    {{.stages = STAGES({SIP}, {LINES})}, {.stages = STAGES({LENGTHS})}},
+    /* Byte stages that change bytes are removed. They would also change the bytes behind the
+     * boundary, so the peer waits with these. */
     {{.stages = STAGES({XOR}, {STUFF}, {SIP}, {LENGTHS})},
-     {.stages = STAGES({XOR}, {LINES})}}, /* one goes on, two go */
+     {.stages = STAGES({XOR}, {LINES})}}, /* one stage goes on, and two are removed */
     {{.stages = STAGES({XOR}, {LINES})},
-     {.stages = STAGES({STUFF}, {XOR}, {LINES})}}, /* nothing goes on */
+     {.stages = STAGES({STUFF}, {XOR}, {LINES})}}, /* no stage goes on */
 };
 #define FIRST_THAT_WAITS 7u
 #define PAIRS            (sizeof pairs / sizeof pairs[0])
 
 static const size_t sizes[] = {0, 1, 300, 7, 5000, 2};
 #define COUNT     (sizeof sizes / sizeof sizes[0])
-#define CHANGE_AT 3u /* the change comes behind so many messages */
+#define CHANGE_AT 3u /* number of messages before the change */
 
 static domus_packet packet_of(size_t size, size_t seed)
 {
@@ -110,13 +112,13 @@ static domus_packet packet_of(size_t size, size_t seed)
     domus_packet packet;
 
     for (size_t i = 0; i < size; i++)
-        bytes[i] = (char)('A' + (i * 7 + seed) % 61); /* no line end; escapes are among them */
+        bytes[i] = (char)('A' + (i * 7 + seed) % 61); /* no line end, but bytes that are escaped */
     ck_assert_int_eq(domus_slice_copy(bytes, size, &packet.bytes), 0);
     return packet;
 }
 
-/* Encode packets, with the change between. Returns what goes to the peer, the caller's, and how
- * many bytes of it lie before the change. */
+/* Encode packets, with the change between. Returns the bytes for the peer, which the caller frees,
+ * and how many bytes of them lie before the change. */
 static char *encode_all(const pair *way, size_t *ret_size, size_t *ret_before)
 {
     domus_stage_kit *kit;
@@ -144,16 +146,17 @@ static domus_stage_kit *kit_of(const domus_pipeline *pipeline)
     return kit;
 }
 
-static domus_stage_message message; /* the last one that came */
+static domus_stage_message message; /* the last message that came */
 
-/* Let bytes come. Returns what the kit says of them. */
+/* Feed bytes. Returns the result of the kit. */
 static int next_of(domus_stage_kit *kit, const char *bytes, size_t size)
 {
     ck_assert_int_eq(domus_stage_kit_feed(kit, bytes, size), 0);
     return domus_stage_kit_next(kit, &message);
 }
 
-/* Decode what has come, and change behind the message that is the last before the change. */
+/* Decode the bytes that have come, and change the pipeline behind the last message before the
+ * change. */
 static void decode_some(domus_stage_kit *kit, const pair *way, size_t *count)
 {
     int result = domus_stage_kit_next(kit, &message);
@@ -193,7 +196,7 @@ static void hold_pieces(const pair *way, const char *bytes, size_t size, size_t 
     domus_stage_kit_free(kit);
 }
 
-/* One cut, at the byte that `context` says. */
+/* Cut once, at the byte that `context` says. */
 static size_t cut_once(void *context, size_t left)
 {
     size_t *at = context;
@@ -243,7 +246,7 @@ DOMT_TEST(a_clean_change_suffers_no_byte_behind_the_message)
             domus_stage_kit_free(kit);
         }
     }
-    /* a message that came in pieces lies in the window; that is no byte behind it */
+    /* A message that came in pieces lies in the window; that is no byte behind the message. */
     kit = kit_of(&into_tls.before);
     ck_assert_int_eq(next_of(kit, "g", 1), 0);
     ck_assert_int_eq(next_of(kit, "o\n", 2), 1);
@@ -292,7 +295,7 @@ DOMT_TEST(stages_that_go_are_closed_once_and_others_go_on)
     domt_expect_output(kit, "^^");
     domus_stage_kit_clear(kit);
     ck_assert_int_eq(domus_stage_kit_change(kit, &one_stays.after, 0), 0);
-    domt_expect_output(kit, "^"); /* the first one goes on: it is not opened again */
+    domt_expect_output(kit, "^"); /* the first stage goes on: it is not opened again */
     ck_assert_int_eq(opened, 3);
     ck_assert_int_eq(closed, 1);
     ck_assert_int_eq(domus_stage_kit_change(kit, &one_stays.before, 0), 0);

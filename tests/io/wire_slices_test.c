@@ -217,7 +217,7 @@ DOMT_TEST(long_slices_leave_without_a_copy)
     domus_slice_free(large);
 }
 
-/* A small part of a page would keep all of it for a peer that does not read. */
+/* A small part of a page would keep the whole page for a peer that does not read. */
 DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
 {
     domi_out out = {0};
@@ -239,7 +239,8 @@ DOMT_TEST(small_parts_of_large_pages_leave_as_copies)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Everything once, with few bytes at a time, and slices that are kept. Returns the first error. */
+/* Run everything once, with few bytes at a time, and slices that are kept. Returns the first
+ * error. */
 static int run_all(const domt_parts *how)
 {
     static char bytes[1000];

@@ -18,7 +18,7 @@ static const domus_length_options two_bytes = {.role = DOMUS_ROLE_PEER, .width =
 #define BYTES(stage) &domt_##stage##_stage, NULL
 #define NONE         NULL, NULL
 
-/* From one stage to DOMUS_STAGES_MAX. */
+/* Pipelines of one stage up to DOMUS_STAGES_MAX. */
 static const domus_pipeline_stage rows[][DOMUS_STAGES_MAX + 1] = {
     {{PACKETS}, {NONE}},
     {{BYTES(sip)}, {PACKETS}, {NONE}},
@@ -44,7 +44,7 @@ static domus_packet packet_of(size_t size, int seed)
 
 static const size_t sizes[] = {0, 1, 5, 2047, 2048, 3, 5000, 65528, 2};
 
-/* Encode packets of all sizes. Returns what goes to the peer, which the caller frees. */
+/* Encode packets of all sizes. Returns the bytes for the peer, which the caller frees. */
 static char *encode_all(const domus_pipeline *pipeline, size_t *ret_size)
 {
     domus_stage_kit *kit;
@@ -137,8 +137,8 @@ DOMT_TEST(each_stage_hears_of_the_end)
 
 /* --- stages that talk by themselves ----------------------------------------------------------- */
 
-/* A byte stage that passes on what it has gathered only when the peer has finished, greets, and
- * answers each piece; and whose wrap fails when it is told to. */
+/* A byte stage that passes on the gathered bytes only when the peer has finished, greets the peer,
+ * and answers each piece; its wrap fails when it is told to. */
 typedef struct greeter {
     char gathered[64];
     size_t count;
@@ -209,7 +209,7 @@ static const domus_stage greeter_stage = {
     .close = close_greeter,
 };
 
-/* A message stage that says hello, and tells what it decodes. */
+/* A message stage that greets the peer, and says what it decodes. */
 static int say_hello(domus_wire *wire, void *state, const void *options)
 {
     return domus_wire_append(wire, "hello ", 6);
@@ -289,7 +289,7 @@ DOMT_TEST(failed_stage_leaves_no_bytes)
     ck_assert_int_eq(domus_stage_kit_feed(kit, "?", 1), 0);
     domus_stage_kit_finish(kit);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), -EBADMSG);
-    domt_expect_output(kit, "!>"); /* not what `decode` appended before it failed */
+    domt_expect_output(kit, "!>"); /* without the bytes that `decode` appended before it failed */
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
     domus_slice_free(large.bytes);
@@ -407,7 +407,7 @@ DOMT_TEST(wrong_pipelines_are_refused)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* A pipeline there and back. Returns the first error. */
+/* Encode and decode with a pipeline. Returns the first error. */
 static int run_all(const domus_pipeline *pipeline, int fail_after)
 {
     domus_packet packet = packet_of(5000, 1);
@@ -416,7 +416,7 @@ static int run_all(const domus_pipeline *pipeline, int fail_after)
     domus_stage_message message;
     size_t size = 0;
 
-    domi_memory_fail_after(fail_after, 0); /* packet_of() is not part of it */
+    domi_memory_fail_after(fail_after, 0); /* packet_of() may not fail */
     int error = domus_stage_kit_new(pipeline, &kit);
     if (error == 0)
         error = domus_stage_kit_encode(kit, 0, &domus_packet_type, &packet);

@@ -1,5 +1,5 @@
 /* io/wire/decode.c and window.c: the way of bytes through a wire with one stage, in pieces of any
- * size and up to the limit, and what is copied of them. */
+ * size and up to the limit, and which bytes are copied. */
 #include "io/wire/wire.h"
 
 #include "base/memory.h"
@@ -60,7 +60,7 @@ DOMT_TEST(wire_takes_messages_in_pieces_of_any_size)
         size_t next = 0;
         for (size_t i = 0; i < size; i += step) {
             domt_feed(kit, bytes + i, size - i < step ? size - i : step);
-            if (i % 3 != 0) /* else the bytes wait with the kit */
+            if (i % 3 != 0) /* else the bytes stay in the kit */
                 read_parts(kit, &next);
         }
         read_parts(kit, &next);
@@ -93,7 +93,7 @@ DOMT_TEST(whole_messages_are_shown_where_they_lie)
     domt_bare_free(bare);
 }
 
-/* A message that began with the bytes before is copied together, and no byte behind it. */
+/* A message that began with earlier bytes is copied together, and no byte behind it. */
 DOMT_TEST(only_the_message_between_two_pieces_is_copied)
 {
     static char bytes[5000];
@@ -122,12 +122,13 @@ DOMT_TEST(only_the_message_between_two_pieces_is_copied)
         ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
         ck_assert_ptr_null(bare->wire->stages[0].window.memory);
         ck_assert_ptr_null(bare->wire->page);
-        ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4); /* 50, 306, 602; the second */
+        /* shown 50, 306, 602 bytes, and the second message */
+        ck_assert_uint_eq(domt_seen.decodes, how != 0 ? 3 : 4);
         domt_bare_free(bare);
     }
 }
 
-/* A wire that has used all bytes keeps nothing, and says whether it has to be asked for more. */
+/* A wire that has used all bytes keeps nothing, and says whether it must be called again. */
 DOMT_TEST(idle_wire_keeps_no_memory)
 {
     static char bytes[2000];
@@ -148,7 +149,7 @@ DOMT_TEST(idle_wire_keeps_no_memory)
     domt_bare_free(bare);
 }
 
-/* The caller stops after a message, and comes again with its bytes elsewhere. */
+/* The caller stops after a message, and later passes the rest of its bytes at another place. */
 DOMT_TEST(bytes_that_were_not_taken_may_move)
 {
     static char bytes[2000];
@@ -166,7 +167,7 @@ DOMT_TEST(bytes_that_were_not_taken_may_move)
     memcpy(elsewhere, at, size);
     memset(bytes, 0, sizeof bytes);
     at = elsewhere;
-    size -= 1; /* and one byte comes later */
+    size -= 1; /* one byte comes later */
     ck_assert_int_eq(domi_wire_decode(bare->wire, &at, &size), 0);
     ck_assert_uint_eq(size, 0);
     size = 1;
@@ -189,7 +190,7 @@ DOMT_TEST(stage_that_says_what_it_needs_is_not_called_before)
         ck_assert_int_eq(domus_stage_kit_next(kit, &message), i + 1 == size);
     }
     domt_assert_part(&message, 30000, 1);
-    ck_assert_uint_eq(domt_seen.decodes, 3); /* 1 byte, 2 bytes, all */
+    ck_assert_uint_eq(domt_seen.decodes, 3); /* with 1 byte, with 2 bytes, and with all */
     domus_stage_kit_free(kit);
 }
 
@@ -213,7 +214,8 @@ DOMT_TEST(stage_is_called_once_for_each_piece)
     }
 }
 
-/* A window is appended to at its end, and moves its bytes to the front when that is reached. */
+/* A window is appended to at its end, and moves its bytes to the front when the end of its room is
+ * reached. */
 DOMT_TEST(window_keeps_its_bytes_in_order)
 {
     static char bytes[DOMI_WINDOW_ROOM];
@@ -248,7 +250,7 @@ DOMT_TEST(window_that_is_nearly_empty_shrinks)
     domi_window_take(&window, 29995);
     domi_memory_fail_after(0, 0);
     domi_window_shrink(&window);
-    ck_assert_uint_eq(window.room, 65536); /* without memory it stays */
+    ck_assert_uint_eq(window.room, 65536); /* without memory the window stays as it is */
     domi_window_shrink(&window);
     ck_assert_uint_eq(window.room, 256);
     ck_assert_mem_eq(domi_window_bytes(&window), "abcde", 5);
@@ -296,7 +298,7 @@ DOMT_TEST(message_beyond_the_window_is_refused)
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         ck_assert_int_eq(result_of(&domt_needs, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
-        ck_assert_uint_eq(domt_seen.decodes, 1); /* its length is enough */
+        ck_assert_uint_eq(domt_seen.decodes, 1); /* the length alone is enough */
         ck_assert_int_eq(result_of(&domt_plain, DOMUS_WINDOW_MAX - 1, steps[i]), -EMSGSIZE);
     }
 }
@@ -310,10 +312,10 @@ DOMT_TEST(need_beyond_the_window_is_refused)
     ck_assert_int_eq(result_of(&most, 100, 50), 0);
     ck_assert_int_eq(result_of(&more, 100, 50), -EMSGSIZE);
     ck_assert_int_eq(result_of(&all, 100, 50), -EMSGSIZE);
-    ck_assert_int_eq(result_of(&more, 100, 102), 1); /* it did not need them */
+    ck_assert_int_eq(result_of(&more, 100, 102), 1); /* these bytes were not needed */
 }
 
-/* A window keeps no more memory than its bytes deserve. */
+/* A window keeps little more memory than its bytes need. */
 DOMT_TEST(window_grows_and_shrinks_with_its_bytes)
 {
     static char bytes[65536];
