@@ -1,5 +1,5 @@
-/* The end of an actor, seen from all sides: messages that it had put aside, actors that wait for
- * it, things that it begins too late, and mail that comes for it while it is taken apart. */
+/* The end of an actor, seen from all sides: messages that it had stashed, actors that wait for it,
+ * verbs that it calls too late, and messages that come for it while it is being taken apart. */
 #include "house/dispatch/manage.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -84,7 +84,7 @@ DOMT_TEST(who_asked_an_actor_that_stops_hears_of_the_stop_and_not_of_a_cancel)
     domt_talk_close();
 }
 
-/* The reply meets nobody, because its asker has ended since the ask was taken. */
+/* The reply reaches nobody, because its asker has ended since the ask was taken. */
 DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
 {
     domt_call question = {domt_reply_hello, NULL};
@@ -95,7 +95,7 @@ DOMT_TEST(reply_to_an_actor_that_has_ended_is_released)
     unsigned before = domt_talk.releases;
     domt_send(here, domt_talk.asker, domt_ask_other, &question);
     (void)domt_iterate(here);
-    (void)domi_manager_take_arrivals(there); /* the ask is here, the cancel will come too late */
+    (void)domi_manager_take_arrivals(there); /* the ask is sorted; the cancel will come too late */
     ck_assert_int_eq(domi_house_stop(here, domt_talk.asker), 0);
     domt_let_work(here);
     ck_assert_uint_eq(domt_run_state(there), 1);
@@ -176,7 +176,7 @@ static int ask_oneself(domus_stack *stack, void *context)
 }
 
 /* The actor's kept ask fails when its conversations are dropped. The asker is the same actor, whose
- * mailboxes have been emptied before. */
+ * mailboxes were emptied before. */
 DOMT_TEST(actor_that_ends_with_its_thread_takes_nothing_while_it_is_emptied)
 {
     domt_talk_open();
@@ -198,7 +198,7 @@ static int count_call(domus_stack *stack, void *context)
     return 0;
 }
 
-/* Leave a message as a sender does that looked at the life before it ended, and put after that. */
+/* Put a message as a sender does that looked at the life before it ended, and puts after that. */
 static void put_late(domi_manager *from, domi_house *house, uint32_t lease)
 {
     const domt_call call = {count_call, NULL};
@@ -239,7 +239,7 @@ DOMT_TEST(late_mail_for_the_life_before_is_dead_in_the_next_one)
 
 /* --- a restart -------------------------------------------------------------------------------- */
 
-#define CONVERSATIONS 300 /* more than end in one run */
+#define CONVERSATIONS 300 /* more conversations than end in one run */
 
 static int note_conversations(domus_stack *stack, void *self)
 {

@@ -36,7 +36,8 @@ static int fail_once(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_forward(stack, domt_talk.third), -EALREADY);
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -EALREADY);
     ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
-    return 0; /* an error was not returned: the conversation goes on */
+    /* the verb refused and returned no error to the library, so the conversation goes on */
+    return 0;
 }
 
 DOMT_TEST(fail_is_the_one_answer_and_the_handler_goes_on)
@@ -150,7 +151,7 @@ static int ask_then_forward(domus_stack *stack, void *self, const domus_answer *
     return domus_forward(stack, domt_talk.third);
 }
 
-/* The other asks the asker back, then forwards; the third one answers. */
+/* The other actor asks the asker back, and then forwards; the third actor answers. */
 static int park_then_forward(domus_stack *stack, void *context)
 {
     domt_call question = {domt_reply_hello, NULL};
@@ -231,14 +232,14 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
         domt_talk_ask(keep);
     ck_assert_uint_eq(domt_talk.resumed, 0);
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
-    /* actor `third` may not use the ask of another actor */
+    /* Actor `third` may not use the ask of another actor. */
     do_by(domt_talk.third, touch_stale, &index[1]);
     do_by(domt_talk.other, answer_kept, &index[1]);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_str_eq(domt_talk.text, "at last.");
     do_by(domt_talk.other, fail_kept, &index[2]);
     ck_assert_int_eq(domt_talk.error, -ENODATA);
-    domt_talk_ask(keep); /* perhaps in the same place */
+    domt_talk_ask(keep); /* perhaps at the same place in memory */
     do_by(domt_talk.other, touch_stale, &index[1]);
     do_by(domt_talk.other, touch_stale, &index[2]);
     do_by(domt_talk.other, answer_kept, &index[0]);
@@ -326,13 +327,13 @@ DOMT_TEST(world_may_end_while_asks_are_kept)
 
 static int keep_without_memory(domus_stack *stack, void *context)
 {
-    /* Objects that the slab has already need no memory, so the slab is used up first. */
+    /* Objects that the slab already has need no memory, so the slab is used up first. */
     domi_memory_fail_after(0, 1);
     while (domi_stack_new(stack->manager, domi_stack_house(stack), 0) != NULL)
         ;
     ck_assert_int_eq(domus_keep(stack, &kept[0]), -ENOMEM);
     domi_memory_fail_after(-1, 0);
-    return domt_reply_hello(stack, context); /* it was not kept */
+    return domt_reply_hello(stack, context); /* the ask was not kept, so it can be answered */
 }
 
 DOMT_TEST(ask_that_cannot_be_kept_is_still_at_hand)

@@ -1,4 +1,4 @@
-/* An asker and three others; see the header. */
+/* An asker and three other actors; see the header. */
 #include "tests/house/asking.h"
 #include "tests/house/steps.h"
 #include "tests/support/suite.h"

@@ -1,26 +1,27 @@
-/* Asks whose payloads are counted when they are released; and an asker with three others, one on
- * each home. */
+/* Asks whose payloads are counted when they are released; and an asker with three other actors, one
+ * on each home. */
 #ifndef DOMT_HOUSE_ASKING_H
 #define DOMT_HOUSE_ASKING_H
 
 #include "tests/support/house_world.h"
 
-/* Releases for the types of a test, and how often each was called. */
+/* Release functions for the types of a test, and counts of their calls. */
 extern unsigned domt_ask_releases, domt_reply_releases;
 void domt_release_ask(void *payload);
 void domt_release_reply(void *payload);
 
-/* A question is a call, which whoever is asked runs. */
+/* A question is a call, which the actor that is asked runs. */
 extern const domus_type domt_ask_question, domt_ask_done;
 
-/* Make a world of three homes with a domt_agent on home 0, and an actor of `answering` on each. */
+/* Make a world of three homes with a domt_agent on home 0, and an actor of `answering` on each
+ * home. */
 void domt_asking_open(domt_world *world, const domus_behaviour *answering, domus_address *ret_asker,
                       domus_address ret_others[3]);
 
 /* Check that nothing is left of the conversations of these actors, and end the world. */
 void domt_asking_end(domt_world *world, const domus_address *actors, uint32_t count);
 
-/* The same, for an asker of home 0. */
+/* Check that nothing is left of the conversations of an asker on home 0, and end the world. */
 void domt_asking_close(domt_world *world, domus_address asker);
 
 #endif

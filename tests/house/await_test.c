@@ -1,6 +1,6 @@
-/* include/domus/await.h: sequences have the right answer and frame after each await, and end
- * as documented; also receives that are waited for together with sleeps, or only look, or stand
- * beside a stop that waits for the mail before it. */
+/* include/domus/await.h: sequences have the right answer and frame after each await, and end as
+ * documented. Receives are awaited together with sleeps, without a wait, or beside a stop that
+ * comes after the waiting messages. */
 #include "house/family/life.h"
 #include "tests/house/steps.h"
 #include "tests/support/house_world.h"
@@ -18,8 +18,8 @@ static const domus_type end_type = {.name = "end"};
 static const domus_type huge_type = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1};
 
 static domt_world world;
-static domus_address one;    /* runs the sequence under test, on home 0 */
-static domus_address server; /* on home 1 */
+static domus_address one;    /* an actor on home 0 that runs the sequence under test */
+static domus_address server; /* an actor on home 1 that answers */
 static domus_address agents[2];
 static uint64_t steps; /* a decimal digit for each place that was passed */
 static uint64_t sum;
@@ -69,7 +69,7 @@ static void send(const domus_type *type, uint64_t number)
     domt_settle(&world);
 }
 
-/* Some time passes, and then the sequence is here. */
+/* Let time pass, and check that the sequence has reached this place. */
 static void reached(uint64_t pass_ns, uint64_t expected)
 {
     domt_pass(&world, pass_ns);
@@ -94,7 +94,7 @@ static int ask_it(domus_stack *stack, void *number)
     return domus_ask(stack, one, asked_type, number, hear);
 }
 
-/* The agent on home 1 asks; `error` is then that of the answer, and 1 as long as there is none. */
+/* Let the agent on home 1 ask; `error` gets the error of the answer, and is 1 until then. */
 static void ask_one(const domus_type *type, uint64_t number)
 {
     asked_type = type;
@@ -160,7 +160,7 @@ DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
     reached(10 * MS, 123456);
     ck_assert_uint_eq(sum, 47);
     ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
-    send(&begin_type, 1); /* a second one begins with a new frame */
+    send(&begin_type, 1); /* a second conversation begins with a new frame */
     ck_assert_uint_eq(steps, 12345612);
     domt_pass(&world, 4 * MS);
     send(&odd_type, 1);
@@ -256,7 +256,7 @@ static bool is_wanted(const void *self, const void *frame, const domus_type *typ
 
 static const domus_pattern wanted = {.types = NULL, .matches = is_wanted};
 
-/* Takes 1, 2, 3 ... in whatever order they come. */
+/* Receive 1, 2, 3 ... in whatever order they come. */
 DOMUS_SEQUENCE(in_order, uint64_t)
 {
     DOMUS_BEGIN;
@@ -285,7 +285,7 @@ DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
     ck_assert_uint_eq(steps, 9123);
     domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
-    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* being cancelled is none */
+    ck_assert_uint_eq(DOMT_SUM(&world, failures), 0); /* a cancel counts as no failure */
     close_world();
 }
 
@@ -321,8 +321,8 @@ static int cancel(domus_stack *stack, void *self, const void *payload)
     return domus_cancel(stack, running);
 }
 
-/* The switch over 64 bits in this sequence takes the await away from the switch of the
- * sequence itself. */
+/* The switch over 64 bits in this sequence takes the await away from the switch of the sequence
+ * itself. */
 DOMUS_SEQUENCE(misplaced, char)
 {
     DOMUS_BEGIN;
@@ -345,7 +345,8 @@ DOMUS_SEQUENCE(asks_too_much, char)
     DOMUS_END;
 }
 
-/* An await that cannot begin is an answer to this one, which waits for others then. */
+/* An await that cannot begin is answered with an error by this sequence, which then waits for
+ * others. */
 DOMUS_SEQUENCE(tries, char)
 {
     DOMUS_BEGIN;
@@ -388,9 +389,9 @@ DOMT_TEST(await_that_cannot_go_on_ends_its_sequence_with_the_error_unless_it_is_
         int error;
         uint64_t steps;
     } rows[] = {
-        {&slow_type, 2 * MS, -EINVAL, 0}, /* in a foreign switch */
-        {&odd_type, 0, -EMSGSIZE, 0},     /* it cannot begin */
-        {&twice_type, 0, 0, 123},         /* it is tried */
+        {&slow_type, 2 * MS, -EINVAL, 0}, /* an await in a foreign switch */
+        {&odd_type, 0, -EMSGSIZE, 0},     /* an await that cannot begin */
+        {&twice_type, 0, 0, 123},         /* an await that is tried */
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -468,7 +469,7 @@ DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_n
         open_world(&looking);
         send(&end_type, 0);
         if (waits)
-            send(&begin_type, 0); /* no receive takes this one */
+            send(&begin_type, 0); /* no receive takes this message */
         domt_do(&world, agents[0], stop_after_mail, NULL);
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);

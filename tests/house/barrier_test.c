@@ -1,5 +1,6 @@
-/* M7: a barrier belongs to the stack that raised it, and falls when that stack ends; then the mail
- * that waited runs. An actor that has as many conversations as it may have behaves likewise. */
+/* M7: a barrier belongs to the stack that raised it, and falls when that stack ends; then the
+ * messages that waited are handled. An actor that has as many conversations as it may have behaves
+ * likewise. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
@@ -11,11 +12,11 @@
 #define MS UINT64_C(1000000)
 
 static domt_world world;
-static domt_log log0; /* of the actor under test, on home 0 */
-static domt_log log1; /* of the others, on home 1 */
+static domt_log log0; /* log of the actor under test, on home 0 */
+static domt_log log1; /* log of the others, on home 1 */
 static domus_address one;
-static domus_address other; /* on home 1 */
-static domus_address slow;  /* on home 2, which works only when a test lets it */
+static domus_address other; /* an actor on home 1 */
+static domus_address slow;  /* an actor on home 2, which works only when a test lets it */
 
 static void open_world(uint32_t conversations_max)
 {
@@ -28,7 +29,7 @@ static void open_world(uint32_t conversations_max)
     slow = domt_recorder_new(&world, 2, &log1);
 }
 
-/* Home 0 works until it rests; what it asked of others is not answered meanwhile. */
+/* Let home 0 work until it rests; the asks that it sent are not answered meanwhile. */
 static void let_one_work(void)
 {
     domt_let_work(world.managers[0]);
@@ -98,13 +99,13 @@ static void holds_mail_while_parked(int (*raise)(domus_stack *, void *))
     let_one_work();
     ck_assert_uint_eq(log0.count, 0);
     ck_assert_uint_eq(one.house->mail, 2);
-    /* mail held back by the barrier makes no house ready */
+    /* Messages that the barrier holds back make no house ready. */
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
     domt_jump(&world, 2 * MS);
     let_one_work();
-    ck_assert_str_eq(domt_log_text(&log0, 0), "e"); /* events run */
+    ck_assert_str_eq(domt_log_text(&log0, 0), "e"); /* events are handled */
 
-    domt_settle(&world); /* the answer comes, the stack ends */
+    domt_settle(&world); /* the answer comes, and the stack ends */
     ck_assert_uint_eq(one.house->marks & DOMI_MARK_BARRIER, 0);
     ck_assert_str_eq(domt_log_text(&log0, 0), "ean");
     ck_assert_uint_eq(domt_log_count(&log1, 'r'), 1);
@@ -148,11 +149,11 @@ DOMT_TEST(m7_mail_behind_the_barrier_in_one_run_waits)
     for (int64_t i = 2; i < 10; i++)
         domt_note_to(world.managers[0], one, i);
     let_one_work();
-    /* only the notice that came before the barrier */
+    /* Only the notice that came before the barrier was handled. */
     ck_assert_str_eq(domt_log_text(&log0, 0), "n");
     ck_assert_uint_eq(one.house->mail, 8);
     domt_settle(&world);
-    for (int i = 0; i < 9; i++) /* and in order, then */
+    for (int i = 0; i < 9; i++) /* then all of them in order */
         ck_assert_int_eq(log0.entries[i].number, i + 1);
     domt_world_end(&world);
 }
@@ -168,7 +169,7 @@ DOMT_TEST(m7_other_conversations_end_without_lowering_it)
     domt_note_to(world.managers[0], one, 9);
     (void)domt_iterate(world.managers[0]);
     let_one_work();
-    /* The inquiry of nobody failed, its stack ended: replies and exceptions run. */
+    /* The inquiry to nobody failed, and its stack ended: replies and exceptions are handled. */
     ck_assert_str_eq(domt_log_text(&log0, 0), "x");
     ck_assert_uint_ne(one.house->marks & DOMI_MARK_BARRIER, 0);
     domt_settle(&world);
@@ -188,7 +189,8 @@ DOMT_TEST(m7_second_barrier_of_the_same_stack_is_already_raised)
     domt_world_end(&world);
 }
 
-/* Another conversation of the same actor may run in a barrier by a reply or an event. */
+/* Result of another conversation of the same actor, which may run in a barrier by a reply or an
+ * event. */
 static int second_result;
 
 static int raise_in_resume(domus_stack *stack, void *self, const domus_answer *answer)
@@ -219,7 +221,7 @@ DOMT_TEST(m7_barrier_of_another_stack_is_busy)
     domt_world_end(&world);
 }
 
-/* Raised again after each park, by the same stack. */
+/* Rounds in which the same stack raises the barrier again after each park. */
 static int rounds;
 
 static int next_round(domus_stack *stack, void *self, const domus_answer *answer)
@@ -287,11 +289,12 @@ DOMT_TEST(saturation_ends_with_one_conversation)
     domt_note_to(world.managers[0], one, 1);
     let_one_work();
     ck_assert_uint_eq(log0.count, 0);
-    domus_address quick = domt_recorder_new(&world, 1, &log1); /* and this settles the world */
+    domus_address quick = domt_recorder_new(&world, 1, &log1); /* this also settles the world */
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_inquire_by(world.managers[0], one, quick, 3);
     let_one_work();
-    domt_note_to(world.managers[0], one, 2); /* one of two: it still takes mail */
+    /* one conversation of two: the actor still takes messages */
+    domt_note_to(world.managers[0], one, 2);
     let_one_work();
     ck_assert_uint_eq(domt_log_count(&log0, 'n'), 2);
     domt_world_end(&world);

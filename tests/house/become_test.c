@@ -1,4 +1,4 @@
-/* Behaviours that change, and messages that are put aside and taken again. */
+/* Behaviours that change, and messages that are stashed and unstashed. */
 #include "house/dispatch/dispatch.h"
 #include "tests/house/picker.h"
 #include "tests/house/steps.h"
@@ -32,7 +32,8 @@ static int go_back(domus_stack *stack, void *self, const void *number)
     return domus_become(stack, NULL);
 }
 
-/* This behaviour knows notes, but no questions; an urgent note brings the first behaviour back. */
+/* A behaviour that knows notes, but no questions; an urgent note brings the first behaviour
+ * back. */
 static const domus_behaviour other = {.name = "other",
                                       .state_size = 8,
                                       .on =
@@ -55,7 +56,8 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
     domt_tell(&domt_pick_urgent, 0);
     domt_tell(&domt_pick_note, 4);
     domt_pick_wrote("1 o2 o3 4 ");
-    domt_begin(become, NULL); /* it is what it was: nothing to go back to */
+    /* the behaviour is the first one again, so there is none to go back to */
+    domt_begin(become, NULL);
     domt_tell(&domt_pick_note, 5);
     domt_pick_wrote("1 o2 o3 4 5 ");
     domt_pick_close();
@@ -151,7 +153,7 @@ static int unstash_and_go_back(domus_stack *stack, void *self, const void *numbe
     return domus_become(stack, NULL);
 }
 
-/* Puts notes and questions aside; an urgent one opens it. */
+/* A behaviour that stashes notes and questions; an urgent note ends that. */
 static const domus_behaviour closed = {
     .name = "closed",
     .on = (const domus_on[]){{&domt_pick_note, stash, 0},
@@ -243,7 +245,7 @@ DOMT_TEST(world_may_end_with_messages_aside)
 
 static int stash_nothing(domus_stack *stack, void *context)
 {
-    ck_assert_int_eq(domus_stash(stack), -EINVAL); /* an event */
+    ck_assert_int_eq(domus_stash(stack), -EINVAL); /* -EINVAL, because the message is an event */
     domus_unstash(stack);
     return 0;
 }
@@ -276,7 +278,8 @@ DOMT_TEST(stash_is_for_what_is_handled_and_once)
     domt_pick_settle();
     domt_ask_picker(1, 0);
     domt_pick_heard("r1 ");
-    domt_tell(&domt_pick_note, 5); /* put aside, taken again, handled by the old behaviour */
+    /* the note was stashed, unstashed, and handled by the old behaviour */
+    domt_tell(&domt_pick_note, 5);
     domt_pick_wrote("5 ");
     domt_pick_close();
 }

@@ -1,5 +1,5 @@
 /* house/message/belt.c and house/dispatch/carry.c: small notices between homes, one step after
- * another; also beside stops, without memory, and without the other thread. */
+ * another; also beside stops, without memory, and while the other thread does nothing. */
 #include "base/memory.h"
 #include "house/dispatch/carry.h"
 #include "house/dispatch/deliver.h"
@@ -20,8 +20,9 @@
 DOMT_TEST(small_notice_of_another_home_touches_neither_inbox_nor_arrivals)
 {
     domt_belts_open(64);
-    ck_assert_ptr_null(domt_belts_belt());          /* a pair that never talked takes a pointer */
-    ck_assert_ptr_null(domt_belts_at(3)->belts.to); /* foreign threads have none */
+    /* a pair of managers that never sent anything takes one pointer */
+    ck_assert_ptr_null(domt_belts_belt());
+    ck_assert_ptr_null(domt_belts_at(3)->belts.to); /* foreign threads have no belts */
     domt_belts_send(1, 7, 1);
     ck_assert_uint_eq(domt_belts_inbox(), 0);
     ck_assert_ptr_null(atomic_load(&domt_belts_at(0)->mail.arrivals));
@@ -51,7 +52,7 @@ DOMT_TEST(belt_wakes_a_sleeper_once_and_nobody_while_it_is_on)
     domt_belts_close_with(0, 3);
 }
 
-/* 40 notes come in one look, then one more: a stream that has ended, or the sender is slow. */
+/* Bring 40 notes in one look, then one more: the stream has ended, or the sender is slow. */
 static void stream_and_one_more(bool run_between)
 {
     domt_belts_send(1, 0, 40);
@@ -67,7 +68,7 @@ DOMT_TEST(rest_of_a_stream_is_taken_after_one_wait)
 {
     domt_belts_open(64);
     stream_and_one_more(true);
-    ck_assert_uint_gt(domt_belts_belt()->looks_without_wait, 0); /* it has waited, in vain */
+    ck_assert_uint_gt(domt_belts_belt()->looks_without_wait, 0); /* home has waited in vain */
     domt_belts_close_with(0, 41);
 }
 
@@ -119,7 +120,7 @@ DOMT_TEST(full_belt_grows_and_then_the_inbox_takes_the_rest_in_order)
     domt_belts_send(1, 0, 400);
     ck_assert_uint_eq(domt_belts_belt()->filled.mask, 255);
     ck_assert_uint_eq(domt_belts_count(1),
-                      253); /* a ring of 256, and two slots that named larger rings */
+                      253); /* a ring of 256 slots, and two slots that named larger rings */
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 400 - 253);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
     (void)domi_manager_take_arrivals(domt_belts_at(0));
@@ -134,7 +135,7 @@ DOMT_TEST(inbox_waits_for_all_that_the_belts_hold)
 {
     domt_belts_open(1024);
     domt_belts_send(1, 0, 200);
-    domt_note_to(domt_belts_at(1), domt_belts.actor, 200); /* by the inbox */
+    domt_note_to(domt_belts_at(1), domt_belts.actor, 200); /* sent by the inbox */
     domt_belts_send(1, 201, 1);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
     (void)domi_manager_take_arrivals(domt_belts_at(0));
@@ -162,7 +163,8 @@ DOMT_TEST(house_that_may_refuse_is_reached_by_its_inbox)
     domt_belts_at(1)->memory.busy = true;
     ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, 0), -EBUSY);
     domt_belts_at(1)->memory.busy = false;
-    ck_assert_int_eq(domt_belts_note(3, domt_belts.actor, 1), 0); /* foreign threads */
+    /* foreign threads use the inbox */
+    ck_assert_int_eq(domt_belts_note(3, domt_belts.actor, 1), 0);
     ck_assert_uint_eq(domt_belts_count(3), 0);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 2);
     domt_do(&domt_belts.world, domt_belts.actor, stop_there, NULL);
@@ -175,13 +177,13 @@ DOMT_TEST(notices_of_a_lent_house_go_by_inboxes_also_at_the_thief)
     domt_belts_open(64);
     domus_address other = domt_recorder_new(&domt_belts.world, 0, &domt_belts.logs[1]);
     domt_belts_send(1, 0, 1);
-    domi_manager_set_lent(domt_belts_at(0), true); /* the house that has sent that runs here */
+    domi_manager_set_lent(domt_belts_at(0), true); /* the house that has sent runs here */
     domt_belts_send(0, 1, 1);
     domi_manager_set_lent(domt_belts_at(0), false);
     ck_assert_uint_eq(domi_mailbox_depth(domt_belts.actor.house), 1);
     domi_manager_set_lent(domt_belts_at(2), true);
     domt_belts_send(2, 2, 1);
-    ck_assert_int_eq(domt_belts_note(2, other, 3), 0); /* its inbox is empty */
+    ck_assert_int_eq(domt_belts_note(2, other, 3), 0); /* the inbox of this actor is empty */
     domi_manager_set_lent(domt_belts_at(2), false);
     ck_assert_uint_eq(domt_belts_count(2), 0);
     domt_belts_close_with(0, 3);
@@ -194,8 +196,8 @@ static int send_number(domus_stack *stack, void *number)
     return domus_notice(stack, domt_belts.actor, &domt_note, number);
 }
 
-/* A house of home 1 sends at home, as a loan of the receiver's home, and as one of a third thread.
- */
+/* A house of home 1 sends at home, as a loan of the receiver's home, and as a loan of a third
+ * thread. */
 DOMT_TEST(order_holds_while_the_sender_is_lent)
 {
     static int64_t numbers[] = {0, 1, 2, 3};
@@ -295,7 +297,7 @@ static int stop_behind_mail(domus_stack *stack, void *unused)
     return domus_stop_after_mail(stack, domt_belts.actor);
 }
 
-/* A neighbour of the receiver ends it behind its mail, of which some is on a belt. */
+/* A neighbour of the receiver stops it behind its messages, some of which are on a belt. */
 DOMT_TEST(stop_behind_mail_comes_behind_what_is_on_belts)
 {
     domt_belts_open(64);
@@ -327,8 +329,8 @@ DOMT_TEST(without_memory_for_a_belt_the_inbox_takes_the_message)
     domt_belts_close_with(0, 100);
 }
 
-/* Home has no memory for what is on the belt: it stays there, and so do the notices of the inbox.
- */
+/* Home has no memory for the messages of the belt: they stay there, and so do the notices of the
+ * inbox. */
 DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them)
 {
     domt_belts_open(64);
@@ -339,7 +341,7 @@ DOMT_TEST(without_memory_messages_stay_in_their_slots_and_nothing_overtakes_them
         ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
     ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
-                     -ESTALE); /* it has envelopes now */
+                     -ESTALE); /* -ESTALE; home has envelopes now */
     domi_memory_fail_after(0, 1);
     while (domi_pool_take(domt_belts_at(0), DOMI_SLAB_64) != NULL)
         ;
@@ -366,9 +368,9 @@ static void note_from_another(void *payload)
 
 static const domus_type late = {.name = "late", .size = 8, .release = note_from_another};
 
-/* A note comes while those of the inbox wait for the belt: all of them are put back below it. The
- * first message of the belt is for an actor that has ended, and its release sends that note. Home
- * has a single envelope, which serves for this message and the next one. */
+/* A note comes while those of the inbox wait for the belt, and lies above all of them. The first
+ * message of the belt is for an actor that has ended, and its release sends that note. Home has a
+ * single envelope, which serves for this message and the next one. */
 DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
 {
     domt_belts_open(64);
@@ -389,7 +391,7 @@ DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
     domt_note_to(domt_belts_at(1), domt_belts.actor, 2);
     domt_note_to(domt_belts_at(1), domt_belts.actor, 3);
     ck_assert_int_eq(domt_belts_note(2, (domus_address){NULL, 0}, 0),
-                     -ESTALE); /* it has envelopes now */
+                     -ESTALE); /* -ESTALE; home has envelopes now */
     domi_memory_fail_after(0, 1);
     domi_node *last = NULL;
     for (void *taken; (taken = domi_pool_take(domt_belts_at(0), DOMI_SLAB_64)) != NULL;)
@@ -421,7 +423,7 @@ DOMT_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
         domt_jump(&domt_belts.world, 10 * 1000 * TICK);
         domi_belts_trim(domt_belts_at(1));
     }
-    ck_assert_int_ge(charged(), 256 * 64); /* the belt is on */
+    ck_assert_int_ge(charged(), 256 * 64); /* the belt is in use */
     ck_assert(domi_belts_rest(domt_belts_at(0)));
     domt_jump(&domt_belts.world, 10 * 1000 * TICK);
     domi_belts_trim(domt_belts_at(1));

@@ -1,4 +1,4 @@
-/* A world with belts is started, looked at and ended. */
+/* Functions that start, check and end a world with belts. */
 #include "tests/house/belt_world.h"
 
 #include "house/message/mailbox.h"

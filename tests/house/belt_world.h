@@ -7,7 +7,7 @@
 
 typedef struct domt_belt_world {
     domt_world world;
-    domt_log logs[4];    /* the first is that of `actor` */
+    domt_log logs[4];    /* logs of recorders; the first is that of `actor` */
     domus_address actor; /* an actor of manager 0, which writes into the first log */
 } domt_belt_world;
 
@@ -18,27 +18,27 @@ void domt_belts_open(uint32_t slots);
 
 domi_manager *domt_belts_at(uint32_t index);
 
-/* The belt from manager 1 to manager 0; NULL: it was never used. */
+/* Returns the belt from manager 1 to manager 0; NULL: it was never used. */
 domi_belt *domt_belts_belt(void);
 
-/* Send a note as domus_notice() does, without a sender. Returns what that would. */
+/* Send a note as domus_notice() does, without a sender. Returns the result of the send. */
 int domt_belts_note(uint32_t from, domus_address to, int64_t number);
 int domt_belts_note_by(domi_manager *from, domus_address to, int64_t number);
 
-/* Manager `from` sends the actor `count` notes, with numbers from `first` on; all are taken. */
+/* Send `count` notes from manager `from` to the actor, with numbers from `first` on; a refusal
+ * fails the test. */
 void domt_belts_send(uint32_t from, int64_t first, uint32_t count);
 
-/* The word of the inbox of the actor. */
+/* Returns the word of the actor's inbox. */
 uint64_t domt_belts_inbox(void);
 
-/* How many notices manager `from` has put on belts. */
+/* Returns how many notices manager `from` has put on belts. */
 uint64_t domt_belts_count(uint32_t from);
 
-/* The notes of the actor are `count` and in order, from `first` on. */
+/* Check that the actor got `count` notes in order, from number `first` on. */
 void domt_belts_expect(int64_t first, uint32_t count);
 
-/* Let the world settle, and end it; and hold what the actor has got, as domt_belts_expect() does.
- */
+/* Let the world settle, end it, and check the notes as domt_belts_expect() does. */
 void domt_belts_close(void);
 void domt_belts_close_with(int64_t first, uint32_t count);
 

@@ -1,6 +1,7 @@
 /* Cancels: everything that the conversation waits for fails, and actors that work for it are told.
  *
- * The actors are in a row, one on each home; an ask travels down it, and the last one sleeps. */
+ * The actors are in a row, one on each home; an ask travels down the row, and the last actor
+ * sleeps. */
 #include "base/memory.h"
 #include "house/conversation/holder.h"
 #include "house/conversation/stack.h"
@@ -28,7 +29,7 @@ static unsigned heard;
 static uint32_t heard_by[32];
 static int errors[32];
 
-static domus_conversation first; /* of actor 0 */
+static domus_conversation first; /* the conversation of actor 0 */
 static domus_kept kept;
 
 static uint32_t who(const domus_stack *stack)
@@ -78,7 +79,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Down the row; the last one sleeps. */
+/* Ask the next actor of the row; the last one sleeps. */
 static int travel(domus_stack *stack, void *context)
 {
     static const domt_call on = {travel, NULL};
@@ -127,7 +128,8 @@ DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
     for (uint32_t i = 0; i < HOMES; i++)
         ck_assert(by[i]);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), HOMES);
-    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), HOMES - 1); /* they failed for nobody */
+    /* the asks failed without an asker that waits */
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), HOMES - 1);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
     close_world();
 }
@@ -138,14 +140,14 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     first = (domus_conversation){NULL, 0};
     ck_assert_int_eq(cancel_by(0), -ENOENT);
     domt_do(&world, actors[0], travel, NULL);
-    ck_assert_int_eq(cancel_by(1), -ENOENT); /* another actor may not cancel it */
+    ck_assert_int_eq(cancel_by(1), -ENOENT); /* another actor may not cancel the conversation */
     int results[2] = {1, 1};
     domt_send(world.managers[0], actors[0], cancel_first, &results[0]);
     domt_send(world.managers[0], actors[0], cancel_first, &results[1]);
     domt_settle(&world);
     ck_assert_int_eq(results[0], 0);
     ck_assert_int_eq(results[1], -EALREADY);
-    ck_assert_int_eq(cancel_by(0), -ENOENT); /* it has ended */
+    ck_assert_int_eq(cancel_by(0), -ENOENT); /* the conversation has ended */
     close_world();
 }
 
@@ -155,7 +157,8 @@ static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answe
     static const domt_call call = {travel, NULL};
 
     ck_assert_int_eq(answer->error, -ECANCELED);
-    ck_assert_int_eq(domus_cancel(stack, first), -ENOENT); /* it does not wait just now */
+    /* the conversation does not wait just now */
+    ck_assert_int_eq(domus_cancel(stack, first), -ENOENT);
     ck_assert_int_eq(domus_ask(stack, actors[1], &domt_ask_question, &call, hear), -ECANCELED);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), -ECANCELED);
     ck_assert_int_eq(domus_sleep(stack, 0, hear), -ECANCELED);
@@ -163,7 +166,8 @@ static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answe
     ck_assert_int_eq(domus_wait_all(stack, hear), -ECANCELED);
     ck_assert_int_eq(domus_notice(stack, actors[1], &domt_ask_done, "anything"), 0);
     (void)hear(stack, self, answer);
-    return domus_wait_first(stack, hear); /* an error: it ends, and is no failure of the actor */
+    /* returns an error, by which the conversation ends; this is no failure of the actor */
+    return domus_wait_first(stack, hear);
 }
 
 static int travel_stubbornly(domus_stack *stack, void *context)
@@ -180,7 +184,7 @@ DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
     domt_do(&world, actors[0], travel_stubbornly, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 0);
-    ck_assert_uint_eq(domt_reply_releases, 1); /* the notice that nobody knows */
+    ck_assert_uint_eq(domt_reply_releases, 1); /* the notice without a row */
     close_world();
 }
 
@@ -199,7 +203,8 @@ DOMT_TEST(all_of_several_asks_are_cancelled)
     open_world();
     domt_do(&world, actors[0], travel_in_all_ways, NULL);
     ck_assert_int_eq(cancel_by(0), 0);
-    ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6); /* those it asked, and whom they had asked */
+    /* the asks of the asker, and those of the actors that it asked */
+    ck_assert_uint_eq(heard, 6 + 2 * (2 + 1) + 6);
     for (uint32_t i = 0; i < 16; i++)
         ck_assert_int_eq(errors[i], -ECANCELED);
     close_world();
@@ -241,7 +246,7 @@ DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
     close_world();
 }
 
-/* The ask and the news of its end come together, by another thread. */
+/* The ask and its cancel come together, by another thread. */
 DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
 {
     int result;
@@ -251,7 +256,8 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     (void)domt_run_state(world.managers[0]);
     domt_send(world.managers[0], actors[0], cancel_first, &result);
     (void)domt_run_state(world.managers[0]);
-    domt_settle(&world); /* asks are handled before events: so it was begun, and is cancelled */
+    /* asks are handled before events, so the ask was begun, and is then cancelled */
+    domt_settle(&world);
     ck_assert_uint_eq(handled[1], 1);
     ck_assert_int_eq(errors[0], -ECANCELED);
     domt_pass(&world, 200 * MS);
@@ -271,8 +277,8 @@ static int ask_one(domus_stack *stack, void *call)
     return domus_ask(stack, actors[1], &domt_ask_question, call, hear);
 }
 
-/* It is cancelled while the answer is on its way, and hears one of both: the answer, if that is
- * there when it runs. */
+/* A conversation is cancelled while its answer is on its way, and gets one of both: the answer, if
+ * the answer is there when the conversation runs. */
 DOMT_TEST(answer_that_meets_the_cancel_resumes_once)
 {
     domt_call brief = {reply_at_once, NULL};
@@ -420,7 +426,8 @@ DOMT_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
     domt_do(&world, actors[0], travel, NULL);
     int result = 1;
     domt_send(world.managers[0], actors[0], cancel_first, &result);
-    domi_memory_fail_after(0, 1); /* and what is there is taken: no envelope for the news */
+    /* free objects are used up, so there is no envelope for the cancel */
+    domi_memory_fail_after(0, 1);
     while (domi_pool_take(world.managers[0], DOMI_SLAB_64) != NULL)
         ;
     domt_settle(&world);

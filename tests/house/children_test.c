@@ -64,7 +64,8 @@ DOMT_TEST(wrong_options_spawn_nothing)
 
 /* --- ends ------------------------------------------------------------------------------------ */
 
-/* 1 has 2 (here) and 3 (there); each of these has one here and one there. */
+/* Make a family: actor 1 has 2 (here) and 3 (there); each of these has one child here and one
+ * there. */
 static void raise_family(void)
 {
     domt_kin_open(2);
@@ -122,7 +123,7 @@ DOMT_TEST(conversations_of_children_do_not_hold_a_stop)
     domt_kin_close_clean();
 }
 
-/* Every two may be stopped together, from either home or the outside, in either order. */
+/* Any two of them may be stopped together, from either home or the outside, in either order. */
 DOMT_TEST(stops_of_parent_and_child_may_cross)
 {
     for (uint32_t round = 0; round < 7 * 7 * 9; round++) {
@@ -232,7 +233,7 @@ DOMT_TEST(slot_of_a_child_elsewhere_is_free_when_its_parent_has_heard)
     ck_assert_uint_eq(there->births.houses, 0);
     domus_address other = domt_spawn(there, there, &domt_agent, NULL);
     ck_assert_ptr_ne(other.house, child.house);
-    /* The child is gone, and its stale address reaches nobody. */
+    /* The child has ended, and its stale address reaches nobody. */
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), child), -ESTALE);
     ck_assert_int_eq(domi_house_stop(there, child), -ESTALE);
     child.lease++;
@@ -395,7 +396,7 @@ DOMT_TEST(any_allocation_of_a_family_may_fail)
     }
 }
 
-/* All of it under way: births, failures, restarts, stops, watches. */
+/* Begin births, failures, restarts, stops and watches that are all under way together. */
 static void begin_the_turmoil(void)
 {
     static const domus_supervision rules = {

@@ -1,4 +1,4 @@
-/* Asks that would wait for themselves fail with -EDEADLK, and only those.
+/* Asks that would wait for themselves fail with -EDEADLK, and no others.
  *
  * An ask travels along a route of actors: each asks the next, the last one answers, and answers and
  * errors come back the same way. The first one may hold a barrier. */
@@ -13,13 +13,13 @@
 #define HOMES 4
 
 static domt_world world;
-static domus_address actors[HOMES]; /* one on each home */
+static domus_address actors[HOMES]; /* an actor on each home */
 static unsigned ends;               /* trips that came to the end of their route */
 static int outcomes[8];
 static unsigned resumed;
 
 typedef struct trip {
-    const uint8_t *route; /* the actors that a trip visits, up to STOP */
+    const uint8_t *route; /* numbers of the actors that a trip visits, up to STOP */
     uint64_t place;
 } trip;
 
@@ -163,7 +163,8 @@ static int raise_late(domus_stack *stack, void *self, const domus_answer *answer
     return domus_wait_all(stack, hear);
 }
 
-/* One ask comes back here, the other one's answer makes the conversation raise its barrier. */
+/* Begin two asks: one comes back here, and the answer of the other makes the conversation raise its
+ * barrier. */
 static int travel_two_ways(domus_stack *stack, void *context)
 {
     static const uint8_t back[] = {1, 0, STOP};
@@ -180,7 +181,7 @@ DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
     open_world();
     begin(0, travel_two_ways, NULL);
     let_work(0);
-    let_work(2); /* its answer, and the ask that comes back, are taken by the same run */
+    let_work(2); /* the answer and the ask that comes back are taken by the same run */
     let_work(1);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
@@ -236,7 +237,7 @@ static int hear_both(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Two branches of one root: one holds the barrier that the other one meets. */
+/* Ask along two branches: one branch holds the barrier that the other one reaches. */
 static int fan_out(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {2, 1, STOP};
@@ -269,7 +270,7 @@ DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     open_world();
     begin(0, travel, route);
     let_work(0);
-    begin(0, raise_and_nap, NULL); /* the ask that is under way is not on its behalf */
+    begin(0, raise_and_nap, NULL); /* the ask that is under way does not belong to it */
     domt_settle(&world);
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(resumed, 0);
@@ -288,7 +289,7 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     open_world();
     begin(0, travel_within_20, there);
     begin(1, travel_within_20, back);
-    /* both have raised their barriers when the asks come */
+    /* Both actors have raised their barriers when the asks come. */
     (void)domt_run_state(world.managers[0]);
     (void)domt_run_state(world.managers[1]);
     domt_settle(&world);
@@ -318,7 +319,7 @@ static int go_round(domus_stack *stack, void *context)
     return ask_along(stack, route, pass_on);
 }
 
-/* Actor 1 forwards what it was asked; actor 2 goes back to actor 0. */
+/* Actor 1 forwards its ask, and actor 2 asks actor 0 again. */
 static int forward_first(domus_stack *stack, void *context)
 {
     return domus_self(stack).house == actors[1].house ? forward_to_2(stack, context)
@@ -344,7 +345,7 @@ DOMT_TEST(circle_through_a_forwarded_ask_is_found)
     close_world();
 }
 
-static int answer_how; /* 0: reply; 1: fail; 2: forward; 3: keep */
+static int answer_how; /* how actor 3 answers; 0: reply; 1: fail; 2: forward; 3: keep */
 static domus_kept kept;
 
 static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *answer)
@@ -372,7 +373,7 @@ static int ask_2_first(domus_stack *stack, void *context)
 {
     static const uint8_t route[] = {2, STOP};
 
-    if (domus_self(stack).house == actors[3].house) /* forwarded */
+    if (domus_self(stack).house == actors[3].house) /* the ask was forwarded to actor 3 */
         return domus_reply(stack, &done_type, NULL);
     return ask_along(stack, route, answer_and_ask);
 }

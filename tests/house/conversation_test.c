@@ -1,7 +1,7 @@
 /* Conversations keep their frames and payloads, of all sizes, also when many of them are
  * interleaved. The turns of one run use one stack, so a turn must not see what the turn before it
- * has left there. house/dispatch/describe.c says in words what a conversation waits for; the tests
- * of dumps (tests/runtime/dump_test.c) see the rest. */
+ * has left there. house/dispatch/describe.c says in words what a conversation waits for;
+ * tests/runtime/dump_test.c tests the rest of a dump. */
 #include "base/random.h"
 #include "house/conversation/owed.h"
 #include "house/conversation/stack.h"
@@ -39,7 +39,7 @@ static uint32_t frame_size(uint64_t which)
     return sizes[which];
 }
 
-/* Bytes 0..15: the size's place, and steps done; the rest is a pattern of both. */
+/* Bytes 0..15: the size's place, and the number of steps done; the rest is a pattern of both. */
 static void fill_frame(uint64_t *frame)
 {
     memset(frame + 2, (int)(frame[0] * 16 + frame[1]) + 1, frame_size(frame[0]) - 16);
@@ -105,7 +105,7 @@ DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
     domt_world_open(&world, 2);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &framed, NULL);
     server = domt_spawn(domt_outside(&world), world.managers[1], &doubling, NULL);
-    for (int round = 0; round < 3; round++) { /* later rounds get what earlier ones left */
+    for (int round = 0; round < 3; round++) { /* later rounds use memory that earlier ones left */
         for (uint64_t i = 0; i < 90; i++) {
             uint64_t which = i % 3;
             ck_assert_int_eq(domt_notice(domt_outside(&world), one, types[which], &which), 0);
@@ -192,13 +192,14 @@ DOMT_TEST(many_conversations_of_one_actor_interleave_and_keep_apart)
 
 /* --- payloads of all sizes ------------------------------------------------------------------- */
 
-/* Around the ends of every envelope class, for asks (64 bytes of head) and notices (40). */
+/* Sizes around the ends of every envelope class, for asks (64 bytes of head) and notices (40
+ * bytes). */
 static const uint32_t sizes[] = {0,   1,   8,    16,   24,   25,   64,   65,    88,
                                  89,  192, 193,  216,  217,  448,  449,  472,   473,
                                  960, 961, 1024, 1025, 1048, 1049, 4096, 40000, DOMUS_PAYLOAD_MAX};
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-static domus_type sized[SIZES]; /* one type per size */
+static domus_type sized[SIZES]; /* one type for each size */
 static domus_on sized_rows[SIZES + 1];
 static domus_behaviour echoing;
 static unsigned char payload[DOMUS_PAYLOAD_MAX + 1];
@@ -211,10 +212,10 @@ static void check_bytes(const void *bytes, uint32_t size)
     wrong += memcmp(bytes, payload, size) != 0;
 }
 
-/* The answer is made from the ask's own payload when that is as long. */
+/* Answer an ask with its own payload if that is as long as the answer. */
 static int echo(domus_stack *stack, void *self, const void *bytes)
 {
-    if (domus_sender(stack).house == NULL) { /* a notice, from outside */
+    if (domus_sender(stack).house == NULL) { /* a notice from outside has no sender */
         noticed++;
         check_bytes(bytes, reply_type->size);
         return 0;
@@ -400,7 +401,7 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
     seen_count = 0;
     domt_send(world.managers[0], other, tell_worker, NULL);
     domt_send(world.managers[0], worker, note_sender, NULL);
-    (void)domt_run_state(world.managers[0]); /* the worker has both when it runs */
+    (void)domt_run_state(world.managers[0]); /* the worker has both answers when it runs */
     domt_settle(&world);
     ck_assert_uint_eq(seen_count, 2);
     ck_assert_ptr_null(seen[0].house);

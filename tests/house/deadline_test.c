@@ -1,6 +1,6 @@
-/* Asks time out never early, asks that are made meanwhile inherit the deadline, and answers that
- * come later are dropped once and counted. A kept ask ends at its deadline, because nobody waits
- * for its answer any more. */
+/* Asks never time out early, asks that are made for an ask inherit its deadline, and late answers
+ * are dropped once and counted. A kept ask ends at its deadline, because nobody waits for its
+ * answer any more. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
 #include "tests/house/asking.h"
@@ -16,7 +16,7 @@ static domt_world world;
 static domus_address actors[HOMES];
 static unsigned handled;
 
-/* The answers that the asker has got. */
+/* Counts of the answers that the asker has got. */
 static unsigned resumed;
 static int errors[8];
 static uint64_t tags[8];
@@ -28,7 +28,7 @@ static int take_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
 
-    if (call->function != nap_and_forward) /* it cannot be forwarded when it was taken */
+    if (call->function != nap_and_forward) /* an ask that was taken cannot be forwarded */
         (void)domus_take(stack);
     handled++;
     return call->function(stack, call->context);
@@ -52,7 +52,7 @@ static void close_world(void)
     domt_asking_end(&world, actors, HOMES);
 }
 
-/* The asker has got so many answers, the last one with this error. */
+/* Check that the asker has got so many answers, the last one with this error. */
 static void hears(unsigned count, int error)
 {
     ck_assert_uint_eq(resumed, count);
@@ -95,7 +95,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* An ask of actor `to`; 0: no time-out. */
+/* An order to ask actor `to` with a time-out; 0: none. */
 typedef struct order {
     uint32_t to;
     uint64_t timeout_ns;
@@ -110,7 +110,7 @@ static int ask(domus_stack *stack, void *order_)
                             hear);
 }
 
-/* The asker asks now; no actor answers yet. */
+/* Let the asker ask now; no actor answers yet. */
 static void begin(const order *now)
 {
     domt_send(world.managers[0], actors[0], ask, (void *)(uintptr_t)now);
@@ -156,7 +156,7 @@ DOMT_TEST(answer_in_time_takes_the_time_out_back)
     close_world();
 }
 
-/* The answer and the time-out are both there when the asker runs: it hears one of them, once. */
+/* The answer and the time-out are both there when the asker runs: it gets one of them, once. */
 DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
 {
     const order now = {1, 5 * MS, {reply_at_once, NULL}};
@@ -265,7 +265,7 @@ DOMT_TEST(forwarded_ask_keeps_its_deadline)
 
 /* --- inheritance ----------------------------------------------------------------------------- */
 
-static uint64_t seen_ns[4]; /* deadlines, as their handlers saw them */
+static uint64_t seen_ns[4]; /* deadlines, as the handlers saw them */
 static unsigned seen;
 
 static int look_and_reply(domus_stack *stack, void *context)
@@ -282,7 +282,7 @@ static int hear_in_the_middle(domus_stack *stack, void *self, const domus_answer
     return reply(stack);
 }
 
-/* Actor 1 asks actor 2, with a time-out of its own or none. */
+/* Ask actor 2 as actor 1, with a time-out or none. */
 static int ask_on(domus_stack *stack, void *order_)
 {
     const order *now = order_;
@@ -327,9 +327,9 @@ DOMT_TEST(inherited_deadline_ends_the_asks_down_the_chain)
     open_world();
     begin(&outer);
     domt_pass(&world, 11 * MS);
-    ck_assert_uint_eq(resumed, 2); /* the middle one too */
+    ck_assert_uint_eq(resumed, 2); /* the middle actor was resumed, too */
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
-    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1); /* what the middle one said then */
+    ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1); /* the late reply of the middle actor */
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 2);
     ck_assert_uint_eq(domt_reply_releases, 2);
@@ -406,7 +406,7 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
     begin(&now);
     domt_settle(&world);
     domt_jump(&world, 11 * MS);
-    /* the ask has failed, and no asker is left to hear of it */
+    /* The ask has failed, and no asker is left to learn of it. */
     (void)domi_manager_fire_timers(world.managers[0]);
     domt_world_end(&world);
 }
@@ -441,7 +441,7 @@ DOMT_TEST(kept_ask_ends_at_its_deadline)
     domt_do(&world, actors[1], answer_kept, (void *)(uintptr_t)&gone);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
-    ck_assert_uint_eq(domt_reply_releases, 0); /* the caller still owns it */
+    ck_assert_uint_eq(domt_reply_releases, 0); /* the caller still owns the payload */
     close_world();
 }
 
@@ -473,7 +473,7 @@ DOMT_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
     domt_settle(&world);
     begin(&now);
     domt_settle(&world);
-    ck_assert_uint_eq(resumed, 0); /* both places are taken */
+    ck_assert_uint_eq(resumed, 0); /* both places for conversations are taken */
     domt_pass(&world, 12 * MS);
     ck_assert_uint_eq(resumed, 3);
     ck_assert_int_eq(errors[0] + errors[1] + errors[2], -2 * ETIMEDOUT);

@@ -11,11 +11,11 @@
 #define MS UINT64_C(1000000)
 
 static domt_world world;
-static domt_log log0; /* of the actor under test, on home 0 */
-static domt_log log1; /* of the others, on home 1 */
+static domt_log log0; /* log of the actor under test, on home 0 */
+static domt_log log1; /* log of the others, on home 1 */
 
-static domus_address one;   /* under test */
-static domus_address other; /* asks it, and answers it */
+static domus_address one;   /* the actor under test */
+static domus_address other; /* an actor that asks the one under test, and answers it */
 
 static void open_world(uint32_t messages_per_run_max)
 {
@@ -39,7 +39,8 @@ static int arm(domus_stack *stack, void *count)
     return 0;
 }
 
-/* Give the house under test this much to do, all of it sorted into its mailboxes. */
+/* Put so many messages of each kind to the house under test, all of them sorted into its
+ * mailboxes. */
 static void fill(int replies, int asks, int notices, int events)
 {
     for (int i = 0; i < replies; i++)
@@ -50,13 +51,14 @@ static void fill(int replies, int asks, int notices, int events)
         domt_inquire_by(world.managers[1], other, one, i);
     for (int i = 0; i < notices; i++)
         domt_note_to(domt_outside(&world), one, i);
-    domt_let_work(world.managers[1]); /* what it sends stays in the inbox of the house under test */
+    /* the messages of home 1 stay in the inbox of the house under test */
+    domt_let_work(world.managers[1]);
     domt_jump(&world, 2 * MS);
     (void)domt_events(home());
     log0.count = 0;
 }
 
-/* One run, and what it wrote down. */
+/* Run the house once. Returns what the run wrote to the log. */
 static const char *run_once(void)
 {
     uint32_t first = log0.count;
@@ -123,12 +125,13 @@ DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
 {
     static const struct {
         int waiting[3];
-        uint32_t handled[3]; /* asks, notices, events */
+        uint32_t handled[3]; /* asks, notices and events that are handled */
     } rows[] = {
         {{100, 100, 100}, {48, 8, 8}},
         {{100, 100, 0}, {56, 8, 0}},
         {{100, 0, 100}, {56, 0, 8}},
-        {{3, 100, 100}, {3, 53, 8}}, /* places that asks leave go to notices, then to events */
+        /* the places that asks leave go to notices, and then to events */
+        {{3, 100, 100}, {3, 53, 8}},
     };
 
     open_world(0);
@@ -143,7 +146,7 @@ DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
     domt_world_end(&world);
 }
 
-/* Whatever waits in whatever number: after some runs each kind was handled. */
+/* Check, however many messages of each kind wait, that each kind was handled after some runs. */
 static void nothing_starves(uint32_t messages_per_run_max)
 {
     const char *kinds = "rxane";
@@ -171,7 +174,7 @@ DOMT_TEST(nothing_starves_in_a_run_of_64_nor_in_one_that_keeps_one_place_for_eac
 
 /* --- runs of fewer than 8 messages, which keep no places -------------------------------------- */
 
-/* The numbers of one kind come in the order in which they were sent. */
+/* Check that the numbers of one kind come in the order in which they were sent. */
 static void keeps_order(char kind)
 {
     int64_t next = 0;
@@ -183,7 +186,7 @@ static void keeps_order(char kind)
     ck_assert_int_eq(next, 50);
 }
 
-/* All five mailboxes are full: in five runs each of them is once the first. */
+/* All five mailboxes are full: in five runs each of them comes first once. */
 DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
 {
     for (uint32_t most = 1; most < 8; most++) {
@@ -209,7 +212,7 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
     }
 }
 
-/* One message of each other kind waits behind a flood of one kind. */
+/* Check that one message of each other kind is handled, while one kind floods the house. */
 static void goes_past(uint32_t most, int replies, int asks, int notices, int events, char kind)
 {
     char text[64] = "";
@@ -410,7 +413,7 @@ DOMT_TEST(channels_actors_wait_for_the_next_tick_after_many_runs)
     *(domus_address *)a.house->self = b;
     *(domus_address *)b.house->self = a;
     domt_note_to(home(), a, 1);
-    domt_note_to(home(), a, 2); /* two messages on their way: both houses stay ready */
+    domt_note_to(home(), a, 2); /* two messages are on their way, so both houses stay ready */
     for (int tick = 0; tick < 3; tick++) {
         uint32_t runs = domi_manager_run_channels(home());
         ck_assert_uint_ge(runs, 10);

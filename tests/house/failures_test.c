@@ -1,4 +1,4 @@
-/* Failures beside other things: sequences and processes that fail while they are mounted, by the
+/* Failures beside other events: sequences and processes that fail while they are mounted, by the
  * rules of unmounted_test.c; a failure that meets a restart which another failure has begun; and
  * what a restart gives back. */
 #include "house/directory/name_table.h"
@@ -22,12 +22,12 @@ static const domus_supervision restarts = {.intensity = 100, .otherwise = DOMUS_
 static const domus_spawn_options there = {.placement = DOMUS_ON_THREAD, .thread = 1};
 static domus_behaviour boss;
 static domus_address child;
-static unsigned fails;  /* how many of the next mounts will fail */
+static unsigned fails;  /* number of the next mounts that fail */
 static unsigned begins; /* calls of on_mount and of `init` */
 static unsigned events; /* messages and events that were handled */
 static unsigned closes;
 
-/* 1 on home 0 is the parent; it is busy while only home 1 takes turns. */
+/* Begin with actor 1 on home 0 as the parent; it is busy while only home 1 takes turns. */
 static void begin(int (*spawn)(domus_stack *stack, void *context))
 {
     domt_kin_open_boss(2, &restarts);
@@ -156,7 +156,8 @@ DOMT_TEST(process_whose_init_fails_makes_no_step)
 
 static domus_behaviour boss;
 
-/* An event whose handler fails, put by the home of child `number` behind what waits there. */
+/* Put an event whose handler fails, by the home of child `number`, behind the messages that wait
+ * there. */
 static void put_failing_event(uint32_t home, uint32_t number, int error)
 {
     domi_manager *manager = domt_kin_world.managers[home];
@@ -185,7 +186,7 @@ DOMT_TEST(mount_that_fails_while_an_earlier_failure_is_undecided_ends_the_actor)
     (void)domt_kin_child(1, 3, 0, &domt_kin_hearing);
     domt_kin_let_fail(2, 1, -EPERM);
     domt_kin_tell(3, &domt_kin_fail, -EIO);
-    for (int i = 0; i < 3; i++) /* so that the directive is on its way to child 2 */
+    for (int i = 0; i < 3; i++) /* several rounds, so that the directive is on its way to child 2 */
         domt_kin_turn(0);
     put_failing_event(1, 2, -EPIPE);
     domt_settle(&domt_kin_world);

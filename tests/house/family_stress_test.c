@@ -1,11 +1,11 @@
-/* Families under real threads: births on other homes, failures, restarts, stops, watches, links and
+/* Families on real threads: births on other homes, failures, restarts, stops, watches, links and
  * names at random, all at once.
  *
- * Members are sent beats and do something at random with each; what addresses they know comes with
- * the beats, so everybody meddles with everybody, and most of it is stale after a while. One
- * sentinel on each thread is never stopped: all that it watches has to be heard of, once. At the
- * end every mount has had its stop, after those of all its children, every watch its event, and
- * nothing is left. The seed is fixed; what the threads make of it is not. */
+ * Members are sent beats and call a random verb at each; the addresses that they know come with the
+ * beats, so every member acts on every other, and most addresses are stale after a while. One
+ * sentinel on each thread is never stopped: it must be told once of the end of each actor that it
+ * watches. At the end every mount has had its stop, after those of all its children, every watch
+ * its event, and nothing is left. The seed is fixed; the schedule of the threads is not. */
 #include "base/random.h"
 #include "house/conversation/stack.h"
 #include "house/directory/name_table.h"
@@ -29,12 +29,12 @@
 #define ROUNDS DOMT_SCALE(80000u, 3000u)
 
 #define BOOK        24u
-#define LIVING_MAX  1500u /* houses of one home; at this many no more are spawned */
+#define LIVING_MAX  1500u /* most houses of one home; above it no actors are spawned */
 #define DEPTH_MAX   5u
 #define MEMBERS_MAX (1u << 22)
 #define US          UINT64_C(1000)
 
-/* One per thread, touched by it alone while it runs. */
+/* One worker per thread; only this thread uses it while it runs. */
 typedef struct worker {
     domi_manager *manager;
     domi_random random;
@@ -44,11 +44,11 @@ typedef struct worker {
     uint64_t mounts;
     uint64_t stops;
     uint64_t births;
-    uint64_t watched; /* by the sentinel: watches, links and rooms */
+    uint64_t watched; /* watches of the sentinel: on ends, links and rooms */
     uint64_t heard;
     uint64_t taken_back;
     uint64_t disordered;
-    uint32_t found; /* by the last turn */
+    uint32_t found; /* work that the last turn found */
     pthread_t thread;
 } worker;
 
@@ -57,7 +57,7 @@ typedef struct member {
     uint32_t number;
     uint32_t parent;
     uint32_t depth;
-    bool alive; /* between on_mount and on_stop */
+    bool alive; /* true between on_mount and on_stop */
 } member;
 
 static domt_world world;
@@ -65,7 +65,7 @@ static domi_names names;
 static worker workers[DOMT_HOMES_MAX];
 static uint32_t threads;
 static pthread_barrier_t barrier;
-static _Atomic int children[MEMBERS_MAX]; /* mounted ones, by the member's number */
+static _Atomic int children[MEMBERS_MAX]; /* number of mounted children, by the member's number */
 static _Atomic uint32_t members;
 
 static const domus_type beat = {.name = "beat", .size = sizeof(domus_address)};
@@ -82,7 +82,7 @@ static domus_address anybody(worker *at)
     return at->book[below(at, BOOK)];
 }
 
-/* A new member's state, for the home where it will live. */
+/* Returns a new member's state, for the home where it will live. */
 static member next_member(uint32_t home, uint32_t parent, uint32_t depth)
 {
     uint32_t number = atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
@@ -217,7 +217,7 @@ static int on_watch_beat(domus_stack *stack, void *self, const void *rumour)
     worker *at = ((member *)self)->at;
     domus_address who = *(const domus_address *)rumour;
 
-    if (below(at, 2) == 0) { /* twice: the second one is stale, whatever becomes of the first */
+    if (below(at, 2) == 0) { /* The second call is stale, whatever the result of the first one. */
         at->taken_back += domus_unwatch(stack, at->last) == 0;
         at->disordered += domus_unwatch(stack, at->last) == 0;
     }
@@ -282,7 +282,7 @@ static uint32_t turn(worker *at)
     return found;
 }
 
-/* Nothing was found by anybody between two barriers: nothing is under way but timers. */
+/* Returns whether no thread found work between two barriers: then only timers are under way. */
 static bool all_rest(worker *at)
 {
     uint32_t found = 0;
@@ -368,7 +368,7 @@ static worker sum_up(void)
     return sum;
 }
 
-/* The threads have ended: the rest is done from here. */
+/* Check all counts after the threads have ended. */
 static void all_counts_add_up(void)
 {
     uint64_t living = 0;
@@ -387,7 +387,7 @@ static void all_counts_add_up(void)
     ck_assert_int_eq(atomic_load(&children[0]), 0);
     ck_assert_uint_eq(domi_names_count(&names), 0);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
-    ck_assert_uint_gt(sum.births, ROUNDS / 8); /* how many depends on the machine */
+    ck_assert_uint_gt(sum.births, ROUNDS / 8); /* the number depends on the machine */
     ck_assert_uint_lt(atomic_load(&members), MEMBERS_MAX);
     ck_assert_uint_gt(DOMT_SUM(&world, restarts), 0);
     ck_assert_uint_gt(DOMT_SUM(&world, escalations), 0);

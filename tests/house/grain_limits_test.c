@@ -1,5 +1,5 @@
-/* Grains at their limits: too many, too much mail, wrong kinds and keys, grains that cannot be
- * made, and no memory. */
+/* Grains at their limits: too many grains, too many messages, wrong kinds and keys, grains that
+ * cannot be made, and no memory. */
 #include "tests/house/grains.h"
 #include "tests/house/steps.h"
 
@@ -52,7 +52,7 @@ DOMT_TEST(mail_that_is_held_has_the_bound_of_the_mailbox)
     domt_grain_came_in_order(5);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_int_eq(domi_house_stop(domt_grain_world.managers[0], domt_grain_life("a")), 0);
-    for (uint32_t i = 5; i < 9; i++) /* for the life after that one as much may be held */
+    for (uint32_t i = 5; i < 9; i++) /* as many messages may be held for the next life again */
         domt_grain_send(0, "a", &domt_number, i);
     domt_grain_settle();
     domt_grain_came_in_order(9);
@@ -279,14 +279,14 @@ DOMT_TEST(an_on_mount_that_fails_later_fails_what_waits)
     mount_fails(1, true);
 }
 
-/* The home of the lives runs as soon as it is woken, which is once. */
+/* Run the home of the lives as soon as it is woken, which happens once. */
 static void run_home(domi_manager *home)
 {
     home->hooks.wake = domt_hooks_of_world.wake;
     domt_let_work(home);
 }
 
-/* Let the pool of a home have memory of messages whose payloads were taken over. */
+/* Let the pool of a home get memory of messages whose payloads were taken over. */
 static void take_over_some(domi_manager *manager)
 {
     domi_envelope *some[16];
@@ -329,7 +329,8 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
     domt_grain_came_in_order(2);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.unmade, 1);
-    domt_grain_send(0, "b", &domt_number, 2); /* and so is one that the end of the system meets */
+    /* a life that meets the end of the system is unmade, too */
+    domt_grain_send(0, "b", &domt_number, 2);
     domt_grains_end();
     ck_assert_uint_eq(domt_books.unmade, 2);
     ck_assert_uint_eq(domt_books.stopped, 1);
@@ -338,8 +339,9 @@ DOMT_TEST(a_life_that_is_stopped_before_it_is_mounted_is_unmade)
 /* --- no memory ---------------------------------------------------------------------------------
  */
 
-/* A scenario in which one allocation fails, or all from it on: what was taken is handled or
- * released once, and each ask is answered. Returns how many messages were refused or failed. */
+/* Run a scenario in which one allocation fails, or all from it on: messages that were taken are
+ * handled or released once, and each ask is answered. Returns how many messages were refused or
+ * failed. */
 static uint32_t run_short_of_memory(int64_t succeed, int stay)
 {
     uint32_t taken = 0;
@@ -347,7 +349,7 @@ static uint32_t run_short_of_memory(int64_t succeed, int stay)
 
     memset(&domt_books, 0, sizeof domt_books);
     domt_grains_begin();
-    for (uint32_t i = 0; i < 2; i++) /* so that the orders to the agents have their memory */
+    for (uint32_t i = 0; i < 2; i++) /* so that the orders to the agents have memory */
         domt_send(domt_grain_world.managers[i], domt_grain_agents[i], domt_do_nothing, NULL);
     domt_grain_settle();
     domi_memory_fail_after(succeed, stay);

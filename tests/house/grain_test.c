@@ -1,5 +1,5 @@
-/* house/directory/grain.c: one life at a time, and a message that meets the end of one goes on to
- * the next. */
+/* house/directory/grain.c: a grain has one life at a time, and a message that meets the end of a
+ * life goes to the next one. */
 #include "tests/house/grains.h"
 
 #include "house/dispatch/dispatch.h"
@@ -14,7 +14,7 @@ static domi_manager *home(uint32_t index)
     return domt_grain_world.managers[index];
 }
 
-/* Ask the life of "a" to stop, from a home; nothing is stepped. */
+/* Ask the life of "a" to stop, from a home, without a step. */
 static void stop_from(uint32_t index)
 {
     ck_assert_int_eq(domi_house_stop(home(index), domt_grain_life("a")), 0);
@@ -62,7 +62,7 @@ DOMT_TEST(idle_grain_ends_and_the_next_message_makes_the_next)
     domt_grains_end();
 }
 
-/* The first half is put before the stop, the other half behind it, by the same sender. */
+/* Put messages of one sender, the first half before the stop and the other half behind it. */
 static void meets_the_end(uint32_t sender, uint32_t stopper)
 {
     domt_grains_begin();
@@ -78,7 +78,8 @@ static void meets_the_end(uint32_t sender, uint32_t stopper)
     domt_grain_came_in_order(20);
     ck_assert_uint_eq(domt_books.made, 2);
     ck_assert_uint_eq(domt_books.lives[0], 1);
-    ck_assert_uint_eq(domt_books.lives[2], 2); /* a stop lets one more be handled at most */
+    /* at most one more message is handled after a stop */
+    ck_assert_uint_eq(domt_books.lives[2], 2);
     ck_assert_uint_eq(domt_books.answered_by[0], 2);
     ck_assert_int_eq(domt_books.errors[0], 0);
     ck_assert_uint_eq(dead_letters(), 0);
@@ -88,7 +89,8 @@ static void meets_the_end(uint32_t sender, uint32_t stopper)
 
 DOMT_TEST(mail_meets_the_end_of_a_life_by_a_stop_of_its_home_of_another_or_of_its_own)
 {
-    static const uint32_t ways[][2] = {{1, 1}, {0, 0}, {0, 1}}; /* the sender, and who stops it */
+    /* homes of the sender, and of the actor that stops */
+    static const uint32_t ways[][2] = {{1, 1}, {0, 0}, {0, 1}};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         memset(&domt_books, 0, sizeof domt_books);
@@ -103,7 +105,7 @@ DOMT_TEST(mail_that_is_sorted_behind_the_stop_goes_on)
     domt_grain_settle();
     domt_grain_send(0, "a", &domt_number, 1);
     stop_from(1);
-    (void)domt_run_state(home(1)); /* it begins to stop, and its inbox is not empty */
+    (void)domt_run_state(home(1)); /* the life begins to stop, and its inbox is not empty */
     domt_grain_send(0, "a", &domt_number, 2);
     domt_grain_settle();
     domt_grain_came_in_order(3);
@@ -121,7 +123,8 @@ DOMT_TEST(many_ends_in_a_row_lose_nothing)
             stop_from(i / 3 % 2);
         if (i % 5 == 2)
             (void)domt_iterate(home(1));
-        if (i % 7 == 6) /* the next one is sent by another, and order holds for one sender */
+        /* another sender sends the next message, because order holds for each sender */
+        if (i % 7 == 6)
             domt_grain_settle();
     }
     domt_grain_settle();
@@ -207,7 +210,8 @@ DOMT_TEST(a_stop_behind_mail_is_for_one_life)
     domt_grain_send(0, "a", &domt_number, 1);
     domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
     (void)domt_run_state(home(0));
-    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL); /* it meets the end itself */
+    /* the message meets the end itself */
+    domt_send(home(0), domt_grain_agents[0], stop_after_mail, NULL);
     (void)domt_run_state(home(0));
     domt_grain_send(0, "a", &domt_number, 2);
     domt_grain_settle();
@@ -218,7 +222,8 @@ DOMT_TEST(a_stop_behind_mail_is_for_one_life)
     domt_grains_end();
 }
 
-/* An ask that was given back can be cancelled in the next life: its holder tells the asker. */
+/* A conversation whose ask was given back: it can be cancelled in the next life, whose holder tells
+ * the asker. */
 static domus_conversation waiting;
 
 static int hear_cancel(domus_stack *stack, void *self, const domus_answer *answer)
@@ -252,7 +257,7 @@ DOMT_TEST(cancel_follows_an_ask_to_the_next_life)
     uint64_t before = DOMT_SUM(&domt_grain_world, cancels);
     domt_do(&domt_grain_world, domt_grain_agents[0], cancel_it, NULL);
     ck_assert_int_eq(domt_books.errors[0], -ECANCELED);
-    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, cancels), before + 2); /* both sides */
+    ck_assert_uint_eq(DOMT_SUM(&domt_grain_world, cancels), before + 2); /* counted on both sides */
     ck_assert_ptr_null(domt_grain_life("a").house->stacks);
     domt_grains_end();
 }
@@ -285,7 +290,7 @@ DOMT_TEST(nothing_is_made_when_the_system_closes)
     domt_grain_came_in_order(1);
     ck_assert_int_eq(domt_books.errors[0], -ESHUTDOWN);
     ck_assert_int_eq(domt_grain_try(0, "a", &domt_number, 2), -ESHUTDOWN);
-    ck_assert_uint_eq(domt_releases, 2); /* the last one is still the caller's */
+    ck_assert_uint_eq(domt_releases, 2); /* the caller still owns the last payload */
     domt_grains_end();
 }
 

@@ -52,7 +52,7 @@ static int on_failing(domus_stack *stack, void *self, const void *number)
     return -EIO;
 }
 
-/* The first life puts it aside, and later ones handle it. */
+/* Stash the message in the first life; later lives handle it. */
 static int on_aside(domus_stack *stack, void *self, const void *number)
 {
     cart *mine = self;
@@ -168,7 +168,7 @@ static int open_kind(domus_stack *stack, void *nothing)
     return 0;
 }
 
-/* The kind as most tests use it; a test may change it before domt_grains_begin(). */
+/* The kind that most tests use; a test may change it before domt_grains_begin(). */
 __attribute__((constructor)) static void set_kind(void)
 {
     domt_cart_kind = (domus_grain_kind){
@@ -242,7 +242,7 @@ static int ask_it(domus_stack *stack, void *nothing)
     return domus_grain_ask(stack, domt_carts, order.key, order.type, &order.number, on_answer);
 }
 
-/* Let the agent of `home` run `function` now, and nothing else: it is alone in its queue. */
+/* Let the agent of `home` run `function` now, and nothing else: the agent is alone in its queue. */
 static void run_agent(uint32_t home, int (*function)(domus_stack *, void *))
 {
     domi_manager *manager = domt_grain_world.managers[home];

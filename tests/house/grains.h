@@ -1,4 +1,4 @@
-/* A kind of grains on a stepped world, for tests: what its lives did is counted here. */
+/* A kind of grains on a stepped world, for tests, with counts of what its lives did. */
 #ifndef DOMT_GRAINS_H
 #define DOMT_GRAINS_H
 
@@ -12,33 +12,36 @@
 #define DOMT_GRAIN_MS    UINT64_C(1000000)
 #define DOMT_HANDLED_MAX 64
 
-/* Counts of what happened to the grains of the test, and how they are to behave. */
+/* Counts of what happened to the grains of the test, and settings of how they behave. */
 typedef struct domt_grain_books {
     uint32_t made;    /* lives that have begun: calls of `make` that have succeeded */
     uint32_t stopped; /* calls of on_stop */
     uint32_t unmade;  /* calls of `unmake` */
-    uint32_t living;  /* of these, lives that have not ended */
-    uint32_t most;    /* the most that lived at a time */
-    uint32_t handled; /* notices */
-    uint32_t numbers[DOMT_HANDLED_MAX]; /* of the notices, in the order in which they came */
-    uint32_t lives[DOMT_HANDLED_MAX];   /* which life handled each, from 1 on */
-    int make_result, mount_result;      /* what these return */
-    int mount_later;                    /* on_mount waits for a sleep, and then fails with this */
-    char key[64];                       /* what the last on_mount was told */
-    uint32_t answers;                   /* of asks */
-    int errors[DOMT_HANDLED_MAX];       /* their errors, in the order in which they came */
-    uint32_t answered_by[DOMT_HANDLED_MAX]; /* which life, if there was no error */
+    uint32_t living;  /* lives that have not ended */
+    uint32_t most;    /* the most lives at a time */
+    uint32_t handled; /* notices that were handled */
+    /* numbers of the notices, in the order in which they came */
+    uint32_t numbers[DOMT_HANDLED_MAX];
+    uint32_t lives[DOMT_HANDLED_MAX]; /* number of the life that handled each notice, from 1 on */
+    int make_result, mount_result;    /* results of `make` and on_mount */
+    /* on_mount waits for a sleep, and then fails with this error */
+    int mount_later;
+    char key[64];                 /* key that the last on_mount got */
+    uint32_t answers;             /* answers to asks */
+    int errors[DOMT_HANDLED_MAX]; /* errors of the answers, in the order in which they came */
+    /* number of the life that answered; valid without an error */
+    uint32_t answered_by[DOMT_HANDLED_MAX];
 } domt_grain_books;
 
 extern domt_grain_books domt_books;
 extern domt_world domt_grain_world;
 extern domi_grains domt_all_grains;
 extern domus_grains domt_carts;
-extern domus_address domt_grain_agents[2]; /* on home 0 and 1 */
+extern domus_address domt_grain_agents[2]; /* agents on home 0 and 1 */
 
-/* Notices with a number: one that is counted, one that fails, one that is put aside until the next
- * number comes. Asks: one that is answered with the life's number, one that is answered after 100
- * ms, one that is kept. */
+/* Types of notices with a number: one that is counted, one that fails, one that is stashed until
+ * the next number comes. Types of asks: one that is answered with the life's number, one that is
+ * answered after 100 ms, and one that is kept. */
 extern const domus_type domt_number, domt_failing, domt_aside, domt_which, domt_slow, domt_keeping;
 
 extern const domus_behaviour domt_cart;
@@ -48,10 +51,10 @@ extern domus_grain_kind domt_cart_kind;
 
 /* Begin a world with two homes, and open the kind. */
 void domt_grains_begin(void);
-/* End it, and hold that nothing is left in use and every life has ended. */
+/* End the world, and check that nothing is left in use and every life has ended. */
 void domt_grains_end(void);
 
-/* Let the world settle, or ms of its time pass. */
+/* Let the world settle, or let some ms of its time pass. */
 static inline void domt_grain_settle(void)
 {
     domt_settle(&domt_grain_world);
@@ -62,15 +65,15 @@ static inline void domt_grain_pass(uint64_t ms)
     domt_pass(&domt_grain_world, ms * DOMT_GRAIN_MS);
 }
 
-/* Send or ask in the name of the agent of a home; nothing else is stepped. */
+/* Send or ask as the agent of a home, without other steps. */
 void domt_grain_send(uint32_t home, const char *key, const domus_type *type, uint32_t number);
 int domt_grain_try(uint32_t home, const char *key, const domus_type *type, uint32_t number);
 void domt_grain_ask(uint32_t home, const char *key, const domus_type *type);
 
-/* The life that the kind's table leads to now. */
+/* Returns the life that the kind's table holds now. */
 domus_address domt_grain_life(const char *key);
 
-/* Hold that the notices 0, 1, 2 ... came, so many, in this order. */
+/* Check that exactly the notices 0, 1, 2 ... came, `count` of them, in this order. */
 void domt_grain_came_in_order(uint32_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* Groups at their limits: full members and threads, wrong names, publications under way at the end,
- * and no memory. */
+/* Groups at their limits: full members and threads, wrong names, publications under way at the end
+ * of the system, and no memory. */
 #include "tests/house/members.h"
 
 #include "base/memory.h"
@@ -18,7 +18,7 @@ DOMT_TEST(a_full_member_is_counted_and_the_others_get_it)
     domt_settle(&world);
     publish_by(0, 1);
     (void)domt_events(world.managers[0]);
-    (void)domt_run_state(world.managers[0]); /* the agent: the shard is next */
+    (void)domt_run_state(world.managers[0]); /* runs the agent; the shard runs next */
     for (uint32_t i = 0; i < 16; i++)
         ck_assert_int_eq(domt_notice(world.managers[0], members[0], &fail_type, NULL), 0);
     domt_settle(&world);
@@ -38,7 +38,7 @@ DOMT_TEST(a_full_thread_refuses_and_the_others_get_it)
     domt_settle(&world);
     for (uint32_t i = 0; i < 16; i++) {
         publish_by(0, 1);
-        (void)domt_iterate(world.managers[0]); /* home 1 does not come to it */
+        (void)domt_iterate(world.managers[0]); /* home 1 has no time for the publication */
         ck_assert_int_eq(published, 0);
     }
     publish_by(0, 1);

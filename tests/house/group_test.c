@@ -76,8 +76,8 @@ DOMT_TEST(a_large_group_leaves_room_to_others)
 {
     begin(10000);
     publish_by(0, 1);
-    (void)domt_iterate(world.managers[0]);   /* the agent */
-    (void)domt_run_state(world.managers[0]); /* a run of the shard */
+    (void)domt_iterate(world.managers[0]);   /* runs the agent */
+    (void)domt_run_state(world.managers[0]); /* runs the shard once */
     uint32_t ready = world.managers[0]->schedule.ready[DOMUS_STATE].count;
     ck_assert_uint_ge(ready, 64);
     ck_assert_uint_le(ready, 64 * 64 + 1);
@@ -107,13 +107,13 @@ DOMT_TEST(who_joins_gets_what_it_publishes_itself)
     domus_address one = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
     domt_do(&world, one, join_and_publish, NULL);
     ck_assert_uint_eq(agent_got, 1);
-    domt_do(&world, one, join_and_publish, NULL); /* joined twice, a member once */
+    domt_do(&world, one, join_and_publish, NULL); /* a member that joined twice counts once */
     ck_assert_uint_eq(agent_got, 2);
     ck_assert_uint_eq(domus_group_members(group), 3);
     close_world();
 }
 
-/* The member runs on another thread than its home, as a thief would run it. */
+/* The member runs on another thread than its home, as on a thief. */
 DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 {
     begin(0);
@@ -159,7 +159,7 @@ DOMT_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
     domt_settle(&world);
     ck_assert_uint_eq(domus_group_members(group), 600);
     ck_assert_uint_eq(releases, 24);
-    ck_assert_uint_eq(domt_in_use_all(&world), before - 400); /* their memberships */
+    ck_assert_uint_eq(domt_in_use_all(&world), before - 400); /* without the memberships */
     uint64_t so_far = handled;
     publish_by(0, 1);
     domt_settle(&world);
@@ -167,7 +167,7 @@ DOMT_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
     close_world();
 }
 
-/* Run everybody who is ready but the shard, which has begun. */
+/* Run all ready houses but the shard, which has begun. */
 static void run_members(domi_manager *home)
 {
     domi_queue *ready = &home->schedule.ready[DOMUS_STATE];
@@ -183,12 +183,12 @@ static void run_members(domi_manager *home)
     domi_queue_put(ready, shard);
 }
 
-/* Let a shard come to a part of its members only; returns how many have it. */
+/* Let a shard deliver to a part of its members only. Returns how many have the publication. */
 static uint64_t begin_publication(domi_manager *home)
 {
     publish_by(home->index, 1);
     (void)domt_events(home);
-    (void)domt_run_state(home); /* the agent */
+    (void)domt_run_state(home); /* runs the agent */
     (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
     run_members(home);
     return handled;
@@ -196,7 +196,7 @@ static uint64_t begin_publication(domi_manager *home)
 
 DOMT_TEST(who_is_next_may_end)
 {
-    begin(10000); /* the even ones on home 0 */
+    begin(10000); /* members with even numbers are on home 0 */
     uint64_t so_far = begin_publication(world.managers[0]);
     ck_assert_uint_lt(so_far, 4800);
     stop(2 * (uint32_t)so_far, 200);
@@ -229,7 +229,7 @@ DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
     domt_stop(&world, world.managers[0], domi_house_address(shard));
     ck_assert_uint_eq(handled, 10000);
     ck_assert_uint_eq(releases, 1);
-    ck_assert_uint_eq(domus_group_members(group), 5000); /* home 1's */
+    ck_assert_uint_eq(domus_group_members(group), 5000); /* the members of home 1 are left */
     publish_by(1, 1);
     domt_settle(&world);
     ck_assert_int_eq(published, 0);
@@ -303,15 +303,15 @@ DOMT_TEST(a_publication_can_be_kept_and_passed_on)
     publish_by(0, 1);
     domt_settle(&world);
     ck_assert_uint_eq(handled, 3);
-    ck_assert_uint_eq(releases, 0); /* it is kept */
+    ck_assert_uint_eq(releases, 0); /* the notice is kept by its actor */
     publish_by(0, 1);
     domt_settle(&world);
-    ck_assert_uint_eq(agent_got, 1); /* forwarded, to another thread */
+    ck_assert_uint_eq(agent_got, 1); /* the publication was forwarded to another thread */
     ck_assert_uint_eq(releases, 1);
     domt_do(&world, one, pass_on, NULL);
     ck_assert_uint_eq(agent_got, 2);
     ck_assert_uint_eq(releases, 2);
-    ck_assert_uint_eq(domt_in_use_all(&world), before + 1); /* the keeper's membership */
+    ck_assert_uint_eq(domt_in_use_all(&world), before + 1); /* the keeper is still a member */
     close_world();
 }
 

@@ -1,5 +1,6 @@
-/* A house between threads. M9: one thread spawns for a home, another stops the newborn at once,
- * home sorts. And the memory orders that hand a house over, as ThreadSanitizer sees them. */
+/* A house between threads. M9: one thread spawns for a home, another stops the newborn at once, and
+ * home sorts. Also the memory orders by which a house is handed over, as ThreadSanitizer sees
+ * them. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "house/message/arrivals.h"
@@ -17,14 +18,14 @@
 
 #define BIRTHS DOMT_SCALE(150000u, 20000u)
 
-/* Each birth waits for a CPU on a busy machine, so after ENOUGH_NS these many births are enough. */
+/* On a busy machine each birth waits for a CPU, so after ENOUGH_NS so many births are enough. */
 #define BIRTHS_MIN 1000u
 #define ENOUGH_NS  UINT64_C(15000000000)
 
 enum { HOME, SPAWNER, STOPPER, MANAGERS };
 
 static domt_world world;
-static _Atomic(domus_address *) newborn; /* handed from the spawner to the stopper */
+static _Atomic(domus_address *) newborn; /* address that the spawner hands to the stopper */
 static atomic_uint ended;
 static unsigned births; /* actors that the spawner has spawned */
 static unsigned mounts;
@@ -67,12 +68,13 @@ static void *spawn_many(void *unused)
     return NULL;
 }
 
-/* Ends when the spawner has ended and its last newborn is stopped. */
+/* Stop actors until the spawner has ended and its last newborn is stopped. */
 static void *stop_many(void *unused)
 {
     domi_manager_own(world.managers[STOPPER]);
     for (;;) {
-        bool is_last = atomic_load(&ended) != 0; /* read first: what it left is seen then */
+        /* read first, so that all that the spawner left is seen then */
+        bool is_last = atomic_load(&ended) != 0;
         domus_address *next = atomic_load_explicit(&newborn, memory_order_acquire);
         if (next == NULL && is_last)
             break;
@@ -98,7 +100,7 @@ DOMT_TEST(m9_stop_right_after_a_foreign_spawn_is_not_lost)
     ck_assert_int_eq(pthread_create(&threads[1], NULL, stop_many, NULL), 0);
     while (atomic_load(&ended) < 2) {
         (void)domt_iterate(home);
-        (void)sched_yield(); /* on few CPUs the other two need theirs for each birth */
+        (void)sched_yield(); /* on few CPUs the other two threads need this CPU for each birth */
     }
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
@@ -125,8 +127,8 @@ static _Atomic bool is_born;
 
 static const domus_type late = {.name = "late"};
 
-/* Mail for a life of the slot that is over, as senders leave it that were late: put when its home
- * has sorted for the last time. */
+/* Put messages for an old life of the slot, as late senders do: after its home has sorted for the
+ * last time. */
 static void leave_late_mail(void)
 {
     domi_manager *outside = domt_outside(&world);
@@ -138,7 +140,7 @@ static void leave_late_mail(void)
         envelope->type = &late;
         envelope->sender = NULL;
         envelope->node.kind = DOMI_NOTICE;
-        envelope->node.lease = UINT32_MAX; /* of no life here */
+        envelope->node.lease = UINT32_MAX; /* a lease that no life here has */
         envelope->node.next = newest;
         newest = &envelope->node;
     }
@@ -146,8 +148,8 @@ static void leave_late_mail(void)
     domi_links_add(outside, slot);
 }
 
-/* Once home has taken the inbox, and turns over what was in it. The slot is born again, and its
- * mount comes by the inbox, which home will take the next time. */
+/* Spawn once home has taken the inbox, while it turns over the messages in it. The slot is born
+ * again, and its mount comes by the inbox, which home will take the next time. */
 static void *spawn(void *unused)
 {
     const domus_spawn_options pinned = {.pinned = true};
@@ -162,8 +164,8 @@ static void *spawn(void *unused)
     return NULL;
 }
 
-/* Home reads the life that was published on another thread, by no message, and then the marks that
- * were written before. Holds the release of the publish and the acquire of the sort. */
+/* Home reads the life that another thread published, without a message, and then the marks that
+ * were written before. This tests the release of the publish and the acquire of the sort. */
 DOMT_TEST(home_that_sorts_late_mail_sees_the_whole_of_a_new_life)
 {
     uint64_t until_ns = domt_monotonic_ns() + DURATION_NS;

@@ -1,6 +1,6 @@
 /* house/message/house.c: the cache lines of a house, and the table of its six states (M5).
- * house/message/queue.h: a queue of houses has two levels. No entry of the tables of kinds and of
- * doors is forgotten. */
+ * house/message/queue.h: a queue of houses has two levels. No entry is missing in the tables of
+ * kinds and of doors. */
 #include "house/message/doors.h"
 #include "house/message/house.h"
 #include "house/message/kind.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The drawing of the six states (M5), written out a second time so that the table cannot
- * change unseen. */
+/* Whether the drawing of the six states (M5) has this arrow; it is written out a second time so
+ * that the table cannot change unseen. */
 static bool may(domi_state from, domi_state to)
 {
     switch (from) {
@@ -99,7 +99,8 @@ DOMT_TEST(house_is_three_lines_with_16_bytes_of_state)
     ck_assert_uint_eq(alignof(domi_house), 64);
     ck_assert_uint_eq(sizeof(domi_house) - offsetof(domi_house, room),
                       sizeof(void *) == 8 ? 16 : 32);
-    ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0); /* any state is aligned */
+    /* a state of any alignment can begin here */
+    ck_assert_uint_eq(offsetof(domi_house, room) % 16, 0);
 }
 
 DOMT_TEST(house_keeps_senders_runner_and_rest_on_lines_of_their_own)
@@ -158,7 +159,8 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
         (void)domi_list_take(&house.tails[kind]);
         ck_assert(!domi_house_is_runnable(&house));
     }
-    /* Channels begin conversations as well: at conversations_max they wait, in a barrier not. */
+    /* Channels begin conversations as well: they wait at conversations_max, but not in a
+     * barrier. */
     house.marks |= DOMI_MARK_CHANNELS;
     ck_assert(!domi_house_is_runnable(&house));
     house.marks = DOMI_MARK_CHANNELS | DOMI_MARK_BARRIER;
@@ -265,10 +267,11 @@ DOMT_TEST(queue_of_one_level_is_first_in_first_out)
             ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
         ck_assert_ptr_null(domi_queue_take(&queue));
     }
-    ck_assert_uint_eq(queue.high_takes, 0); /* a take without a choice is not counted */
+    ck_assert_uint_eq(queue.high_takes, 0); /* a take from one level alone is not counted */
 }
 
-/* A middleman, always with a promise pending, among any number of others: never further than 4. */
+/* A middleman, always with a promise pending, waits among any number of others for at most 4
+ * runs. */
 DOMT_TEST(queue_starves_nobody)
 {
     domi_queue queue = {.normal_every = 4};
@@ -294,13 +297,13 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
     domi_queue_put(&queue, normal(0));
     domi_queue_put(&queue, high(1));
     domi_queue_put(&queue, high(2));
-    houses[0].asks = 0; /* high by now, but it stands where it was put */
+    houses[0].asks = 0; /* this house is high by now, but it stands where it was put */
     houses[1].asks = 1;
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[2]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
 
-    domi_queue_put(&queue, &houses[1]); /* sampled anew: it is normal now */
+    domi_queue_put(&queue, &houses[1]); /* the level is computed anew: the house is normal now */
     domi_queue_put(&queue, &houses[0]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[0]);
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);
@@ -310,7 +313,7 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 
 typedef void entry(void);
 
-/* Each slot of a row is a pointer to a function, so a row is read as an array of them. */
+/* Each slot of a row is a pointer to a function, so a row is read as an array of pointers. */
 static bool is_filled(const void *row, size_t slot)
 {
     entry *at = NULL;

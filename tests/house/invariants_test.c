@@ -1,6 +1,6 @@
-/* Each invariant of a house and of a promise is broken once, and the check that states it ends the
- * process; so does each move that the table of the five states of a promise does not allow. Also:
- * only the owner of a manager may go through its doors. */
+/* Each invariant of a house and of a promise is broken once, and the check for it ends the process;
+ * so does each move that the table of the five states of a promise does not allow. Also: only the
+ * owner of a manager may call the manager's functions. */
 #include "house/conversation/stack.h"
 #include "house/dispatch/invariants.h"
 #include "house/family/family.h"
@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-static domi_house *house; /* one that waits for nothing */
+static domi_house *house; /* a house that waits for nothing */
 
 static void open_world(void)
 {
@@ -125,7 +125,7 @@ static void is_free_with_marks(void)
     house->marks = DOMI_MARK_PINNED;
 }
 
-/* A way to break a house: by a function, or by marks that nothing speaks for. */
+/* A way to break a house: by a function, or by marks that contradict the rest. */
 typedef struct breach {
     void (*breaks)(void);
     const char *text;
@@ -187,7 +187,7 @@ DOMT_TEST(each_invariant_of_a_promise_is_checked)
 {
     static const struct {
         domi_promise promise;
-        const char *text; /* NULL: it is sound */
+        const char *text; /* text of the check; NULL: the house is sound */
     } rows[] = {
         {{.state = DOMI_PROMISE_FREE, .node.slab = DOMI_SLAB_STACK_PROMISE}, NULL},
         {{.state = DOMI_PROMISE_FREE, .node.slab = DOMI_SLAB_PROMISE}, "DOMI_SLAB_STACK_PROMISE"},
@@ -246,7 +246,8 @@ DOMT_TEST(only_the_owner_takes_a_turn)
 
 /* --- the states of a promise ------------------------------------------------------------------ */
 
-/* The drawing of the states, written out a second time so that the table cannot change unseen. */
+/* Whether the drawing of the states has this arrow; it is written out a second time so that the
+ * table cannot change unseen. */
 static bool may(domi_promise_state from, domi_promise_state to)
 {
     switch (from) {

@@ -17,10 +17,10 @@
 #define DOMT_KIN_MAX   32
 #define DOMT_TRAIL_MAX 4096
 
-/* An actor's state. */
+/* The state of a kin. */
 typedef struct domt_kin {
     uint32_t number;
-    uint32_t worth; /* begins as DOMT_WORTH; a test may spoil it */
+    uint32_t worth; /* begins as DOMT_WORTH; a test may change it */
 } domt_kin;
 
 #define DOMT_WORTH 7u
@@ -34,14 +34,15 @@ typedef struct domt_kin_record {
     unsigned ticks;
     unsigned downs;
     unsigned rooms;
-    domus_down down;     /* the last one, of either kind */
-    int cause;           /* what the last on_restart was given */
+    domus_down down;     /* the last event of the end of an actor */
+    int cause;           /* the error that the last on_restart was given */
     int answer;          /* the error of the last answer; 1: none came */
-    uint32_t worth;      /* at the last note */
-    unsigned fails;      /* how many of the next mounts and restarts will fail */
+    uint32_t worth;      /* `worth` of the state at the last note */
+    unsigned fails;      /* number of the next mounts and restarts that will fail */
     int error;           /* the error that these mounts and restarts return */
     unsigned bad_mounts; /* mounts that have failed */
-    int (*mounting)(domus_stack *stack, void *context); /* called in on_mount, with itself */
+    /* called in on_mount, with the record itself */
+    int (*mounting)(domus_stack *stack, void *context);
     int (*stopping)(domus_stack *stack, void *context); /* called in on_stop */
     int (*resuming)(domus_stack *stack, void *context); /* called when an answer has come */
 } domt_kin_record;
@@ -49,52 +50,52 @@ typedef struct domt_kin_record {
 extern domt_world domt_kin_world;
 extern domt_kin_record domt_kin_of[DOMT_KIN_MAX];
 
-extern const domus_type domt_kin_note; /* 8 bytes, with a release */
-extern const domus_type domt_kin_fail; /* int: the handler returns it */
-extern const domus_type domt_kin_tick; /* empty */
-extern unsigned domt_kin_releases;     /* of notes */
+extern const domus_type domt_kin_note; /* payload: 8 bytes, with a release */
+extern const domus_type domt_kin_fail; /* payload: an int, which the handler returns */
+extern const domus_type domt_kin_tick; /* without a payload */
+extern unsigned domt_kin_releases;     /* number of notes that were released */
 
-/* Kin that are deaf have no row for domus_down_type. */
+/* Kin whose behaviour is called deaf have no row for domus_down_type. */
 extern const domus_behaviour domt_kin_hearing;
 extern const domus_behaviour domt_kin_deaf;
 
-/* Behaviours of kin that hear and supervise by `supervision`. A boss begins anew by on_mount, a
- * restarting one by on_restart. */
+/* Behaviours of kin that have this row and supervise by `supervision`. A boss restarts by on_mount,
+ * the other one by on_restart. */
 domus_behaviour domt_kin_boss(const domus_supervision *supervision);
 domus_behaviour domt_kin_restarting(const domus_supervision *supervision);
 
 void domt_kin_open(uint32_t homes);
 
-/* The same, with a boss that supervises by `supervision` as number 1 on home 0. */
+/* Open a world with a boss that supervises by `supervision` as number 1 on home 0. */
 void domt_kin_open_boss(uint32_t homes, const domus_supervision *supervision);
 
 /* End the world, and check that each mount had its stop and nothing is left. domt_kin_close_clean()
- * holds first that nothing is in use any more. */
+ * first checks that nothing is in use any more. */
 void domt_kin_close(void);
 void domt_kin_close_clean(void);
 
-/* Spawn the actor with this number, from outside or as a child of another; it is
- * mounted on return. One with options hears, and the world does not settle. */
+/* Spawn the actor with this number, from outside or as a child of another; it is mounted on return.
+ * An actor with options has the row for ends, and the world does not settle. */
 domus_address domt_kin_root(uint32_t number, uint32_t home, const domus_behaviour *behaviour);
 void domt_kin_root_with(uint32_t number, uint32_t home, const domus_spawn_options *options);
 domus_address domt_kin_child(uint32_t parent, uint32_t number, uint32_t home,
                              const domus_behaviour *behaviour);
 
-/* Spawn a child from within a handler of its parent, and do not settle. Returns as
+/* Spawn a child from within a handler of its parent, and do not settle. Returns the result of
  * domus_spawn_with(). */
 int domt_kin_spawn(domus_stack *stack, uint32_t number, const domus_behaviour *behaviour,
                    const domus_spawn_options *options);
 
-/* Let `parent` spawn `number`, and settle. Returns what the verb returned. */
+/* Let `parent` spawn `number`, and settle. Returns the result of the spawn. */
 int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *behaviour,
                       const domus_spawn_options *options);
 
-/* Let a handler of `number` run `function`; domt_kin_do() settles. */
+/* Let a handler of `number` run `function`. domt_kin_do() also settles. */
 void domt_kin_send(domi_manager *from, uint32_t number, int (*function)(domus_stack *, void *),
                    void *context);
 void domt_kin_do(uint32_t number, int (*function)(domus_stack *, void *), void *context);
 
-/* Send a notice from the outside, which must be taken, and do not settle. */
+/* Send a notice from the outside, and do not settle; a refusal fails the test. */
 void domt_kin_tell(uint32_t number, const domus_type *type, int value);
 
 /* Send a note, stop an actor, or let it fail with `error`, from the outside or by the thread of
@@ -104,19 +105,20 @@ void domt_kin_stop(uint32_t number);
 void domt_kin_stop_by(domi_manager *from, uint32_t number);
 void domt_kin_err(uint32_t number, int error);
 
-/* Let so many of the next mounts and restarts of an actor fail with `error`. */
+/* Let the next `times` mounts and restarts of an actor fail with `error`. */
 void domt_kin_let_fail(uint32_t number, unsigned times, int error);
 
-/* Verbs for handlers, by address: `context` points to it. */
+/* Verbs that handlers call for an address, to which `context` points. */
 int domt_kin_do_stop(domus_stack *stack, void *address);
-int domt_kin_do_ask(domus_stack *stack, void *address); /* it keeps the ask, for ever */
+/* asks an actor that keeps the ask for ever */
+int domt_kin_do_ask(domus_stack *stack, void *address);
 int domt_kin_do_watch(domus_stack *stack, void *address);
-int domt_kin_do_sleep(domus_stack *stack, void *unused);    /* for a day */
-int domt_kin_do_tick(domus_stack *stack, void *unused);     /* each ms */
-int domt_kin_do_escalate(domus_stack *stack, void *unused); /* -EPERM */
+int domt_kin_do_sleep(domus_stack *stack, void *unused);    /* sleeps for a day */
+int domt_kin_do_tick(domus_stack *stack, void *unused);     /* arms a timer that fires each ms */
+int domt_kin_do_escalate(domus_stack *stack, void *unused); /* escalates with -EPERM */
 
-/* Take one turn of one home; or its arrivals alone, and then one run of each house that is ready.
- */
+/* Take one turn of one home; or take only its arrivals, and then run once each house that is
+ * ready. */
 void domt_kin_turn(uint32_t home);
 void domt_kin_run(uint32_t home);
 
@@ -124,7 +126,7 @@ void domt_kin_run(uint32_t home);
 bool domt_kin_lives(uint32_t number);
 uint32_t domt_kin_houses(void);
 
-/* The trail that was written since the last call. */
+/* Returns the trail that was written since the last call. */
 const char *domt_kin_trail(void);
 
 #endif

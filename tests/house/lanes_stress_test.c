@@ -1,10 +1,11 @@
 /* Threads that own a manager each, and random sends, asks, spawns and stops among them.
  *
  * Walkers pass tokens to addresses from their thread's book; a token carries one more address, so
- * the books mix, and most of what they hold is stale after a while. Walkers are stopped and spawned
- * from everywhere, mailboxes are short. At the end every token that was taken was handled or
- * dropped exactly once (M6, M9, M11: nothing is lost silently), every ask resumed exactly once, and
- * who was mounted was stopped. The seed is fixed; what the threads make of it is not. */
+ * the books mix, and most addresses in them are stale after a while. Walkers are stopped and
+ * spawned from everywhere, and mailboxes are short. At the end every token that was taken was
+ * handled or dropped exactly once (M6, M9, M11: nothing is lost silently), every ask resumed
+ * exactly once, and each actor that was mounted was stopped. The seed is fixed; the schedule of the
+ * threads is not. */
 #include "base/random.h"
 #include "house/conversation/stack.h"
 #include "house/dispatch/dispatch.h"
@@ -32,7 +33,7 @@
 typedef struct token {
     domus_address rumour; /* an actor to write into the book, or to stop */
     uint32_t hops;
-    bool kill; /* the rumour is stopped, perhaps before it is mounted */
+    bool kill; /* the rumour is stopped, perhaps before its mount */
 } token;
 
 typedef struct big_token {
@@ -40,14 +41,15 @@ typedef struct big_token {
     unsigned char ballast[2000];
 } big_token;
 
-/* One per thread, touched by it alone while it runs. */
+/* One worker per thread; only this thread uses it while it runs. */
 typedef struct worker {
     domi_manager manager;
     domi_random random;
     domus_address book[BOOK];
     domus_address
-        oracles[ORACLES]; /* actors that are only asked, and ask nobody, so no two wait in a ring */
-    uint64_t taken;       /* puts of tokens that returned 0 */
+        /* actors that are asked and ask nobody, so no two actors wait for each other */
+        oracles[ORACLES];
+    uint64_t taken; /* puts of tokens that returned 0 */
     uint64_t handled;
     uint64_t refused;
     uint64_t stale;
@@ -58,7 +60,7 @@ typedef struct worker {
     uint64_t mounts;
     uint64_t stops;
     uint64_t disordered;
-    uint32_t found; /* by the last turn */
+    uint32_t found; /* work that the last turn found */
     pthread_t thread;
 } worker;
 
@@ -67,7 +69,7 @@ static domi_manager *managers[THREADS_MAX + 1];
 static domi_manager outside;
 static uint32_t threads;
 static pthread_barrier_t barrier;
-static _Atomic uint64_t released_tokens; /* release: any thread */
+static _Atomic uint64_t released_tokens; /* counted by the release function, on any thread */
 static _Atomic uint64_t released_replies;
 
 static void release_token(void *payload)
@@ -97,11 +99,11 @@ static domus_address anybody(worker *at)
     return at->book[below(at, BOOK)];
 }
 
-/* A new actor, here or on another home, takes the place of the one that stood at `entry`. */
+/* Put a new actor, here or on another home, in the place of the one that stood at `entry`. */
 static void replace(worker *at, const domus_behaviour *behaviour, domus_address *entry)
 {
     domi_manager *home = managers[below(at, threads)];
-    worker *there = (worker *)(void *)home; /* its first member */
+    worker *there = (worker *)(void *)home; /* the manager is the first member of the worker */
 
     (void)domi_house_stop(&at->manager, *entry);
     (void)domi_house_spawn(&at->manager, home, behaviour, &there, entry);
@@ -143,7 +145,7 @@ static void pass_on(domus_stack *stack, worker *at, domus_address rumour, uint32
     count_put(at, domus_notice(stack, anybody(at), type, &next));
 }
 
-/* Small and big ones: the token stands first in both. */
+/* Handle small and big tokens: the token stands first in both. */
 static int on_token(domus_stack *stack, void *self, const void *token_)
 {
     worker *at = *(worker **)self;
@@ -151,7 +153,7 @@ static int on_token(domus_stack *stack, void *self, const void *token_)
     uint64_t number = 1;
 
     at->handled++;
-    at->disordered += stack->manager != &at->manager; /* only home runs a house */
+    at->disordered += stack->manager != &at->manager; /* only home runs a house here */
     if (now->kill)
         (void)domus_stop(stack, now->rumour);
     else
@@ -224,7 +226,7 @@ static uint32_t turn(worker *at)
     return found;
 }
 
-/* Put a message without a sender, by this thread. */
+/* Put a message without a sender, by this thread. Returns whether it was taken. */
 static bool throw_in(worker *at)
 {
     domi_envelope *envelope = domi_envelope_new(&at->manager, sizeof *envelope);
@@ -241,7 +243,8 @@ static bool throw_in(worker *at)
     return result != -ENOBUFS;
 }
 
-/* Nothing was found by anybody between two barriers: nothing was sent, nothing is under way. */
+/* Returns whether no thread found work between two barriers: then nothing was sent, and nothing is
+ * under way. */
 static bool all_rest(worker *at)
 {
     uint32_t found = 0;
@@ -262,7 +265,7 @@ static void *work(void *at_)
     for (uint32_t i = 0; i < ROUNDS; i++) {
         for (uint32_t j = below(at, 16); j > 0; j--) {
             if (!throw_in(at)) {
-                (void)sched_yield(); /* the one that is full may need this CPU */
+                (void)sched_yield(); /* the actor that is full may need this CPU */
                 break;
             }
         }
@@ -294,7 +297,7 @@ static void start(uint32_t count, uint64_t seed)
                                                                    .managers = managers,
                                                                    .config = &config}),
             0);
-    for (uint32_t i = 0; i < BOOK + ORACLES; i++) { /* the first ones come from outside */
+    for (uint32_t i = 0; i < BOOK + ORACLES; i++) { /* the first tokens come from outside */
         worker *there = &workers[i % count];
         const domus_behaviour *behaviour = i < BOOK ? &walker : &oracle;
         domus_address first;
@@ -336,7 +339,8 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
 
     worker sum = sum_up();
-    ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens)); /* handled or not, each once */
+    /* each token was released once, handled or not */
+    ck_assert_uint_eq(sum.taken, atomic_load(&released_tokens));
     ck_assert_uint_eq(sum.asked, sum.resumed);
     ck_assert_uint_eq(sum.replied, atomic_load(&released_replies));
     ck_assert_uint_le(sum.answered, sum.replied);
@@ -344,13 +348,13 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
     ck_assert_uint_gt(sum.refused, 0);
     ck_assert_uint_gt(sum.stale, 0);
     ck_assert_uint_lt(sum.handled, sum.taken);
-    ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* how many depends on the machine */
+    ck_assert_uint_gt(sum.handled, ROUNDS / 4); /* the number depends on the machine */
     for (uint32_t i = 0; i < count; i++)
         living += (uint32_t)managers[i]->births.houses;
     ck_assert_uint_eq(living, sum.mounts - sum.stops); /* no house is stuck while it ends */
 
     for (uint32_t i = 0; i <= count; i++) {
-        domi_manager_own(managers[i]); /* its thread has ended */
+        domi_manager_own(managers[i]); /* the manager's thread has ended */
         domi_manager_end_actors(managers[i]);
     }
     sum = sum_up();

@@ -27,7 +27,7 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Never answers. */
+/* Handle a question, and never answer it. */
 static int on_question(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept kept;
@@ -72,7 +72,7 @@ static void close_world(void)
     domt_world_end(&world);
 }
 
-/* `one` is ready: lend it for one run. */
+/* Lend `one`, which is ready, for one run. */
 static void lend(void)
 {
     ck_assert_uint_eq(domi_loans_expose(home(), &home()->schedule.ready[DOMUS_STATE], 1), 1);
@@ -89,7 +89,8 @@ static void lend_call(int (*function)(domus_stack *, void *))
     lend();
 }
 
-/* Let `one` ask the silent one, which answers what it can, and lend it when that has come. */
+/* Let `one` ask the silent actor, which answers what it can, and lend `one` when the answer has
+ * come. */
 static void lend_asker(int (*function)(domus_stack *, void *))
 {
     domt_send(home(), one, function, NULL);
@@ -144,7 +145,7 @@ static void ask_both(domus_stack *stack, const domus_type *one_type, uint64_t on
     ck_assert_int_eq(domus_ask_add(stack, silent, other_type, NULL, other_ns, 2), 0);
 }
 
-/* One is answered at once, by an error, the other one never. */
+/* Ask twice: one ask is answered at once, by an error, the other one never. */
 static int ask_two(domus_stack *stack, void *context)
 {
     ask_both(stack, &question_type, 5 * MS, &tick_type, 7 * MS);
@@ -232,19 +233,22 @@ DOMT_TEST(ask_made_on_a_loan_times_out_at_home)
 DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 {
     open_world();
-    domt_do(&world, one, ask_two, NULL); /* the tick fails: there is nobody for it as an ask */
+    /* the ask of type tick fails, because no actor has a row for it */
+    domt_do(&world, one, ask_two, NULL);
     ck_assert_uint_ge(resumed, 1);
     domt_pass(&world, 20 * MS);
     uint32_t before = resumed;
 
-    lend_asker(ask_two); /* resumed by the error, and it ends: the other is let go */
+    /* resumed by the error, the conversation ends, and the other ask is given up */
+    lend_asker(ask_two);
     ck_assert_uint_gt(resumed, before);
-    ck_assert_uint_eq(home()->timing.deadlines.count, 1); /* of the ask that the silent one keeps */
+    /* the deadline of the ask that the silent actor keeps */
+    ck_assert_uint_eq(home()->timing.deadlines.count, 1);
     domt_pass(&world, 10 * MS);
     close_world();
 }
 
-/* The one that fails first is `stack->first`; the other is from the pool. */
+/* Ask so that the ask that fails first is `stack->first`, and the other is from the pool. */
 static int ask_tick_first(domus_stack *stack, void *context)
 {
     ask_both(stack, &tick_type, 0, &question_type, 7 * MS);
@@ -260,9 +264,9 @@ static int ask_for_all(domus_stack *stack, void *context)
 DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
 {
     open_world();
-    lend_asker(ask_for_all); /* one has failed, the other is waited for */
+    lend_asker(ask_for_all); /* one ask has failed, the other is waited for */
     ck_assert_uint_eq(resumed, 0);
-    domt_pass(&world, 20 * MS); /* the deadline of the first */
+    domt_pass(&world, 20 * MS); /* the deadline of the first ask */
     ck_assert_uint_eq(resumed, 0);
     domt_pass(&world, 50 * MS);
     ck_assert_uint_eq(resumed, 1);
@@ -320,13 +324,14 @@ DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
     open_world();
     domt_send(home(), silent, send_tick, NULL);
     domt_send(home(), one, receive_and_ask, NULL);
-    domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]); /* the silent one */
+    /* takes the silent actor from its queue */
+    domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]);
     (void)domi_house_run(home(), house);
     lend();
     ck_assert_uint_eq(resumed, 0);
     ck_assert_ptr_nonnull(one.house->stacks->answers);
     ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
-    ck_assert_uint_eq(home()->pool.chained, 1); /* the loan's record */
+    ck_assert_uint_eq(home()->pool.chained, 1); /* the loan's record comes back */
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(resumed, 1);
     close_world();
@@ -345,10 +350,10 @@ DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     domt_do(&world, one, sleep_twice, NULL);
     domt_send(home(), one, domt_do_nothing, NULL);
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
-    lend(); /* the stop begins, both fail */
+    lend(); /* the stop begins, and both asks fail */
     uint32_t most = thief()->limits.messages_per_run_max;
     domi_manager_set_run_limit(thief(), 1);
-    lend(); /* the first is told: it ends */
+    lend(); /* the conversation is told of the first failure, and ends */
     domi_manager_set_run_limit(thief(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
@@ -393,7 +398,7 @@ DOMT_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
     uint64_t seen = rung;
     for (uint32_t i = 0; i < rung; i++)
         seen += rang_ns[i];
-    ck_assert_uint_ge(seen, 4); /* at 5, 10, 15, 20 ms */
+    ck_assert_uint_ge(seen, 4); /* ticks at 5, 10, 15 and 20 ms */
     domt_do(&world, third, cancel, NULL);
     close_world();
 }
@@ -427,7 +432,7 @@ DOMT_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wh
     open_world();
     domt_do(&world, one, every, NULL);
     domt_jump(&world, 6 * MS);
-    (void)domt_events(home()); /* its event is under way, and it is armed again */
+    (void)domt_events(home()); /* the timer's event is under way, and the timer is armed again */
     domt_send(home(), one, cancel, NULL);
     domi_manager_set_run_limit(thief(), 1);
     lend();

@@ -32,7 +32,7 @@ static domus_address spawn_recorder(domi_manager *from, uint32_t home)
 DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
 {
     domt_world_open(&world, 2);
-    for (uint32_t from = 0; from < 3; from++) { /* home, another home, outside */
+    for (uint32_t from = 0; from < 3; from++) { /* from home, another home, and the outside */
         log0.count = log0.mounts = 0;
         domus_address one = spawn_recorder(world.managers[from], 0);
         domt_note_to(world.managers[from], one, 1);
@@ -41,7 +41,7 @@ DOMT_TEST(spawn_mounts_before_the_first_mail_which_may_be_sent_at_once)
         ck_assert_uint_eq(log0.mounts, 0);
         (void)domi_manager_take_arrivals(world.managers[0]);
         ck_assert_uint_eq(one.house->state, DOMI_MOUNTING);
-        domt_note_to(world.managers[0], one, 4); /* mail of MOUNTING is kept */
+        domt_note_to(world.managers[0], one, 4); /* messages for a house in MOUNTING are kept */
         ck_assert_uint_eq(log0.count, 0);
         (void)domi_manager_mount_actors(world.managers[0]);
         ck_assert_uint_eq(log0.mounts, 1);
@@ -76,7 +76,7 @@ DOMT_TEST(state_begins_as_a_copy_or_zeroed_at_every_size)
 
     domt_world_open(&world, 1);
     memset(state, 0xa5, sizeof state);
-    for (int round = 0; round < 2; round++) { /* the second gets used slots */
+    for (int round = 0; round < 2; round++) { /* the second round gets used slots */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             behaviours[i] = (domus_behaviour){.name = "sized", .state_size = sizes[i]};
             domus_address copied =
@@ -164,7 +164,7 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     domus_address agent = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_send(world.managers[1], agent, ask_owned, &one);
-    domt_iterate(world.managers[1]); /* asked before it is mounted */
+    domt_iterate(world.managers[1]); /* asked before its mount */
     domt_settle(&world);
     ck_assert_uint_eq(stopped, 0);
     ck_assert_uint_eq(domt_releases, 2);
@@ -173,7 +173,8 @@ DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 2);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_note, &(int64_t){1}), -ESTALE);
     ck_assert_int_eq(domi_house_stop(world.managers[1], one), -ESTALE);
-    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1); /* what it sent was sent */
+    /* the message that the actor had sent has come */
+    ck_assert_uint_eq(domt_log_count(&log0, 'n'), 1);
     domt_end_clean(&world);
     ck_assert_uint_eq(stopped, 0);
 }
@@ -216,7 +217,7 @@ DOMT_TEST(mount_may_ask_and_park_spawn_and_arm_timers)
 
 /* --- leases ---------------------------------------------------------------------------------- */
 
-/* End an actor and be born in its slot. */
+/* End an actor, and spawn another one in its slot. */
 static domus_address next_life(domus_address address)
 {
     domt_stop(&world, address.house->home, address);
@@ -249,8 +250,9 @@ DOMT_TEST(m9_stale_address_reaches_nobody)
     domt_world_end(&world);
 }
 
-/* The test makes a race by hand: a sender looks at the lease just before the death and puts just
- * after it, into a free slot. actor_end_test.c holds the same for a put into the next life. */
+/* The test makes a race by hand: a sender looks at the lease just before the actor ends and puts
+ * just after that, into a free slot. actor_end_test.c tests the same for a put into the next
+ * life. */
 DOMT_TEST(late_mail_for_a_free_slot_is_a_dead_letter)
 {
     domt_world_open(&world, 2);
@@ -304,7 +306,7 @@ DOMT_TEST(m10_slot_whose_leases_are_used_up_is_retired)
     ck_assert_uint_eq(log0.count, 1);
 
     domt_stop(&world, home, last);
-    for (int i = 0; i < 200; i++) /* more than the caches hold */
+    for (int i = 0; i < 200; i++) /* more slots than the caches hold */
         ck_assert_ptr_ne(spawn_recorder(home, 0).house, last.house);
     for (uint32_t lease = 0; lease < 3; lease++) {
         domus_address stale = {last.house, lease};
@@ -339,8 +341,9 @@ DOMT_TEST(addresses_are_equal_by_house_and_lease)
 #define LEASES  16u
 #define BUCKETS (HOUSES * LEASES)
 
-/* Houses lie at equal distances, and leases count up. With as many
- * buckets as addresses, chance puts some eight into the fullest, and leaves a third empty. */
+/* Check that addresses spread over buckets. Houses lie at equal distances, and leases count up.
+ * With as many buckets as addresses, chance puts some eight into the fullest, and leaves a third
+ * empty. */
 static void spreads(unsigned shift)
 {
     static unsigned char counts[BUCKETS];

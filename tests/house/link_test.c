@@ -22,7 +22,7 @@ static int untie(domus_stack *stack, void *watch)
     return 0;
 }
 
-/* 1 on home 0 has made the link to 2 on `home`. */
+/* Open a world in which actor 1 on home 0 has made the link to actor 2 on `home`. */
 static void open_linked(uint32_t home, const domus_behaviour *one, const domus_behaviour *two)
 {
     domt_kin_open(2);
@@ -65,7 +65,8 @@ DOMT_TEST(who_has_a_row_gets_the_event_and_lives)
     }
 }
 
-/* 1 - 2 - 3 - 4, each linked by the one before it; 5 hears of the last. */
+/* In the chain 1 - 2 - 3 - 4 each actor is linked by the one before it; actor 5 watches the
+ * last. */
 DOMT_TEST(reason_runs_along_a_chain_of_links)
 {
     for (uint32_t first = 1; first < 5; first++) {
@@ -121,7 +122,7 @@ DOMT_TEST(unlinked_live_on_both)
     for (uint32_t round = 0; round < 4; round++) {
         uint32_t first = 1 + round % 2;
         open_linked(round / 2, &domt_kin_deaf, &domt_kin_deaf);
-        domt_kin_do(2, untie, &last); /* not by the other side */
+        domt_kin_do(2, untie, &last); /* the other side may not untie the link */
         ck_assert_int_eq(result, -ENOENT);
         domt_kin_do(1, untie, &last);
         ck_assert_int_eq(result, 0);
@@ -178,7 +179,7 @@ DOMT_TEST(reason_of_a_link_outlives_a_failure_that_is_forgiven)
     (void)domt_kin_root(4, 0, &domt_kin_hearing);
     domt_kin_do(4, tie, &domt_kin_of[2].address);
     domt_kin_tell(2, &domt_kin_fail, -EIO);
-    domt_kin_turn(1); /* it waits for its parent's decision when the link comes */
+    domt_kin_turn(1); /* the actor waits for its parent's decision when the link comes */
     domt_kin_send(domt_outside(&domt_kin_world), 1, domt_kin_do_escalate, NULL);
     domt_kin_turn(1);
     domt_kin_turn(1);
@@ -214,7 +215,7 @@ DOMT_TEST(restart_of_who_made_it_takes_a_link_back_for_both)
     }
 }
 
-/* The link, its taking back and the ends in every order, with turns between them. */
+/* Run the link, its removal and the ends in every order, with turns between them. */
 static void race(uint32_t home, uint32_t order, uint32_t turns)
 {
     domt_kin_open(2);

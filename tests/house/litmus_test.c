@@ -26,30 +26,30 @@
 
 #define ROUNDS      (DOMT_SANITIZED ? 30000u : 300000u)
 #define DURATION_NS UINT64_C(800000000)
-#define LONG        15u /* times as many in the long form */
+#define LONG        15u /* factor of the rounds in the long form */
 
 /* --- duels ------------------------------------------------------------------------------------ */
 
 typedef enum side { LEFT, RIGHT } side;
 
 /* The actions of both sides in a round. When both are done, `both_missed` judges the round and
- * makes everything ready again. */
+ * resets everything. */
 typedef struct contest {
     void (*act[2])(void *context);
-    uint32_t (*both_missed)(void *context); /* how often */
+    uint32_t (*both_missed)(void *context); /* returns how many times both sides missed */
     void *context;
 } contest;
 
 struct arena {
     const contest *play;
-    int cpus[2]; /* -1: wherever it is */
+    int cpus[2]; /* CPUs of the two sides; -1: any */
     uint64_t rounds;
     uint64_t missed;
     bool over;
     alignas(DOMI_LINES) _Atomic uint32_t at[2 * DOMI_LINES / sizeof(uint32_t)];
 };
 
-/* Two lines apart. */
+/* Returns the word of a side; the two words are two cache lines apart. */
 static _Atomic uint32_t *place(struct arena *arena, side who)
 {
     return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
@@ -57,7 +57,7 @@ static _Atomic uint32_t *place(struct arena *arena, side who)
 
 static void meet(struct arena *arena, side who)
 {
-    /* release, acquire: each sees what the other did before it came. */
+    /* release, acquire: each side sees what the other did before it came. */
     uint32_t here = atomic_load_explicit(place(arena, who), memory_order_relaxed) + 1;
     atomic_store_explicit(place(arena, who), here, memory_order_release);
     for (uint32_t spins = 1;; spins++) {
@@ -69,7 +69,7 @@ static void meet(struct arena *arena, side who)
     }
 }
 
-/* Neither is always the first. */
+/* Pause so that neither side is always the first. */
 static void hesitate(uint64_t round, side who)
 {
     for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
@@ -115,7 +115,7 @@ static void *fight_right(void *arena)
     return NULL;
 }
 
-/* The first two CPUs that this process may use. */
+/* Choose the first two CPUs that this process may use. */
 static void choose_cpus(int cpus[2])
 {
     cpu_set_t set;
@@ -130,7 +130,7 @@ static void choose_cpus(int cpus[2])
     }
 }
 
-/* Play the rounds of a duel. Returns how often both sides missed. */
+/* Play the rounds of a duel. Returns how many times both sides missed. */
 static uint64_t hold_duel(const char *name, const contest *play)
 {
     static struct arena arena;
@@ -157,7 +157,7 @@ struct words {
     alignas(DOMI_LINES) bool right_saw;
 };
 
-/* A round takes many, one after another: the threads drift past each other in it. */
+/* A round plays many cells, one after another, because the threads drift apart in it. */
 #define CELLS 32u
 
 struct shape {
@@ -218,7 +218,8 @@ static void park_by_store(struct words *words)
     words->left_saw = atomic_load_explicit(&words->list, memory_order_acquire) != 0;
 }
 
-/* A link into the arrivals, a return of a loan, the name of who is woken to steal. */
+/* Used for a link into the arrivals, a return of a loan, and the number of the thread that is woken
+ * to steal. */
 static void put_by_exchange(struct words *words)
 {
     uint32_t none = 0;
@@ -228,7 +229,7 @@ static void put_by_exchange(struct words *words)
     words->right_saw = atomic_load_explicit(&words->park, memory_order_seq_cst) != 0;
 }
 
-/* A system publishes in this way what it wants of its threads. */
+/* Used where a system publishes its orders to its threads. */
 static void put_by_seq_cst_store(struct words *words)
 {
     atomic_store_explicit(&words->list, 1, memory_order_seq_cst);
@@ -253,7 +254,8 @@ DOMT_TEST(exchange_to_sleep_and_seq_cst_store_never_both_miss)
                       0);
 }
 
-/* Allowed, and on x86 seen when two CPUs are free; on others and in a crowd perhaps not. */
+/* That both sides miss is allowed, and is seen on x86 when two CPUs are free; on other machines and
+ * in a crowd perhaps not. */
 DOMT_TEST(release_and_acquire_may_both_miss)
 {
     (void)hold_shape("release, acquire", park_by_store, put_by_store);
@@ -264,14 +266,14 @@ DOMT_TEST(release_and_acquire_may_both_miss)
 static struct {
     domt_world world;
     domi_manager *home;
-    domi_manager *sender; /* both sides put by it, but not at a time */
-    domus_address actor;  /* of `home` */
+    domi_manager *sender; /* both sides put by this manager, but not at the same time */
+    domus_address actor;  /* an actor of `home` */
     uint64_t put;
     uint64_t received;
     uint64_t disordered;
-    uint64_t delays; /* of the receiver of belts */
+    uint64_t delays; /* used by the receiver of belts */
     bool saw;        /* the receiver has not gone to sleep */
-    uint32_t wakes;  /* before the round */
+    uint32_t wakes;  /* number of wakes before the round */
 } stage;
 
 static const domus_type number_type = {.name = "number", .size = sizeof(uint64_t)};
@@ -285,7 +287,8 @@ static int take_number(domus_stack *stack, void *self, const void *number)
 static const domus_behaviour counter = {
     .name = "counter", .on = (const domus_on[]){{&number_type, take_number, 0}, {0}}};
 
-/* The sender is the last manager: the outside, or another home, which has belts. */
+/* Open a world in which the sender is the last manager: the outside, or another home, which has
+ * belts. */
 static void play_open(uint32_t homes, uint32_t sender)
 {
     memset(&stage, 0, sizeof stage);
@@ -312,7 +315,7 @@ static void play_put(void *unused)
     stage.put += domt_notice(stage.sender, stage.actor, &number_type, &number) == 0;
 }
 
-/* This side parks as fall_asleep() does. */
+/* Park this side as fall_asleep() does. */
 static void play_park(void *unused)
 {
     atomic_exchange_explicit(&stage.home->park, DOMI_PARK_SLEEPING, memory_order_seq_cst);
@@ -343,7 +346,7 @@ static void play_sort(void *unused)
     (void)domi_manager_take_arrivals(stage.home);
 }
 
-/* One that was there before the round, and one that came while the first was taken. */
+/* Returns whether the round has lost a message, and puts one for the next round. */
 static uint32_t play_lost_one(void *unused)
 {
     domt_settle(&stage.world);
@@ -364,7 +367,7 @@ DOMT_TEST(put_while_the_inbox_is_taken_is_not_lost)
 
 /* --- belts ------------------------------------------------------------------------------------ */
 
-/* Put the next number as domus_notice() does, or, if it is no copy, by the inbox. */
+/* Put the next number as domus_notice() does; if it is not copied, it comes by the inbox. */
 static void put_number(bool copied)
 {
     domi_envelope *envelope = domi_message_new(stage.sender, sizeof *envelope);
@@ -380,7 +383,7 @@ static void put_number(bool copied)
     ck_assert_int_eq(error, 0);
 }
 
-/* Let the belt be on and empty. */
+/* Begin a round with a belt that is in use and empty. */
 static void begin_round(void)
 {
     domi_manager_own(stage.sender);
@@ -389,7 +392,7 @@ static void begin_round(void)
     stage.wakes = stage.world.wakes[0];
 }
 
-/* A put takes longer than what the receiver does, so the receiver begins later, in each round by
+/* A put takes longer than the receiver's part, so the receiver begins later, in each round by
  * another time. */
 static void delay(void)
 {
@@ -454,7 +457,7 @@ static void put_two(void *unused)
     put_number(true);
 }
 
-/* Every second round begins with a message on the belt, too, which comes before the inbox. */
+/* Every second round also begins with a message on the belt, which comes before the inbox. */
 static uint32_t overtaken(void *unused)
 {
     uint64_t before = stage.disordered;

@@ -1,5 +1,5 @@
 /* house/dispatch/loan.c: houses are exposed, taken and given back, and their actors work meanwhile
- * as ever. When a house is home again it has its marks, its place among the ready ones and its
+ * as usual. When a house is home again it has its marks, its place among the ready ones and its
  * time-outs, and nothing is left at the thief. Home is manager 0, the thief manager 1. */
 #include "house/dispatch/loan.h"
 
@@ -20,7 +20,7 @@ static domt_world world;
 static domt_log logs[8];
 static domus_address actors[8];
 static domt_log far_log;
-static domus_address far; /* on home 2, which works only when a test lets it */
+static domus_address far; /* an actor on home 2, which works only when a test lets it */
 
 static domi_manager *home(void)
 {
@@ -55,7 +55,7 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-/* Home shows the first `count` of its queue. */
+/* Let home expose the first `count` houses of its queue. */
 static void expose(uint32_t count)
 {
     ck_assert_uint_eq(domi_loans_expose(home(), queue(), count), count);
@@ -67,7 +67,7 @@ static void note_all(uint32_t count, int64_t number)
         domt_note_to(home(), actors[i], number);
 }
 
-/* The thief runs one, and home has it back. */
+/* Let the thief run one house, and home take it back. */
 static void lend(uint32_t index)
 {
     domi_loan *loan = domi_loan_take(thief(), home());
@@ -77,7 +77,7 @@ static void lend(uint32_t index)
     domi_loan_run(thief(), loan);
 }
 
-/* The numbers of the notes, as text. */
+/* Returns the numbers of the notes as text. */
 static const char *notes(uint32_t index)
 {
     static char text[DOMT_LOG_MAX];
@@ -150,7 +150,8 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     domt_note_to(home(), actors[0], 2);
     domt_note_to(thief(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    ck_assert_uint_eq(actors[0].house->mail, 1); /* the inbox is not sorted while it is exposed */
+    /* the inbox is not sorted while the house is exposed */
+    ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 0);
@@ -160,8 +161,8 @@ DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
     ck_assert_str_eq(notes(1), "1");
 }
 
-/* Home sends before the house is exposed, while it is, while it runs elsewhere, and
- * when it is back. */
+/* Home sends before the house is exposed, while it is exposed, while it runs elsewhere, and when it
+ * is back. */
 DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
@@ -181,7 +182,7 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
     ck_assert_str_eq(notes(0), "123456");
 }
 
-/* Back before its arrival is taken: then the arrival sorts it, as always. */
+/* The house is back before its arrival is taken: then the arrival sorts it, as always. */
 DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
@@ -190,7 +191,7 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
     domt_note_to(thief(), actors[0], 2);
     lend(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
-    domt_note_to(home(), actors[0], 3); /* behind 2: the inbox is not empty */
+    domt_note_to(home(), actors[0], 3); /* comes behind note 2, because the inbox is not empty */
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
@@ -218,7 +219,8 @@ static int ask_and_note(domus_stack *stack, void *context)
 {
     int64_t number = 7;
 
-    ck_assert_int_eq(domus_notice(stack, actors[1], &domt_note, &number), 0); /* lives with it */
+    /* actor 1 lives on the same home */
+    ck_assert_int_eq(domus_notice(stack, actors[1], &domt_note, &number), 0);
     return domus_notice(stack, domus_self(stack), &domt_note, &number);
 }
 
@@ -230,7 +232,8 @@ DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
     lend(0);
     ck_assert_str_eq(notes(0), "");
     ck_assert_str_eq(notes(1), "");
-    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3); /* two, and the return */
+    /* two mounts, and the return of the loan */
+    ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3);
     close_world();
     ck_assert_str_eq(notes(0), "7");
     ck_assert_str_eq(notes(1), "7");
@@ -241,13 +244,13 @@ DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
     open_world(2);
     domt_inquire_by(home(), actors[0], actors[1], 5);
     expose(1);
-    lend(0); /* asks */
+    lend(0); /* the actor asks */
     (void)domi_manager_take_arrivals(home());
     expose(1);
-    lend(1); /* answers */
+    lend(1); /* the actor answers */
     (void)domi_manager_take_arrivals(home());
     expose(1);
-    lend(0); /* resumes */
+    lend(0); /* the actor resumes */
     close_world();
     ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
@@ -272,7 +275,7 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
     domt_settle(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
     note_all(1, 1);
-    expose(1); /* the child goes meanwhile */
+    expose(1); /* the child ends meanwhile */
     ck_assert_int_eq(domi_house_stop(home(), child), 0);
     (void)domt_run_state(home());
     ck_assert_uint_eq(logs[1].stops, 1);
@@ -291,7 +294,8 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
     while (thief()->pool.slabs[DOMI_SLAB_64].free != NULL ||
            thief()->pool.slabs[DOMI_SLAB_64].carve_end - thief()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
-        (void)domi_slab_take(&thief()->pool.slabs[DOMI_SLAB_64]); /* lost: the world ends soon */
+        /* lost, but the world ends soon */
+        (void)domi_slab_take(&thief()->pool.slabs[DOMI_SLAB_64]);
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
     domi_memory_fail_after(-1, 0);
@@ -321,7 +325,7 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
     expose(1);
     ck_assert(domi_manager_has_work(home()));
     domi_loan *loan = domi_loan_take(thief(), home());
-    ck_assert(!domi_manager_has_work(home())); /* it may sleep: the return wakes it */
+    ck_assert(!domi_manager_has_work(home())); /* home may sleep, because the return wakes it */
     uint32_t wakes = world.wakes[0];
     atomic_store(&home()->park, DOMI_PARK_SLEEPING);
     domi_loan_run(thief(), loan);
@@ -333,7 +337,8 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 
 /* --- back home ------------------------------------------------------------------------------- */
 
-/* Let the actor wait for an answer of `far`, so that it is not of high priority when mail comes. */
+/* Let the actor wait for an answer of `far`, so that it is not of high priority when messages
+ * come. */
 static void let_wait(uint32_t index)
 {
     domt_inquire_by(home(), actors[index], far, 1);
@@ -355,7 +360,8 @@ DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
     ck_assert_uint_eq(actors[0].house->mail, 2);
 
     expose(1);
-    domt_note_to(thief(), actors[0], 3); /* linked again, and not taken from the arrivals */
+    /* the house is linked again, and is not taken from the arrivals */
+    domt_note_to(thief(), actors[0], 3);
     ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
@@ -397,7 +403,7 @@ DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
     domt_note_to(home(), actors[0], 1);
     expose(1);
     uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
-    domi_spinlock_lock(&home()->loans.shared_lock); /* another thief is there */
+    domi_spinlock_lock(&home()->loans.shared_lock); /* as if another thief held the lock */
     ck_assert_ptr_null(domi_loan_take(thief(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
@@ -460,7 +466,7 @@ static int ask_within_a_tick(domus_stack *stack, void *context)
     return domus_ask_within(stack, far, &domt_question, &(int64_t){1}, DOMI_WHEEL_TICK_NS, hear);
 }
 
-/* Home cannot tell the house meanwhile, so it looks again at the next tick. */
+/* Home cannot run the house meanwhile, so it looks again at the next tick. */
 DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
 {
     open_world(1);

@@ -1,5 +1,5 @@
-/* A mailbox may have a bound of its own, from 1 on, which is in effect on both lanes, and only for
- * its actor. Watches of room: a sender that was refused hears once, as soon as the mailbox is less
+/* A mailbox may have a bound of its own, from 1 on, which holds on both lanes, and only for its
+ * actor. Watches of room: a sender that was refused gets one event, as soon as the mailbox is less
  * full. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* 1, on home 0, takes `most`. */
+/* Open a world in which the mailbox of actor 1 on home 0 takes `most` messages. */
 static void open_bounded(uint32_t most)
 {
     const domus_spawn_options options = {.mailbox_max = most};
@@ -18,7 +18,7 @@ static void open_bounded(uint32_t most)
     domt_settle(&domt_kin_world);
 }
 
-/* How many of `count` notes are taken. */
+/* Put `count` notes. Returns how many are taken. */
 static uint32_t put(domi_manager *from, uint32_t count)
 {
     uint32_t taken = 0;
@@ -52,7 +52,7 @@ DOMT_TEST(own_bound_may_be_above_the_default)
     open_bounded(0);
     uint32_t most = domt_kin_world.config.scheduler.mailbox_max;
     ck_assert_uint_lt(most, 65535);
-    ck_assert_uint_eq(put(domt_kin_world.managers[0], 65535), most); /* 0 is the default */
+    ck_assert_uint_eq(put(domt_kin_world.managers[0], 65535), most); /* 0 means the default */
     domt_kin_close();
     open_bounded(65535);
     ck_assert_uint_eq(put(domt_kin_world.managers[0], 65536), 65535);
@@ -79,7 +79,7 @@ DOMT_TEST(full_mailbox_takes_mail_again_below_half)
     open_bounded(400);
     domi_manager *home = domt_kin_world.managers[0];
     ck_assert_uint_eq(put(home, 401), 400);
-    for (int run = 1; run < 4; run++) { /* 64 a run: 336, 272, 208 are left */
+    for (int run = 1; run < 4; run++) { /* 64 messages in a run: 336, 272, 208 are left */
         ck_assert_uint_eq(domt_run_state(home), 1);
         ck_assert_uint_eq(put(home, 1), 0);
     }
@@ -148,8 +148,8 @@ static int unwatch(domus_stack *stack, void *unused)
     return 0;
 }
 
-/* 1 on `home` takes `most`, and waits in a barrier of its own until it is woken; 2 on home 0 wants
- * room there. */
+/* Open a world in which actor 1 on `home` takes `most` messages, and waits in a barrier of its own
+ * until it is woken; actor 2 on home 0 wants room there. */
 static void open_full(uint32_t home, uint32_t most)
 {
     const domus_spawn_options options = {.mailbox_max = most};
@@ -162,7 +162,7 @@ static void open_full(uint32_t home, uint32_t most)
         ;
 }
 
-/* 2 asks for room before 1 has run: home 0 takes its turn from hand. */
+/* Let actor 2 ask for room before actor 1 has run: home 0 takes its turn by hand. */
 static void ask_for_room(uint32_t home)
 {
     domi_manager *here = domt_kin_world.managers[0];
@@ -188,7 +188,7 @@ DOMT_TEST(room_is_told_once_below_half)
         open_full(home, 200);
         ask_for_room(home);
         domi_manager *there = domt_kin_world.managers[home];
-        for (uint32_t left = 200; left >= 100;) { /* 64 a run */
+        for (uint32_t left = 200; left >= 100;) { /* 64 messages in a run */
             ck_assert_uint_eq(domt_kin_of[2].rooms, 0);
             ck_assert_uint_le(domi_house_count_events(domt_kin_of[1].address.house), 0);
             (void)domi_manager_take_arrivals(there);
@@ -219,7 +219,8 @@ DOMT_TEST(room_is_told_whatever_the_bound)
     }
 }
 
-/* Half of what it takes waits there, but nobody was refused: its runs do not look for room yet. */
+/* The mailbox is half full, but no sender was refused: runs of the actor do not look for room
+ * yet. */
 DOMT_TEST(room_is_told_also_where_nobody_was_refused)
 {
     const domus_spawn_options options = {.mailbox_max = 8};
@@ -261,7 +262,7 @@ DOMT_TEST(who_ends_has_no_room)
         domt_kin_stop(1);
         ck_assert_uint_eq(domt_kin_of[2].rooms, 1);
         ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
-        domt_kin_do(2, await_room, &domt_kin_of[1].address); /* it is gone already */
+        domt_kin_do(2, await_room, &domt_kin_of[1].address); /* the actor has already ended */
         ck_assert_uint_eq(domt_kin_of[2].rooms, 2);
         ck_assert_int_eq(domt_kin_of[2].down.reason, -ESTALE);
         domus_address nobody = {NULL, 0};

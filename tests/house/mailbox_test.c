@@ -43,12 +43,12 @@ static uint64_t depth(const domi_house *house)
     return atomic_load(&house->inbox) >> 48;
 }
 
-/* An agent's part: send notes and questions to `to`, and look that nothing but lists is touched. */
+/* An agent's part: it sends notes and questions to `to`, and checks that only lists change. */
 typedef struct burst {
     domus_address to;
     int64_t first;
     unsigned count;
-    unsigned moved; /* how often something shared had changed */
+    unsigned moved; /* number of times that something shared had changed */
 } burst;
 
 static int send_notes(domus_stack *stack, void *burst_)
@@ -95,7 +95,8 @@ DOMT_TEST(m8_home_lane_touches_nothing_that_others_touch)
 }
 
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
-/* Locked instructions in a function of this program; -1 when it cannot be told. */
+/* Returns the number of locked instructions in a function of this program; -1 when they cannot be
+ * counted. */
 static int locked_instructions(const char *function)
 {
     char command[512];
@@ -126,15 +127,16 @@ DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
                                             "domi_ask_answer", "domi_house_run"};
 
     if (locked_instructions("domi_manager_take_arrivals") == -1)
-        return;                                                             /* no objdump here */
-    ck_assert_int_gt(locked_instructions("domi_manager_take_arrivals"), 0); /* it would be seen */
+        return; /* objdump is missing */
+    /* a locked instruction would be seen */
+    ck_assert_int_gt(locked_instructions("domi_manager_take_arrivals"), 0);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
         ck_assert_msg(locked_instructions(functions[i]) == 0, "%s", functions[i]);
 }
 #else
 DOMT_TEST(m8_home_lane_has_no_atomic_read_modify_write)
 {
-    ck_assert(true); /* read on one architecture, without a sanitizer's calls, is enough */
+    ck_assert(true); /* counted on one architecture only, and without the calls of a sanitizer */
 }
 #endif
 
@@ -176,10 +178,10 @@ DOMT_TEST(only_who_finds_the_inbox_empty_links_the_house)
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 2);
     ck_assert_ptr_null(atomic_load(&home->mail.arrivals));
     ck_assert_ptr_eq(domi_queue_take(&home->schedule.ready[0]),
-                     a.house); /* who came first is first */
+                     a.house); /* the message that came first is the first */
     ck_assert_uint_eq(domi_manager_take_arrivals(home), 0);
     domi_house_run(home, a.house);
-    domt_note_to(foreign, a, 6); /* taken off: it is linked anew */
+    domt_note_to(foreign, a, 6); /* the house was taken off, so it is linked anew */
     ck_assert_ptr_eq(atomic_load(&home->mail.arrivals), a.house);
     domt_settle(&world);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'n'), 1 + 2 + 3 + 5 + 6);
@@ -193,7 +195,7 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     domi_manager *home = world.managers[0];
     domus_address to = domt_recorder_new(&world, 0, &logs[0]);
 
-    domt_note_to(home, to, 1); /* home lane */
+    domt_note_to(home, to, 1); /* goes by the home lane */
     ck_assert_uint_eq(depth(to.house), 0);
     domt_note_to(world.managers[1], to, 2);
     domt_note_to(home, to, 3);
@@ -201,7 +203,7 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     ck_assert_uint_eq(depth(to.house), 3);
     ck_assert_uint_eq(to.house->mail, 1);
     (void)domi_manager_take_arrivals(home);
-    domt_note_to(home, to, 5); /* and the home lane again */
+    domt_note_to(home, to, 5); /* goes by the home lane again */
     ck_assert_uint_eq(depth(to.house), 0);
     ck_assert_uint_eq(to.house->mail, 5);
     domt_settle(&world);
@@ -210,7 +212,7 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     domt_world_end(&world);
 }
 
-/* M6: three senders (home, foreign, outside), two mailboxes, anything in between. Numbers are
+/* M6: three senders (home, foreign, outside), two mailboxes, and anything in between. Numbers are
  * sender * 1e6 + place, and questions are asked by recorders on the sender's thread. */
 DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
 {
@@ -233,7 +235,8 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
         case 2:
             domt_note_to(world.managers[sender], to, (int64_t)sender * SCALE + sent[0][sender]++);
             break;
-        case 3: /* by a notice to an asker: one home each, so the order of notices is theirs */
+        /* sent by a notice to an asker; one home each, so the order of notices is that home's */
+        case 3:
             if (sender < 2)
                 domt_inquire_by(world.managers[sender], askers[sender], to,
                                 (int64_t)sender * SCALE + sent[1][sender]++);
@@ -259,7 +262,7 @@ DOMT_TEST(m6_order_is_kept_per_sender_and_mailbox_through_all_lanes)
     domt_world_end(&world);
 }
 
-/* M12's half in house/: a put from elsewhere wakes a sleeper, once. */
+/* The part of M12 in house/: a put from elsewhere wakes a sleeper, once. */
 DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
 {
     domt_world_open(&world, 2);
@@ -268,7 +271,7 @@ DOMT_TEST(foreign_put_wakes_a_sleeping_home_once)
     domus_address b = domt_recorder_new(&world, 0, &logs[1]);
 
     world.wakes[0] = 0;
-    domt_note_to(world.managers[1], a, 1); /* home runs: nobody wakes it */
+    domt_note_to(world.managers[1], a, 1); /* home runs, so no wake is sent */
     ck_assert_uint_eq(world.wakes[0], 0);
     domt_settle(&world);
     atomic_store(&home->park, DOMI_PARK_SLEEPING);
@@ -296,7 +299,7 @@ DOMT_TEST(put_to_nobody_is_stale_and_the_payload_stays_the_callers)
 
 static domt_log records;
 static domus_address sender;
-static domus_address near_by[MANY], far[MANY]; /* on homes 1 and 2 */
+static domus_address near_by[MANY], far[MANY]; /* actors on homes 1 and 2 */
 
 static void begin(void)
 {
@@ -319,8 +322,8 @@ static uint32_t arrived(uint32_t home)
     return count;
 }
 
-/* An order to a sender: it sends to the first `count` actors near by and to the first
- * `count` far away. */
+/* An order to a sender: it sends to the first `count` actors nearby and to the first `count` far
+ * away. */
 typedef struct deed {
     uint32_t count;
     uint32_t arrived; /* messages that had arrived at home 1 when the handler went on */
@@ -370,14 +373,15 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
     domt_end_clean(&world);
 }
 
-/* One push for each home, but no more than the bound wait. */
+/* There is one push for each home, but no more links than the bound wait. */
 DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
     begin();
     domi_links_begin(world.managers[0]);
     for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
         domt_note_to(world.managers[0], near_by[i], 1);
-        ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0); /* the put is not put off */
+        /* the put into the inbox is not put off */
+        ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0);
     }
     ck_assert_uint_eq(arrived(1), 0);
     domt_note_to(world.managers[0], far[0], 1);
@@ -388,7 +392,7 @@ DOMT_TEST(links_of_a_batch_are_pushed_together)
     domi_links_end(world.managers[0]);
     ck_assert_uint_eq(arrived(2), 2);
     domt_note_to(world.managers[0], far[2], 1);
-    ck_assert_uint_eq(arrived(2), 3); /* outside of a batch at once */
+    ck_assert_uint_eq(arrived(2), 3); /* outside of a batch a message arrives at once */
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);

@@ -1,7 +1,7 @@
 /* Very many asks at once: a fan-out to ten thousand targets on two homes, thousands with time-outs,
- * and more than memory is there for. Each comes to one end. An asker gives up thousands at once:
- * some are being answered, some are kept, some were put aside, and some have not begun; each cancel
- * finds its own ask, and no other one. */
+ * and more than there is memory for. Each has one end. An asker gives up thousands at once: some
+ * are being answered, some are kept, some were stashed, and some have not begun; each cancel finds
+ * its own ask, and no other one. */
 #include "base/memory.h"
 #include "base/random.h"
 #include "house/conversation/holder.h"
@@ -16,8 +16,8 @@
 #define MS UINT64_C(1000000)
 
 static domt_world world;
-static domus_address asker;    /* home 0 */
-static domus_address other[3]; /* one on each home */
+static domus_address asker;    /* an actor on home 0 */
+static domus_address other[3]; /* an actor on each home */
 
 /* Counts of what happened to asks and answers. */
 static uint64_t handled;
@@ -29,7 +29,7 @@ static uint64_t number_sum;
 
 typedef struct request {
     uint64_t number;
-    uint64_t nap_ns; /* how long the asked actor sleeps before it answers; 0: not at all */
+    uint64_t nap_ns; /* sleep of the asked actor before it answers, in ns; 0: none */
 } request;
 
 static const domus_type question = {
@@ -172,7 +172,8 @@ DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
 
 static uint64_t refused;
 
-/* More asks than a chunk of promises holds, so that the sweep meets a promise too. */
+/* Ask more times than a chunk holds promises, so that the sweep of failing allocations reaches a
+ * promise, too. */
 static int ask_while_memory_lasts(domus_stack *stack, void *context)
 {
     for (uint64_t i = 0; i < 3000; i++) {
@@ -206,7 +207,7 @@ DOMT_TEST(asks_without_memory_fail_and_the_others_are_answered)
         int count = 0;
         while (!clean_without(count, stay))
             ck_assert_int_lt(++count, 1000);
-        ck_assert_int_gt(count, 3); /* the sweep has met allocations */
+        ck_assert_int_gt(count, 3); /* the sweep has reached some allocations */
     }
 }
 
@@ -228,7 +229,7 @@ static int woken(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* The number decides whether the conversation sleeps, keeps the ask or puts it aside. */
+/* Sleep in the conversation, keep the ask or stash it, as its number says. */
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
@@ -287,7 +288,7 @@ DOMT_TEST(each_cancel_of_a_crowd_finds_its_own)
     uint32_t many = CROWD;
 
     open_crowd();
-    domt_do(&world, bystander, ask_crowd, &few); /* these stay */
+    domt_do(&world, bystander, ask_crowd, &few); /* these asks stay */
     domt_do(&world, asker, ask_crowd, &many);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), (CROWD + few) / 3 * 2);
     ck_assert_uint_eq(answerer.house->family->stashed, (CROWD + few) / 3);
@@ -307,28 +308,29 @@ DOMT_TEST(crowd_that_has_not_begun_is_dropped)
     open_crowd();
     domt_send(world.managers[0], asker, ask_crowd, &many);
     (void)domt_iterate(world.managers[0]);
-    (void)domt_events(world.managers[1]); /* sorted, and not run */
+    (void)domt_events(world.managers[1]); /* the asks are sorted, and not run */
     domt_send(world.managers[0], asker, give_up, NULL);
     (void)domt_iterate(world.managers[0]);
-    (void)domt_iterate(world.managers[1]); /* asks before events: some begin */
+    (void)domt_iterate(world.managers[1]); /* asks come before events, so some begin */
     domt_settle(&world);
     ck_assert_uint_eq(shown, CROWD);
     ck_assert_uint_eq(domi_house_count_parked(answerer.house), 0);
     ck_assert_uint_eq(answerer.house->mail, 0);
     ck_assert(answerer.house->family == NULL || answerer.house->family->stashed == 0);
-    ck_assert_uint_lt(resumed, CROWD / 3); /* not all have been begun */
+    ck_assert_uint_lt(resumed, CROWD / 3); /* not all asks have begun */
     domt_world_end(&world);
 }
 
-/* A cancel that is only for kept asks hides no other one that waits with it, before or behind it,
- * neither for a conversation that works nor for an ask that has not begun. */
+/* A cancel that is only for kept asks does not hide another one that waits with it, before or
+ * behind it, neither for a conversation that works nor for an ask that has not begun. */
 DOMT_TEST(cancel_of_kept_asks_hides_no_other_one)
 {
     uint32_t one = 1;
 
     for (uint32_t way = 0; way < 4; way++) {
         open_crowd();
-        domt_send(world.managers[0], asker, ask_crowd, &one); /* its conversation sleeps */
+        /* the conversation of the ask sleeps */
+        domt_send(world.managers[0], asker, ask_crowd, &one);
         (void)domt_iterate(world.managers[0]);
         (void)domt_events(world.managers[1]);
         const domi_promise *promise = asker.house->stacks->waiting;

@@ -1,5 +1,5 @@
-/* The world of the tests of groups: a group, members that count, and agents on two homes
- * that publish. */
+/* The world of the tests of groups: a group, members that count, and agents on two homes that
+ * publish. */
 #ifndef DOMT_MEMBERS_H
 #define DOMT_MEMBERS_H
 
@@ -16,7 +16,7 @@
 static domt_world world;
 static domi_groups groups;
 static domus_group group;
-static domus_address agents[2]; /* on each home */
+static domus_address agents[2]; /* an agent on each home */
 static domus_address members[MEMBERS_MAX];
 
 /* --- what is published, and who is a member --------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* Each allocation of a scenario fails once, and then all from it on, until it passes clean.
+/* Each allocation of a scenario fails once, and then all from it on, until the scenario passes
+ * without a failure.
  *
  * Whatever fails, what was owned is handled or released exactly once, nothing stays in use, and the
  * world can be ended. The address sanitizer's leak check watches the heap. */
@@ -14,9 +15,9 @@
 #define SWEEPS_MAX 1000
 
 static domt_world world;
-static domus_address server; /* home 1 */
+static domus_address server; /* an actor on home 1 */
 
-/* One scenario's books: what verbs took over, and what became of it. */
+/* Counts of one scenario: what verbs took over, and how it ended. */
 static struct {
     unsigned given;
     unsigned handled;
@@ -44,7 +45,7 @@ static int note(int result)
     return result;
 }
 
-/* The server: asks of any size are answered with a larger one. */
+/* Serve asks of any size, each with a larger answer. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_mem_eq(payload, "owned...", 8);
@@ -75,7 +76,7 @@ static int next(domus_stack *stack, void *self, const domus_answer *answer)
     return note(domus_ask(stack, server, &large, bytes, finish));
 }
 
-/* The client: a conversation of two asks, notices of all sizes on the side, timers, a child. */
+/* Converse as the client: two asks, notices of all sizes beside them, timers, and a child. */
 static int converse(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
@@ -113,7 +114,7 @@ static domus_address spawn(uint32_t home, const domus_behaviour *behaviour)
     return address;
 }
 
-/* True when nothing failed in it. */
+/* Run the scenario. Returns true when nothing failed in it. */
 static bool scenario(void)
 {
     memset(&books, 0, sizeof books);
@@ -134,7 +135,7 @@ static bool scenario(void)
     ck_assert_uint_eq(books.given, books.released);
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
-    books.failed += DOMT_SUM(&world, dead_letters) != 0; /* a row's frame that could not be had */
+    books.failed += DOMT_SUM(&world, dead_letters) != 0; /* the frame of a row got no memory */
     domt_world_end(&world);
     ck_assert_uint_eq(books.given, books.released);
     return books.failed == 0;
@@ -151,9 +152,9 @@ static void sweep(int stay)
         ck_assert_int_lt(count, SWEEPS_MAX);
     } while (!clean);
     domi_memory_fail_after(-1, 0);
-    ck_assert_int_gt(count, 20); /* the sweep has met allocations */
+    ck_assert_int_gt(count, 20); /* the sweep has reached many allocations */
     ck_assert_uint_eq(books.released, books.handled);
-    ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* asks of both rows, and all ticks */
+    ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* the asks of both rows, and all ticks */
     ck_assert(scenario());
 }
 

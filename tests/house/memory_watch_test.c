@@ -1,6 +1,6 @@
-/* house/family/memory_watch.c: an actor that watches memory hears of each change. At most one event
- * is under way, and it tells the level at the time when it is handled. A watch ends when it is
- * taken back, and with its actor. */
+/* house/family/memory_watch.c: an actor that watches memory gets an event of each change. At most
+ * one event is under way, and it has the level at the time when it is handled. A watch ends when it
+ * is removed, and with its actor. */
 #include "house/family/memory_watch.h"
 
 #include "base/memory.h"
@@ -130,7 +130,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     domus_address actor = spawn(&to);
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);
-    ck_assert_uint_eq(to.heard, 0); /* it does not watch yet */
+    ck_assert_uint_eq(to.heard, 0); /* the actor does not watch yet */
     say(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
@@ -142,7 +142,7 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_HIGH);
     ck_assert_uint_eq(to.last.own_bytes, 17);
     ck_assert_uint_eq(to.last.limit_bytes, 1000);
-    tell(); /* nothing new */
+    tell(); /* the level has not changed */
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 2);
@@ -175,7 +175,7 @@ static void change_once(void)
 {
     if (number == 1)
         change(DOMUS_MEMORY_CRITICAL, 9);
-    tell(); /* home looks while it is being handled */
+    tell(); /* home looks while the event is being handled */
 }
 
 DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
@@ -231,7 +231,7 @@ DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
     end();
 }
 
-/* The event of the watch is in the mailbox, behind the notice by which the watch is taken back. */
+/* The event of the watch is in the mailbox, behind the notice by which the watch is removed. */
 DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
 {
     hearer to;
@@ -257,7 +257,7 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     say(actor, &watch_type);
     say(left, &watch_type);
     change(DOMUS_MEMORY_HIGH, 1);
-    tell(); /* under way to both */
+    tell(); /* events are under way to both actors */
     domt_stop(&world, world.managers[0], actor);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
@@ -266,7 +266,7 @@ DOMT_TEST(a_watch_ends_with_its_actor)
     end();
 }
 
-/* More than are looked at in one tick. */
+/* There are more watchers than a tick looks at. */
 DOMT_TEST(all_of_many_watchers_are_told)
 {
     enum { MANY = 2500 };

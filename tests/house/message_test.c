@@ -33,10 +33,10 @@ static const domus_type question = {.name = "question", .size = 8, .release = re
 static const domus_type *const types[] = {&small, &middle, &large, &empty};
 static char bytes[40000];
 
-/* Each test sets the function that the handler of a message calls. */
+/* The function that the handler of a message calls; each test sets it. */
 static int (*on_message)(domus_stack *stack, const void *payload);
 
-/* Where payloads were seen, and who had sent them. */
+/* Addresses at which payloads were seen, and the actors that had sent them. */
 static const void *seen[16];
 static domus_address senders[16];
 static unsigned count;
@@ -108,9 +108,11 @@ static int take_and_send(domus_stack *stack, const void *payload)
     if (domus_self(stack).house == actors[0].house)
         return 0;
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
-    ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL); /* once */
+    /* a message can be taken only once */
+    ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL);
     ck_assert_ptr_eq(domus_message_payload(message), payload);
-    ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house); /* still known */
+    /* the sender is still known */
+    ck_assert_ptr_eq(domus_sender(stack).house, senders[count - 1].house);
     ck_assert_int_eq(domus_forward(stack, actors[0]), -EINVAL);
     ck_assert_mem_eq(payload, bytes, domus_message_type(message)->size);
     ck_assert_int_eq(domus_message_send(stack, next_of(stack), message), 0);
@@ -281,7 +283,7 @@ DOMT_TEST(refused_message_is_still_the_senders)
     on_message = take_and_keep;
     open_world(2);
     send_to_1(&middle);
-    /* Actor 2 does not work: two wait there, and that is all. */
+    /* Actor 2 does not work: two messages wait there, and no more. */
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(domt_notice(world.managers[1], actors[2], &question, bytes), 0);
     domt_send(world.managers[1], actors[1], send_mine, &result);
@@ -311,7 +313,7 @@ static int forward_stale(domus_stack *stack, const void *payload)
     look(stack, payload);
     ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
-    ck_assert_mem_eq(payload, bytes, middle.size); /* still here */
+    ck_assert_mem_eq(payload, bytes, middle.size); /* the payload is still here */
     ck_assert_int_eq(domus_forward(stack, actors[0]), 0);
     on_message = check;
     count = 1;
@@ -344,7 +346,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     domus_message *message = NULL;
 
     ck_assert_int_eq(answer->error, 0);
-    /* a reply cannot be taken as a message */
+    /* A reply cannot be taken as a message. */
     ck_assert_int_eq(domus_message_take(stack, &message), -EINVAL);
     ck_assert_int_eq(domus_forward(stack, actors[2]), -EINVAL);
     count++;
@@ -362,7 +364,7 @@ DOMT_TEST(asks_and_replies_cannot_be_taken)
     open_world(0);
     domt_do(&world, actors[0], ask, NULL);
     ck_assert_uint_eq(count, 1);
-    ck_assert_uint_eq(releases, 2); /* the ask and its answer */
+    ck_assert_uint_eq(releases, 2); /* releases of the ask and of its answer */
     close_world();
 }
 

@@ -1,10 +1,11 @@
-/* The registry of names under real threads: two put and remove, two find and walk, in a table so
- * small that every entry and every place is used again at once.
+/* The registry of names on real threads: two put and remove, two find and walk, in a table so small
+ * that every entry and every place is used again at once.
  *
- * An address tells its name and the how-manieth life under it, in the house and once more in the
- * lease: who reads half of one life and half of another sees it. Writers say, before and after each
- * step, which life of a name begins or ends, so a reader can tell for each find whether a miss was
- * right, and whether what was found was registered while it looked. */
+ * An address contains the number of its name and that of the life under it, in the house and once
+ * more in the lease: a reader of half of one life and half of another sees the difference. Writers
+ * publish, before and after each step, which life of a name begins or ends, so a reader knows for
+ * each find whether a miss was right, and whether the address found was registered while it
+ * looked. */
 #include "house/directory/name_table.h"
 
 #include "base/random.h"
@@ -26,18 +27,18 @@
 #define READERS    2u
 #define STEADY     4u  /* names that are there all the time */
 #define OWN        12u /* names of each writer, which no other puts */
-#define CONTESTED  4u  /* names that both put */
+#define CONTESTED  4u  /* names that both writers put */
 #define NAMES      (STEADY + WRITERS * OWN + CONTESTED)
-#define CAPACITY   20u /* refuses now and then */
+#define CAPACITY   20u /* places of the table: so few that it refuses now and then */
 #define NAME_BYTES (DOMI_NAME_MAX + 1)
 
-/* The book of a name, kept by its writer: the numbers of its lives, which count from 1. All
- * accesses are seq_cst, so that the books are beyond doubt. */
+/* The lives of a name, written by its writer: the numbers of the lives, which count from 1. All
+ * accesses are seq_cst, so that these numbers are beyond doubt. */
 static struct {
-    _Atomic uint64_t begun;    /* its put was called */
-    _Atomic uint64_t is_there; /* its put has returned */
-    _Atomic uint64_t going;    /* its remove was called */
-    _Atomic uint64_t gone;     /* its remove has returned */
+    _Atomic uint64_t begun;    /* number of the last life whose put was called */
+    _Atomic uint64_t is_there; /* number of the last life whose put has returned */
+    _Atomic uint64_t going;    /* number of the last life whose remove was called */
+    _Atomic uint64_t gone;     /* number of the last life whose remove has returned */
     _Atomic uint32_t holders;
 } books[NAMES];
 
@@ -55,16 +56,16 @@ typedef struct worker {
     uint64_t found;
     uint64_t missed;
     uint64_t done;
-    _Atomic uint64_t round; /* relaxed: it only tells that there is progress */
-    uint32_t visits[NAMES]; /* of one walk */
+    _Atomic uint64_t round; /* relaxed: it only shows that there is progress */
+    uint32_t visits[NAMES]; /* visits of each name in one walk */
     uint32_t slots[NAMES];
-    uint64_t lives[NAMES]; /* the one that is there; 0: none */
+    uint64_t lives[NAMES]; /* number of the life that is there; 0: none */
 } worker;
 
 static worker writers[WRITERS];
 static worker readers[READERS];
 
-/* The number of a name begins at this bit of a house, and that of its life at the other. */
+/* The number of a name begins at this bit of a house, and that of its life at the other one. */
 #define NAME_BIT (sizeof(void *) == 8 ? 48 : 26)
 #define LIFE_BIT (sizeof(void *) == 8 ? 6 : 0)
 
@@ -80,7 +81,7 @@ static domus_address address_of(uint32_t n, uint64_t life)
     return (domus_address){(struct domi_house *)(uintptr_t)house, lease_for(house)};
 }
 
-/* The number of the life of `n` that has this address; 0 if none has it. */
+/* Returns the number of the life of `n` that has this address; 0 if none has it. */
 static uint64_t life_of(uint32_t n, domus_address address)
 {
     uint64_t house = (uint64_t)(uintptr_t)address.house;
@@ -90,7 +91,7 @@ static uint64_t life_of(uint32_t n, domus_address address)
     return (house & ((UINT64_C(1) << NAME_BIT) - 1)) >> LIFE_BIT;
 }
 
-/* Names of all lengths, each the beginning of others, so that they share words. */
+/* Open names of all lengths, each the beginning of others, so that they share words. */
 static void open_names(void)
 {
     ck_assert_int_eq(domi_names_init(&names, CAPACITY, key), 0);
@@ -141,7 +142,7 @@ static void write_once(worker *at)
     uint64_t round = atomic_load_explicit(&at->round, memory_order_relaxed) + 1;
     uint32_t i = (uint32_t)domi_random_below(&at->random, OWN + CONTESTED);
     uint32_t n = i < OWN ? STEADY + at->number * OWN + i : STEADY + (WRITERS - 1) * OWN + i;
-    uint64_t life = round * WRITERS + at->number; /* nobody else's */
+    uint64_t life = round * WRITERS + at->number; /* no other writer has this number */
 
     if (at->lives[n] != 0) {
         end_life(at, n, at->lives[n], at->slots[n]);
@@ -181,11 +182,12 @@ static void find_one(worker *at, uint32_t n)
         uint64_t life = life_of(n, address);
         bool own = n >= STEADY && n < STEADY + WRITERS * OWN;
         at->wrong += life == 0 || (n < STEADY && life != 1);
-        at->wrong += own && (life <= gone || life > begun); /* was there while this looked */
+        /* the life was there while this looked */
+        at->wrong += own && (life <= gone || life > begun);
         at->found++;
     } else {
         at->wrong += result != -ENOENT || n < STEADY;
-        at->wrong += is_there > going; /* was there all the time */
+        at->wrong += is_there > going; /* the name was there all the time */
         at->missed++;
     }
 }
@@ -263,7 +265,8 @@ DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
 
 static _Atomic uint32_t stalled;
 
-/* Wait a little: by pauses at first, then asleep, because who is waited for may need this CPU. */
+/* Wait a little: by pauses at first, then asleep, because the thread that is waited for may need
+ * this CPU. */
 static void wait_a_little(uint32_t *turns)
 {
     if (++*turns < 1000)
@@ -281,13 +284,14 @@ static void stall(int number)
         wait_a_little(&turns);
 }
 
-/* Stop a thread wherever it is; let it go by `stalled`. */
+/* Stop a thread wherever it is; `stalled` lets it go on. */
 static void stop(worker *at)
 {
     uint64_t round = atomic_load(&at->round);
     uint32_t turns = 0;
 
-    while (atomic_load(&at->round) < round + 2) /* else it stops where it stopped before */
+    /* waits, or the thread would stop where it stopped before */
+    while (atomic_load(&at->round) < round + 2)
         wait_a_little(&turns);
     ck_assert_int_eq(pthread_kill(at->thread, SIGUSR1), 0);
     while (atomic_load(&stalled) == 0)
@@ -303,7 +307,8 @@ static void open_to_stop(void)
     atomic_store(&writing, 1);
 }
 
-/* A reader that waited for the writer would never come back: the writer is let go by the reader. */
+/* A reader that waited for the writer would never come back, because the reader lets the writer go
+ * on. */
 DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
 {
     uint32_t stalls_in_lock = 0;
@@ -328,7 +333,8 @@ DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
     domi_names_fini(&names);
 }
 
-/* While the reader stands still, most of what it has looked at comes to be used for other names. */
+/* While the reader stands still, most of the memory that it has looked at is used for other
+ * names. */
 DOMT_TEST(names_are_whole_wherever_a_reader_stood_still)
 {
     worker writer = {.number = 0};

@@ -18,7 +18,7 @@
 static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
 static domi_names names;
 
-/* The address is not of a house; the registry never looks there. */
+/* Returns an address that is not of a house; the registry never reads a house. */
 static domus_address address_of(uint64_t number)
 {
     return (domus_address){(struct domi_house *)(uintptr_t)((number + 1) * 64),
@@ -79,8 +79,8 @@ DOMT_TEST(names_put_is_found_until_removed)
     domi_names_fini(&names);
 }
 
-/* Names that differ in one byte only, at each place, of each length; in 63 of them
- * is each prefix. */
+/* Names differ in one byte only, at each place, for each length; all prefixes of 63 of them are
+ * names, too. */
 DOMT_TEST(names_differ_by_any_byte_and_by_length)
 {
     char text[NAME_BYTES + 1];
@@ -89,7 +89,7 @@ DOMT_TEST(names_differ_by_any_byte_and_by_length)
 
     open_names(DOMI_NAMES_PRESET);
     for (uint32_t length = 1; length <= DOMI_NAME_MAX; length++) {
-        for (uint32_t at = 0; at <= length; at++) { /* at the length: none differs */
+        for (uint32_t at = 0; at <= length; at++) { /* at the length: no byte differs */
             memset(text, '~', length);
             text[at] = at < length ? '!' : '\0';
             text[length] = '\0';
@@ -173,7 +173,8 @@ DOMT_TEST(names_are_removed_by_their_address_only)
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), 0);
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), -ENOENT);
     ck_assert_int_eq(put(2, &again), 0);
-    ck_assert_uint_eq(again, slot); /* a slot is used again, and is not the first one's any more */
+    /* the slot is used again, and no longer belongs to the first name */
+    ck_assert_uint_eq(again, slot);
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), -ENOENT);
     ck_assert(is_found(2));
     domi_names_fini(&names);
@@ -193,11 +194,11 @@ DOMT_TEST(names_of_one_address_may_be_several)
     domi_names_fini(&names);
 }
 
-/* Random puts, removes and finds, held against an array that says who has which name. */
+/* Puts, removes and finds at random are compared with an array of which address has which name. */
 DOMT_TEST(names_do_what_a_plain_array_does)
 {
     enum { NAMES = 60, CAPACITY = 40, ROUNDS = 300000, NONE = 0 };
-    uint64_t holder[NAMES] = {NONE}; /* which address has each name, by its number */
+    uint64_t holder[NAMES] = {NONE}; /* number of the address that has each name */
     uint32_t slots[NAMES] = {0};
     uint32_t count = 0;
     uint32_t wrong = 0;
@@ -289,7 +290,7 @@ DOMT_TEST(names_walk_visits_each_once)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* Every capacity that fills some buckets, then the default one, to the last place. */
+/* Every capacity that fills some buckets, then the default one, is used to the last place. */
 DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
 {
     static uint32_t slots[DOMI_NAMES_PRESET];
@@ -304,7 +305,7 @@ DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
         ck_assert_uint_eq(domi_names_count(&names), capacity);
         ck_assert_uint_eq(domi_names_refused(&names), 0);
         wrong += put(capacity, &slot) != -ENOSPC;
-        wrong += put(0, &slot) != -EALREADY; /* not for lack of room */
+        wrong += put(0, &slot) != -EALREADY; /* refused, but not for lack of room */
         ck_assert_uint_eq(slot, 7);
         ck_assert_uint_eq(domi_names_refused(&names), 1);
         for (uint32_t i = 0; i < capacity; i++)
@@ -318,7 +319,7 @@ DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
     }
 }
 
-/* Which name goes when another one comes. */
+/* Which name is removed when another one comes. */
 enum churn { OLDEST, NEWEST, ANY, HALF, CHURNS };
 
 static uint32_t leaves(enum churn churn, domi_random *random, uint32_t round, uint32_t capacity)
@@ -330,14 +331,14 @@ static uint32_t leaves(enum churn churn, domi_random *random, uint32_t round, ui
         return capacity - 1;
     case ANY:
         return (uint32_t)domi_random_below(random, capacity);
-    default: /* one half comes and goes, the other stays for ever */
+    default: /* one half is replaced, the other stays for ever */
         return (uint32_t)domi_random_below(random, (capacity + 1) / 2) * 2 % capacity;
     }
 }
 
-/* A full table, in which `rounds` names are each replaced; from a `pool` of names that come again
- * and again, so that they meet those which profited by their absence, or (0) always by new ones.
- * Returns what went wrong. */
+/* Replace names in a full table for `rounds`: from a `pool` of names that come again and again, so
+ * that they meet those which got their places, or (0) always by new ones. Returns the number of
+ * errors. */
 static uint32_t churn_full(enum churn churn, uint32_t capacity, uint32_t rounds, uint32_t pool)
 {
     static uint32_t slots[4096];
@@ -390,7 +391,7 @@ DOMT_TEST(names_do_not_wear_out)
         ck_assert_uint_eq(domi_names_refused(&names), 0);
         ck_assert_uint_eq(domi_names_count(&names), 0);
 
-        /* Nothing is left that a find would have to step over. */
+        /* No place is left that a find would have to skip. */
         const unsigned char *buckets = (const unsigned char *)names.buckets;
         size_t bytes = (size_t)names.buckets_count * 64;
         ck_assert(buckets[0] == 0 && memcmp(buckets, buckets + 1, bytes - 1) == 0);

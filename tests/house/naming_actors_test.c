@@ -1,5 +1,5 @@
-/* house/directory/name.c: an actor takes a name at birth or later, is found by it from everywhere,
- * and gives it back at the end. */
+/* house/directory/name.c: an actor takes a name at its spawn or later, is found by it from
+ * everywhere, and gives it back at its end. */
 #include "base/memory.h"
 #include "house/directory/name_table.h"
 #include "house/family/life.h"
@@ -17,7 +17,7 @@ static domi_names names;
 static int result;
 static domus_address found;
 
-/* 1 on home 0, 2 on home 1, both without a name. */
+/* Open a world with actor 1 on home 0 and actor 2 on home 1, both without a name. */
 static void open_named(void)
 {
     static const uint64_t key[2] = {7, 8};
@@ -71,7 +71,7 @@ static bool is_named(const char *name, uint32_t number)
 {
     bool same = true;
 
-    for (uint32_t by = 1; by < 3; by++) { /* on both homes */
+    for (uint32_t by = 1; by < 3; by++) { /* asked on both homes */
         if (!domt_kin_lives(by))
             continue;
         same = same && do_text(by, find, name) == 0 &&
@@ -98,7 +98,7 @@ DOMT_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
         ck_assert(is_named("counter", 3));
         domt_kin_stop(3);
         ck_assert_int_eq(do_text(2, find, "counter"), -ENOENT);
-        ck_assert_int_eq(spawn_named(2, 4, home, "counter"), 0); /* taken again */
+        ck_assert_int_eq(spawn_named(2, 4, home, "counter"), 0); /* the name is taken again */
         ck_assert(is_named("counter", 4));
         close_named();
     }
@@ -121,7 +121,7 @@ DOMT_TEST(name_that_is_taken_spawns_nothing)
     ck_assert_uint_eq(domt_kin_houses(), 3);
     ck_assert_uint_eq(domi_names_count(&names), 1);
     ck_assert_uint_eq(domt_kin_of[4].mounts, 0);
-    domt_kin_stop(1); /* it has one child, not more */
+    domt_kin_stop(1); /* the parent has one child, not more */
     ck_assert_uint_eq(domt_kin_houses(), 1);
     close_named();
 }
@@ -277,7 +277,7 @@ DOMT_TEST(named_spawn_without_memory_leaves_no_name)
         ck_assert(result == 0 || result == -ENOMEM);
         ck_assert_uint_eq(domi_names_count(&names), result == 0);
         ck_assert_uint_eq(domt_kin_houses(), result == 0 ? 3 : 2);
-        domt_kin_stop(1); /* it has no half a child */
+        domt_kin_stop(1); /* the parent has no unfinished child */
         ck_assert_uint_eq(domt_kin_houses(), 1);
         close_named();
         failures++;

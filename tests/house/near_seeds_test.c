@@ -1,11 +1,11 @@
 /* Random programs of actors are run twice, once with the short ways of asks, replies and notices
- * (near.c, actor.c) and once with the long ones alone: both times the same is seen by everybody, in
- * the same order.
+ * (near.c, actor.c) and once with the long ones alone: in both runs each actor sees the same
+ * events, in the same order.
  *
  * The actors ask, answer, notice, sleep, receive, keep, stash, cancel, raise barriers and stop each
  * other, on homes that are stepped at random and lend houses to each other, while memory is short
- * now and then. All of that is drawn where it happens, so the two runs go apart for good at the
- * first difference. DOMT_SEED=<n> runs one seed only. */
+ * now and then. All of that is drawn where it happens, so the two runs stay different from the
+ * first difference on. DOMT_SEED=<n> runs one seed only. */
 #include "base/random.h"
 #include "house/conversation/ask.h"
 #include "house/conversation/stack.h"
@@ -47,13 +47,13 @@ static uint64_t now_seed;
 typedef struct sight {
     uint16_t who;   /* number of the actor */
     uint16_t what;  /* line of this file at which the event was seen */
-    int32_t result; /* what a verb returned, or the error of an answer */
+    int32_t result; /* result of a verb, or the error of an answer */
     uint64_t number;
 } sight;
 
 static sight seen[2][SEEN_MAX];
 static uint32_t seen_count[2];
-static bool is_short; /* the run with the short ways */
+static bool is_short; /* true in the run with the short ways */
 static uint64_t short_asks, short_replies;
 
 static void see(const void *self, int line, int result, uint64_t number)
@@ -70,7 +70,7 @@ static void see(const void *self, int line, int result, uint64_t number)
     };
 }
 
-/* Compare what both runs have seen so far. */
+/* Compare the events that both runs have seen so far. */
 static void compare(void)
 {
     for (uint32_t i = 0; i < seen_count[0] && i < seen_count[1]; i++) {
@@ -110,7 +110,7 @@ static void draw_bytes(uint64_t words[25])
         words[i] = number + i * number;
 }
 
-/* Returns the sum of a payload that draw_bytes() has made. */
+/* Returns the checksum of a payload that draw_bytes() has made. */
 static uint64_t sum_of(const domus_type *type, const void *payload)
 {
     uint64_t sum = type != NULL ? type->size : 1, word;
@@ -293,7 +293,7 @@ static void make_types(void)
         questions[i] = (domus_type){.name = "question", .size = sizes[i]};
         answers[i] = (domus_type){.name = "answer", .size = sizes[i]};
         notes[i] = (domus_type){.name = "note", .size = sizes[i]};
-        /* a conversation with a frame is pooled from the start, so it takes the short way soon */
+        /* A conversation with a frame is pooled from the start, so it soon takes the short way. */
         rows[2 * i] = (domus_on){&questions[i], take, i % 2 * 8};
         rows[2 * i + 1] = (domus_on){&notes[i], take, (i + 1) % 2 * 8};
     }
@@ -316,7 +316,7 @@ static bool is_gone(domus_address address)
     return address.house == NULL || domi_house_address(address.house).lease != address.lease;
 }
 
-/* A home lends a house to the other one, which runs it. */
+/* Lend a house of a home to the other home, which runs it. */
 static void lend(domi_manager *home)
 {
     domi_manager *thief = world.managers[home == world.managers[0]];
@@ -325,7 +325,7 @@ static void lend(domi_manager *home)
         return;
     domi_loan *loan = domi_loan_take(thief, home);
     ck_assert_ptr_nonnull(loan);
-    if (chance(2) == 0) /* others put for it meanwhile */
+    if (chance(2) == 0) /* other actors put for the house meanwhile */
         (void)domt_run_state(thief);
     domi_loan_run(thief, loan);
 }

@@ -1,6 +1,5 @@
-/* Asks and replies between two actors of one thread go a shorter way once a conversation
- * has a pooled stack. They keep all promises there, too: each test asks twice, and looks at
- * the second ask. */
+/* Asks and replies between two actors of one thread go a shorter way once a conversation has a
+ * pooled stack. All promises hold there, too: each test asks twice, and checks the second ask. */
 #include "house/conversation/stack.h"
 #include "house/family/life.h"
 #include "house/message/owned.h"
@@ -17,9 +16,10 @@
 #define SIZES 26u
 
 static domt_world world;
-static domus_address asker, other, greeter; /* who answers first asks */
-static int (*second)(domus_stack *stack);   /* sends the second ask of the asker */
-static domus_resumed *heard;                /* the function in which the asker is resumed */
+/* three actors: the asker, the one that is asked, and one that answers the first asks */
+static domus_address asker, other, greeter;
+static int (*second)(domus_stack *stack); /* function that sends the second ask of the asker */
+static domus_resumed *heard;              /* the function in which the asker is resumed */
 /* how the other actor handles messages with a payload */
 static domus_handler *answering;
 static domus_type sized[SIZES];  /* types with payloads of 0 to 25 bytes */
@@ -47,7 +47,7 @@ static int hear_error(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-/* The short way takes envelopes that are free already, so make some. */
+/* Make some free envelopes, because the short way takes only these. */
 static int warm_up(domus_stack *stack, void *context)
 {
     const domt_call call = {answer_nothing, NULL};
@@ -57,8 +57,8 @@ static int warm_up(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_error);
 }
 
-/* The asker asks again by `again`, is resumed in `then`, and the other one handles
- * that by `handle`. */
+/* Open a world: the asker asks the second time by `again` and is resumed in `then`; the other actor
+ * handles the ask by `handle`. */
 static void open_world(int (*again)(domus_stack *), domus_resumed *then, domus_handler *handle)
 {
     second = again;
@@ -180,7 +180,7 @@ static int keep(domus_stack *stack, void *self, const void *payload)
 
 static int fail_kept(domus_stack *stack, void *context)
 {
-    (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT if its asker has gone */
+    (void)domus_kept_fail(stack, kept, -EIO); /* -ENOENT if its asker has ended */
     return 0;
 }
 
@@ -281,8 +281,8 @@ DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 static int reply_to_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
-    ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0); /* the received one */
-    return domus_reply(stack, &sized[1], "f");               /* the first */
+    ck_assert_int_eq(domus_reply(stack, &sized[1], "r"), 0); /* answers the received ask */
+    return domus_reply(stack, &sized[1], "f");               /* answers the first ask */
 }
 
 static const domus_pattern of_nine = {(const domus_type *const[]){&sized[9], NULL}, NULL};
@@ -292,7 +292,7 @@ static int receive_another(domus_stack *stack, void *self, const void *payload)
     return domus_receive(stack, &of_nine, reply_to_received);
 }
 
-static char order[8]; /* the actors that have heard something, in order */
+static char order[8]; /* the actors that were resumed, in order */
 
 static int hear_letter(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -308,7 +308,8 @@ DOMT_TEST(a_received_ask_is_found_and_answered)
     domus_address third = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     memset(order, 0, sizeof order);
     size_asked = 8;
-    domt_do(&world, asker, ask_twice, NULL); /* the other one receives now, and the first waits */
+    /* the other actor receives now, and the first ask waits */
+    domt_do(&world, asker, ask_twice, NULL);
     ck_assert_uint_eq(answers, 0);
     size_asked = 9;
     domt_do(&world, third, ask_twice, NULL);
@@ -318,7 +319,7 @@ DOMT_TEST(a_received_ask_is_found_and_answered)
 
 static uint64_t runs_before[2];
 
-/* Handles an ask, and then the notice that it sends to itself. */
+/* Handle an ask, and then the notice that the actor sends to itself. */
 static int tell_oneself(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_lt(answers, 2);

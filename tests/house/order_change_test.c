@@ -1,4 +1,4 @@
-/* The mail of an actor with an order under receives, a stash, barriers, and changes of the
+/* The messages of an actor with an order under receives, a stash, barriers, and changes of the
  * behaviour. */
 #include "base/memory.h"
 #include "house/dispatch/invariants.h"
@@ -17,7 +17,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* As domt_ordered_settled(), and the lists of the picker are whole. */
+/* Check as domt_ordered_handled() after a settle, and check the lists of the picker. */
 static void handled(const char *expected)
 {
     domt_ordered_settle();
@@ -27,7 +27,7 @@ static void handled(const char *expected)
 
 /* --- receives --------------------------------------------------------------------------------- */
 
-/* All but calls. */
+/* A pattern of all messages but calls. */
 static const domus_pattern letters = {
     (const domus_type *const[]){&domt_pick_note, &domt_pick_urgent, &domt_pick_question, NULL},
     NULL};
@@ -131,7 +131,8 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
     domt_ordered_settle();
     ck_assert_int_eq(
         domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
-    handled(""); /* the note stays before the end, and nothing is taken that came behind */
+    /* The note stays before the order to end, and no message that came behind is taken. */
+    handled("");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
     ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
     domt_ordered_settle();
@@ -156,7 +157,7 @@ DOMT_TEST(mail_that_was_aside_comes_before_equal_mail)
     for (int i = 0; i < 3; i++)
         domt_begin(domt_receive_as, &aside);
     for (int i = 0; i < 16; i++)
-        domt_begin(domt_receive_as, &sevens_now); /* calls that leave the mail sorted */
+        domt_begin(domt_receive_as, &sevens_now); /* calls that leave the messages sorted */
     (void)domi_manager_take_arrivals(domt_ordered_home());
     domt_ordered_run_limit(8);
     for (int i = 0; i < 5; i++)
@@ -210,7 +211,7 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
     domt_jump(&domt_pick.world, 10 * MS);
     domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
-    handled("x35 x42 40 60 "); /* the asker hears of the circle, and then the picker of its end */
+    handled("x35 x42 40 60 "); /* the asker learns of the circle, and then of the picker's end */
     domt_pick_close();
 }
 
@@ -287,7 +288,7 @@ static int become_without_memory(domus_stack *stack, void *behaviour)
 {
     int error;
 
-    ck_assert_int_eq(domus_become(stack, &domt_picking), 0); /* so that the family is there */
+    ck_assert_int_eq(domus_become(stack, &domt_picking), 0); /* makes the picker's family */
     domi_memory_fail_after(0, 0);
     error = domus_become(stack, behaviour);
     domi_memory_fail_after(-1, 0);

@@ -1,5 +1,5 @@
-/* Very many messages wait for an actor with an order: they are taken in the right order, and the
- * comparisons stay few, also for a single message. */
+/* Very many messages wait for an actor with an order: they are taken in the right order, and there
+ * are few comparisons, also for a single message. */
 #include "base/random.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/invariants.h"
@@ -23,7 +23,7 @@ typedef struct item {
 
 /* The reference: for each key a queue of the numbers that wait. Keys are taken modulo RING. */
 #define RING 4096u
-#define ROOM 512u /* messages of one key */
+#define ROOM 512u /* most messages of one key */
 
 typedef struct queue {
     uint32_t numbers[ROOM];
@@ -34,10 +34,10 @@ static domt_world world;
 static domus_address actor;
 static domi_random chance;
 static queue queues[RING];
-static uint32_t least;    /* no message waits with a smaller key */
+static uint32_t least;    /* no message with a smaller key waits */
 static uint32_t base;     /* keys of new messages are at least this */
-static uint32_t numbers;  /* messages that were put */
-static uint32_t taken;    /* and those that were taken */
+static uint32_t numbers;  /* number of messages that were put */
+static uint32_t taken;    /* number of messages that were taken */
 static uint64_t compared; /* calls of the comparison */
 
 static const domus_type item_type = {.name = "item", .size = sizeof(item)};
@@ -100,7 +100,7 @@ static void run(uint32_t messages)
     ck_assert_uint_eq(domt_run_state(home()), 1);
 }
 
-/* Hold how many comparisons there were: on average for each of `messages`, and at once, while
+/* Check how many comparisons there were: on average for each of `messages`, and at once, while
  * `some` came. */
 static void were_few(uint32_t waiting, uint64_t messages, uint64_t most, uint32_t some)
 {
@@ -141,7 +141,8 @@ DOMT_TEST(crowd_is_taken_in_its_order)
     domt_world_end(&world);
 }
 
-/* Let `waiting` messages wait, and put and take one by one. */
+/* Let `waiting` messages wait, put and take one by one, and check that there were few
+ * comparisons. */
 static void compare_few(uint32_t waiting)
 {
     uint64_t most = 0;

@@ -1,11 +1,11 @@
-/* A long random walk over all that can happen to the mail of an actor with an order, beside a model
- * of it.
+/* A long random walk over all that can happen to the messages of an actor with an order, beside a
+ * model of them.
  *
  * The model is the list of the messages that wait, each with its kind, its key, and a number that
- * says when it came. A message may be taken if none that waits has a smaller key, and none of its
- * kind with the same key came before. The walk puts notices and asks, lets the actor run for a few
- * messages, lets it receive by choice, puts mail aside and back, lets asks expire and be cancelled,
- * and changes the order. */
+ * says when it came. A message may be taken if no waiting one has a smaller key, and no earlier one
+ * of its kind has the same key. The walk puts notices and asks, lets the actor run for a few
+ * messages, lets it receive by choice, stashes and unstashes messages, lets asks expire and be
+ * cancelled, and changes the order. */
 #include "base/random.h"
 #include "house/dispatch/dispatch.h"
 #include "house/dispatch/invariants.h"
@@ -30,7 +30,7 @@ typedef struct letter {
     uint32_t number;
 } letter;
 
-/* A message that waits, or is aside, as the model has it. */
+/* A message of the model that waits or is stashed. */
 typedef struct known {
     letter letter;
     bool is_ask;
@@ -44,10 +44,10 @@ static known waits[WAITING];
 static uint32_t count;      /* messages in `waits` */
 static uint32_t numbers;    /* messages that were sent */
 static uint32_t taken;      /* messages that were handled or received */
-static uint32_t answered;   /* asks whose end was heard */
+static uint32_t answered;   /* asks whose end the asker has got */
 static uint32_t asked;      /* asks that were made */
-static int direction = 1;   /* of the order that the actor has; 0: none */
-static uint32_t key_wanted; /* what a receive looks for */
+static int direction = 1;   /* direction of the order that the actor has; 0: no order */
+static uint32_t key_wanted; /* key that a receive looks for */
 
 static uint32_t below(uint32_t bound)
 {
@@ -94,7 +94,7 @@ static bool is_sorted_before(const known *one, const known *other)
     return compare_keys(one, other) < 0;
 }
 
-/* Whether `other` has to be handled before `one`. */
+/* Whether `other` must be handled before `one`. */
 static bool goes_first(const known *other, const known *one)
 {
     if (compare_keys(other, one) != 0)
@@ -102,8 +102,8 @@ static bool goes_first(const known *other, const known *one)
     return other->is_ask == one->is_ask && other < one;
 }
 
-/* Note that a message was taken. If `key` is not UINT32_MAX, only messages with that key could
- * be. */
+/* Record in the model that a message was taken. If `key` is not UINT32_MAX, only messages with that
+ * key could be. */
 static void model_take(const letter *what, bool is_ask, uint32_t key)
 {
     uint32_t at = model_find(what->number);
@@ -119,7 +119,8 @@ static void model_take(const letter *what, bool is_ask, uint32_t key)
     taken++;
 }
 
-/* Move the messages that are aside before all others: they are the oldest then. */
+/* Unstash in the model: the stashed messages come before all others, because they are the oldest
+ * then. */
 static void model_put_back(void)
 {
     known sorted[WAITING];
@@ -137,8 +138,8 @@ static void model_put_back(void)
     }
 }
 
-/* Bring what waits into the order in which the old comparison had it, before another one is used.
- * Messages that are aside stay as they are, behind all others. */
+/* Sort the waiting messages by the old comparison, before another one is used. Stashed messages
+ * stay as they are, behind all others. */
 static void model_sort(void)
 {
     for (uint32_t i = 1; i < count && direction != 0; i++) {
@@ -196,7 +197,7 @@ static int take_note(domus_stack *stack, void *self, const void *payload)
 
 static int take_ask(domus_stack *stack, void *self, const void *payload)
 {
-    if (below(8) == 0) { /* put it aside */
+    if (below(8) == 0) { /* stash the message */
         uint32_t at = model_find(((const letter *)payload)->number);
         ck_assert_int_eq(domus_stash(stack), 0);
         known one = waits[at];
@@ -295,7 +296,7 @@ static int ask(domus_stack *stack, void *what)
     return domus_ask(stack, actor, &ask_type, what, hear);
 }
 
-/* Put a message by the home lane, by the inbox, or as an ask. It has come when this returns. */
+/* Put a message by the home lane, by the inbox, or as an ask. It has arrived when this returns. */
 static void put(void)
 {
     letter what = {below(40), numbers};
@@ -344,7 +345,7 @@ static void step(void)
         begin(receive, &now);
         run_to_the_end();
         break;
-    case 2: /* mail is held back until a message with this key comes */
+    case 2: /* messages are held back until one with this key comes */
         run_to_the_end();
         key_wanted = below(40);
         begin(receive, &for_ever);
@@ -391,7 +392,7 @@ static void walk(uint64_t seed)
     run_to_the_end();
     begin(put_back, NULL);
     run_to_the_end();
-    while (count != 0) { /* some asks may have been put aside again */
+    while (count != 0) { /* some asks may have been stashed again */
         begin(put_back, NULL);
         run_to_the_end();
     }

@@ -1,5 +1,5 @@
-/* Mail of an actor with an order is taken by it, within the bounds and the rules that hold for all
- * mail. */
+/* Messages of an actor with an order are taken by it, within the bounds and the rules that hold for
+ * all messages. */
 #include "base/memory.h"
 #include "house/dispatch/describe.h"
 #include "house/dispatch/invariants.h"
@@ -189,7 +189,8 @@ DOMT_TEST(stop_after_mail_lets_all_be_handled_that_came_before_it)
     DOMT_ORDERED_TELL(30, 20);
     domt_begin(stop_itself_after_mail, NULL);
     domt_ordered_run_limit(8);
-    domt_ordered_run(); /* it asks itself to stop behind its mail, which then is empty */
+    /* the actor asks itself to stop behind its messages, of which none is left then */
+    domt_ordered_run();
     domt_ordered_settled("20 30 ");
     ck_assert_uint_ne(atomic_load(&domt_pick.picker.house->life) >> 32, domt_pick.picker.lease);
     domt_pick_close();
@@ -271,7 +272,7 @@ DOMT_TEST(ask_whose_asker_has_given_up_is_taken_out_of_sorted_mail)
     domt_begin(hold_for_20_ms, NULL);
     domt_ordered_run();
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), first), 0);
-    (void)domt_iterate(domt_pick.world.managers[1]); /* it stops, so it cancels what it asked */
+    (void)domt_iterate(domt_pick.world.managers[1]); /* the actor stops, so it cancels its asks */
     ck_assert_uint_eq(house->mail, 4);
     domt_ordered_run();
     ck_assert_uint_eq(house->mail, 3);
@@ -373,7 +374,7 @@ DOMT_TEST(spawn_without_memory_for_the_order_fails)
         domi_memory_fail_after(-1, 0);
         ck_assert(error == 0 || error == -ENOMEM);
     } while (error != 0);
-    ck_assert_uint_gt(failures, 2); /* the family and the order */
+    ck_assert_uint_gt(failures, 2); /* allocations of the family and the order */
     domt_ordered_settle();
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_pick.world), address), 0);
     domt_ordered_settle();

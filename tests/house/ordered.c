@@ -9,7 +9,7 @@
 domus_behaviour domt_by_tens;
 domus_behaviour domt_by_tens_down;
 
-/* Only types that users have sent come here. */
+/* Returns the key of a message; only types that users have sent come here. */
 static int64_t key_of(const domus_type *type, const void *payload)
 {
     if (type == &domt_call_type)

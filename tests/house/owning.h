@@ -2,7 +2,7 @@
  *
  * Each payload owns a text of its own, from malloc, and is counted when it is made, when its type
  * releases it, and when a test that took it frees it. So a payload that is released twice or never
- * fails the test, and under asan also whoever looks at a text that is gone. */
+ * fails the test, and AddressSanitizer finds reads of a text that was freed. */
 #ifndef DOMT_OWNING_H
 #define DOMT_OWNING_H
 
@@ -13,23 +13,24 @@
 #include <string.h>
 
 #define DOMT_OWNING_ACTORS 3
-#define DOMT_TEXT_BYTES    6000u /* of each text; what it says repeats */
+#define DOMT_TEXT_BYTES    6000u /* bytes of each text, which repeats a word */
 
 /* The first bytes of each payload of these types. */
 typedef struct domt_owner {
     char *text;
 } domt_owner;
 
-extern const domus_type domt_small, domt_middle, domt_large; /* in a slab; with a frame; heap */
+/* small: fits into a slab; middle: with a frame; large: on the heap */
+extern const domus_type domt_small, domt_middle, domt_large;
 extern const domus_type *const domt_sizes[3];
 
 typedef struct domt_owning {
     domt_world world;
-    domus_address actors[DOMT_OWNING_ACTORS]; /* 0 on home 0, the others on home 1 */
+    domus_address actors[DOMT_OWNING_ACTORS]; /* actor 0 on home 0, the others on home 1 */
     unsigned made, released, freed;
 
-    /* Each test sets the functions that an actor calls with a payload that it handles, and
-     * with an answer. */
+    /* Functions that an actor calls with a payload that it handles, and with an answer; each test
+     * sets them. */
     int (*handle)(domus_stack *stack, const domt_owner *payload);
     int (*hear)(domus_stack *stack, const domus_answer *answer);
     unsigned handled, heard;
@@ -61,17 +62,17 @@ void domt_own_stop(domus_address actor);
 void domt_own_notice(uint32_t to, const domus_type *type, const char *text);
 void domt_own_ask(uint32_t to, const domus_type *type, const char *text);
 
-/* Send or ask from within a handler; asks resume in `hear`. */
+/* Send or ask from within a handler; an ask resumes in `hear`. */
 int domt_own_send(domus_stack *stack, uint32_t to, const domus_type *type, const char *text);
 int domt_own_ask_one(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
                      uint64_t timeout_ns);
 int domt_own_add(domus_stack *stack, uint32_t to, const domus_type *type, const char *text,
                  uint64_t tag);
 
-/* The resumed function of asks: it runs `hear`. */
+/* The resumed function of asks: it calls `hear`. */
 int domt_own_hear(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* The text that the payload of an answer owns. */
+/* Returns the text that the payload of an answer owns. */
 static inline char *domt_text_of(const domus_answer *answer)
 {
     return ((const domt_owner *)answer->payload)->text;

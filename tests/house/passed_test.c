@@ -1,5 +1,5 @@
 /* Cancels find asks that were passed on: by one forward or several, on one thread or several, by a
- * router, kept or put aside, and also while no actor holds the ask just then. */
+ * router, kept or stashed, and also while no actor holds the ask just then. */
 #include "house/directory/router.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/family.h"
@@ -14,24 +14,25 @@
 
 #include <errno.h>
 
-#define MS     UINT64_C(1000000)
-#define ACTORS 5u /* an asker, two that may pass asks on, one that holds them, and another one */
+#define MS UINT64_C(1000000)
+/* an asker, two actors that may pass asks on, one that holds them, and another one */
+#define ACTORS 5u
 #define LAST   3u
 #define OTHER  4u
 
 static domt_world world;
 static domus_address actors[ACTORS];
-static domus_address router; /* to the last one */
+static domus_address router; /* a router to the last actor */
 static domi_routers routers;
 static domus_conversation asking;
 static domus_kept kept;
-static int asked_error;  /* what the asker heard; 1: nothing yet */
-static int holder_error; /* what the holder heard; 1: nothing yet */
-static unsigned shown;   /* asks that the last one was shown */
+static int asked_error;  /* error that the asker got; 1: none yet */
+static int holder_error; /* error that the holder got; 1: none yet */
+static unsigned shown;   /* asks that the last actor was shown */
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* A question goes from actor to actor, and the last one does what it says. */
+/* Pass a question on; the last actor does what the question says. */
 static int take_question(domus_stack *stack, void *self, const void *call_)
 {
     uint32_t i = 0;
@@ -79,9 +80,9 @@ static int hear_asked(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-/* The asker asks `call` through as many others as `from` says. */
+/* Let the asker ask `call` through as many others as `from` says. */
 typedef struct plan {
-    uint32_t from; /* the actor that is asked first */
+    uint32_t from; /* number of the actor that is asked first */
     domt_call call;
 } plan;
 
@@ -219,7 +220,8 @@ DOMT_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
     for_each_chain(cancel_keeper);
 }
 
-/* The asker gives up while the last one has not been shown the ask: the cancel meets nobody. */
+/* Let the asker give up while the last actor has not been shown the ask: the cancel finds no
+ * holder. */
 static void cancel_on_the_way(uint32_t from, deed give_up)
 {
     plan asked = {from, {keep, NULL}};
@@ -258,7 +260,7 @@ static int ask_as_a_crowd(domus_stack *stack, void *context)
     return domus_wait_all(stack, hear_crowd);
 }
 
-/* Far more are given up at once than promises fit into a page of them. */
+/* Far more asks are given up at once than promises fit into a page of them. */
 DOMT_TEST(crowd_that_was_given_up_between_two_actors_is_cancelled)
 {
     open_world(ACTORS);
@@ -308,7 +310,7 @@ DOMT_TEST(cancel_finds_an_ask_behind_a_router)
     for_each_chain(cancel_behind_router);
 }
 
-/* Kept by one, and passed on from there to one that works for it. */
+/* Keep the ask, and pass it on from there to an actor that works for it. */
 static void cancel_kept_and_passed(uint32_t from, deed give_up)
 {
     plan asked = {from, {keep, NULL}};
@@ -329,8 +331,8 @@ DOMT_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
     for_each_chain(cancel_kept_and_passed);
 }
 
-/* The asker is gone, and the keeper answers before the cancel is handled, which comes behind all
- * other mail. */
+/* The asker has ended, and the keeper answers before the cancel is handled, which comes behind all
+ * other messages. */
 DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 {
     plan asked = {1, {keep, NULL}};
@@ -346,7 +348,7 @@ DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
     close_world();
 }
 
-/* The holder tells an asker that is there, but ends before it hears of it. */
+/* The asker is there when the holder tells it, but ends before it is told. */
 DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 {
     plan asked = {2, {keep, NULL}};
@@ -357,7 +359,8 @@ DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
         domt_let_work(world.managers[home]);
     }
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
-    world.managers[0]->limits.messages_per_run_max = 1; /* it ends before it comes to its events */
+    /* the actor ends before it comes to its events */
+    world.managers[0]->limits.messages_per_run_max = 1;
     domt_send(world.managers[0], actors[0], stop, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
@@ -373,7 +376,7 @@ static int go_on_at_once(domus_stack *stack, void *self, const domus_answer *ans
     return 0; /* the conversation ends, and one of its asks is still under way */
 }
 
-/* Wait for whatever comes first, which is the end of a sleep. */
+/* Wait for the first answer, which is the end of a sleep. */
 static int ask_and_lose_interest(domus_stack *stack, void *plan_)
 {
     const plan *what = plan_;
@@ -414,7 +417,7 @@ DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
     }
 }
 
-/* A cancel that came too late for its ask does not meet the next one of the same promise. */
+/* A cancel that came too late for its ask does not hit the next ask of the same promise. */
 DOMT_TEST(cancel_meets_only_its_own_ask)
 {
     plan slow = {1, {sleep_long, NULL}};

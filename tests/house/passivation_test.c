@@ -10,7 +10,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* 1 on home 0 passivates after `ms`. */
+/* Open a world in which actor 1 on home 0 passivates after `ms`. */
 static void open_idle(uint64_t ms)
 {
     const domus_spawn_options options = {.passivate_after_ns = ms * MS};
@@ -76,7 +76,8 @@ DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
 {
     open_idle(10);
     pass(9);
-    domt_jump(&domt_kin_world, 2 * MS); /* both are found in one turn: the message wins */
+    /* the message and the timer are found in one turn: the message wins */
+    domt_jump(&domt_kin_world, 2 * MS);
     domt_kin_note_to(1);
     ck_assert_uint_eq(domt_kin_of[1].notes, 1);
     pass(30);

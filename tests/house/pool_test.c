@@ -1,8 +1,8 @@
 /* Memory of messages. house/message/pool.c: envelopes of every size class, and the way home for
  * envelopes that others free. house/message/trim.c: memory that a trim leaves with a slab is
- * counted as spare until it is used. And the memory of the belts between 64 threads that all talk
- * to all, while they are used and when their rings were given back, and that of a full belt; the
- * figures stand in decisions/lanes. */
+ * counted as spare until it is used. Also the memory of belts between 64 threads that all send to
+ * all, while the belts are used and when their rings were given back, and that of a full belt; the
+ * figures are in decisions/lanes. */
 #include "base/memory.h"
 #include "house/dispatch/carry.h"
 #include "house/dispatch/dispatch.h"
@@ -73,19 +73,19 @@ DOMT_TEST(what_others_free_goes_home_in_one_chain)
     domi_envelope *envelopes[COUNT];
 
     domt_world_open(&world, 3);
-    for (int i = 0; i < COUNT; i++) /* two owners in turn */
+    for (int i = 0; i < COUNT; i++) /* objects of two owners, in turn */
         envelopes[i] = domi_envelope_new(world.managers[i % 2], i % 3 == 0 ? 64 : 200);
     for (int i = 0; i < COUNT; i++)
         domi_pool_free(world.managers[2], &envelopes[i]->node);
     ck_assert_uint_eq(world.managers[2]->pool.chained, COUNT);
-    ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote)); /* nothing shared yet */
+    ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote)); /* nothing is shared yet */
     domi_pool_flush_returns(world.managers[2]);
     ck_assert_uint_eq(world.managers[2]->pool.chained, 0);
     ck_assert_uint_eq(length(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
     ck_assert_uint_eq(length(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
-    domi_pool_flush_returns(world.managers[1]); /* behind another one's chain */
+    domi_pool_flush_returns(world.managers[1]); /* flushed behind another manager's chain */
     domt_end_clean(&world);
 }
 
@@ -136,7 +136,8 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
         actors[i] = domt_spawn(domt_outside(&world), world.managers[i % 3], &passing, NULL);
     memcpy(first, &hops, sizeof hops);
     for (int round = 0; round < ROUNDS; round++) {
-        for (uint32_t i = 0; i < PACKETS; i++) /* also from outside: its pools are refilled too */
+        /* also sent from outside, whose pools are refilled, too */
+        for (uint32_t i = 0; i < PACKETS; i++)
             ck_assert_int_eq(
                 domt_notice(world.managers[i % 4], actors[i % ACTORS], &types[i % 5], first), 0);
         domt_settle(&world);
@@ -148,7 +149,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
     domt_end_clean(&world);
 }
 
-/* One side only allocates, the other only frees: what is freed has to come back. */
+/* One side only allocates, the other only frees: the freed objects must come back. */
 DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
 {
     uint64_t mapped = 0;
@@ -172,7 +173,7 @@ DOMT_TEST(pools_do_not_grow_when_one_sends_and_another_frees)
 
 /* --- trims ------------------------------------------------------------------------------------ */
 
-enum { COUNT = 20000 }; /* of 64 bytes: more than four chunks */
+enum { COUNT = 20000 }; /* objects of 64 bytes that fill more than four chunks */
 
 static domt_world world;
 static domi_node *nodes[COUNT];
@@ -198,14 +199,14 @@ DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
         ;
     ck_assert_uint_gt(spare(home), 0);
     ck_assert_uint_eq(spare(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
-    for (int i = 0; i < COUNT; i++) /* all that is free, and more */
+    for (int i = 0; i < COUNT; i++) /* all free objects, and more */
         ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
     ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
     ck_assert_uint_eq(spare(home), 0);
     domt_world_end(&world);
 }
 
-/* A thread for which others have freed much must not stand still while it sorts that. */
+/* A thread for which others have freed many objects must not stand still while it sorts them. */
 DOMT_TEST(objects_that_come_back_in_crowds_are_sorted_some_at_a_time)
 {
     uint32_t steps = 1;
@@ -301,7 +302,7 @@ DOMT_TEST(each_invariant_of_a_pass_is_checked)
 #define LONG_NS UINT64_C(20000000000) /* rings are given back after 5 to 10 s without use */
 
 static domt_world world;
-static domt_log heard; /* of all talkers */
+static domt_log heard; /* the log of all talkers */
 static domus_address talkers[THREADS];
 
 static void open_world(void)
@@ -328,7 +329,7 @@ static uint64_t bytes_of_ring(domi_belt_ring ring)
     return ring.slots != NULL ? domi_memory_bytes(ring.slots) : 0;
 }
 
-/* The bytes of all belts, with what the allocator rounds up. */
+/* Returns the bytes of all belts, with those that the allocator adds to round up. */
 static uint64_t bytes_of_belts(void)
 {
     uint64_t bytes = 0;
@@ -346,7 +347,7 @@ static uint64_t bytes_of_belts(void)
     return bytes;
 }
 
-/* The bytes that the receivers are charged for. */
+/* Returns the bytes that the receivers are charged for. */
 static int64_t bytes_charged(void)
 {
     int64_t bytes = 0;
@@ -374,7 +375,7 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     domt_settle(&world);
     ck_assert_uint_eq(heard.count, PAIRS);
     for (uint32_t i = 0; i < THREADS; i++)
-        ck_assert(domi_belts_rest(world.managers[i])); /* as before a park */
+        ck_assert(domi_belts_rest(world.managers[i])); /* as a thread does before a park */
     for (int look = 0; look < 2; look++) {
         domt_jump(&world, LONG_NS);
         for (uint32_t i = 0; i < THREADS; i++)
@@ -389,7 +390,7 @@ DOMT_TEST(threads_that_all_talk_to_all_take_little_and_give_it_back)
     domt_world_end(&world);
 }
 
-/* One pair is enough: each is full by itself. */
+/* One pair of threads is enough: each belt is full by itself. */
 DOMT_TEST(full_belt_takes_all_slots_and_no_more)
 {
     open_world();
@@ -400,7 +401,7 @@ DOMT_TEST(full_belt_takes_all_slots_and_no_more)
     fprintf(stderr, "a full belt: %.1f KiB, so %u: %.0f MiB\n", (double)full / 1024, PAIRS,
             (double)(full * PAIRS) / (double)MIB);
     ck_assert_uint_ge(full, SLOTS * SLOT);
-    /* the rings that it has outgrown are there until the receiver has read them */
+    /* The rings that the belt has outgrown are there until the receiver has read them. */
     ck_assert_uint_lt(full, 2 * SLOTS * SLOT + 1024);
     domt_settle(&world);
     ck_assert_uint_eq(heard.count, 4 * SLOTS);

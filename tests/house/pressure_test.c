@@ -1,5 +1,5 @@
-/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and nothing else
- * is. At memory.threadMax those that need more memory are refused with -ENOBUFS. */
+/* While memory is critical asks and notices are refused with -EBUSY on both lanes, and no other
+ * messages are. At memory.threadMax those that need more memory are refused with -ENOBUFS. */
 #include "base/memory.h"
 #include "house/family/life.h"
 #include "house/message/letters.h"
@@ -16,8 +16,8 @@
 #define KIB 1024u
 
 static domt_world world;
-static domt_log log0; /* of the actor under test, on home 0 */
-static domt_log log1; /* of the others, on home 1 */
+static domt_log log0; /* log of the actor under test, on home 0 */
+static domt_log log1; /* log of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 static _Atomic uint32_t level;
@@ -50,11 +50,11 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(notice(from), -EBUSY);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
-    ck_assert_uint_eq(domt_releases, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns the payload */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 0);
     domt_settle(&world);
-    ck_assert_uint_eq(log0.count, 1); /* what was there is handled */
+    ck_assert_uint_eq(log0.count, 1); /* messages that were there are handled */
     set_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
         ck_assert_int_eq(notice(from), 0);
@@ -104,11 +104,10 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
     for (uint32_t i = 0; i < 2; i++)
         domt_send(world.managers[i], agents[i], ask_owned, NULL);
     set_level(DOMUS_MEMORY_CRITICAL);
-    domt_settle(
-        &world); /* the calls were taken before: they are handled, and what they ask fails */
+    domt_settle(&world); /* the calls were taken before, so they are handled, and their asks fail */
     ck_assert_uint_eq(heard, 2);
     ck_assert_int_eq(heard_error, -EBUSY);
-    ck_assert_uint_eq(domt_releases, 2); /* an ask's payload went with it */
+    ck_assert_uint_eq(domt_releases, 2); /* the ask's payload was released with it */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 2);
     domt_end_clean(&world);
 }
@@ -180,7 +179,7 @@ DOMT_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, home + 1);
         ck_assert(world.managers[home]->memory.busy);
-        ck_assert_int_eq(notice(home), -EBUSY); /* what is new is not */
+        ck_assert_int_eq(notice(home), -EBUSY); /* new messages are refused */
     }
     domt_world_end(&world);
 }
@@ -191,7 +190,7 @@ static const domus_type medium = {.name = "medium", .size = 200};
 static const domus_type large = {.name = "large", .size = 1000};
 static const domus_type huge = {.name = "huge", .size = 60000};
 
-/* Returns an agent on home 1. */
+/* Returns an agent on home 1 of a thread whose memory is bounded by `max` bytes. */
 static domus_address open_bounded(uint64_t max)
 {
     domt_world_init(&world, 2);
@@ -216,7 +215,7 @@ static int fill_with(domus_stack *stack, void *type)
     return 0;
 }
 
-/* How many notices of a type an agent on home 1 sends until one is refused. */
+/* Returns how many notices of a type an agent on home 1 sends until one is refused. */
 static unsigned fill(domus_address agent, const domus_type *type)
 {
     filled = 0;
@@ -240,7 +239,8 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
         /* Another thread has its own bound, and answers are in none. */
         ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_note, "1234567"), 0);
         domt_settle(&world);
-        unsigned again = fill(agent, types[i]); /* handled: there is room for as many */
+        /* the notices were handled: there is room for as many again */
+        unsigned again = fill(agent, types[i]);
         ck_assert_uint_eq(again, count);
         domt_settle(&world);
         ck_assert_int_eq(atomic_load(&world.managers[1]->pool.heap_bytes), 0);
@@ -290,13 +290,13 @@ DOMT_TEST(slabs_are_trimmed_a_second_after_they_have_grown)
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     ck_assert_uint_gt(mapped, 8 * 1024 * KIB);
     uint64_t start_ns = manager->now_ns;
-    ck_assert_uint_eq(trim_all(start_ns), 0); /* it grew just now */
+    ck_assert_uint_eq(trim_all(start_ns), 0); /* the slab grew just now */
     ck_assert_uint_eq(trim_all(start_ns + 999 * MS), 0);
     ck_assert_uint_gt(trim_all(start_ns + 1001 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
     ck_assert_uint_eq(domi_counter_read(&manager->counters.trimmed_bytes),
                       mapped - manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes);
-    /* needed again at once: the next one waits longer */
+    /* The memory is needed again at once: the next trim waits longer. */
     flood_and_drain(agent);
     ck_assert_uint_eq(trim_all(start_ns + 1100 * MS), 0);
     ck_assert_uint_eq(trim_all(start_ns + 2200 * MS), 0);
@@ -314,14 +314,15 @@ DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
     domi_manager_look_at_pressure(manager);
     uint64_t start_ns = manager->now_ns;
     ck_assert_uint_eq(trim_all(start_ns), 0);
-    ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0); /* in vain: nothing was handled yet */
+    /* the trim is in vain, because nothing was handled yet */
+    ck_assert_uint_gt(trim_all(start_ns + 101 * MS), 0);
     uint64_t mapped = manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes;
     domt_settle(&world);
     atomic_store(&level, DOMUS_MEMORY_NORMAL);
     domi_manager_look_at_pressure(manager);
     ck_assert_uint_gt(trim_all(start_ns + 202 * MS), 0);
     ck_assert_uint_lt(manager->pool.slabs[DOMI_SLAB_1088].mapped_bytes, mapped / 3);
-    ck_assert_uint_gt(trim_all(start_ns + 1203 * MS), 0); /* and every second for a while */
+    ck_assert_uint_gt(trim_all(start_ns + 1203 * MS), 0); /* tried again every second for a while */
     ck_assert_uint_gt(trim_all(start_ns + 2204 * MS), 0);
     domt_world_end(&world);
 }
@@ -338,7 +339,7 @@ static void hold(uint32_t from, uint32_t to)
     }
 }
 
-/* One of `every` stays. */
+/* Let all but one of `every` go. */
 static void let_go(uint32_t from, uint32_t to, uint32_t every)
 {
     for (uint32_t i = from; i < to; i++) {
@@ -347,7 +348,7 @@ static void let_go(uint32_t from, uint32_t to, uint32_t every)
     }
 }
 
-/* One message at a time: a retry, a heartbeat. */
+/* One message comes at a time, as in retries or heartbeats. */
 DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
 {
     open_world();
@@ -379,7 +380,7 @@ DOMT_TEST(what_is_spare_is_never_less_than_nothing)
     (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     while (slab->spare_bytes == 0)
         ck_assert(domi_pool_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
-    /* a flood takes what there is before the pass has been over the other slabs */
+    /* A flood takes what is spare before the pass has gone over the other slabs. */
     for (; slab->spare_bytes != 0; count++)
         hold(count, count + 1);
     ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
@@ -401,7 +402,7 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
     uint64_t spare = domi_counter_read(&manager->memory.spare_bytes);
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
-         i++) /* and no further */
+         i++) /* the loop goes no further */
         hold(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
@@ -409,7 +410,7 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
     domt_world_end(&world);
 }
 
-/* Another thread has just measured less; this one hears of it as it takes memory. */
+/* Another thread has just measured less memory; this thread learns of it as it takes memory. */
 static void hear_of_less(domi_meter *meter, size_t bytes)
 {
     atomic_store(&level, DOMUS_MEMORY_HIGH);
@@ -429,7 +430,8 @@ DOMT_TEST(a_level_that_ends_while_something_is_passed_on_has_ended)
     envelope->type = &domt_note;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
-    domi_mailbox_mark_full(one.house); /* so that a letter is written, which needs a chunk */
+    /* marks the mailbox full, so that a letter is written, which needs a chunk */
+    domi_mailbox_mark_full(one.house);
     set_level(DOMUS_MEMORY_CRITICAL);
     (void)domi_memory_set_meter(&meter);
     ck_assert_int_eq(domi_mailbox_put_passed(manager, one, &envelope->node, DOMI_NOTICE), -ENOBUFS);

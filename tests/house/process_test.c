@@ -1,6 +1,6 @@
 /* house/family/process.c: processes begin once, end once, and fail like other actors; which
- * messages and yields a step is given, and which of them are dropped; and what processes share with
- * others. */
+ * messages and yields a step is given, and which of them are dropped; and features that processes
+ * share with other actors. */
 #include "base/memory.h"
 #include "house/directory/group.h"
 #include "house/dispatch/dispatch.h"
@@ -70,7 +70,8 @@ DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
     ck_assert_uint_eq(closes, 2);
     send(&large_type, 1);
     domt_settle(&world);
-    ck_assert_uint_eq(steps, 4); /* first, the one that fails, first, large */
+    /* steps: the first, the one that fails, the first again, the large one */
+    ck_assert_uint_eq(steps, 4);
     stop_process();
     close_world();
 }
@@ -184,7 +185,7 @@ static int ask_owned(domus_stack *stack, void *ret_asked)
     return result;
 }
 
-/* The n-th allocation fails (and with `stay` all after it). True: none did. */
+/* Let the n-th allocation fail (and with `stay` all after it). Returns true if none did. */
 static bool run_without_memory(int64_t n, int stay)
 {
     domt_call order = {spawn_in, "count"};
@@ -214,7 +215,8 @@ static bool run_without_memory(int64_t n, int stay)
         (void)domi_house_stop(world.managers[0], process);
     domt_settle(&world);
     ck_assert_uint_eq(heard, asked);
-    ck_assert_uint_eq(releases, asked); /* by whom it was given up, or after the step */
+    /* released by the actor that gave it up, or after the step */
+    ck_assert_uint_eq(releases, asked);
     close_world();
     return clean;
 }
@@ -226,7 +228,7 @@ DOMT_TEST(process_without_memory_ends_in_order)
         int64_t n = 0;
         while (!run_without_memory(n, stay))
             ck_assert_int_lt(++n, 200);
-        ck_assert_int_ge(n, 5); /* the sweep has met allocations */
+        ck_assert_int_ge(n, 5); /* the sweep has reached some allocations */
     }
 }
 
@@ -395,7 +397,8 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
 {
     step_does = yield_for_ever;
     open_process();
-    domi_manager_set_run_limit(world.managers[0], 4); /* the turn of 8 is not over in one run */
+    /* the turn with 8 events is not over in one run */
+    domi_manager_set_run_limit(world.managers[0], 4);
     for (uint64_t i = 0; i < 8; i++)
         send(&owned_type, i);
     (void)domi_manager_take_arrivals(world.managers[0]);
@@ -442,12 +445,15 @@ DOMT_TEST(publication_that_no_step_has_seen_is_dropped_once)
     domt_send(domt_outside(&world), agent, publish_owned, NULL);
     domi_manager *home = world.managers[0];
     (void)domt_events(home);
-    for (uint32_t i = 0; i < 2; i++) /* the agent, the shard: the process has it in its mailbox */
+    /* the agent, then the shard; after it the publication is in the mailbox */
+    for (uint32_t i = 0; i < 2; i++)
         (void)domi_house_run(home, domi_queue_take(&home->schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(domi_house_stop(home, other), 0);
     for (uint32_t i = 0; i < 3; i++)
         (void)domt_iterate(world.managers[1]);
-    domt_settle(&world); /* it gathers, and on the same turn hears that the other has ended */
+    /* The process gathers the publication, and in the same turn learns that the other one has
+     * ended. */
+    domt_settle(&world);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(steps, 1);
     ck_assert_uint_eq(releases, 1);

@@ -29,17 +29,17 @@ static const domus_type input_type = {.name = "input", .size = DOMUS_PROCESS_INP
 static const domus_type too_large_type = {.name = "too large", .size = DOMUS_PROCESS_INPUT_MAX + 1};
 
 static domt_world world;
-static domus_address agent;   /* on home 0; the spawner */
+static domus_address agent;   /* an agent on home 0, which spawns */
 static domus_address other;   /* an agent on home 1 */
-static domus_address process; /* under test */
+static domus_address process; /* the process under test */
 
-/* Each test sets the functions that init and step call. The counters say what has come. */
+/* Functions that init and step call; each test sets them. The counters say what has come. */
 static int (*init_does)(domus_stack *stack);
 static int (*step_does)(domus_stack *stack, const domus_process_event *events, uint32_t count,
                         domus_process_output *out);
 static unsigned inits, steps, closes;
-static uint32_t counts[64]; /* of events, by step */
-static uint64_t sum;        /* of what the events carry */
+static uint32_t counts[64]; /* numbers of events, by step */
+static uint64_t sum;        /* sum of the payloads of the events */
 static unsigned asks;
 static unsigned owned; /* events that own something */
 static domus_kept kept;

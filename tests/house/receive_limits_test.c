@@ -1,5 +1,5 @@
-/* Receives of asks, and receives beside stops, barriers, full mailboxes, withdrawn
- * asks, no memory. */
+/* Receives of asks, and receives beside stops, barriers, full mailboxes and withdrawn asks, and
+ * without memory. */
 #include "base/memory.h"
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
@@ -61,7 +61,7 @@ DOMT_TEST(received_ask_without_an_answer_fails_as_its_function_returns)
     domt_begin(domt_receive_as, &(domt_reception){&domt_questions, DOMUS_FOR_EVER, took_and_waits});
     domt_pick_settle();
     domt_ask_picker(1, 0);
-    domt_pick_heard("x-42 "); /* parked: -ENOMSG */
+    domt_pick_heard("x-42 "); /* -ENOMSG: the conversation parked */
     domt_ask_picker(2, 0);
     domt_pick_heard("x-42 x-5 ");
     domt_pick_close();
@@ -72,8 +72,10 @@ static int reply_to_both(domus_stack *stack, void *self, const domus_answer *ans
     int64_t numbers[2] = {100, 200};
 
     (void)domt_took(stack, self, answer);
-    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[0]), 0); /* the received */
-    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), 0); /* the own */
+    /* answers the received ask */
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[0]), 0);
+    /* answers the conversation's own ask */
+    ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), 0);
     ck_assert_int_eq(domus_reply(stack, &domt_pick_number, &numbers[1]), -EALREADY);
     return 0;
 }
@@ -138,7 +140,8 @@ DOMT_TEST(asks_are_received_before_notices)
     domt_tell(&domt_pick_note, 1);
     domt_ask_picker(2, 0);
     domt_begin_by_event(domt_receive_one, &domt_any);
-    (void)domt_iterate(domt_pick.world.managers[0]); /* mail was handled: nothing received yet */
+    /* messages were handled: nothing was received yet */
+    (void)domt_iterate(domt_pick.world.managers[0]);
     domt_pick_settle();
     domt_tell(&domt_pick_note, 3);
     domt_ask_picker(4, 0);
@@ -310,7 +313,7 @@ DOMT_TEST(what_no_pattern_takes_is_bounded_by_mailbox_max_and_counted)
     domt_pick_close();
 }
 
-/* A receive goes on with a conversation, it begins none. */
+/* A receive resumes a conversation, and begins none. */
 DOMT_TEST(receives_go_on_at_conversations_max)
 {
     domt_pick_open(0, 2);
@@ -354,7 +357,8 @@ static int receive_under_barrier(domus_stack *stack, void *reception)
     return domt_receive_as(stack, reception);
 }
 
-/* A barrier lets no asks and notices in, nor a receive of who raised it: its time ends it. */
+/* A barrier lets no asks and notices through, not even to a receive of the conversation that raised
+ * it: the receive ends at its time. */
 DOMT_TEST(receive_under_the_own_barrier_ends_in_its_time)
 {
     static const domt_reception look = {&domt_any, 0, domt_took};
@@ -383,7 +387,7 @@ DOMT_TEST(receive_without_memory_fails_and_changes_nothing)
         domi_memory_fail_after(count++, 1);
         domt_pick_settle();
         domi_memory_fail_after(-1, 0);
-        /* The call may have had no frame to run in, too: a dead letter. */
+        /* The call may have had no memory for its frame, too: then it is a dead letter. */
         bool failed = DOMT_SUM(&domt_pick.world, failures) != 0 ||
                       DOMT_SUM(&domt_pick.world, dead_letters) != 0;
         ck_assert_str_eq(domt_pick.text, failed ? "6 7 8 " : "(7) 6 8 ");

@@ -1,8 +1,8 @@
 /* house/conversation/receive.c: a receive takes the messages of its pattern and leaves the others,
  * within its time, also several at once.
  *
- * A receive remembers up to which message it has seen a mailbox. When that message is taken out by
- * something else, the mailbox is searched anew: what is remembered would point to freed memory. */
+ * A receive remembers up to which message it has seen a mailbox. When that message is removed by
+ * something else, the mailbox is searched anew: the remembered place would be freed memory. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -37,7 +37,7 @@ DOMT_TEST(receive_waits_for_the_next_match_and_nothing_else_is_taken)
         domt_pick_wrote("");
         ck_assert_uint_eq(domt_pick.picker.house->state, DOMI_WAITING);
     }
-    ck_assert_uint_eq(domt_pick.looks, 3); /* each was looked at once */
+    ck_assert_uint_eq(domt_pick.looks, 3); /* each message was looked at once */
     domt_tell(&domt_pick_note, 7);
     domt_pick_wrote("(7) 1 2 3 ");
     domt_pick_close();
@@ -60,7 +60,7 @@ DOMT_TEST(mailbox_longer_than_one_run_looks_at_is_searched_to_its_end)
     ck_assert_uint_ge(domt_pick.releases, MANY - 64);
 }
 
-/* A receive sees the actor's state and the frame of its own conversation. */
+/* Whether a receive sees the actor's state and the frame of its own conversation. */
 static bool is_framed(const void *self, const void *frame, const domus_type *type,
                       const void *payload)
 {
@@ -129,7 +129,7 @@ static int flush_next(domus_stack *stack, void *self, const domus_answer *answer
 
 static const domt_reception flush = {&domt_any, 0, flush_next};
 
-/* A flush takes everything that is there, and does not wait. */
+/* A flush takes all messages that are there, and does not wait. */
 DOMT_TEST(flush_takes_all_that_is_there_and_does_not_wait)
 {
     domt_pick_open(0, 0);
@@ -152,7 +152,7 @@ static int else_any(domus_stack *stack, void *self, const domus_answer *answer)
     return domt_took(stack, self, answer);
 }
 
-/* A receive by priority takes an urgent message if there is one, else whatever comes. */
+/* A receive by priority takes an urgent message if there is one, else any message. */
 DOMT_TEST(priority_receive_takes_the_urgent_before_the_older)
 {
     static const domt_reception by_priority = {&domt_urgents, 0, else_any};
@@ -177,7 +177,7 @@ static int flush_at_mount(domus_stack *stack, void *self)
     return domt_receive_as(stack, (void *)(uintptr_t)&flush);
 }
 
-/* The mailbox has nothing to look at, and nothing comes that would make the receive look. */
+/* The mailbox is empty, and no message comes that would make the receive look. */
 DOMT_TEST(looking_into_an_empty_mailbox_ends_also_from_an_event_and_at_mount)
 {
     static const domus_behaviour mounting = {.name = "mounting", .on_mount = flush_at_mount};
@@ -216,13 +216,13 @@ DOMT_TEST(several_receives_are_tried_in_the_order_in_which_they_began)
     domt_begin_by_event(domt_receive_one, &domt_urgents);
     domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 3);
-    domt_tell(&domt_pick_note, 7); /* the first could, and the second */
+    domt_tell(&domt_pick_note, 7); /* two receives could take it: the first and the second */
     domt_pick_settle();
     ck_assert_uint_eq(domi_house_count_parked(domt_pick.picker.house), 2);
-    domt_tell(&domt_pick_urgent, 7); /* the second could, and the third */
+    domt_tell(&domt_pick_urgent, 7); /* two receives could take it: the second and the third */
     domt_tell(&domt_pick_note, 1);
     domt_pick_wrote("(7) (u7) ");
-    ck_assert_uint_eq(domt_pick.picker.house->mail, 1); /* only the third is left */
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 1); /* only the third message is left */
     domt_tell(&domt_pick_urgent, 8);
     domt_pick_wrote("(7) (u7) (u8) 1 ");
     domt_pick_close();
@@ -247,7 +247,7 @@ static int took_and_forget(domus_stack *stack, void *self, const domus_answer *a
 {
     (void)domt_write(answer);
     ck_assert_int_eq(domus_receive(stack, &domt_any, domt_took), DOMUS_PARKED);
-    return 0; /* it ends with a receive that it began */
+    return 0; /* the conversation ends with a receive that it began */
 }
 
 DOMT_TEST(receive_of_a_conversation_that_ended_takes_nothing)
@@ -274,7 +274,7 @@ static int took_and_cancel_the_first(domus_stack *stack, void *self, const domus
     return domt_took(stack, self, answer);
 }
 
-/* While the mailbox is searched, the other receives leave under it. */
+/* While the mailbox is searched, the other receives are removed. */
 DOMT_TEST(resumed_receive_may_cancel_another_receive)
 {
     domt_pick_open(0, 0);
@@ -323,11 +323,13 @@ DOMT_TEST(ask_that_waits_for_itself_leaves_the_mail_that_a_receive_has_seen)
     domt_pick_open(0, 0);
     domt_begin_by_event(ask_and_raise_later, NULL);
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    domt_tell(&domt_pick_note, 7); /* a notice comes before the event, so the receive has it now */
+    /* a notice comes before the event, so the receive takes it now */
+    domt_tell(&domt_pick_note, 7);
     domt_pick_settle();
     domt_tell(&domt_pick_note, 1);
     domt_pick_settle();
-    ck_assert_uint_eq(domt_pick.picker.house->mail, 2); /* it has come back, and was looked at */
+    /* the notice has come back, and was looked at */
+    ck_assert_uint_eq(domt_pick.picker.house->mail, 2);
     domt_pick_pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     ck_assert_uint_eq(domt_pick.releases, 1);
@@ -356,7 +358,7 @@ static int ask_third(domus_stack *stack, void *context)
                      domt_hear_nothing);
 }
 
-/* The receive takes the seventh question although the one that it saw last has gone. */
+/* Check that the receive takes the seventh question although the one that it saw last has gone. */
 static void seventh_is_taken(const char *text)
 {
     ck_assert_ptr_null(seen());

@@ -27,7 +27,8 @@ typedef struct domt_log {
 
 typedef struct domt_recorder {
     domt_log *log;
-    int64_t fail; /* what the handler of questions returns instead of an answer; 0: it answers */
+    /* error that the handler of questions returns instead of an answer; 0: it answers */
+    int64_t fail;
 } domt_recorder;
 
 typedef struct domt_inquiry {
@@ -35,27 +36,28 @@ typedef struct domt_inquiry {
     int64_t number;
 } domt_inquiry;
 
-extern const domus_type domt_note;     /* int64_t */
-extern const domus_type domt_question; /* int64_t */
-extern const domus_type domt_answer;   /* int64_t */
-extern const domus_type domt_inquire;  /* domt_inquiry */
-extern const domus_type domt_tick;     /* int64_t */
+extern const domus_type domt_note;     /* payload: int64_t */
+extern const domus_type domt_question; /* payload: int64_t */
+extern const domus_type domt_answer;   /* payload: int64_t */
+extern const domus_type domt_inquire;  /* payload: domt_inquiry */
+extern const domus_type domt_tick;     /* payload: int64_t */
 
 extern const domus_behaviour domt_recording;
 
-/* Spawn a recorder and settle; or one that fails questions with -EIO. */
+/* Spawn a recorder and settle; the second function spawns one that fails questions with -EIO. */
 domus_address domt_recorder_new(domt_world *world, uint32_t home, domt_log *log);
 domus_address domt_recorder_failing(domt_world *world, uint32_t home, domt_log *log);
 
-/* Send a note or an inquiry from the thread of `from`, without a sender; it must be taken. */
+/* Send a note or an inquiry from the thread of `from`, without a sender; a refusal fails the
+ * test. */
 void domt_note_to(domi_manager *from, domus_address to, int64_t number);
 void domt_inquire_by(domi_manager *from, domus_address asker, domus_address to, int64_t number);
 
-/* How often `what` stands in the log, and the numbers of those entries added up. */
+/* Return how many times `what` stands in the log, and the sum of the numbers of those entries. */
 uint32_t domt_log_count(const domt_log *log, char what);
 int64_t domt_log_sum(const domt_log *log, char what);
 
-/* The letters of the log from entry `first` on, as a text (valid until the next call). */
+/* Returns the letters of the log from entry `first` on, as a text (valid until the next call). */
 const char *domt_log_text(const domt_log *log, uint32_t first);
 
 #endif

@@ -12,8 +12,8 @@
 #define MAX 100u
 
 static domt_world world;
-static domt_log log0; /* of the actor under test, on home 0 */
-static domt_log log1; /* of the others, on home 1 */
+static domt_log log0; /* log of the actor under test, on home 0 */
+static domt_log log1; /* log of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
@@ -26,7 +26,7 @@ static void open_world(void)
     other = domt_recorder_new(&world, 1, &log1);
 }
 
-/* Notes from the thread of `from` until one is refused; returns how many were taken. */
+/* Send notes from the thread of `from` until one is refused. Returns how many were taken. */
 static unsigned fill(domi_manager *from)
 {
     unsigned taken = 0;
@@ -51,7 +51,7 @@ DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 4);
-    ck_assert_uint_eq(domt_releases, 0); /* the payload stays the caller's */
+    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns the payload */
     ck_assert_uint_eq(domt_in_use_all(&world), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, MAX);
@@ -65,7 +65,7 @@ DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    ck_assert(is_full()); /* sorted, but not handled: still full, for all */
+    ck_assert(is_full()); /* sorted, but not handled: the mailbox is still full for all senders */
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 5);
@@ -79,12 +79,13 @@ DOMT_TEST(m11_both_lanes_together_are_bounded)
 {
     open_world();
     unsigned taken = fill(world.managers[0]) + fill(world.managers[1]);
-    ck_assert_uint_eq(taken, MAX); /* what home has counts for others too */
+    ck_assert_uint_eq(taken, MAX); /* messages of home count for other senders, too */
     domt_settle(&world);
     for (unsigned i = 0; i < MAX - 1; i++)
         domt_note_to(world.managers[0], one, 1);
     taken = fill(world.managers[1]) + fill(world.managers[0]);
-    ck_assert_uint_le(taken, MAX); /* the inbox is not counted with the mailboxes: at most twice */
+    /* the inbox is not counted with the mailboxes: at most twice the bound */
+    ck_assert_uint_le(taken, MAX);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 2 * MAX - 1 + taken);
     domt_world_end(&world);
@@ -144,12 +145,14 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
     domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
     (void)fill(world.managers[0]);
-    domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]); /* it does not run */
+    /* takes the actor off its queue, so that it does not run */
+    domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     for (int i = 0; i < 2; i++) {
         heard_error = 0;
         domt_do(&world, i == 0 ? here : there, ask_owned, NULL);
         ck_assert_int_eq(heard_error, -ENOBUFS);
-        ck_assert_uint_eq(domt_releases, (unsigned)i + 1); /* an ask's payload went with it */
+        /* the ask's payload was released with it */
+        ck_assert_uint_eq(domt_releases, (unsigned)i + 1);
     }
     domi_queue_put(&world.managers[0]->schedule.ready[0], full);
     domt_settle(&world);
@@ -182,7 +185,8 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     domt_jump(&world, 2 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
     (void)domi_manager_take_arrivals(world.managers[0]);
-    ck_assert_uint_eq(fill(world.managers[0]), MAX); /* what is never refused takes no room */
+    /* messages that are never refused take no room */
+    ck_assert_uint_eq(fill(world.managers[0]), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);
     ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);

@@ -107,7 +107,7 @@ static void open_world(void)
     ck_assert_int_eq(domi_grain_open(domt_remote.managers[0], &kind, &spread.kind), 0);
     domt_as_agent(0, place, &not_permitted);
     domt_as_gateway(0, place, &no_error);
-    domt_as_gateway(1, place, &no_error); /* again */
+    domt_as_gateway(1, place, &no_error); /* the same name again */
 }
 
 static void close_world(void)
@@ -129,7 +129,7 @@ typedef struct doing {
     uint64_t timeout_ns;
     uint32_t part;
     int expected;
-    int error; /* of an answer; 1: none yet */
+    int error; /* error of an answer; 1: none yet */
     uint64_t answer;
     domus_kept kept;
     domus_conversation conversation;
@@ -262,7 +262,7 @@ DOMT_TEST(an_open_part_needs_no_gateway)
     domt_as_agent(0, notify, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(life.notices, 1);
-    domt_as_agent(1, notify, NULL); /* this thread has not opened it */
+    domt_as_agent(1, notify, NULL); /* this thread has not opened the part */
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     domt_as_gateway(0, close_part, NULL);
     domt_as_agent(0, notify, NULL);
@@ -370,7 +370,7 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 
 typedef struct stopping {
     bool after_mail;
-    bool others; /* all parts but that one */
+    bool others; /* true: all parts but that one */
     uint32_t left;
 } stopping;
 
@@ -425,7 +425,7 @@ static int name_of_grains(domus_stack *stack, void *unused)
 
     ck_assert_int_eq(domus_remote_address(stack, &name, &address), -EINVAL);
     ck_assert_int_eq(domus_remote_node_open(stack, DOMUS_REMOTE_GRAINS, 0), -EINVAL);
-    ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0); /* a call is none */
+    ck_assert_int_ne(domus_remote_grain_of(stack, &grain), 0); /* a call was sent to no grain */
     return 0;
 }
 
@@ -435,7 +435,7 @@ DOMT_TEST(a_stranger_cannot_name_what_gateways_use)
     domt_as_gateway(0, name_of_grains, NULL);
     ck_assert_int_eq(domus_remote_part_of((domus_grains){NULL}, "a"), -EINVAL);
     ck_assert_int_eq(domus_remote_part_of(spread, ""), -EINVAL);
-    /* The same part on every machine, for ever. */
+    /* The part of a key is the same on every machine, for ever. */
     ck_assert_int_eq(domus_remote_part_of(spread, "17"), 113);
     close_world();
 }

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* One call of domus_remote_address(), and of domus_remote_name_of() for what it has found. */
+/* A call of domus_remote_address(), and of domus_remote_name_of() for the address that it has
+ * found. */
 typedef struct looking {
     domus_remote_name name, back;
     domus_address address;
@@ -91,7 +92,8 @@ DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
     name.lease = 0;
     ck_assert_int_eq(look_at(name).error, -EINVAL);
     name = asked_name;
-    for (uint32_t i = 0; i < 32; i++) { /* numbers of other slots, far too large ones at the end */
+    /* numbers of other slots; the last ones are far too large */
+    for (uint32_t i = 0; i < 32; i++) {
         name.number = asked_name.number ^ 1u << i;
         looking now = look_at(name);
         ck_assert(now.error == -ENOENT || (now.error == 0 && now.address.house != NULL));
@@ -106,7 +108,7 @@ DOMT_TEST(names_that_strangers_make_up_lead_nowhere)
     name = asked_name;
     name.node = DOMT_NODE + 1;
     ck_assert_int_eq(look_at(name).error, -ENOENT);
-    for (uint32_t i = 0; i < 2; i++) { /* nobody reaches a gateway in this way */
+    for (uint32_t i = 0; i < 2; i++) { /* a gateway itself is not found by its name */
         ck_assert_int_eq(error_of_name(domt_gateways[i]), 0);
         ck_assert_int_eq(look_at(asked_name).error, -ENOENT);
     }
@@ -168,7 +170,8 @@ DOMT_TEST(the_table_is_full_at_addresses_max)
     ck_assert_int_eq(error_of_name(first[17]), -ESTALE);
     looking now = look_at(domt_name(256, 0));
     ck_assert_int_eq(now.error, 0);
-    ck_assert_ptr_eq(now.address.house, first[17].house); /* used again, with another lease */
+    /* the house is used again, with another lease */
+    ck_assert_ptr_eq(now.address.house, first[17].house);
     ck_assert_uint_ne(now.address.lease, first[17].lease);
     ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), first[17], &domt_plain, "seventee"),
                      -ESTALE);
@@ -216,7 +219,7 @@ DOMT_TEST(nodes_max_nodes_are_known_at_a_time)
     domt_as_gateway(0, end_node, &numbers[1]);
     ck_assert_int_eq(opened, 0);
     domt_as_gateway(0, end_node, &numbers[1]);
-    ck_assert_int_eq(opened, -ENOENT); /* forgotten, because it has no address */
+    ck_assert_int_eq(opened, -ENOENT); /* forgotten, because the node has no address */
     domt_as_gateway(1, open_one, &numbers[2]);
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
@@ -260,14 +263,14 @@ DOMT_TEST(addresses_that_nobody_uses_are_listed_at_the_third_look)
     domt_remote_open(NULL);
     (void)domt_far(1, 0);
     domus_address used = domt_far(2, 0);
-    (void)domt_far(3, 1); /* the other gateway's */
+    (void)domt_far(3, 1); /* an address of the other gateway */
     for (uint32_t looks = 0; looks < 4; looks++) {
         ck_assert_int_eq(domt_notice(domt_outside(&domt_remote), used, &domt_plain, "a notice"), 0);
         domt_as_gateway(0, list_idle, NULL);
         ck_assert_uint_eq(idle_count, looks < 2 ? 0 : 1);
     }
     ck_assert_uint_eq(idle[0].number, 1);
-    (void)domt_far(1, 0); /* something came from there */
+    (void)domt_far(1, 0); /* a message came from there */
     domt_as_gateway(0, list_idle, NULL);
     ck_assert_uint_eq(idle_count, 0);
     domt_remote_close();
@@ -288,7 +291,7 @@ DOMT_TEST(all_addresses_of_a_node_that_has_ended_are_listed)
     ck_assert_uint_eq(idle_count, 2);
     for (uint32_t i = 0; i < 2; i++)
         domt_as_gateway(0, end_one, &idle[i]);
-    domt_as_gateway(0, open_one, &node); /* it was forgotten with the last */
+    domt_as_gateway(0, open_one, &node); /* the node was forgotten with its last address */
     ck_assert_int_eq(opened, 0);
     domt_remote_close();
 }

@@ -1,5 +1,5 @@
-/* domus/remote.h: messages to remote actors come to the gateway of their sender's home, and what
- * gateways send and ask in the name of remote actors is answered to them. */
+/* domus/remote.h: messages to remote actors come to the gateway of their sender's home, and answers
+ * to messages that gateways send as remote actors come to these gateways. */
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
@@ -18,7 +18,7 @@ typedef struct sending {
     uint64_t value;
     uint64_t timeout_ns;
     int expected;
-    int error;        /* of the answer; 1: none yet */
+    int error;        /* error of the answer; 1: none yet */
     uint64_t replied; /* the value of the answer */
     domus_conversation conversation;
 } sending;
@@ -138,19 +138,20 @@ DOMT_TEST(a_cancel_ends_the_kept_ask_and_tells_the_gateway)
     ck_assert_ptr_eq(domt_carried_by[1].cancelled.stack, domt_carried_by[1].kept[0].stack);
     ck_assert_uint_eq(domt_carried_by[1].cancelled.serial, domt_carried_by[1].kept[0].serial);
     ck_assert_uint_eq(domt_releases, 1);
-    ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1); /* the asker alone */
+    /* only the asker's conversation is parked */
+    ck_assert_uint_eq(domi_house_count_parked(domt_gateways[1].house), 1);
     domt_remote_close();
 }
 
-/* Cancel what is only kept for a conversation, as a channel does whose peer has finished sending.
- */
+/* Cancel only the asks that are kept for a conversation, as a channel does whose peer has finished
+ * sending. */
 static int cancel_kept(domus_stack *stack, void *sending_)
 {
     domi_stack_cancel_kept(stack->manager, ((sending *)sending_)->conversation.stack);
     return 0;
 }
 
-/* The remote actor may work for it, so the gateway does, too. */
+/* The remote actor may work for the ask, so the gateway counts as working, too. */
 DOMT_TEST(an_ask_on_its_way_to_a_remote_actor_does_not_count_as_kept)
 {
     uint64_t value = 77;
@@ -229,7 +230,8 @@ DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
         ck_assert_int_eq(asked[0].error, errors[i]);
         ck_assert_uint_eq(domt_releases, 1);
         domt_as_gateway(0, set_state, NULL);
-        now.expected = errors[i] == -ESTALE ? -ESTALE : 0; /* that is for ever */
+        /* a stale address stays stale for ever */
+        now.expected = errors[i] == -ESTALE ? -ESTALE : 0;
         domt_as_agent(0, send_notice, &now);
     }
     ck_assert_uint_eq(DOMT_SUM(&domt_remote, refusals), 2);
@@ -245,7 +247,8 @@ static int cannot(domus_stack *stack, void *context)
     domus_address address = {NULL, 0};
     uint32_t cursor = 0;
 
-    ck_assert_int_eq(domus_remote_open(stack, NULL), -EOPNOTSUPP); /* a state actor */
+    /* -EOPNOTSUPP, because a state actor cannot be a gateway */
+    ck_assert_int_eq(domus_remote_open(stack, NULL), -EOPNOTSUPP);
     ck_assert_int_eq(domus_remote_node_open(stack, 1, 0), -EPERM);
     ck_assert_int_eq(domus_remote_node_set(stack, 1, 0), -EPERM);
     ck_assert_int_eq(domus_remote_target(stack, &message), -EPERM);
@@ -284,7 +287,7 @@ static domus_address seen_sender;
 static uint64_t seen_value;
 static domus_kept seen_kept;
 static domus_address passed_to;
-static int handling; /* what the worker does with an ask */
+static int handling; /* how the worker handles an ask */
 enum { REPLIES, FAILS, KEEPS, PASSES_ON, SLEEPS };
 static int worker_heard;
 
@@ -436,7 +439,7 @@ DOMT_TEST(an_ask_of_a_remote_actor_may_be_passed_on_to_another_one)
     handling = PASSES_ON;
     passed_to = domt_far(9, 0);
     domt_as_gateway(0, ask_as, &now);
-    /* it is sent on by the gateway that has the watches of its sender */
+    /* The ask is sent on by the gateway that has the watches of its sender. */
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
     ck_assert(domt_is_same_name(&domt_carried_by[1].target, &name));
     ck_assert(domus_address_equals(domt_carried_by[1].sender, now.from));

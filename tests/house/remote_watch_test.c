@@ -1,5 +1,5 @@
 /* domus/remote.h: watches of remote actors, stops of them, and the end of a gateway; and a group
- * with an outlet: its publications come to the gateways, and what gateways publish comes to
+ * with an outlet, whose publications come to the gateways, while publications of gateways come to
  * members. */
 #include "house/directory/group.h"
 #include "house/family/life.h"
@@ -46,7 +46,7 @@ static void open_watching(uint32_t home)
     downs = rooms = 0;
     watcher = domt_spawn(domt_outside(&domt_remote), domt_remote.managers[home], &watching, NULL);
     domt_settle(&domt_remote);
-    name = domt_name(3, 0); /* its watches come to the gateway of home 0 */
+    name = domt_name(3, 0); /* the actor's watches come to the gateway of home 0 */
     remote = domt_far(3, 0);
 }
 
@@ -116,7 +116,7 @@ DOMT_TEST(the_end_of_a_remote_actor_is_told_to_who_watches_it)
         ck_assert_uint_eq(downs, 1);
         ck_assert_int_eq(heard[0].reason, -EIO);
         ck_assert(domus_address_equals(heard[0].who, remote));
-        domt_do(&domt_remote, watcher, watch, NULL); /* it is gone now */
+        domt_do(&domt_remote, watcher, watch, NULL); /* the remote actor is gone now */
         ck_assert_uint_eq(downs, 2);
         ck_assert_int_eq(heard[1].reason, -ESTALE);
         ck_assert_uint_eq(domt_carried_by[0].watches, 1);
@@ -201,8 +201,8 @@ DOMT_TEST(the_end_of_a_gateway_tells_its_watches)
     ck_assert_int_eq(heard[0].reason, -EHOSTDOWN);
     ck_assert_ptr_null(remote.house->attached);
     domt_do(&domt_remote, watcher, watch, NULL);
-    ck_assert_uint_eq(downs, 2); /* nobody could tell it any more */
-    /* what the actors of that home send goes by another gateway */
+    ck_assert_uint_eq(downs, 2); /* no gateway is left that could tell of the end */
+    /* Messages of that home's actors go by another gateway. */
     ck_assert_int_eq(domt_notice(domt_remote.managers[0], remote, &domt_plain, "a notice"), 0);
     domt_settle(&domt_remote);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
@@ -238,7 +238,8 @@ DOMT_TEST(stops_are_told_to_a_gateway)
     ck_assert_uint_eq(domt_carried_by[0].stops, 1);
     ck_assert_uint_eq(domt_carried_by[0].target.number, 3);
     domt_do(&domt_remote, watcher, stop_remote_after_mail, NULL);
-    ck_assert_uint_eq(domt_carried_by[1].last_stops, 1); /* behind what this actor has sent */
+    /* this stop comes behind what the actor has sent */
+    ck_assert_uint_eq(domt_carried_by[1].last_stops, 1);
     ck_assert_uint_eq(domt_carried_by[1].target.number, 3);
     domt_as_gateway(0, tell_end, NULL);
     domt_do(&domt_remote, watcher, stop_remote, (void *)(intptr_t)-ESTALE);
@@ -248,7 +249,7 @@ DOMT_TEST(stops_are_told_to_a_gateway)
 /* --- groups ----------------------------------------------------------------------------------- */
 
 #define OUTLET_NUMBER 9u
-#define OUTLET_HOME   1u /* its gateway is that of home 1 */
+#define OUTLET_HOME   1u /* messages to the outlet go by the gateway of home 1 */
 
 static domi_groups groups;
 static domus_group group;
@@ -260,7 +261,7 @@ typedef struct had {
     domus_address from;
 } had;
 
-static had members_had[2]; /* by home */
+static had members_had[2]; /* members seen by each home */
 static domus_address forward_to;
 
 static int take_word(domus_stack *stack, void *self, const void *payload)

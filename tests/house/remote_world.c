@@ -1,4 +1,4 @@
-/* Gateways that note what they are given, and do what a test says. */
+/* Gateways that record the messages that they are given, and do what a test says. */
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
@@ -91,7 +91,7 @@ static int hear_answer(domus_stack *stack, void *self, const domus_answer *answe
     domt_carried *carried = carried_by(stack);
 
     if (answer->tag == UINT64_MAX)
-        return 0; /* the sleep was cancelled: the gateway ends */
+        return 0; /* the sleep was cancelled, because the gateway ends */
     carried->answers++;
     carried->answer_error = answer->error;
     carried->answer_tag = answer->tag;

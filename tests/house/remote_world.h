@@ -14,18 +14,18 @@
 #define DOMT_NODE UINT64_C(7)
 #define DOMT_MS   UINT64_C(1000000)
 
-/* The last message of each kind that a gateway was given, and how many. */
+/* The last message of each kind that a gateway was given, and the number of these messages. */
 typedef struct domt_carried {
     unsigned asks, notices, cancels, watches, stops, last_stops, answers, joins;
-    int target_error;         /* of domus_remote_target() */
-    domus_remote_name target; /* of the last message, stop, watch or join */
+    int target_error;         /* result of domus_remote_target() */
+    domus_remote_name target; /* target of the last message, stop, watch or join */
     domus_address sender;
     const domus_type *type;
     uint64_t value; /* the first bytes of the payload */
     domus_kept kept[4];
     domus_kept cancelled;
     bool room;
-    int answer_error; /* of the last answer to an ask in the name of a remote actor */
+    int answer_error; /* error of the last answer to an ask that was sent as a remote actor */
     uint64_t answer_tag, answer_value;
 } domt_carried;
 
@@ -33,28 +33,28 @@ extern domt_world domt_remote;
 extern domi_remotes domt_remotes;
 extern domi_routers domt_remote_routers;
 extern domus_address domt_gateways[2], domt_agents[2];
-extern domt_carried domt_carried_by[2]; /* by home */
+extern domt_carried domt_carried_by[2]; /* records of the gateways, by home */
 
-extern const domus_type domt_word;  /* 8 bytes; its releases are counted (domt_releases) */
-extern const domus_type domt_plain; /* 8 bytes */
+extern const domus_type domt_word;  /* payload: 8 bytes; its releases are counted (domt_releases) */
+extern const domus_type domt_plain; /* payload: 8 bytes */
 
 /* Open the world, with `options` for its addresses (NULL: the defaults), and node 7. */
 void domt_remote_open(const domus_remote_options *options);
 
-/* End it, and check that nothing is left. */
+/* End the world, and check that nothing is left. */
 void domt_remote_close(void);
 
-/* The name of the remote actor number `number` on home `home` of node 7, and its address. */
+/* Return the name of remote actor `number` on home `home` of node 7, and its address. */
 domus_remote_name domt_name(uint32_t number, uint16_t home);
 domus_address domt_far(uint32_t number, uint16_t home);
 
 bool domt_is_same_name(const domus_remote_name *one, const domus_remote_name *other);
 
-/* Do something as the gateway of a home, or as its agent, and settle. */
+/* Run a function as the gateway of a home, or as its agent, and settle. */
 void domt_as_gateway(uint32_t home, int (*function)(domus_stack *, void *), void *context);
 void domt_as_agent(uint32_t home, int (*function)(domus_stack *, void *), void *context);
 
-/* The conversation of each gateway that has the asks in the name of remote actors. */
+/* The conversation of each gateway that sends asks as remote actors. */
 extern domus_conversation domt_askers[2];
 
 #endif

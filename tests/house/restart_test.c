@@ -1,5 +1,5 @@
-/* house/family/restart.c: what a restart takes and leaves, which callbacks run how often, and how
- * many restarts are too many. */
+/* house/family/restart.c: what a restart removes and what it leaves, which callbacks run how many
+ * times, and how many restarts are too many. */
 #include "house/directory/name_table.h"
 #include "house/family/family.h"
 #include "house/family/life.h"
@@ -21,7 +21,8 @@ static const domus_supervision restarts = {.otherwise = DOMUS_RESTART};
 static domus_behaviour boss;
 static domus_behaviour under;
 
-/* 1 on home 0, and its children 2 (here) and 3 (there), of whom each may have children. */
+/* Open a world with actor 1 on home 0, and its children 2 (here) and 3 (there), which may have
+ * children themselves. */
 static void open_two(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
@@ -80,7 +81,8 @@ DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
         domt_kin_let_fail(4, 2, -EIO);
         under = domt_kin_restarting(NULL);
         (void)domt_kin_child(1, 4, home, &under);
-        ck_assert_str_eq(domt_kin_trail(), "m4 "); /* it had never begun: no on_restart */
+        /* actor 4 had never begun, so on_restart is not called */
+        ck_assert_str_eq(domt_kin_trail(), "m4 ");
         ck_assert_uint_eq(domt_kin_of[4].bad_mounts, 2);
         domt_kin_note_to(4);
         ck_assert_uint_eq(domt_kin_of[4].worth, DOMT_WORTH);
@@ -90,7 +92,8 @@ DOMT_TEST(mount_that_fails_is_tried_again_without_on_stop)
     }
 }
 
-/* on_stop does not run for what on_restart has given up: the next mount begins from the spawn. */
+/* on_stop is not called for a state that on_restart has given up: the next mount begins as a spawn
+ * does. */
 DOMT_TEST(on_restart_that_fails_is_a_failure_again)
 {
     for (uint32_t home = 0; home < 2; home++) {
@@ -103,7 +106,7 @@ DOMT_TEST(on_restart_that_fails_is_a_failure_again)
         ck_assert_str_eq(domt_kin_trail(), "m4 m4 ");
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 2);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, restarts), 2);
-        domt_kin_of[4].mounts--; /* its first life was ended by on_restart */
+        domt_kin_of[4].mounts--; /* on_restart ended the first life of the actor */
         domt_kin_close();
     }
 }
@@ -137,8 +140,8 @@ DOMT_TEST(restart_takes_conversations_timers_watches_and_children)
     domt_kin_close();
 }
 
-/* A conversation that the restart cancels may begin something, and so may on_stop: this belongs to
- * the old life, too. */
+/* A conversation that the restart cancels may begin new work, and so may on_stop: this work also
+ * belongs to the old life. */
 DOMT_TEST(restart_takes_what_its_cancelled_conversations_begin)
 {
     for (uint32_t child = 2; child < 4; child++) {
@@ -176,11 +179,11 @@ DOMT_TEST(restart_ends_although_a_cancelled_conversation_spawns)
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
         domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].notes, 1);
-        domt_kin_of[child].stopping = spawn_one; /* on_stop spawns nothing either */
+        domt_kin_of[child].stopping = spawn_one; /* a spawn in on_stop fails, too */
         domt_kin_err(child, -EIO);
         domt_kin_of[child].stopping = NULL;
         ck_assert_int_eq(born, -ESHUTDOWN);
-        domt_kin_of[child].mounting = spawn_one; /* on_mount does */
+        domt_kin_of[child].mounting = spawn_one; /* a spawn in on_mount succeeds */
         domt_kin_err(child, -EIO);
         ck_assert_int_eq(born, 0);
         ck_assert_uint_eq(domt_kin_houses(), 4);
@@ -242,7 +245,7 @@ DOMT_TEST(address_and_name_stay_and_a_become_is_undone)
 
 /* --- in the midst of it ---------------------------------------------------------------------- */
 
-/* 2 restarts, but its child on the other home has not ended yet. */
+/* Begin a restart of 2, while its child on the other home has not ended yet. */
 static void begin_restart(uint32_t child)
 {
     open_two(&restarts);
@@ -265,7 +268,8 @@ DOMT_TEST(stop_in_the_midst_of_a_restart_ends_it)
     for (uint32_t round = 0; round < 2 * 3 * 2; round++) {
         uint32_t child = 2 + round % 2;
         begin_restart(child);
-        uint32_t ended = round / 6 == 0 ? child : 1; /* itself, or its parent */
+        /* ends the restarting actor itself, or its parent */
+        uint32_t ended = round / 6 == 0 ? child : 1;
         domt_kin_stop_by(domt_kin_world.managers[round / 2 % 3], ended);
         ck_assert(!domt_kin_lives(child) && !domt_kin_lives(4));
         ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
@@ -281,7 +285,7 @@ static int fail_soon(domus_stack *stack, void *unused)
     return domus_after(stack, MS, &domt_kin_fail, &error, NULL);
 }
 
-/* A failure and a stop both want the child's node. The stop has it: the node is in the inbox when
+/* A failure and a stop both need the child's node. The stop has it: the node is in the inbox when
  * an event fails. */
 DOMT_TEST(failure_leaves_a_stop_that_is_under_way_alone)
 {
@@ -311,7 +315,7 @@ static int turn_of_the_parent(domus_stack *stack, void *unused)
     return 0;
 }
 
-/* The parent restarts all while 3 runs on_stop, and somebody watches 3 at the same time. */
+/* The parent restarts all while 3 runs on_stop, and an actor watches 3 at the same time. */
 DOMT_TEST(all_for_one_leaves_a_child_in_its_last_moment_alone)
 {
     static const domus_supervision all = {.all_for_one = true, .otherwise = DOMUS_RESTART};
@@ -347,9 +351,9 @@ DOMT_TEST(child_that_fails_while_its_parent_restarts_is_stopped)
     domt_kin_tell(2, &domt_kin_fail, -EIO);
     domt_kin_tell(3, &domt_kin_fail, -EIO);
     (void)domi_manager_take_arrivals(here);
-    (void)domt_run_state(here); /* 2 has failed */
-    domt_kin_turn(1);           /* 3 has, too */
-    (void)domt_run_state(here); /* 1 has decided about 2 */
+    (void)domt_run_state(here); /* actor 2 has failed */
+    domt_kin_turn(1);           /* actor 3 has failed, too */
+    (void)domt_run_state(here); /* actor 1 has decided about actor 2 */
     (void)domi_manager_take_arrivals(here);
     ck_assert_uint_ne(domt_kin_of[2].address.house->marks & DOMI_MARK_RESTART, 0);
     domt_settle(&domt_kin_world);
@@ -368,9 +372,9 @@ DOMT_TEST(more_than_three_restarts_in_five_seconds_escalate)
     domt_kin_err(2, -EIO);
     domt_jump(&domt_kin_world, 5 * SECOND);
     domt_kin_err(2, -EIO);
-    domt_kin_err(3, -EIO); /* it is the parent's count */
+    domt_kin_err(3, -EIO); /* the failure counts for the parent */
     ck_assert_uint_eq(domt_kin_houses(), 3);
-    domt_jump(&domt_kin_world, 5 * SECOND + 1); /* all of them are forgotten */
+    domt_jump(&domt_kin_world, 5 * SECOND + 1); /* all earlier restarts are forgotten */
     for (int i = 0; i < 3; i++)
         domt_kin_err(2, -EIO);
     ck_assert_uint_eq(domt_kin_houses(), 3);
@@ -412,7 +416,7 @@ DOMT_TEST(mount_that_always_fails_is_given_up)
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing);
         ck_assert_uint_eq(domt_kin_of[3].bad_mounts, 4);
         ck_assert_uint_eq(domt_kin_of[3].stops, 0);
-        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* its parent has begun anew */
+        ck_assert_uint_eq(domt_kin_of[2].mounts, 2); /* its parent has restarted */
         ck_assert(!domt_kin_lives(3) && domt_kin_lives(2));
         domt_kin_of[3].fails = 2;
         (void)domt_kin_child(2, 3, home, &domt_kin_hearing); /* with a new count */

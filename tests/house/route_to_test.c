@@ -1,5 +1,5 @@
-/* domus_route_to(): routers over actors that exist, here and on node 7, whose states and ends the
- * choice follows; and their end is not that of their routees. */
+/* domus_route_to(): routers over actors that already exist, here and on node 7; the choice follows
+ * their states and ends, and the end of a router is not the end of its routees. */
 #include "tests/house/remote_world.h"
 #include "tests/house/steps.h"
 
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define HERE 2u /* workers, one on each home */
-#define FAR  3u /* the remote actor's place among the routees */
+#define HERE 2u /* number of workers, one on each home */
+#define FAR  3u /* index of the remote actor among the routees */
 
 static unsigned got[HERE];
 static domus_address routees[FAR + 1]; /* two workers, a second one on home 1, and a remote actor */
@@ -67,7 +67,7 @@ static void node_is(int error)
     domt_as_gateway(0, set_node, (void *)(intptr_t)error);
 }
 
-/* Send numbers first .. first + count - 1 in one turn; the last error is the result. */
+/* An order to send numbers first .. first + count - 1 in one turn; the last error is the result. */
 typedef struct sending {
     uint64_t first, count;
 } sending;
@@ -159,7 +159,8 @@ DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
     ck_assert_int_eq(make_with(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
     ck_assert_int_eq(send_by(1, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
-    ck_assert_int_eq(send_by(0, 0, 20), 0); /* on the other thread, rather than on the other node */
+    /* goes to the other thread, rather than to the other node */
+    ck_assert_int_eq(send_by(0, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_NEAR), 0);
     ck_assert_int_eq(send_by(0, 0, 20), 0);
@@ -185,7 +186,7 @@ DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
     ck_assert_uint_le(got[0], 66);
     ck_assert_uint_eq(got[0] + far(), 200);
     node_is(-ENOBUFS);
-    ck_assert_int_eq(send_by(0, 0, 200), 0); /* what the node refuses is taken here */
+    ck_assert_int_eq(send_by(0, 0, 200), 0); /* messages that the node refuses are taken here */
     ck_assert_uint_eq(got[0], 200);
     stop(routees[0]);
     ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
@@ -306,7 +307,7 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
         routees_live();
     }
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
-    stop(domt_agents[0]); /* which has made it */
+    stop(domt_agents[0]); /* stops the agent that has made the router */
     routees_live();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
     /* Routees that a router has made stop with it. */
@@ -337,7 +338,8 @@ DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
     ck_assert_int_eq(make_with(wrong, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
     ck_assert_int_eq(make_with(routees, 0, DOMUS_ROUTE_ROBIN), -EINVAL);
     ck_assert_int_eq(make_with(NULL, 2, DOMUS_ROUTE_ROBIN), -EINVAL);
-    ck_assert_int_eq(make_with(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL); /* routees.max is 8 */
+    /* -EINVAL, because routees.max is 8 */
+    ck_assert_int_eq(make_with(routees, 9, DOMUS_ROUTE_ROBIN), -EINVAL);
     ck_assert_int_eq(make_with(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
     making now = {routees, 2};
     routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
@@ -363,7 +365,7 @@ static int replace(domus_stack *stack, void *making_)
     return make(stack, making_);
 }
 
-/* Routees that were made note their loads until they have ended, which is after their router. */
+/* Routees that were made report their loads until they have ended, which is after their router. */
 DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
 {
     making now = {routees, 4};

@@ -1,12 +1,12 @@
-/* house/directory/router_check.c: each invariant of a router is broken once, and the check that
- * states it ends the process. */
+/* house/directory/router_check.c: each invariant of a router is broken once, and the check for it
+ * ends the process. */
 #include "house/directory/router_check.h"
 #include "house/dispatch/invariants.h"
 #include "house/family/family.h"
 #include "tests/house/workers.h"
 #include "tests/support/death.h"
 
-static domi_router *made; /* of four routees, by agents[0] */
+static domi_router *made; /* a router of four routees, made by agents[0] */
 
 static void make(uint32_t max, domus_route route)
 {
@@ -202,7 +202,8 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
 
     make(1, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
-    ck_assert(domi_router_may_be_given_back(world.managers[0], made)); /* all are asked to stop */
+    /* all routees are asked to stop */
+    ck_assert(domi_router_may_be_given_back(world.managers[0], made));
     domt_settle(&world);
     ck_assert(domi_router_may_be_given_back(world.managers[0], made));
     domi_router_check(made);
@@ -303,14 +304,15 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
     spawn_many(4, DOMUS_ROUTE_LEAST);
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
-    spawn_many(2, DOMUS_ROUTE_NEAR); /* the stopped one, which is pruned, and used again */
+    /* the stopped router, which is removed, and its memory used again */
+    spawn_many(2, DOMUS_ROUTE_NEAR);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     domt_settle(&world);
     domi_manager_check_houses(world.managers[0]);
     end();
 
     begin(8);
-    for (uint32_t i = 0; i < 2; i++) /* nobody owns these */
+    for (uint32_t i = 0; i < 2; i++) /* no actor owns these routers */
         ck_assert_int_eq(
             domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 2, NULL, NULL, &router),
             0);
@@ -339,7 +341,7 @@ static domus_address spawn_ownerless(const domus_routing *routing)
     return address;
 }
 
-/* Called between the look at the router and the choice of a routee. */
+/* Replace the router; called between the look at the router and the choice of a routee. */
 static uint64_t swap_routers(const domus_type *type, const void *payload)
 {
     static const domus_routing robin = {.route = DOMUS_ROUTE_ROBIN};
@@ -374,7 +376,7 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
     end();
 }
 
-/* The first sleeper that is woken by the stop of a routee: then the owner ends as well. */
+/* End the owner when the stop of a routee wakes the first sleeper. */
 static void end_owner(domi_manager *manager)
 {
     manager->hooks.wake = NULL;
@@ -420,7 +422,7 @@ DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
     ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
     ck_assert_uint_eq(world.managers[0]->births.houses + world.managers[1]->births.houses,
-                      2); /* the agents */
+                      2); /* the agents are left */
     ck_assert_uint_eq(routers.count, 0);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     end();

@@ -1,5 +1,5 @@
-/* house/directory/router.c: each policy chooses the right routee, and passes over routees that are
- * gone or full. */
+/* house/directory/router.c: each policy chooses the right routee, and skips routees that are gone
+ * or full. */
 #include "base/memory.h"
 #include "tests/house/workers.h"
 
@@ -23,7 +23,7 @@ static int spawn_per_thread(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(
         domus_spawn_many(stack, behaviour, NULL, DOMUS_PER_THREAD, NULL, NULL, &router), 0);
-    ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2); /* room for one */
+    ck_assert_uint_eq(domus_routees(stack, router, routees, 1), 2); /* the array has room for one */
     ck_assert_uint_eq(domus_routees(stack, router, routees, 2), 2);
     return 0;
 }
@@ -38,7 +38,7 @@ DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
         domt_do(&world, agents[i], send_hundred, NULL);
         ck_assert_uint_eq(got[i], 100);
     }
-    for (uint64_t i = 0; i < 10; i++) /* senders that are on no thread of the system take turns */
+    for (uint64_t i = 0; i < 10; i++) /* foreign threads take the routees in turn */
         ck_assert_int_eq(domt_notice(domt_outside(&world), router, &work, &i), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 5);
@@ -108,7 +108,7 @@ DOMT_TEST(least_prefers_the_empty_one)
     begin(8);
     spawn_many(4, DOMUS_ROUTE_LEAST);
     for (uint32_t empty = 0; empty < 4; empty++) {
-        for (uint32_t from = 0; from < 3; from++) { /* its home, another home, outside */
+        for (uint32_t from = 0; from < 3; from++) { /* from its home, another home, and outside */
             for (uint64_t i = 0; i < 20; i++)
                 if (i % 4 != empty)
                     ck_assert_int_eq(domt_notice(domt_outside(&world), routees[i % 4], &work, &i),
@@ -130,7 +130,8 @@ DOMT_TEST(least_sees_what_another_thread_has_taken_in)
     spawn_many(2, DOMUS_ROUTE_LEAST);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
-    (void)domi_manager_take_arrivals(world.managers[1]); /* out of the inbox, not handled */
+    /* taken out of the inbox, but not handled */
+    (void)domi_manager_take_arrivals(world.managers[1]);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(put(world.managers[0], i), 0);
     domt_settle(&world);
@@ -176,7 +177,7 @@ static uint64_t key_of(const domus_type *type, const void *payload)
 #define KEYS 4096u
 static uint8_t placed[KEYS];
 
-/* Note to which routee every key goes; all threads send in turn. */
+/* Record to which routee each key goes; all threads send in turn. */
 static void place_all(void)
 {
     for (uint32_t i = 0; i < KEYS; i++) {
@@ -291,7 +292,8 @@ static int stop_router(domus_stack *stack, void *context)
 DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
 {
     begin(1);
-    for (uint32_t round = 0; round < 5; round++) { /* routers.max is 1 */
+    /* works in each round, although routers.max is 1 */
+    for (uint32_t round = 0; round < 5; round++) {
         int result = 1;
         stopped = 0;
         spawn_many(3, DOMUS_ROUTE_ROBIN);
@@ -302,7 +304,7 @@ DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
         domt_do(&world, agents[0], stop_router, &result);
         ck_assert_int_eq(result, -ESTALE);
         ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
-        spawn_many(4, DOMUS_ROUTE_NEAR); /* in the same memory */
+        spawn_many(4, DOMUS_ROUTE_NEAR); /* a router in the same memory */
         ck_assert_ptr_eq(old.house, router.house);
         ck_assert_uint_ne(old.lease, router.lease);
         ck_assert_int_eq(domt_notice(world.managers[0], old, &work, &(uint64_t){1}), -ESTALE);
@@ -371,7 +373,8 @@ DOMT_TEST(a_name_is_the_routers)
     ck_assert_ptr_eq(found.house, router.house);
     domt_do(&world, agents[1], spawn_named, name);
     ck_assert_int_eq(wish.result, -EEXIST);
-    ck_assert_uint_eq(DOMT_SUM(&world, stops), 3); /* those of the second, before their mount */
+    /* stops of the second router's routees, before their mount */
+    ck_assert_uint_eq(DOMT_SUM(&world, stops), 3);
     stop(router);
     ck_assert_uint_eq(stopped, 3);
     ck_assert_int_eq(domi_names_find(&names, "pool", &found), -ENOENT);
@@ -439,7 +442,7 @@ DOMT_TEST(the_end_of_who_made_it_ends_a_router)
         domt_do(&world, owner, raise, NULL);
         ck_assert_int_eq(wish.result, 0);
         if (i % 3 == 0)
-            stop(router); /* one of the two before */
+            stop(router); /* stops one of the two routers before */
         stop(owner);
         ck_assert_uint_eq(stopped, 4 * (i + 1));
         ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
@@ -463,7 +466,8 @@ DOMT_TEST(without_memory_nothing_is_left)
         domt_settle(&world);
         domi_memory_fail_after(-1, 0);
         ck_assert_int_eq(wish.result, -ENOMEM);
-        ck_assert_uint_eq(DOMT_SUM(&world, spawns), DOMT_SUM(&world, stops) + 2); /* the agents */
+        /* all but the agents have stopped */
+        ck_assert_uint_eq(DOMT_SUM(&world, spawns), DOMT_SUM(&world, stops) + 2);
         ck_assert_uint_eq(domt_in_use_all(&world), before);
         domt_do(&world, agents[0], spawn, NULL);
         ck_assert_int_eq(wish.result, 0);

@@ -1,6 +1,6 @@
-/* Runs that are too short to keep places: where they begin, and that they handle all that longer
- * ones do. A receive is looked at in runs of any length. tests/house/dispatch_test.c holds that no
- * mailbox starves. */
+/* Runs that are too short to keep places for each kind: where they begin, and that they handle all
+ * kinds that longer ones do. A receive is looked at in runs of any length.
+ * tests/house/dispatch_test.c checks that no mailbox starves. */
 #include "house/dispatch/dispatch.h"
 
 #include "tests/house/recorder.h"
@@ -13,7 +13,7 @@
 
 static domt_world world;
 static domt_log log0, log1;
-static domus_address one; /* under test */
+static domus_address one; /* the actor under test */
 static domus_address other;
 static uint32_t resumed;
 
@@ -94,7 +94,7 @@ DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
     domt_world_end(&world);
 }
 
-/* Conversations that ask for ever: more answers than a run takes wait in each run. */
+/* Conversations ask for ever: in each run more answers wait than a run takes. */
 DOMT_TEST(receive_does_not_starve_behind_replies)
 {
     for (uint32_t most = 1; most <= 64; most *= 2) {
@@ -107,8 +107,8 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
         let_work(world.managers[1]);
         domt_note_to(domt_outside(&world), one, 1);
         (void)domi_manager_take_arrivals(home());
-        /* One run is enough if it keeps places. If it keeps none, each source is the
-         * first of some run. */
+        /* One run is enough if it keeps places. If it keeps none, each kind comes first in some
+         * run. */
         for (uint32_t run = 0; run < (most < 8 ? 6 : 1); run++)
             (void)run_once();
         ck_assert_ptr_nonnull(one.house->tails[DOMI_REPLY]);

@@ -1,6 +1,6 @@
 /* house/family/slots.c: a thread takes slots from home 64 at a time, home gives them back, and
- * retired slots stay. house/family/children.c: children know their places in the list and leave
- * from anywhere, and segments are freed. */
+ * retired slots stay. house/family/children.c: children know their places in the list and can leave
+ * from any place, and segments are freed. */
 #include "base/memory.h"
 #include "house/family/children.h"
 #include "house/family/life.h"
@@ -43,7 +43,7 @@ DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
         ck_assert_uint_eq(atomic_load(&house->life), UINT64_C(1) << 32 | DOMI_LIFE_CLOSED);
         ck_assert_uint_eq(cached(1, 0, 0), DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
     }
-    ck_assert_uint_eq(cached(0, 0, 0), 0); /* home's own cache is not touched */
+    ck_assert_uint_eq(cached(0, 0, 0), 0); /* home's own cache is not used */
     domt_world_end(&world);
 }
 
@@ -62,7 +62,8 @@ DOMT_TEST(slots_have_room_for_the_state_they_are_taken_for)
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(domi_slots_state_bytes(i), rooms[i]);
     domi_house *house = domi_slots_take(world.managers[0], world.managers[0], 1041);
-    ck_assert_uint_eq(domi_house_slot(house), 0); /* such a state is allocated beside it */
+    /* a state of this size is allocated beside the slot */
+    ck_assert_uint_eq(domi_house_slot(house), 0);
     domt_world_end(&world);
 }
 
@@ -148,9 +149,9 @@ DOMT_TEST(spawn_without_memory_fails_and_recovers)
 
     domt_world_open(&world, 1);
     domi_manager *home = world.managers[0];
-    domi_memory_fail_after(0, 0); /* the chunk of slots */
+    domi_memory_fail_after(0, 0); /* fails the allocation of the chunk of slots */
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
-    domi_memory_fail_after(1, 0); /* the state beside the slot */
+    domi_memory_fail_after(1, 0); /* fails that of the state beside the slot */
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
     ck_assert_ptr_null(address.house);
     ck_assert_uint_eq(cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
@@ -174,7 +175,7 @@ static void begin(void)
     ck_assert_ptr_nonnull(houses);
 }
 
-/* Each child in it knows its place. */
+/* Returns how many children do not know their place. */
 static unsigned wrong_places(const domi_children *children)
 {
     unsigned wrong = 0;
@@ -201,7 +202,8 @@ DOMT_TEST(empty_list_has_no_children)
 
 DOMT_TEST(children_know_their_places_whoever_leaves)
 {
-    static const uint32_t steps[] = {1, 7, 1499, MANY - 1}; /* that walk through all of them */
+    /* steps that walk through all children */
+    static const uint32_t steps[] = {1, 7, 1499, MANY - 1};
     unsigned wrong = 0;
 
     begin();
@@ -232,7 +234,8 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
     begin();
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
-    ck_assert_uint_eq(segments(children), 7); /* 8 and 8, 16, 32, 64, 128, 256, 512 */
+    /* segments of 8 and 8, 16, 32, 64, 128, 256 and 512 */
+    ck_assert_uint_eq(segments(children), 7);
     while (children->count > 512)
         domi_children_remove(children, domi_children_get(children, 0));
     ck_assert_uint_eq(segments(children), 7);
@@ -280,7 +283,7 @@ DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
         refused++;
     }
-    ck_assert_uint_eq(refused, 5); /* the list; 8, 16, 32, 64 */
+    ck_assert_uint_eq(refused, 5); /* the list, and segments of 8, 16, 32 and 64 */
     ck_assert_uint_eq(wrong_places(children), 0);
     domi_children_free(children);
     free(houses);

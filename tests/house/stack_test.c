@@ -1,6 +1,6 @@
-/* house/conversation/stack.c: conversations ask, park and resume, and an ask ends in one of all its
+/* house/conversation/stack.c: conversations ask, park and resume, and an ask can end in each of its
  * ways. Replies are taken once, before or after a park, up to the maximum size; and answers that
- * come before their conversation wants them are kept in their order. */
+ * come before their conversation waits for them are kept in their order. */
 #include "house/conversation/stack.h"
 #include "tests/house/steps.h"
 #include "tests/house/talk.h"
@@ -34,7 +34,7 @@ DOMT_TEST(ask_resumes_with_the_reply)
     ck_assert_str_eq(domt_talk.text, "hello...");
     ck_assert_ptr_eq(domt_talk.sender.house, domt_talk.other.house);
     ck_assert_uint_eq(domt_talk.sender.lease, domt_talk.other.lease);
-    ck_assert_uint_eq(domt_talk.releases, 0); /* who resumed has it */
+    ck_assert_uint_eq(domt_talk.releases, 0); /* the resumed function has the answer */
     domt_talk_close();
 }
 
@@ -79,7 +79,7 @@ static int ask_gone(domus_stack *stack, void *context)
     int result = domus_ask(stack, gone, &domt_text, "dropped.", domt_talk_hear);
 
     ck_assert_int_eq(result, DOMUS_PARKED);
-    /* the function is resumed later, never from within the verb */
+    /* The function is resumed later, never from within the verb. */
     ck_assert_uint_eq(domt_talk.resumed, 0);
     return result;
 }
@@ -169,7 +169,8 @@ static int ask_to_fail(domus_stack *stack, void *context)
     return domus_ask(stack, domt_talk.other, &domt_call_type, &question, domt_talk_hear);
 }
 
-/* The first conversation ends without waiting; the second gets its stack, and both answers come. */
+/* The first conversation ends without waiting; the second one gets its stack, and both answers
+ * come. */
 DOMT_TEST(late_answer_does_not_resume_the_next_conversation)
 {
     int result = 0;
@@ -251,7 +252,7 @@ DOMT_TEST(conversation_waits_for_what_it_asked_last)
 
     domt_talk_open();
     domt_do(&domt_talk.world, domt_talk.asker, ask_twice, &question);
-    domt_talk_heard(1, -EOPNOTSUPP); /* the second, not the hello of the first */
+    domt_talk_heard(1, -EOPNOTSUPP); /* the second answer, not the hello of the first */
     domt_talk_close();
 }
 
@@ -261,7 +262,8 @@ static int reply_twice(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domt_reply_hello(stack, context), 0);
     ck_assert_int_eq(domt_reply_hello(stack, context), -EALREADY);
-    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house); /* still known */
+    /* the sender is still known */
+    ck_assert_ptr_eq(domus_sender(stack).house, domt_talk.asker.house);
     return 0;
 }
 
@@ -311,7 +313,8 @@ static int park_and_reply(domus_stack *stack, void *context)
 DOMT_TEST(reply_may_come_before_or_after_a_park)
 {
     domt_talk_open();
-    domt_talk.third = domt_talk.asker; /* asked back while it waits: conversations interleave */
+    /* the asker is asked back while it waits: conversations interleave */
+    domt_talk.third = domt_talk.asker;
     domt_talk_ask(park_and_reply);
     ck_assert_uint_eq(domt_talk.resumed, 1);
     ck_assert_str_eq(domt_talk.text, "hello...");
@@ -381,7 +384,7 @@ DOMT_TEST(stack_knows_self_sender_and_time)
 
 #define MS UINT64_C(1000000)
 
-static char heard[32]; /* the tags of all that were waited for at the end */
+static char heard[32]; /* the tags of all answers that were waited for at the end */
 
 static int hear_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -401,7 +404,7 @@ static int ask_with(domus_stack *stack, uint64_t tag)
 
 static int ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    ck_assert_uint_eq(answer->tag, 0); /* the sleep, which came last and is shown first */
+    ck_assert_uint_eq(answer->tag, 0); /* the sleep, which ended last and is shown first */
     ck_assert_int_eq(ask_with(stack, 3), 0);
     ck_assert_int_eq(ask_with(stack, 4), 0);
     return domus_wait_all(stack, hear_all);

@@ -1,4 +1,4 @@
-/* Small handlers that many tests of this folder send or resume in, and steps that they take. */
+/* Small handlers and resumed functions of many tests of this folder, and steps of their worlds. */
 #ifndef DOMT_HOUSE_STEPS_H
 #define DOMT_HOUSE_STEPS_H
 
@@ -9,7 +9,7 @@
 #include <domus/conversation.h>
 #include <domus/receive.h>
 
-/* For rows of behaviours that are no agents: run the call that was sent. */
+/* Run the call that was sent; for rows of behaviours other than the agent's. */
 static inline int domt_on_call(domus_stack *stack, void *self, const void *call_)
 {
     const domt_call *call = call_;
@@ -17,13 +17,13 @@ static inline int domt_on_call(domus_stack *stack, void *self, const void *call_
     return call->function(stack, call->context);
 }
 
-/* For calls. */
+/* Do nothing; for calls. */
 static inline int domt_do_nothing(domus_stack *stack, void *context)
 {
     return 0;
 }
 
-static inline int domt_do_keep(domus_stack *stack, void *context) /* the ask, for ever */
+static inline int domt_do_keep(domus_stack *stack, void *context) /* keeps the ask for ever */
 {
     domus_kept kept;
 
@@ -36,7 +36,7 @@ static inline int domt_do_unstash(domus_stack *stack, void *context)
     return 0;
 }
 
-/* For answers that do not matter. */
+/* Ignore an answer. */
 static inline int domt_hear_nothing(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;

@@ -1,5 +1,5 @@
-/* A stop from anywhere ends an actor once, in every state; its mail is dropped once, and so is that
- * of a whole system that ends. */
+/* A stop from anywhere ends an actor once, in every state; its messages are dropped once, and so
+ * are those of a whole system that ends. */
 #include "house/dispatch/dispatch.h"
 #include "house/family/life.h"
 #include "tests/house/recorder.h"
@@ -11,8 +11,8 @@
 #define MS UINT64_C(1000000)
 
 static domt_world world;
-static domt_log log0; /* of the actor that is stopped, on home 0 */
-static domt_log log1; /* of the others, on home 1 */
+static domt_log log0; /* log of the actor that is stopped, on home 0 */
+static domt_log log1; /* log of the others, on home 1 */
 static domus_address one;
 static domus_address other;
 
@@ -60,9 +60,10 @@ DOMT_TEST(stop_from_anywhere_in_every_state_ends_the_actor_once)
                 ck_assert_int_eq(domi_house_stop(world.managers[from], address), 0);
                 domt_stop(&world, world.managers[again], address);
                 ck_assert(is_gone(address));
-                ck_assert_uint_eq(log0.mounts, then >= WAITING); /* never mounted, or both */
+                /* mounted and stopped, or never mounted */
+                ck_assert_uint_eq(log0.mounts, then >= WAITING);
                 ck_assert_uint_eq(log0.stops, log0.mounts);
-                ck_assert_uint_le(log0.count, 1); /* M9: one more user message at most */
+                ck_assert_uint_le(log0.count, 1); /* M9: at most one more user message */
             }
         }
     }
@@ -104,8 +105,9 @@ DOMT_TEST(m9_at_most_one_more_message_is_handled_behind_a_stop)
     (void)domt_iterate(world.managers[0]);
     uint32_t before = log0.count;
     ck_assert_uint_eq(before, 64);
-    domt_do(&world, other, stop_other, NULL);       /* from another home, between two runs */
-    ck_assert_uint_le(log0.count, before + 64 + 1); /* the settle ran it once before the stop */
+    domt_do(&world, other, stop_other, NULL); /* stops from another home, between two runs */
+    /* the settle ran the actor once before the stop */
+    ck_assert_uint_le(log0.count, before + 64 + 1);
     ck_assert_uint_eq(log0.count + DOMT_SUM(&world, dead_letters), NOTES);
     ck_assert(is_gone(one));
     domt_world_end(&world);
@@ -120,7 +122,7 @@ DOMT_TEST(stopping_actor_cancels_its_conversations)
         domt_inquire_by(world.managers[0], one, other, i);
     (void)domt_iterate(world.managers[0]);
     domt_stop(&world, world.managers[0], one);
-    /* Each resumed, by its answer or by the cancel, whichever came first. */
+    /* Each conversation resumed, by its answer or by the cancel, whichever came first. */
     ck_assert_uint_eq(domt_log_count(&log0, 'r') + domt_log_count(&log0, 'x'), 5);
     ck_assert_uint_eq(log0.stops, 1);
     ck_assert(is_gone(one));
@@ -217,8 +219,8 @@ DOMT_TEST(stop_cancels_timers)
     domt_world_end(&world);
 }
 
-/* Foreign mail is in the inbox, and events have fired, when the house is stopped and runs: it is
- * freed only after home has taken its inbox. */
+/* Foreign messages are in the inbox, and events have fired, when the house is stopped and runs: it
+ * is freed only after home has taken its inbox. */
 DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 {
     open_world();
@@ -267,9 +269,9 @@ DOMT_TEST(on_stop_may_send_but_begins_nothing)
     domt_stop(&world, world.managers[1], dying);
     ck_assert(is_gone(dying));
     ck_assert_uint_eq(domt_log_count(&log1, 'n'), 1);
-    ck_assert_uint_eq(domt_releases, 0); /* what was not taken stays the caller's */
+    ck_assert_uint_eq(domt_releases, 0); /* the caller still owns payloads that were not taken */
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
-    ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* `one` */
+    ck_assert_uint_eq(world.managers[0]->births.houses, 1); /* only the house of `one` is left */
     domt_end_clean(&world);
 }
 
@@ -279,7 +281,8 @@ DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
     domt_settle(&world);
     domt_do(&world, one, arm, NULL);
-    for (int i = 0; i < 4; i++) { /* sorted, unsorted, parked for, and behind a barrier */
+    /* messages that are sorted, unsorted, waited for, and behind a barrier */
+    for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &domt_counted, "payload"), 0);
         if (i == 1)
             (void)domi_manager_take_arrivals(world.managers[1]);

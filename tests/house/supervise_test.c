@@ -1,5 +1,5 @@
-/* Supervision: the parent decides about a failure by the first rule that fits, and its decision
- * befalls the right children. */
+/* Supervision: the parent decides about a failure by the first rule that fits, and its decision is
+ * applied to the right children. */
 #include "house/family/life.h"
 #include "tests/house/kin.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,8 @@
 static domus_behaviour boss;
 static domus_behaviour under; /* the behaviour of a boss that has a boss itself */
 
-/* 1 on home 0 with `supervision`, and its children 2 (here) and 3 (there). */
+/* Open a world with actor 1 on home 0 with `supervision`, and its children 2 (here) and 3
+ * (there). */
 static void open_with(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
@@ -69,7 +70,8 @@ static int escalate(domus_stack *stack, void *ret_results)
 
 DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
 {
-    for (uint32_t parent = 0; parent < 2; parent++) { /* nobody's child, and a plain one's */
+    /* nobody's child, and the child of an actor without rules */
+    for (uint32_t parent = 0; parent < 2; parent++) {
         int results[4] = {1, 1, 1, 1};
         domt_kin_open(2);
         (void)domt_kin_root(1, 0, &domt_kin_hearing);
@@ -211,11 +213,11 @@ DOMT_TEST(stop_races_with_a_failure_and_wins)
         domus_address address = domt_kin_of[child].address;
         from = domt_kin_world.managers[round / 4 % 3];
         switch (round / 24) {
-        case 0: /* the stop is under way when it fails */
+        case 0: /* the stop is under way when the actor fails */
             domt_kin_tell(child, &domt_kin_fail, -EIO);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;
-        case 1: /* its parent has not decided yet */
+        case 1: /* the parent has not decided yet */
             fail_undecided(child);
             ck_assert_int_eq(domi_house_stop(from, address), 0);
             break;
@@ -224,7 +226,7 @@ DOMT_TEST(stop_races_with_a_failure_and_wins)
             domt_kin_turn(0);
             (void)domi_house_stop(from, address);
             break;
-        default: /* its parent is stopped too */
+        default: /* the parent is stopped, too */
             fail_undecided(child);
             ck_assert_int_eq(domi_house_stop(from, domt_kin_of[1].address), 0);
             ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), address), 0);
@@ -232,7 +234,7 @@ DOMT_TEST(stop_races_with_a_failure_and_wins)
         }
         domt_settle(&domt_kin_world);
         ck_assert(!domt_kin_lives(child));
-        if (round / 24 < 2) /* a child that is stopped does not begin anew */
+        if (round / 24 < 2) /* a child that is stopped does not restart */
             ck_assert_uint_eq(domt_kin_of[child].mounts, 1);
         ck_assert_uint_eq(domt_kin_of[child].stops, domt_kin_of[child].mounts);
         domt_kin_close();
@@ -270,7 +272,7 @@ DOMT_TEST(escalation_climbs_to_who_decides)
     (void)domt_kin_child(2, 3, 0, &under);
     (void)domt_kin_child(3, 4, 1, &domt_kin_hearing);
     (void)domt_kin_trail();
-    domt_kin_err(4, -EIO); /* the error comes along: 2 begins anew, without children */
+    domt_kin_err(4, -EIO); /* the failure escalates: actor 2 restarts, without children */
     ck_assert_str_eq(domt_kin_trail(), "s4 s3 s2 m2 ");
     ck_assert_uint_eq(domt_kin_houses(), 2);
     (void)domt_kin_child(2, 3, 0, &under);
@@ -294,7 +296,7 @@ DOMT_TEST(root_ends_who_escalates_to_it)
 
 /* --- all for one ----------------------------------------------------------------------------- */
 
-/* 1 on home 0; its children are 2 ... 7, the even ones here. */
+/* Open a world with actor 1 on home 0, whose children are 2 ... 7, the even ones here. */
 static void open_six(const domus_supervision *supervision)
 {
     domt_kin_open_boss(2, supervision);
@@ -351,7 +353,7 @@ DOMT_TEST(all_for_one_counts_one_failure_once_and_escalates_for_all)
     domt_kin_close();
 }
 
-/* Stopped by their own thread, of whose end the parent has not heard. */
+/* The children were stopped by their own thread, and the parent has not been told of their ends. */
 DOMT_TEST(all_for_one_meets_children_that_have_just_ended_elsewhere)
 {
     for (int i = 0; i < 2; i++) {
@@ -386,7 +388,7 @@ static int spawn_two(domus_stack *stack, void *unused)
     return 0;
 }
 
-/* The parent spawns in the very run in which it hears of the failure. */
+/* The parent spawns in the very run in which it is told of the failure. */
 DOMT_TEST(all_for_one_meets_children_that_are_just_born)
 {
     for (uint32_t round = 0; round < 4; round++) {

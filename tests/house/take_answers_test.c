@@ -39,7 +39,7 @@ DOMT_TEST(answer_that_was_taken_is_not_released)
 {
     open_world(take_one);
     domt_own_ask(1, &domt_small, "ping");
-    ck_assert_uint_eq(now->released, 1); /* the ask */
+    ck_assert_uint_eq(now->released, 1); /* the ask was released */
     domt_free_text(now->text);
     domt_owning_close();
 }
@@ -68,7 +68,8 @@ DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
     domt_own_do(0, ask_three_for_first, NULL);
     ck_assert_uint_eq(now->heard, 2);
     ck_assert_uint_eq(now->freed, 1);
-    ck_assert_uint_eq(now->released, 3 + 1 + 1); /* asks, first answer, one never shown */
+    /* the asks, the first answer, and one that was never shown */
+    ck_assert_uint_eq(now->released, 3 + 1 + 1);
     domt_owning_close();
 }
 
@@ -78,7 +79,7 @@ DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 
 static const domus_answer *answers[ALL];
 
-/* The one that failed first, whenever it came. */
+/* Record the answer that failed first, whenever it came. */
 static void list(const domus_answer *answer)
 {
     uint32_t count = 1;
@@ -92,7 +93,7 @@ static void list(const domus_answer *answer)
     ck_assert_uint_eq(count, ALL);
 }
 
-/* Five asks, the last one of an actor that is nobody. */
+/* Ask five times; the last ask goes to no actor. */
 static int ask_all(domus_stack *stack, void *unused)
 {
     unsigned before = now->released;
@@ -102,13 +103,13 @@ static int ask_all(domus_stack *stack, void *unused)
     ck_assert_int_eq(
         domus_ask_add(stack, (domus_address){NULL, 0}, &domt_small, domt_own("ping"), 0, ALL - 1),
         0);
-    ck_assert_uint_eq(now->released, before + 1); /* what never left */
+    ck_assert_uint_eq(now->released, before + 1); /* the ask that was never sent */
     return domus_wait_all(stack, domt_own_hear);
 }
 
 static int look_at_none(domus_stack *stack, const domus_answer *answer)
 {
-    ck_assert_uint_eq(now->released, ALL); /* the asks */
+    ck_assert_uint_eq(now->released, ALL); /* the asks were released */
     return 0;
 }
 
@@ -133,7 +134,8 @@ static int take_some(domus_stack *stack, const domus_answer *answer)
     ck_assert_int_eq(domus_take_answer(stack, answers[1]), 0);
     ck_assert_int_eq(domus_take_answer(stack, answers[3]), -EALREADY);
     ck_assert_int_eq(domus_take_answer(stack, answers[2]), 0);
-    ck_assert_int_eq(domus_take_answer(stack, &copy), -EINVAL); /* not of this list */
+    /* a copy is not an answer of this list */
+    ck_assert_int_eq(domus_take_answer(stack, &copy), -EINVAL);
     for (uint32_t i = 1; i <= 3; i++) {
         ck_assert_str_eq(domt_text_of(answers[i]), "pong");
         domt_free_text(domt_text_of(answers[i]));
@@ -144,7 +146,7 @@ static int take_some(domus_stack *stack, const domus_answer *answer)
 DOMT_TEST(some_of_all_answers_may_be_taken_in_any_order)
 {
     open_world(take_some);
-    for (unsigned i = 1; i <= 2; i++) { /* the second list is another one */
+    for (unsigned i = 1; i <= 2; i++) { /* the second list has other answers */
         domt_own_do(0, ask_all, NULL);
         ck_assert_uint_eq(now->freed, 3 * i);
         ck_assert_uint_eq(now->released, (ALL + 1) * i);
@@ -180,8 +182,8 @@ DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
 static int take_all(domus_stack *stack, const domus_answer *answer)
 {
     list(answer);
-    ck_assert_int_eq(domus_take_answer(stack, answers[4]), 0); /* the last one */
-    ck_assert_int_eq(domus_take(stack), 0);                    /* the others */
+    ck_assert_int_eq(domus_take_answer(stack, answers[4]), 0); /* takes the last answer */
+    ck_assert_int_eq(domus_take(stack), 0);                    /* takes the others */
     ck_assert_int_eq(domus_take(stack), -EALREADY);
     ck_assert_int_eq(domus_take_answer(stack, answers[2]), -EALREADY);
     for (uint32_t i = 1; i < ALL; i++)
@@ -253,7 +255,7 @@ static int receive_one(domus_stack *stack, void *unused)
 static int received(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard != 1)
-        return 0; /* the reply */
+        return 0; /* takes the reply */
     ck_assert_str_eq(domt_text_of(answer), "hello");
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -271,7 +273,7 @@ static int received(domus_stack *stack, const domus_answer *answer)
 
 DOMT_TEST(what_was_received_is_released_after_its_step)
 {
-    for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, one that is not */
+    for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, and one that is not */
         open_world(received);
         takes = i >= 3;
         domt_own_do(1, receive_one, NULL);
@@ -342,7 +344,7 @@ DOMT_TEST(publication_cannot_be_taken_and_is_released_after_its_last_reader)
     close_group();
 }
 
-/* A notice and a publication, received together: all or none. */
+/* Take a notice and a publication that were received together: all or none. */
 static int take_all_or_none(domus_stack *stack, const domus_answer *answer)
 {
     ck_assert_ptr_nonnull(answer->next);
@@ -350,7 +352,8 @@ static int take_all_or_none(domus_stack *stack, const domus_answer *answer)
     const domus_answer *own = news == answer ? answer->next : answer;
     ck_assert_int_eq(domus_take(stack), -EPERM);
     ck_assert_int_eq(domus_take_answer(stack, news), -EPERM);
-    ck_assert_int_eq(domus_take_answer(stack, own), 0); /* it was not taken with the others */
+    /* this message was not taken with the others */
+    ck_assert_int_eq(domus_take_answer(stack, own), 0);
     domt_free_text(domt_text_of(own));
     return 0;
 }

@@ -52,7 +52,7 @@ DOMT_TEST(timer_that_fires_once_is_released_when_it_was_handled)
         domt_pass(&now->world, 3 * MS);
         ck_assert_uint_eq(now->handled, 1);
         ck_assert_uint_eq(now->released, !takes);
-        domt_own_do(1, arm_once, NULL); /* the same memory, but another timer */
+        domt_own_do(1, arm_once, NULL); /* another timer in the same memory */
         domt_own_do(1, cancel, NULL);
         ck_assert_uint_eq(now->released, takes ? 1 : 2);
         domt_owning_close();
@@ -85,7 +85,7 @@ static int arm_periodic(domus_stack *stack, void *fixed_delay)
 static int tick(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "tick");
-    ck_assert_int_eq(domus_take(stack), -EPERM); /* the next tick shows it again */
+    ck_assert_int_eq(domus_take(stack), -EPERM); /* the next tick shows the payload again */
     if (now->handled == 3)
         ck_assert_int_eq(domus_timer_cancel(stack, timer), 0);
     ck_assert_str_eq(payload->text, "tick");
@@ -166,7 +166,7 @@ DOMT_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
         domt_own_do(1, build, domt_sizes[i]);
-        domt_own_do(1, free_it, NULL); /* nothing was written into it */
+        domt_own_do(1, free_it, NULL); /* nothing was written into the message */
         domt_own_do(1, build, domt_sizes[i]);
         domt_own_do(1, fill, "freed");
         domt_own_do(1, send_to_nobody, NULL);
@@ -200,7 +200,7 @@ static int take_message(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(message_that_was_taken_is_released_by_whoever_has_it_last)
 {
-    for (unsigned i = 0; i < 3; i++) { /* freed, sent on, and not to be had */
+    for (unsigned i = 0; i < 3; i++) { /* the message is freed, sent on, or cannot be made */
         domt_owning_open();
         takes = i == 2;
         now->handle = take_message;
@@ -288,10 +288,10 @@ DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         domt_own_do(1, spawn, NULL);
         yields = true;
         domt_own_do(1, tell_process, &domt_small);
-        domt_pass(&now->world, 3 * MS); /* and the answer, and the end of the sleep */
+        domt_pass(&now->world, 3 * MS); /* also the answer, and the end of the sleep */
         ck_assert_uint_eq(events_seen, 3);
         ck_assert_uint_eq(now->freed, takes ? 2 : 0);
-        ck_assert_uint_eq(now->released, takes ? 1 : 3); /* what the process asked */
+        ck_assert_uint_eq(now->released, takes ? 1 : 3); /* the ask of the process */
         domt_own_do(1, tell_process, &domt_middle);
         domt_own_do(1, ask_process, &domt_large);
         ck_assert_uint_eq(events_seen, 5);
@@ -315,7 +315,7 @@ DOMT_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
     for (int i = 0; i <= 2; i += 2)
         ck_assert_int_eq(
             domt_notice(domt_outside(&now->world), process, domt_sizes[i], domt_own("hello")), 0);
-    (void)domt_iterate(home); /* it gathers */
+    (void)domt_iterate(home); /* the process gathers the publication */
     domt_own_stop(process);
     ck_assert_uint_eq(now->released, 2);
     domt_owning_close();
@@ -395,7 +395,7 @@ static int take_at_mount(domus_stack *stack, void *self)
 
 static int take_down(domus_stack *stack, void *self, const void *payload)
 {
-    ck_assert_int_eq(domus_take(stack), -EPERM); /* the watch's own */
+    ck_assert_int_eq(domus_take(stack), -EPERM); /* the payload belongs to the watch */
     tried++;
     return 0;
 }

@@ -53,7 +53,7 @@ DOMT_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
 
 static int woke(domus_stack *stack, const domus_answer *answer)
 {
-    /* the end of a sleep brings nothing that could be taken */
+    /* The end of a sleep brings nothing that could be taken. */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_uint_eq(now->released, now->made);
     return 0;
@@ -96,7 +96,7 @@ static int reply_pong(domus_stack *stack, const domt_owner *asked)
     ck_assert_str_eq(asked->text, "ping");
     ck_assert_int_eq(domus_reply(stack, pong_type, domt_own("pong")), 0);
     ck_assert_uint_eq(now->released, released + 1);
-    ck_assert_int_eq(domus_take(stack), -EINVAL); /* the message is gone already */
+    ck_assert_int_eq(domus_take(stack), -EINVAL); /* the message was already taken */
     return 0;
 }
 
@@ -117,7 +117,7 @@ DOMT_TEST(ask_is_released_with_its_reply_and_the_reply_after_its_step)
 static const domus_type copies[3] = {{"8", 8, NULL}, {"700", 700, NULL}, {"5000", 5000, NULL}};
 static const domus_type *copy_type;
 
-/* The reply's bytes lie in what the ask owns. */
+/* Reply with bytes that lie in what the ask owns. */
 static int reply_from_the_text(domus_stack *stack, const domt_owner *asked)
 {
     return domus_reply(stack, copy_type, asked->text + 1);
@@ -130,7 +130,8 @@ static int hear_the_text(domus_stack *stack, const domus_answer *answer)
     ck_assert_int_eq(answer->error, 0);
     for (size_t i = 0; i < answer->type->size; i++)
         ck_assert_int_eq(((const char *)answer->payload)[i], text[(i + 1) % sizeof text]);
-    ck_assert_int_eq(domus_take(stack), 0); /* it owns nothing: neither harm nor use */
+    /* the payload owns nothing: a take does neither harm nor good */
+    ck_assert_int_eq(domus_take(stack), 0);
     return 0;
 }
 
@@ -173,7 +174,8 @@ DOMT_TEST(reply_may_own_what_was_taken_from_the_ask)
 
 /* --- asks that fail -------------------------------------------------------------------------- */
 
-static int how; /* 0: nothing, else the error that is returned, or (positive) failed with */
+/* 0: no error; else the error that is returned, or (positive) passed to domus_fail() */
+static int how;
 static bool takes;
 
 static int fail_somehow(domus_stack *stack, const domt_owner *asked)
@@ -220,7 +222,7 @@ static int reply_after_sleep(domus_stack *stack, const domus_answer *answer)
 {
     if (answer->type != NULL)
         return hear_pong(stack, answer);
-    ck_assert_str_eq(now->kept->text, "ping"); /* still there */
+    ck_assert_str_eq(now->kept->text, "ping"); /* the text is still there */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
     ck_assert_int_eq(domus_reply(stack, &domt_small, domt_own("pong")), 0);
     return 0;
@@ -246,16 +248,16 @@ DOMT_TEST(asks_payload_stays_while_its_conversation_waits)
     domt_owning_close();
 }
 
-/* Actor 1 asks actor 2 for the answer to what actor 0 asks. */
+/* Ask, as actor 1, actor 2 for the answer to the ask of actor 0. */
 static int pass_on_answer(domus_stack *stack, const domus_answer *answer)
 {
     if (domus_self(stack).house == now->actors[0].house)
         return hear_pong(stack, answer);
     unsigned released = now->released;
     ck_assert_int_eq(domus_take_answer(stack, answer), 0);
-    ck_assert_int_eq(domus_take(stack), -EALREADY); /* the answer, not the ask */
+    ck_assert_int_eq(domus_take(stack), -EALREADY); /* takes the answer, not the ask */
     ck_assert_int_eq(domus_reply(stack, &domt_middle, answer->payload), 0);
-    ck_assert_uint_eq(now->released, released + 1); /* the ask */
+    ck_assert_uint_eq(now->released, released + 1); /* the ask was released */
     return 0;
 }
 
@@ -351,7 +353,7 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
 
 /* --- passed on ------------------------------------------------------------------------------- */
 
-/* Actor 1 passes on to actor 2, which has it to the end. */
+/* Forward, as actor 1, to actor 2, which has the message to its end. */
 static int forward(domus_stack *stack, const domt_owner *payload)
 {
     if (domus_self(stack).house != now->actors[1].house)
@@ -403,7 +405,7 @@ static int stash(domus_stack *stack, const domt_owner *payload)
 
 DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
 {
-    for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not put aside */
+    for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not stashed */
         domt_owning_open();
         takes = i == 2;
         now->handle = stash;

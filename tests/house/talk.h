@@ -1,4 +1,5 @@
-/* Two agents that talk: a question is a function that the other one runs in its handler. */
+/* Two agents that ask each other: a question is a function that the other one runs in its
+ * handler. */
 #ifndef DOMT_HOUSE_TALK_H
 #define DOMT_HOUSE_TALK_H
 
@@ -6,12 +7,12 @@
 
 typedef struct domt_talking {
     domt_world world;
-    domus_address asker; /* home 0 */
-    domus_address other; /* home 1, unless a test says otherwise */
+    domus_address asker; /* an actor on home 0 */
+    domus_address other; /* an actor on home 1, unless a test changes it */
     domus_address third; /* an actor that some tests use */
     unsigned releases;   /* payloads of domt_text that were released */
 
-    /* The last answer that the asker got, and how often it got one. */
+    /* The last answer that the asker got, and the number of its answers. */
     unsigned resumed;
     int error;
     const domus_type *type;
@@ -20,27 +21,27 @@ typedef struct domt_talking {
 } domt_talking;
 
 extern domt_talking domt_talk;
-extern const domus_type domt_text; /* 8 bytes, with a release */
+extern const domus_type domt_text; /* payload: 8 bytes, with a release */
 
 void domt_talk_open(void);
 
 /* End the world, and check that nothing is left of any conversation. */
 void domt_talk_close(void);
 
-/* Let the other one handle a question by `function`, and settle. */
+/* Let the other actor handle a question by `function`, and settle. */
 void domt_talk_ask(int (*function)(domus_stack *, void *));
 
-/* Hold that the asker has got so many answers, the last of them with this error. */
+/* Check that the asker has got so many answers, the last of them with this error. */
 void domt_talk_heard(unsigned resumed, int error);
 
 /* Spawn an agent on a home, and settle. */
 domus_address domt_talk_agent(uint32_t home);
 
-/* To be called in the asker's handler: asks the other one `call`; resumes in domt_talk_hear(). */
+/* Ask the other actor `call`; resumes in domt_talk_hear(). For the asker's handler. */
 int domt_ask_other(domus_stack *stack, void *call);
 int domt_talk_hear(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Ways to handle a question. */
+/* Functions that handle a question. */
 int domt_reply_hello(domus_stack *stack, void *context);
 int domt_end_without_answer(domus_stack *stack, void *context);
 int domt_fail_with_eio(domus_stack *stack, void *context);

@@ -1,10 +1,10 @@
-/* A crowd talks at random, over the seeds of the test kit: some thousand asks, notices, spawns,
- * stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order that the
- * seed picks.
+/* A crowd of actors sends at random, over the seeds of the test kit: some thousand asks, notices,
+ * spawns, stops, timers, sleeps, time-outs, kept asks and barriers on three threads, in an order
+ * that the seed picks.
  *
  * Each payload that is put is handled or released exactly once. Every wait resumes exactly once.
- * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and
- * nobody in a barrier is disturbed. DOMUS_SEED=n runs seed n alone. */
+ * Each actor that was mounted is stopped. Order holds for each sender, receiver and kind, and no
+ * actor in a barrier is disturbed. DOMUS_SEED=n runs seed n alone. */
 #include "base/random.h"
 #include "tests/support/kits.h"
 #include "tests/support/sanitizer.h"
@@ -20,9 +20,9 @@
 
 #define TALKS 5000u /* messages in one seed */
 #define CROWD 24u   /* actors at first */
-/* how many actors of the crowd only answer; they have the lowest numbers */
+/* number of the actors that only answer; they have the lowest numbers */
 #define LEAVES 3u
-/* actors up to this number are never stopped, so that the talk does not end too soon */
+/* Actors up to this number are never stopped, so that the messages do not end too soon. */
 #define ETERNAL   LEAVES
 #define LIVES_MAX 224u
 #define PRODS_MAX 10000
@@ -30,7 +30,7 @@
 
 enum { NOTICE, ASK, KINDS };
 
-/* One seed's books. */
+/* Counts of one seed. */
 static struct {
     domi_random random;
     domus_address crowd[LIVES_MAX];
@@ -44,7 +44,7 @@ static struct {
     uint32_t armed, fired, timers_lost;
     uint32_t mounted, stopped;
     uint32_t overtaken; /* messages out of their order */
-    uint32_t disturbed; /* messages in a barrier */
+    uint32_t disturbed; /* messages that were handled in a barrier */
     uint32_t strangers; /* answers that belong to another ask */
     /* number of the newest message of each sender to each receiver */
     uint16_t sent[LIVES_MAX][LIVES_MAX][KINDS];
@@ -62,14 +62,14 @@ typedef struct talker {
     uint16_t life;
     bool in_barrier;
     uint32_t timers;
-    domus_kept kept; /* an ask, to be answered at a tick */
+    domus_kept kept; /* a kept ask that is answered at a tick */
 } talker;
 
 /* The frame of a conversation: what it remembers while it waits. */
 typedef struct memory {
-    talk question; /* the question that it has asked, if `asked` */
+    talk question; /* the question that the conversation has asked, if `asked` is true */
     bool asked;
-    bool answers; /* it handles an ask itself */
+    bool answers; /* the conversation handles an ask itself */
     bool barrier;
 } memory;
 
@@ -124,7 +124,7 @@ static void arm(domus_stack *stack, talker *self)
     books.armed += ok;
 }
 
-/* One thing that needs no answer. */
+/* Call a verb that needs no answer. */
 static void do_something(domus_stack *stack, talker *self)
 {
     uint32_t to = below(books.lives);
@@ -145,7 +145,7 @@ static void do_something(domus_stack *stack, talker *self)
     }
 }
 
-/* The end of a conversation, in one of the ways that there are. */
+/* End a conversation, in one of the possible ways. */
 static int finish(domus_stack *stack, talker *self, const memory *mind)
 {
     uint32_t dice = below(10);
@@ -153,7 +153,7 @@ static int finish(domus_stack *stack, talker *self, const memory *mind)
     if (mind->barrier)
         self->in_barrier = false;
     if (!mind->answers || dice == 0)
-        return 0; /* an ask: no answer */
+        return 0; /* returns without an answer to the ask */
     if (dice == 1)
         return -ECANCELED;
     if (dice == 2 && self->kept.stack == NULL && domus_keep(stack, &self->kept) == 0) {
@@ -300,7 +300,7 @@ static const domus_behaviour leaf = {.name = "leaf",
 
 /* --- a seed ---------------------------------------------------------------------------------- */
 
-/* The first that does not hold; NULL: all do. */
+/* Returns the first rule that does not hold; NULL: all hold. */
 static const char *audit(void)
 {
     const struct {
@@ -335,14 +335,14 @@ static domus_testkit *kit_new(uint64_t seed)
     config.scheduler.mailbox_max = 16;
     config.scheduler.belt_slots = 64;
     config.scheduler.messages_per_run_max = 16;
-    if (seed % 4 != 0) { /* three of four lend what they can */
+    if (seed % 4 != 0) { /* three of four seeds lend houses where they can */
         config.scheduler.steal.floor = 1;
         config.scheduler.steal.aggression = 1 + seed % 4;
     }
     return domt_kit_new(&config, seed);
 }
 
-/* Tell an actor to talk, as if it had told itself. */
+/* Send an actor a message to begin, as if it came from itself. */
 static void prod(domus_system *system, uint32_t life)
 {
     talk what = {.from = (uint16_t)life, .to = (uint16_t)life, .kind = NOTICE};
@@ -351,7 +351,7 @@ static void prod(domus_system *system, uint32_t life)
     books.put[NOTICE] += domus_outside_notice(system, books.crowd[life], &notice_type, &what) == 0;
 }
 
-/* Spread over the threads, or all on one: then the others borrow. */
+/* Begin with actors spread over the threads, or all on one: then the others run them on loans. */
 static void begin(domus_system *system, bool spread)
 {
     const domus_spawn_options options = {.placement = spread ? DOMUS_SPREAD : DOMUS_ON_THREAD};
@@ -367,9 +367,9 @@ static void begin(domus_system *system, bool spread)
         prod(system, i);
 }
 
-static uint64_t loans; /* of all seeds */
+static uint64_t loans; /* loans of all seeds */
 
-/* `context` gets what did not hold. */
+/* Run a seed; `context` gets the rule that does not hold. */
 static int talk_for_a_seed(uint64_t seed, void *context)
 {
     const char **ret_what = context;

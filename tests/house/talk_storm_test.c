@@ -1,5 +1,5 @@
-/* A storm of conversations: actors that do at random whatever an actor may do, on homes that are
- * stepped at random, while allocations fail and actors are stopped and made again.
+/* A storm of conversations: actors that call at random every verb that an actor may call, on homes
+ * that are stepped at random, while allocations fail and actors are stopped and made again.
  *
  * Whatever the actors do, each payload that a verb has taken is handled or released exactly once,
  * each actor that is stopped ends, and nothing stays in use. DOMT_SEED=<n> runs one seed only. */
@@ -36,11 +36,11 @@ static struct {
     int64_t handled;
     int64_t released;
     uint64_t resumed;
-    uint64_t errors[256]; /* how often each was heard: the storm reaches them all */
+    uint64_t errors[256]; /* number of times that each error came: the storm must reach them all */
 } books;
 
 typedef struct deed {
-    uint64_t depth; /* how many more may follow from this one */
+    uint64_t depth; /* number of messages that may still follow from this one */
     uint64_t mark;
 } deed;
 
@@ -345,7 +345,7 @@ static void begin_storm(uint64_t seed)
     domi_memory_fail_after(-1, 0);
 }
 
-/* Everyone is stopped, and ends. */
+/* Stop all actors, and let them end. */
 static void calm_down(void)
 {
     quiet = true;

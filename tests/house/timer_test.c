@@ -1,5 +1,5 @@
-/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel
- * in every state. */
+/* Timers of actors: once, at a fixed rate, with a fixed delay, missed ticks, and cancel in every
+ * state. */
 #include "house/conversation/timer.h"
 
 #include "base/memory.h"
@@ -39,7 +39,7 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-/* An order to an actor to arm or cancel a timer, and what the verb gave. */
+/* An order to an actor to arm or cancel a timer, and the result of the verb. */
 typedef struct order {
     uint64_t delay_ns;
     uint64_t period_ns;
@@ -136,7 +136,7 @@ static int take_tick(domus_stack *stack, void *self, const void *number)
 {
     ck_assert_ptr_null(domus_sender(stack).house);
     missed[ticks++ % 64] = domus_timer_missed(stack);
-    if (*(const int64_t *)number == 99) { /* cancel from its own handler, twice */
+    if (*(const int64_t *)number == 99) { /* cancels the timer in its own handler, twice */
         own_results[0] = domus_timer_cancel(stack, own_timer);
         own_results[1] = domus_timer_cancel(stack, own_timer);
     }
@@ -194,11 +194,12 @@ DOMT_TEST(every_counts_the_ticks_that_pass_and_stays_in_step)
 {
     open_world(0);
     order now = spawn_ticking(0, 10 * MS, 1);
-    domt_jump(&world, 35 * MS); /* a thread that was busy: 10, and 20 and 30 are missed */
+    /* the thread was busy: the tick of 10 comes, and those of 20 and 30 are missed */
+    domt_jump(&world, 35 * MS);
     domt_settle(&world);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_uint_eq(missed[0], 2);
-    domt_pass(&world, 5 * MS); /* 40, as ever */
+    domt_pass(&world, 5 * MS); /* the tick of 40 comes as usual */
     ck_assert_uint_eq(ticks, 2);
     ck_assert_uint_eq(missed[1], 0);
     ck_assert_int_eq(cancel_by(one, now), 0);
@@ -254,11 +255,11 @@ DOMT_TEST(repeat_counts_its_delay_from_the_last_event_that_was_handled)
 DOMT_TEST(repeat_is_cancelled_in_every_state)
 {
     open_world(0);
-    order now = spawn_repeating(5 * MS, 1); /* armed */
+    order now = spawn_repeating(5 * MS, 1); /* cancelled while armed */
     ck_assert_int_eq(cancel_by(one, now), 0);
     ck_assert_int_eq(cancel_by(one, now), -ENOENT);
 
-    now = spawn_repeating(5 * MS, 1); /* its event under way */
+    now = spawn_repeating(5 * MS, 1); /* cancelled while its event is under way */
     domt_jump(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home()), 1);
     domt_send(home(), one, cancel, &now);
@@ -266,7 +267,7 @@ DOMT_TEST(repeat_is_cancelled_in_every_state)
     ck_assert_int_eq(now.result, 0);
     ck_assert_uint_eq(ticks, 0);
 
-    (void)spawn_repeating(5 * MS, 99); /* in its own handler */
+    (void)spawn_repeating(5 * MS, 99); /* cancelled in its own handler */
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
     ck_assert_int_eq(own_results[0], 0);
@@ -302,7 +303,7 @@ DOMT_TEST(event_under_way_of_a_cancelled_timer_is_not_handled)
     order orders[] = {arm_after(5 * MS, 1), arm_every(5 * MS)};
     domt_jump(&world, 5 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home()), 2);
-    for (int i = 0; i < 2; i++) /* notices run before events */
+    for (int i = 0; i < 2; i++) /* notices are handled before events */
         domt_send(home(), one, cancel, &orders[i]);
     domt_settle(&world);
     ck_assert_int_eq(orders[0].result, 0);
@@ -319,7 +320,8 @@ DOMT_TEST(cancel_of_a_timer_that_was_handled_finds_nothing)
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 1);
     ck_assert_int_eq(cancel_by(one, once), -ENOENT);
-    order next = arm_after(5 * MS, 2); /* in the same slot: the old name does not hit it */
+    /* a timer in the same slot: the old handle does not hit it */
+    order next = arm_after(5 * MS, 2);
     ck_assert_ptr_eq(next.timer.timer, once.timer.timer);
     ck_assert_int_eq(cancel_by(one, once), -ENOENT);
     domt_pass(&world, 5 * MS);
@@ -333,7 +335,7 @@ DOMT_TEST(cancel_from_its_own_handler_ends_a_period_only)
     (void)spawn_ticking(5 * MS, 0, 99);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 1);
-    ck_assert_int_eq(own_results[0], -ENOENT); /* it is being handled, and was the last */
+    ck_assert_int_eq(own_results[0], -ENOENT); /* the event is being handled, and was the last */
     (void)spawn_ticking(0, 5 * MS, 99);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(ticks, 2);
@@ -369,7 +371,7 @@ DOMT_TEST(timers_max_refuses_and_recovers)
     (void)arm_every(5 * MS);
     domt_do(&world, one, arm, &extra);
     ck_assert_int_eq(extra.result, -ENOBUFS);
-    ck_assert_ptr_null(extra.timer.timer); /* untouched */
+    ck_assert_ptr_null(extra.timer.timer); /* the field is untouched */
     ck_assert_int_eq(cancel_by(one, first), 0);
     domt_do(&world, one, arm, &extra);
     ck_assert_int_eq(extra.result, 0);
@@ -399,7 +401,8 @@ DOMT_TEST(payloads_and_periods_have_limits)
 {
     open_world(0);
     domt_do(&world, one, arm_wrongly, NULL);
-    domt_pass(&world, 2 * MS); /* no row takes it: a dead letter, and the timer is gone */
+    /* no row takes the event: it is a dead letter, and the timer is gone */
+    domt_pass(&world, 2 * MS);
     ck_assert_uint_eq(DOMT_SUM(&world, dead_letters), 1);
     close_world();
 }

@@ -1,5 +1,6 @@
 /* An actor whose on_mount has failed: until its parent has decided, and for ever when it is
- * stopped, none of its functions is called, while the library's own business with it goes on. */
+ * stopped, none of its functions is called, while the library goes on handling its internal
+ * events. */
 #include "house/dispatch/describe.h"
 #include "house/dispatch/loan.h"
 #include "house/family/life.h"
@@ -23,7 +24,8 @@ static uint64_t idle_ns; /* the idle time of the next child */
 static domus_behaviour boss;
 static domus_behaviour restarting, under;
 
-/* 1 on home 0 is the parent of the child on home 1. It is busy while only home 1 takes turns. */
+/* Open a world with actor 1 on home 0 as the parent of the child on home 1. The parent is busy
+ * while only home 1 takes turns. */
 static void open_with(const domus_supervision *supervision)
 {
     domt_kin_open(2);
@@ -38,7 +40,8 @@ static domi_house *child(void)
     return domt_kin_of[CHILD].address.house;
 }
 
-/* The child is born, with `mounting` in its on_mount, which fails. The parent does not know yet. */
+/* Spawn the child with `mounting` in its on_mount, which fails. The parent does not know of it
+ * yet. */
 static void bear_unmounted(const domus_behaviour *behaviour,
                            int (*mounting)(domus_stack *stack, void *context))
 {
@@ -58,19 +61,20 @@ static void bear_unmounted(const domus_behaviour *behaviour,
     ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
-/* The child runs, and then a restart of it fails. */
+/* Run the child, and then restart it, which fails. */
 static void restart_in_vain(int (*mounting)(domus_stack *stack, void *context))
 {
     domt_kin_let_fail(CHILD, 1, -EPERM);
     domt_kin_of[CHILD].mounting = mounting;
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);
-    domt_kin_turn(0); /* a restart is decided */
+    domt_kin_turn(0); /* the parent has decided to restart the child */
     domt_kin_turn(1);
     ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
-/* `ms` of turns of home 1 alone, and then it has nothing to do, so its thread would sleep. */
+/* Let `ms` of turns of home 1 pass alone; then it must have nothing to do, so its thread would
+ * sleep. */
 static void pass_there(uint64_t ms)
 {
     for (uint64_t i = 0; i < ms; i++) {
@@ -96,10 +100,11 @@ static uint64_t dead(void)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* All kinds of events that an actor can have asked for by itself in house/. */
+/* Arm all kinds of events that an actor can request for itself in house/. */
 static int arm_all(domus_stack *stack, void *unused)
 {
-    const domus_address nobody = {domt_kin_of[1].address.house, 77}; /* it is gone */
+    /* an address whose actor has ended */
+    const domus_address nobody = {domt_kin_of[1].address.house, 77};
 
     ck_assert_int_eq(domus_after(stack, MS, &domt_kin_tick, NULL, NULL), 0);
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
@@ -119,10 +124,10 @@ static void hold_silence(void)
     ck_assert_uint_eq(child()->mail, 3);
     ck_assert_uint_eq(domi_house_count_events(child()), 0);
     ck_assert_uint_eq(domt_kin_world.managers[1]->timing.timers, 0);
-    ck_assert_uint_eq(dead(), 2); /* the events of who was gone already */
+    ck_assert_uint_eq(dead(), 2); /* the events about actors that had already ended */
 }
 
-/* P1: the parent is busy on another thread. */
+/* The parent is busy on another thread. */
 DOMT_TEST(events_of_a_mount_that_failed_are_not_handled)
 {
     open_with(&restarts);
@@ -148,7 +153,7 @@ DOMT_TEST(events_of_a_restart_that_failed_are_not_handled)
         domt_settle(&domt_kin_world);
         ck_assert_str_eq(domt_kin_trail(), "m4 n4 n4 n4 ");
         if (by_restart != 0)
-            domt_kin_of[CHILD].mounts--; /* its first life was ended by on_restart */
+            domt_kin_of[CHILD].mounts--; /* on_restart ended the first life of the child */
         domt_kin_close();
     }
 }
@@ -187,14 +192,15 @@ DOMT_TEST(ends_that_it_watches_come_to_nobody)
     }
 }
 
-/* The tie holds: the one that has no row for it is stopped, and a restart comes too late. */
+/* The link holds: the actor that has no row for ends is stopped, and a restart comes too late. */
 DOMT_TEST(links_stop_it_and_the_other_end)
 {
     open_with(&restarts);
     bear_unmounted(&domt_kin_deaf, link_other);
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
     pass_there(1);
-    ck_assert(domi_house_is_asked_to_stop(child())); /* its failure is still under way */
+    /* the failure of the child is still under way */
+    ck_assert(domi_house_is_asked_to_stop(child()));
     domt_settle(&domt_kin_world);
     ck_assert(!domt_kin_lives(CHILD));
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts + domt_kin_of[CHILD].stops, 0);
@@ -204,13 +210,13 @@ DOMT_TEST(links_stop_it_and_the_other_end)
     (void)domt_kin_root(OTHER + 1, 1, &domt_kin_deaf);
     domt_kin_of[OTHER].address = domt_kin_of[OTHER + 1].address;
     bear_unmounted(&domt_kin_deaf, link_other);
-    domt_settle(&domt_kin_world); /* the parent decides to stop it */
+    domt_settle(&domt_kin_world); /* the parent decides to stop the child */
     ck_assert(!domt_kin_lives(CHILD) && !domt_kin_lives(OTHER + 1));
     domt_kin_close();
 }
 
-/* Without a parent that has rules it is stopped at once, and what is in its mailbox already is not
- * handled on the way. */
+/* Without a parent that has rules the actor is stopped at once, and messages that already wait are
+ * not handled meanwhile. */
 DOMT_TEST(whom_the_root_ends_handles_nothing_on_the_way)
 {
     open_with(&restarts);
@@ -330,7 +336,7 @@ DOMT_TEST(failures_of_its_children_are_still_decided)
     under = domt_kin_boss(&restarts);
     bear_unmounted(&under, bear_two);
     domt_kin_of[CHILD].mounting = NULL;
-    domt_kin_turn(1); /* 5 is mounted */
+    domt_kin_turn(1); /* actor 5 is mounted */
     domt_kin_tell(5, &domt_kin_fail, -EIO);
     pass_there(2);
     ck_assert_uint_eq(domt_kin_of[5].mounts, 2);
@@ -349,7 +355,7 @@ DOMT_TEST(idle_time_does_not_pass_before_it_is_mounted)
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 0);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
-    domt_pass(&domt_kin_world, 10 * MS); /* and now it does */
+    domt_pass(&domt_kin_world, 10 * MS); /* and now the timer fires */
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
     domt_kin_close();
 }
@@ -375,7 +381,7 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
     domt_kin_close();
 }
 
-/* Suspended is not unmounted: its state is whole, and its timers go on. */
+/* A suspended actor is not unmounted: its state is whole, and its timers go on. */
 DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
 {
     open_with(&restarts);
@@ -399,7 +405,8 @@ static int sleep_and_fail(domus_stack *stack, void *unused)
     return domus_sleep(stack, MS, fail_on);
 }
 
-/* A later failure is one of a handler: the actor goes on if it may, and its on_stop runs. */
+/* A later failure counts as one of a handler: the actor goes on if its rules say so, and its
+ * on_stop runs. */
 DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
 {
     static const domus_supervision resumes = {.otherwise = DOMUS_RESUME};
@@ -412,12 +419,12 @@ DOMT_TEST(mount_that_fails_after_it_has_parked_is_a_handler_that_fails)
     note_child(1);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
-    domt_kin_close(); /* holds that its on_stop runs */
+    domt_kin_close(); /* the close checks that on_stop has run */
 }
 
 /* --- elsewhere ------------------------------------------------------------------------------- */
 
-/* An event has made it ready, and a thief runs it. */
+/* An event has made the actor ready, and a thief runs it. */
 DOMT_TEST(thief_that_runs_it_calls_none_of_its_functions)
 {
     domi_manager *home;
@@ -426,7 +433,7 @@ DOMT_TEST(thief_that_runs_it_calls_none_of_its_functions)
     home = domt_kin_world.managers[1];
     bear_unmounted(&domt_kin_hearing, watch_other);
     ck_assert_int_eq(domi_house_stop(home, domt_kin_of[OTHER].address), 0);
-    (void)domt_run_state(home); /* the other ends, and tells of it */
+    (void)domt_run_state(home); /* the other actor ends, and its end is reported */
     ck_assert_int_eq(child()->state, DOMI_READY);
     ck_assert_uint_eq(domi_loans_expose(home, &home->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);

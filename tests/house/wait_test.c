@@ -13,8 +13,8 @@
 #define HEARD_MAX 16
 
 static domt_world world;
-static domus_address asker;    /* home 0 */
-static domus_address other[3]; /* one on each home */
+static domus_address asker;    /* an actor on home 0 */
+static domus_address other[3]; /* an actor on each home */
 
 static unsigned releases;
 
@@ -23,7 +23,7 @@ static void release_number(void *payload)
     releases++;
 }
 
-/* A question: answered with one more, or, when it is negative, failed with it. */
+/* A question: it is answered with one more or, when it is negative, failed with it. */
 static const domus_type question = {.name = "question", .size = 8};
 static const domus_type number_type = {.name = "number", .size = 8, .release = release_number};
 
@@ -43,7 +43,7 @@ static struct {
     uint32_t resumed;
     uint32_t count;
     uint64_t tags[HEARD_MAX];
-    int64_t numbers[HEARD_MAX]; /* the answer, or its error */
+    int64_t numbers[HEARD_MAX]; /* the number in each answer, or its error */
 } heard;
 
 static void note(const domus_answer *answer)
@@ -95,14 +95,14 @@ static int ask_three(domus_stack *stack)
     return 0;
 }
 
-/* Home i answers, and the asker hears of it. */
+/* Let home i answer, and the asker get the answer. */
 static void let_answer(uint32_t i)
 {
     (void)domt_iterate(world.managers[i]);
     domt_let_work(world.managers[0]);
 }
 
-/* The asker asks; who lives elsewhere does not answer yet. */
+/* Let the asker ask; actors on other homes do not answer yet. */
 static void begin(int (*function)(domus_stack *, void *), void *context)
 {
     domt_send(world.managers[0], asker, function, context);
@@ -125,14 +125,14 @@ DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
     ck_assert_uint_eq(heard.resumed, 0);
     let_answer(1);
     ck_assert_uint_eq(heard.resumed, 1);
-    static const uint64_t tags[] = {7, 9, 8}; /* the own home's answer was there first */
+    static const uint64_t tags[] = {7, 9, 8}; /* the answer of the own home was there first */
     static const int64_t numbers[] = {1, 21, 11};
     for (int i = 0; i < 3; i++) {
         ck_assert_uint_eq(heard.tags[i], tags[i]);
         ck_assert_int_eq(heard.numbers[i], numbers[i]);
     }
     ck_assert_uint_eq(heard.count, 3);
-    ck_assert_uint_eq(releases, 0); /* what was shown was handled */
+    ck_assert_uint_eq(releases, 0); /* the answers that were shown were handled */
     domt_asking_close(&world, asker);
 }
 
@@ -250,7 +250,7 @@ static int hear_then_each(domus_stack *stack, void *self, const domus_answer *an
     return domus_wait_first(stack, hear_then_all);
 }
 
-/* The answers of the two that were asked first come while only the third is waited for. */
+/* Wait only for the third ask, while the answers of the first two come. */
 static int two_aside(domus_stack *stack, void *then)
 {
     ask(stack, other[0], 1, 1);
@@ -313,7 +313,7 @@ static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer 
     return domus_wait_all(stack, hear_and_end);
 }
 
-/* The resumed function asks while it looks at answers whose memory is its own until it returns. */
+/* Ask while the resumed function looks at answers, whose memory is its own until it returns. */
 static int three_and_three_more(domus_stack *stack, void *context)
 {
     (void)ask_three(stack);
@@ -357,7 +357,7 @@ static int ask_the_asker(domus_stack *stack, void *context)
     return domus_ask(stack, asker, &question, &(int64_t){40}, hear_and_end);
 }
 
-/* Shown in a list, an ask is not at hand: so it cannot have been answered. */
+/* An ask that was shown in a list is not the current message, so it cannot have been answered. */
 DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 {
     domt_asking_open(&world, &answering, &asker, other);
@@ -388,7 +388,7 @@ DOMT_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
     domt_pass(&world, 1);
     ck_assert_uint_eq(heard.resumed, 2);
     ck_assert(heard.tags[0] == 0 && heard.numbers[0] == 0);
-    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2); /* replies before exceptions */
+    ck_assert(heard.tags[1] == 1 && heard.numbers[1] == 2); /* replies come before exceptions */
     ck_assert(heard.tags[2] == 2 && heard.numbers[2] == -ESTALE);
     domt_asking_close(&world, asker);
 }
@@ -401,7 +401,7 @@ static int early_and_far(domus_stack *stack, void *context)
     return domus_sleep(stack, UINT64_MAX, hear_and_end);
 }
 
-/* Answers kept, failures queued, asks under way: all of it goes with the world, once. */
+/* Answers are kept, failures queued, and asks under way: all of them end with the world, once. */
 DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
     domt_asking_open(&world, &answering, &asker, other);

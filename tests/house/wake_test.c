@@ -1,5 +1,5 @@
-/* domus_wake() ends the sleep of another conversation of the actor: once, without an error, and as
- * no cancel. */
+/* domus_wake() ends the sleep of another conversation of the actor: once, without an error, and not
+ * as a cancel. */
 #include "house/conversation/stack.h"
 #include "house/message/mailbox.h"
 #include "tests/support/house_world.h"
@@ -98,11 +98,11 @@ DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
     domt_do(&world, sleeper, sleep_long, NULL);
     do_both(wake, &first, wake, &second);
     ck_assert_int_eq(first, 0);
-    ck_assert_int_eq(second, 0); /* it had not gone on */
+    ck_assert_int_eq(second, 0); /* the conversation had not gone on */
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
     domt_do(&world, sleeper, wake, &first);
-    ck_assert_int_eq(first, -ENOENT); /* it has ended */
+    ck_assert_int_eq(first, -ENOENT); /* the conversation has ended */
     domt_pass(&world, 200 * MS);
     ck_assert_uint_eq(heard, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, cancels), 0);
@@ -156,7 +156,7 @@ static int ask_and_sleep(domus_stack *stack, void *context)
     return domus_wait_first(stack, hear);
 }
 
-/* The ask is not touched: with an ask alone nothing is woken. */
+/* Wait for an ask alone: a wake does not end that wait. */
 static int ask_alone(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);

@@ -33,7 +33,7 @@ static int watch_without_a_handle(domus_stack *stack, void *address)
     return 0;
 }
 
-/* 1 watches, on home 0; 2 is on `home`. */
+/* Open a world in which actor 1 watches, on home 0, and actor 2 is on `home`. */
 static void open_two(uint32_t home)
 {
     domt_kin_open(2);
@@ -67,7 +67,7 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
         open_two(home);
         domt_kin_do(1, watch, &domt_kin_of[2].address);
         ck_assert_int_eq(results[0], 0);
-        domt_kin_err(2, -EIO); /* it goes on */
+        domt_kin_err(2, -EIO); /* the actor goes on */
         ck_assert_uint_eq(domt_kin_of[1].downs, 0);
         domt_kin_stop(2);
         heard(1, 2, 0);
@@ -128,7 +128,7 @@ DOMT_TEST(reason_of_a_mount_that_failed_is_its_error)
             domt_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[home],
                        &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
         domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[3].address);
-        domt_kin_run(0); /* watched before it is mounted */
+        domt_kin_run(0); /* the actor is watched before its mount */
         domt_settle(&domt_kin_world);
         heard(1, 3, -EBADF);
         close_all();
@@ -166,7 +166,8 @@ static int turn_of_the_watcher(domus_stack *stack, void *unused)
 DOMT_TEST(watch_in_the_last_moment_is_answered)
 {
     open_two(1);
-    domt_kin_of[2].stopping = turn_of_the_watcher; /* it watches while 2 runs on_stop */
+    /* actor 1 begins to watch while 2 runs on_stop */
+    domt_kin_of[2].stopping = turn_of_the_watcher;
     domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[2].address);
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[2].address), 0);
     domt_kin_turn(1);
@@ -273,8 +274,8 @@ DOMT_TEST(watch_is_taken_back_only_by_who_made_it)
     close_all();
 }
 
-/* The watch, its taking back, the end of the watched and of the watcher: begun in a given order,
- * with a number of turns between them that shifts what is under way. */
+/* Begin the watch, its removal, and the ends of the watched actor and of the watcher in a given
+ * order, with a number of turns between them that shifts what is under way. */
 static void race(uint32_t home, uint32_t order, uint32_t turns)
 {
     open_two(home);
@@ -320,7 +321,7 @@ static void meanwhile(domi_manager *home)
     (void)domt_iterate(home);
 }
 
-/* The other thread: what it does while on_stop runs, and when it is woken after. */
+/* Let the other thread act while on_stop runs, and once more when it is woken. */
 static int watch_two(domus_stack *stack, void *self)
 {
     domi_manager *there = domt_kin_world.managers[1];

@@ -1,4 +1,4 @@
-/* The world of the tests of routers: routers, workers that count what they get, and agents on two
+/* The world of the tests of routers: routers, workers that count their messages, and agents on two
  * homes that spawn and send. */
 #ifndef DOMT_WORKERS_H
 #define DOMT_WORKERS_H
@@ -18,7 +18,7 @@
 static domt_world world;
 static domi_routers routers;
 static domi_names names;
-static domus_address agents[2]; /* on each home */
+static domus_address agents[2]; /* an agent on each home */
 static domus_address router;
 static domus_address routees[ROUTEES_MAX];
 
@@ -95,7 +95,7 @@ static inline void begin(uint32_t max)
     domt_settle(&world);
 }
 
-/* The same with mailboxes that take all that a test sends. */
+/* Begin with mailboxes that take all messages that a test sends. */
 static inline void begin_wide(uint32_t max)
 {
     begin(max);
