@@ -1,14 +1,14 @@
 /* Messages between actors on several threads: order, conservation, replies, and parks at every
  * message.
  *
- * Runs on two and on four threads, which are more than some machines have CPUs: then the threads
- * are interrupted in the middle of what they do, which is what these tests want. */
+ * The tests run on two and on four threads, which are more than some machines have CPUs: then
+ * threads are interrupted at any place, which is what these tests want. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
 
 #define THREADS_MAX 4u
-#define MESSAGES    (DOMT_SANITIZED ? 4000u : 40000u) /* of each sender to each receiver */
+#define MESSAGES    (DOMT_SANITIZED ? 4000u : 40000u) /* messages of each sender to each receiver */
 #define BATCH       50u
 
 static _Atomic uint64_t received, disorder, refused, finished, released;
@@ -58,7 +58,8 @@ struct sender {
     uint32_t next[THREADS_MAX];
 };
 
-/* A batch to each; who refuses gets the same number in the next batch, a millisecond later. */
+/* Send a batch to each receiver; a receiver that refuses gets the same number in the next batch, a
+ * millisecond later. */
 static int send_batch(domus_stack *stack, void *self_, const void *payload)
 {
     struct sender *self = self_;
@@ -133,18 +134,18 @@ DOMT_TEST(order_holds_through_refusals)
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
-#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* of each asker */
+#define ASKS (DOMT_SANITIZED ? 3000u : 20000u) /* asks of each asker */
 
 struct question {
     uint64_t number;
-    /* the actor that the asked one asks itself; an address of nobody: it answers without */
+    /* the actor that a question is passed on to; nobody: it is answered at once */
     domus_address next;
 };
 
 static const domus_type question_type = {.name = "question", .size = sizeof(struct question)};
 static const domus_type answer_type = {.name = "answer", .size = sizeof(uint64_t)};
 static _Atomic uint64_t answers, wrong;
-static atomic_bool going; /* those who are asked may be gone */
+static atomic_bool going; /* false: an actor that is asked may be gone */
 
 static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -154,7 +155,8 @@ static int pass_on(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_reply(stack, &answer_type, &value);
 }
 
-/* Every third question asks another actor first; every seventh gets an error. */
+/* Answer a question: every third one asks another actor first, and every seventh one gets an
+ * error. */
 static int answer_question(domus_stack *stack, void *self, const void *payload)
 {
     struct question question = *(const struct question *)payload;
@@ -202,7 +204,7 @@ static int answered(domus_stack *stack, void *self_, const domus_answer *answer)
     return self->asked < ASKS ? domus_notice(stack, domus_self(stack), &more_type, NULL) : 0;
 }
 
-/* Several at once: 16 conversations are begun, and each begins the next. */
+/* Begin an ask; 16 conversations are begun, and each begins the next one when it ends. */
 static int ask_one(domus_stack *stack, void *self_, const void *payload)
 {
     struct asker *self = self_;
@@ -235,7 +237,7 @@ static void everybody_asks_everybody(uint32_t threads)
             domt_notice(system, address, &more_type, NULL);
     }
     DOMT_WAIT_FOR(60, atomic_load(&answers) == (uint64_t)threads * ASKS);
-    domt_pause_ns(5 * DOMT_MS); /* none comes twice */
+    domt_pause_ns(5 * DOMT_MS); /* time in which a second answer would come */
     ck_assert_uint_eq(atomic_load(&answers), (uint64_t)threads * ASKS);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
     domus_profile sums = domt_profile_all(system);
@@ -254,8 +256,8 @@ DOMT_TEST(replies_come_home_on_four_threads)
     everybody_asks_everybody(4);
 }
 
-/* The actor that is asked goes away while asks are under way. Each ask resumes once, with its
- * answer or -ESTALE. */
+/* The actor that is asked ends while asks are under way. Each ask resumes once, with its answer or
+ * -ESTALE. */
 DOMT_TEST(ask_of_one_who_goes_away_resumes_once)
 {
     domus_system *system = domt_start_threads(2);
@@ -325,7 +327,7 @@ static void play(uint64_t stand_in_ns)
 
     domt_notice(system, two, &ball_type, &left);
     DOMT_WAIT_FOR(60, atomic_load(&hits) == left);
-    /* A run counts what it has handled at its end, after the last hit. */
+    /* A run adds its messages to the counters at its end, which comes after the last hit. */
     DOMT_WAIT_FOR(60, notices_handled(system) == left);
     domus_profile first = domt_profile(system, 0);
     domus_profile second = domt_profile(system, 1);

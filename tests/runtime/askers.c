@@ -1,4 +1,4 @@
-/* Actors that ask for lines; see the header. */
+/* The askers of lines and their service; see the header. */
 #include "tests/runtime/askers.h"
 
 #include "tests/runtime/clients.h"

@@ -1,5 +1,5 @@
-/* Actors that ask a service of lines, each line by one of them and once, and the service. Whoever
- * gets the answer to another line than its own counts it as wrong, and each ask has one outcome. */
+/* Actors that ask a service of lines, and the service. Each line is asked once, by one asker. An
+ * asker that gets the answer to another line counts it as wrong, and each ask has one outcome. */
 #ifndef DOMT_ASKERS_H
 #define DOMT_ASKERS_H
 
@@ -7,20 +7,20 @@
 
 #include <stdatomic.h>
 
-/* The channel of a service: the answer to a line is the line, at once or after some ms, and not in
- * their order. */
+/* A channel of the service: it answers each line with the same line, at once or after some ms, so
+ * answers may change their order. */
 extern const domus_behaviour domt_line_server;
 
-/* The channel of its client. */
+/* A channel of the client. */
 extern const domus_behaviour domt_line_channel;
 
-/* Orders for an asker. */
+/* The orders of an asker. */
 typedef struct domt_asking {
     domus_address to;
-    uint32_t id;         /* of the asker: the lines that it sends begin with it */
-    uint32_t at_a_time;  /* asks that it has under way */
-    uint32_t each;       /* how many asks follow one another in each of these */
-    uint64_t timeout_ns; /* of each ask; 0: none */
+    uint32_t id;         /* number of the asker: its lines begin with it */
+    uint32_t at_a_time;  /* asks that the asker has under way at a time */
+    uint32_t each;       /* asks that follow one another in each of these places */
+    uint64_t timeout_ns; /* time-out of each ask; 0: none */
 } domt_asking;
 
 extern const domus_type domt_asking_type; /* a notice that lets an asker begin */

@@ -21,7 +21,7 @@ DOMT_TEST(default_of_the_wait_is_4_ms)
     ck_assert_uint_eq(config.scheduler.wait_max_ns, 4 * MS);
 }
 
-/* One phase 3 of `took_ns`. Returns the budget that it got. */
+/* Run one phase 3 that takes `took_ns`. Returns the budget that it was given. */
 static uint64_t phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready, uint64_t took_ns,
                       uint64_t ran, uint32_t left)
 {
@@ -37,10 +37,11 @@ DOMT_TEST(budget_is_the_least_while_rounds_are_short)
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS;
 
-    for (int i = 0; i < 100; i++) /* always more are ready, and a round takes three phases */
+    /* more houses are always ready, and a round of them takes three phases */
+    for (int i = 0; i < 100; i++)
         ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
-    now_ns += 1000 * MS; /* the thread slept, and nobody waited */
+    now_ns += 1000 * MS; /* the thread slept, and no house waited */
     ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
 }
@@ -50,15 +51,16 @@ DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
     domi_auto_ratio state = {0};
     uint64_t now_ns = 7 * MS, budget_ns = 50 * US;
 
-    /* A round of 1,000 begins, of which 10 run in each phase: 40 phases are 4 ms. */
+    /* A round of 1,000 houses begins, of which 10 run in each phase: after 40 phases it has taken 4
+     * ms. */
     for (int i = 0; i < 40; i++)
         ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 10, 1000), 50 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
-    for (; budget_ns < MS; budget_ns *= 2) /* at most a quarter of waitMax */
+    for (; budget_ns < MS; budget_ns *= 2) /* the budget grows to at most a quarter of waitMax */
         ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 10, 1000),
                           budget_ns * 2 < MS ? budget_ns * 2 : MS);
     ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
-    /* The long round has ended with that phase, and the next ones are short. */
+    /* The long round has ended with this phase, and the next rounds are short. */
     ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 10), MS);
     ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
     ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
@@ -71,10 +73,10 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
         uint64_t least_ns, most_ns;
     } cases[] = {
         {{50 * US, 10 * MS, 4 * MS}, 50 * US, MS},
-        {{50 * US, 100 * US, 4 * MS}, 50 * US, 100 * US}, /* maxBudget */
+        {{50 * US, 100 * US, 4 * MS}, 50 * US, 100 * US}, /* bounded by maxBudget */
         {{200 * US, 10 * MS, 400 * US},
          200 * US,
-         200 * US}, /* minBudgetBusy is more than a quarter */
+         200 * US}, /* minBudgetBusy, which is more than a quarter of waitMax */
         {{200 * US, 100 * US, 4 * MS}, 200 * US, 200 * US},
     };
 
@@ -98,7 +100,7 @@ DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
 enum event { NOTHING, OPERATION, COMPLETION, MAIL_OF_CHANNELS, SPAWN };
 
 static domt_stepped stepped;
-static uint64_t runs, event_at; /* the run in which the event comes */
+static uint64_t runs, event_at; /* number of the run in which the event comes */
 static enum event event;
 static domus_address channels;
 
@@ -131,8 +133,8 @@ static int work(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour worker = {.name = "worker",
                                        .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
 
-/* Returns how long phase 3 runs in an iteration in which io has brought something, and in which
- * `what` happens in run `at`. */
+/* Returns how long phase 3 lasts in an iteration in which io has brought work, and in which the
+ * event `what` comes in run `at`. */
 static uint64_t phase_of(enum event what, uint64_t at, uint64_t max_budget_ns)
 {
     domus_config config = domt_config(1);
@@ -159,7 +161,7 @@ static uint64_t phase_of(enum event what, uint64_t at, uint64_t max_budget_ns)
     return took_ns;
 }
 
-#define LOOK_NS (16 * RUN_NS) /* the deadline is looked at after so many runs */
+#define LOOK_NS (16 * RUN_NS) /* time of the runs between two looks at the deadline */
 
 DOMT_TEST(state_actors_run_on_while_nothing_waits)
 {
@@ -167,11 +169,15 @@ DOMT_TEST(state_actors_run_on_while_nothing_waits)
         enum event event;
         uint64_t at, max_budget_ns, least_ns;
     } cases[] = {
-        {OPERATION, 1, 10 * MS, 50 * US},    /* minBudgetBusy: it waits from the first run on */
-        {OPERATION, 300, 10 * MS, 300 * US}, /* it is seen within minBudgetBusy */
-        {COMPLETION, 300, 10 * MS, 300 * US}, {MAIL_OF_CHANNELS, 300, 10 * MS, 300 * US},
-        {SPAWN, 300, 10 * MS, 300 * US},      {NOTHING, 0, 200 * US, 200 * US}, /* maxBudget */
-        {NOTHING, 0, 10 * MS, 1000 * US}, /* the next tick of timers */
+        /* minBudgetBusy, because the operation waits from the first run on */
+        {OPERATION, 1, 10 * MS, 50 * US},
+        {OPERATION, 300, 10 * MS, 300 * US}, /* the operation is seen within minBudgetBusy */
+        {COMPLETION, 300, 10 * MS, 300 * US},
+        {MAIL_OF_CHANNELS, 300, 10 * MS, 300 * US},
+        /* bounded by maxBudget */
+        {SPAWN, 300, 10 * MS, 300 * US},
+        {NOTHING, 0, 200 * US, 200 * US},
+        {NOTHING, 0, 10 * MS, 1000 * US}, /* bounded by the next tick of the timers */
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

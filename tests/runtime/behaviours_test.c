@@ -19,7 +19,7 @@ static const domus_type fail_type = {.name = "fail", .size = 0};
 static const domus_type change_type = {.name = "change", .size = 0};
 static _Atomic uint64_t worked;
 
-/* Takes so long. */
+/* Handle a message in so many ns. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
@@ -65,7 +65,7 @@ static domus_system *start(uint32_t threads)
     return domt_start_threads(threads);
 }
 
-/* The counts of a behaviour on a thread; zeros if there is none of that name. */
+/* Returns the counts of a behaviour on a thread; zeros if none has that name. */
 static domus_behaviour_profile behaviour(const domus_system *system, uint32_t thread,
                                          const char *name)
 {
@@ -128,7 +128,8 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     domt_end(system);
 }
 
-/* An actor counts as what it has become, also if it does so in its on_mount. */
+/* An actor counts for the behaviour that it has become, also if it becomes another one in its
+ * on_mount. */
 DOMT_TEST(who_becomes_another_is_counted_as_that)
 {
     domus_system *system = start(1);
@@ -171,7 +172,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
         alive += all[i].name[0] == 'b' ? all[i].alive : 0;
     ck_assert_uint_ge(alive + behaviour(system, 0, "(others)").alive, MANY);
     ck_assert_uint_ge(behaviour(system, 0, "(others)").alive, 10);
-    /* no more than asked for is written */
+    /* the table is not written beyond the number of rows that was asked for */
     memset(&all[2], 0x5a, sizeof all[2]);
     ck_assert_int_eq(domus_system_behaviours(system, 0, all, 2, &count), 0);
     ck_assert_uint_eq(count, 2);
@@ -180,7 +181,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
     domt_end(system);
 }
 
-/* The time is that of the runs, whoever looks how seldom. */
+/* The time is measured by the runs, however seldom the counts are read. */
 DOMT_TEST(time_goes_to_who_runs)
 {
     domus_system *system = start(1);
@@ -204,7 +205,7 @@ DOMT_TEST(time_goes_to_who_runs)
 
 #define CROWD 100
 
-/* Let 100 actors have a message each that takes 0.1 ms. */
+/* Send each of 100 actors a message that takes 0.1 ms. */
 static void crowd_once(domus_system *system, domus_address *crowd)
 {
     uint64_t until = atomic_load(&worked) + CROWD;
@@ -226,7 +227,8 @@ DOMT_TEST(waits_are_sampled_and_the_waiting_are_counted)
     DOMT_WAIT_FOR(20, (crowd_once(system, crowd), behaviour(system, 0, "worker").waits >= 10));
     uint64_t passed_ns = domt_now_ns() - begin_ns;
     domus_behaviour_profile found = behaviour(system, 0, "worker");
-    /* in the mean a message waits for half of the crowd, 5 ms, but most are put one by one */
+    /* A message waits for half of the crowd on average, which is 5 ms, but most are put one by
+     * one. */
     ck_assert_uint_ge(found.wait_ns / found.waits, DOMT_MS / 4);
     ck_assert_uint_le(found.wait_ns / found.waits, passed_ns);
     uint64_t ready_ns = domt_profile(system, 0).ready_ns;
@@ -258,7 +260,7 @@ DOMT_TEST(nothing_is_measured_at_the_level_off)
 #define LONG_NS (10000 * DOMT_MS)
 
 static domt_stepped world;
-static domus_address poked; /* on thread 0 */
+static domus_address poked; /* an actor on thread 0 */
 static const domus_type poke = {.name = "poke"};
 
 static const domus_on poke_rows[] = {{&poke, domt_ignore_message, 0}, {0}};
@@ -295,7 +297,7 @@ static void open_world(const domus_behaviour *behaviour)
     domt_stepped_iterate(&world, 1, false);
 }
 
-/* Let thread 0 follow a level. */
+/* Let thread 0 follow a new level of the profile. */
 static void follow(domus_profile_level level)
 {
     ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
@@ -304,14 +306,14 @@ static void follow(domus_profile_level level)
     domt_stepped_iterate(&world, 0, false);
 }
 
-/* Put a message, and let thread 0 see it. */
+/* Put a message, and let thread 0 receive it. */
 static void put(domus_address address)
 {
     domt_notice(world.system, address, &poke, NULL);
     (void)domi_manager_take_arrivals(victim());
 }
 
-/* The one house that is ready at thread 0 runs at the other one, and is back. */
+/* Lend the one ready house of thread 0 to the other thread, run it there, and give it back. */
 static void lend(void)
 {
     ck_assert_uint_eq(domi_loans_expose(victim(), &victim()->schedule.ready[DOMUS_STATE], 1), 1);
@@ -353,7 +355,7 @@ static uint64_t alive(uint32_t thread, const char *name)
     return 0;
 }
 
-/* Sums over the threads are right only if each thread has its own. */
+/* Sums over the threads are right only if each thread counts its own actors. */
 DOMT_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
 {
     open_world(&changing);
@@ -402,7 +404,7 @@ DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
     domt_stepped_fini(&world);
 }
 
-/* As if two asks before it were cancelled after it was put. */
+/* The count is set as if two asks that were put before this message had been cancelled. */
 DOMT_TEST(message_that_is_gone_waits_no_more)
 {
     open_world(&plain);
@@ -420,7 +422,7 @@ DOMT_TEST(thread_that_could_not_record_stops_to_measure)
     open_world(&plain);
     domi_thread *thread = domt_stepped_thread(&world, 0);
     follow(DOMUS_PROFILE_COUNTERS);
-    world.system->config.profile.records = 3; /* no ring has so many */
+    world.system->config.profile.records = 3; /* the ring has fewer records than these */
     follow(DOMUS_PROFILE_SPANS);
     ck_assert_ptr_nonnull(atomic_load(&thread->observing));
     const domi_observer *measures = &atomic_load(&thread->observing)->runs.waiting.functions;

@@ -33,15 +33,15 @@
 #define MESSAGES      DOMT_SCALE(UINT64_C(10000000), UINT64_C(300000))
 #define MESSAGES_LONG DOMT_SCALE(UINT64_C(1000000000), UINT64_C(10000000))
 #define THREADS       3u
-#define HOUSES        12u  /* actors in all */
-#define UNDER_WAY     96u  /* messages of each house at the start */
+#define HOUSES        12u  /* actors of all threads */
+#define UNDER_WAY     96u  /* messages of each house that are under way at the start */
 #define SHARE         256u /* messages that a thread takes from the budget at a time */
 #define SLEEP_S       2
 
 typedef struct numbered {
     uint32_t from;
     uint32_t number;
-    uint64_t check; /* tells a torn slot */
+    uint64_t check; /* shows a slot that was read while it was written */
 } numbered;
 
 typedef struct big_numbered {
@@ -64,11 +64,11 @@ typedef struct peer {
 typedef struct worker {
     domi_manager manager;
     domi_random random;
-    uint64_t left; /* messages that may still be sent here */
+    uint64_t left; /* messages that this thread may still send */
     uint64_t sent;
     uint64_t steals;
     uint64_t parks;
-    uint64_t lost; /* sleeps that ended by time, although there was work */
+    uint64_t lost; /* sleeps that the time-out ended although there was work */
     pthread_t thread;
 } worker;
 
@@ -77,7 +77,7 @@ static domi_manager outside;
 static domi_manager *managers[THREADS + 1];
 static domus_address houses[HOUSES];
 static peer peers[HOUSES];
-static _Atomic int64_t budget;     /* messages that may still be sent by whoever takes them */
+static _Atomic int64_t budget;     /* messages that no thread has taken for itself yet */
 static _Atomic uint32_t under_way; /* messages that are not handled, or whose handling goes on */
 
 static const domus_type small = {.name = "small", .size = sizeof(numbered)};
@@ -99,10 +99,11 @@ static bool may_send(worker *at)
     return true;
 }
 
-/* Let one message follow another, which ends. */
+/* Send one message after one that was handled, whose count it takes over. */
 static void send_one(domus_stack *stack, peer *self)
 {
-    worker *at = (worker *)(void *)stack->manager; /* its first member */
+    /* the manager is the first member of the worker */
+    worker *at = (worker *)(void *)stack->manager;
     uint32_t to = (uint32_t)domi_random_below(&self->random, HOUSES);
     big_numbered message = {.numbered = {self->index, self->sent[to], 0}};
     const domus_type *type = domi_random_below(&self->random, 256) == 0 ? &big : &small;
@@ -116,7 +117,7 @@ static void send_one(domus_stack *stack, peer *self)
         }
         self->refused++;
     }
-    /* seq_cst: as a put, it stands before the look at the park words below. */
+    /* seq_cst: like a put, the decrement comes before the look at the park words below. */
     if (atomic_fetch_sub_explicit(&under_way, 1, memory_order_seq_cst) == 1)
         for (uint32_t i = 0; i < THREADS; i++)
             domi_manager_notify(stack->manager, managers[i]);
@@ -157,7 +158,7 @@ static void wake(domi_manager *manager)
 
 static const domi_runtime_hooks hooks = {.wake = wake};
 
-/* Home shows a house now and then, and takes back what nobody took. */
+/* Expose a house of this thread now and then, and take it back if no thief took it. */
 static void lend(worker *at, domi_queue *ready)
 {
     domi_manager *manager = &at->manager;
@@ -187,7 +188,7 @@ static bool steal(worker *at)
     return true;
 }
 
-/* The steps of fall_asleep() (runtime/loop/park.c). */
+/* Park with the steps of fall_asleep() (runtime/loop/park.c). */
 static void park(worker *at)
 {
     domi_manager *manager = &at->manager;
@@ -267,7 +268,7 @@ static void open_all(uint32_t slots)
     }
 }
 
-/* As a foreign thread does. */
+/* Send the first messages as a foreign thread does. */
 static void send_start(domus_address to)
 {
     domi_envelope *envelope = domi_envelope_new(&outside, sizeof *envelope);

@@ -24,7 +24,8 @@ static _Atomic uint32_t resumed, wrong, begun, stopped, returned;
 static _Atomic int last_error;
 static _Atomic bool hold;
 
-/* A frame, which says where it was when the helper thread got its address. */
+/* The frame of a conversation, which records where it lay when the helper thread got its
+ * address. */
 typedef struct work {
     int number;
     const void *address;
@@ -54,14 +55,14 @@ static int ended(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* The argument is in the frame: it lasts as long as the conversation. */
+/* The argument of the work lies in the frame, which lasts as long as the conversation. */
 static int go(domus_stack *stack, void *self, const void *payload)
 {
     work *own = domus_frame(stack);
 
     *own = (work){.number = *(const int *)self, .address = own};
     int result = domus_blocking(stack, wait_while_held, &own->number, ended);
-    if (domi_stack_house(stack)->asks != 0) /* it depends on no other actor */
+    if (domi_stack_house(stack)->asks != 0) /* the actor waits for no other actor */
         atomic_fetch_add(&wrong, 1);
     return result;
 }
@@ -159,7 +160,8 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
     domt_notice(system, one, &stop_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
-    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED); /* the one that had not begun */
+    /* the work that had not begun was cancelled */
+    ck_assert_int_eq(atomic_load(&last_error), -ECANCELED);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&stopped), 0);
     atomic_store(&hold, false);
@@ -169,7 +171,8 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     domt_end(system);
 }
 
-/* The argument of the work is in the frame, and the function reads it when all else is over. */
+/* The argument of the work is in the frame, and the function still reads it when everything else
+ * has ended. */
 DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
 {
     int number = 1;
@@ -186,8 +189,9 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_ptr_nonnull(strstr(domus_system_left(system), "worker"));
     ck_assert_ptr_nonnull(strstr(domus_system_left(system), "1 conversations"));
-    ck_assert_uint_eq(atomic_load(&stopped), 0); /* it is left as it is */
-    domus_system_free(system);                   /* frees nothing: the frame is used */
+    ck_assert_uint_eq(atomic_load(&stopped), 0); /* on_stop of an abandoned actor is not called */
+    /* the system frees nothing, because the work still uses the frame */
+    domus_system_free(system);
     atomic_store(&hold, false);
     DOMT_WAIT_FOR(20, atomic_load(&returned) == 1);
     domt_pause_ns(20 * DOMT_MS);
@@ -223,7 +227,7 @@ static int begin_work(domus_stack *stack, void *self, const void *nothing)
     return domus_blocking(stack, wait_for_go, NULL, hear);
 }
 
-/* The answer of the work was lost with the message, so the work has to end in another way. */
+/* The answer of the work is lost with its message, so the test ends the work in another way. */
 static int end_work_of_other(domus_stack *stack, void *self, const void *nothing)
 {
     domi_promise *promise = worker_.house->stacks->waiting;
@@ -248,8 +252,7 @@ DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
     domus_address other = domt_spawn(system_, 0, &working, NULL);
     domt_notice(system_, worker_, &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&begun) == 1);
-    /* The dump is made by another actor of that thread, so the run that has begun the work is over.
-     */
+    /* Another actor of that thread makes the dump, so the run that began the work is over. */
     ck_assert_int_eq(domus_dump_actor(system_, worker_, text, sizeof text), 0);
     uint64_t dead = domi_counter_read(&system_->outside.counters.dead_letters);
     atomic_fetch_or(&worker_.house->life, DOMI_LIFE_CLOSED);
@@ -265,8 +268,8 @@ DOMT_TEST(end_of_work_that_nobody_takes_is_a_dead_letter)
 
 static domt_stepped world;
 
-/* Another thread has found out how short memory is. The handler takes some memory, and is told by
- * that. */
+/* Another thread finds out that memory is short. The handler takes some memory, and learns of the
+ * level by that. */
 DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
 {
     domus_config config = domt_config(1);
@@ -276,7 +279,7 @@ DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
     domi_manager *manager = &domt_stepped_thread(&world, 0)->manager;
     domi_thread_manager = manager;
     domi_meter *before = domi_memory_set_meter(&pressure->meter);
-    atomic_store(&pressure->meter.look_at, INT64_MAX); /* it does not look itself */
+    atomic_store(&pressure->meter.look_at, INT64_MAX); /* the thread does not look itself */
     atomic_store(&pressure->meter.tight, 1);
     atomic_store(&pressure->own_level, DOMUS_MEMORY_CRITICAL);
     ck_assert_uint_eq(manager->memory.pressure_seen, DOMUS_MEMORY_NORMAL);
@@ -293,7 +296,8 @@ DOMT_TEST(handler_that_takes_memory_hears_of_the_level)
 
 /* --- stalls ----------------------------------------------------------------------------------- */
 
-/* A thread whose every run is of the behaviour that its number says; none stands between two. */
+/* A thread each of whose runs is of the behaviour with the run's number modulo 2; there is no pause
+ * between two runs. */
 static const domus_behaviour run_by_number[2] = {{.name = "even"}, {.name = "odd"}};
 static _Atomic bool over;
 
@@ -311,7 +315,7 @@ static void *run_and_run(void *manager_)
     return NULL;
 }
 
-/* With a threshold of nothing, two looks at one run are a stall. The report must be of that run
+/* With a threshold of 0, two looks at one run are a stall. The report must be about that run
  * although the thread goes on all the time. */
 DOMT_TEST(stall_is_reported_of_the_run_that_was_looked_at)
 {

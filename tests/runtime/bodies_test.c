@@ -1,5 +1,5 @@
-/* io/pipelines/body.c: bodies that handlers read piece by piece, what is skipped and bounded, and
- * their ends. */
+/* io/pipelines/body.c: bodies that handlers read piece by piece, bodies that are skipped or
+ * bounded, and the ends of bodies. */
 #include "tests/runtime/streams.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -72,7 +72,8 @@ DOMT_TEST(a_body_is_read_though_much_waits_for_its_peer)
     pass(kit, 20 * MS);
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     pass(kit, 20 * MS);
-    domt_pipes_send(kit, peer, "def"); /* it comes while the channel reads nothing else */
+    /* these bytes come while the channel reads no other request */
+    domt_pipes_send(kit, peer, "def");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_uint_eq(domt_streams_now.bytes, 6);
     domus_peer_reset(peer);
@@ -97,7 +98,7 @@ DOMT_TEST(a_peer_hears_that_its_body_is_wanted)
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 100 * MS), 0);
     domt_pipes_send(kit, peer, "1:b0:");
     domt_pipes_expect(kit, peer, "2 3105\n");
-    /* one that waits for its turn, and one that nobody wants */
+    /* Two requests: one waits for its turn, and the body of the other is read by nobody. */
     domt_pipes_send(kit, peer, "C count 50\n1:a0:");
     pass(kit, 10 * MS);
     domt_pipes_send(kit, peer, "X fcount\n");
@@ -116,8 +117,8 @@ DOMT_TEST(a_body_that_nobody_reads_is_skipped)
     domt_streams_hold("E drop\nhello", true, "dropped\n");
 }
 
-/* A body of `size` bytes behind its request, which is answered at once; returns whether the next
- * request is answered, too. */
+/* Send a body of `size` bytes behind its request, which is answered at once. Returns whether the
+ * next request is answered, too. */
 static bool is_skipped(uint64_t skip_max, size_t size, const char *how)
 {
     domus_config config;
@@ -169,17 +170,18 @@ DOMT_TEST(an_unread_body_holds_the_peer_up)
     ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
     uint64_t received = profile.received_bytes;
     ck_assert_uint_lt(received, 2 << 20);
-    pass(kit, 200 * MS); /* one piece is read */
+    pass(kit, 200 * MS); /* one piece of the body is read */
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     domus_peer_reset(peer);
-    pass(kit, 1000 * SECOND); /* the channel hears of it when it receives again */
+    pass(kit, 1000 * SECOND); /* the channel sees the cancel when it receives again */
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     domt_pipes_end(kit);
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* The peer sends this, and may finish; the channel ends behind these answers. */
+/* Bytes that the peer sends, whether it finishes then, and the answers behind which the channel
+ * ends. */
 typedef struct last_words {
     const char *sent, *answered;
     bool finishes;
@@ -203,15 +205,16 @@ static void ends_behind(const last_words *cases, size_t count)
 DOMT_TEST(wrong_and_short_bodies_end_the_channel)
 {
     static const last_words cases[] = {
-        {"C count\n5:hel", "read EPIPE\n", true}, /* too soon: the reader fails */
+        {"C count\n5:hel", "read EPIPE\n", true}, /* the peer ends too soon: the reader fails */
         {"L9 count\nhello", "read EPIPE\n", true},
         {"C fcount\n5:hello", "read EPIPE\n", true},
         {"C count\n", "read EPIPE\n", true},
         {"C count\n12", "read EPIPE\n", true},
         {"C count\nTtra", "read EPIPE\n", true},
-        {"Q drop\nC count\nx:Q drop\n", "dropped\nread EPROTO\n", false}, /* wrong bytes */
+        /* the bytes are no body */
+        {"Q drop\nC count\nx:Q drop\n", "dropped\nread EPROTO\n", false},
         {"Q drop\nC fcount\n5:hello123456789:Q drop\n", "dropped\nread EPROTO\n", false},
-        {"C drop\nx:Q drop\n", "dropped\n", false}, /* in a body that is skipped */
+        {"C drop\nx:Q drop\n", "dropped\n", false}, /* wrong bytes in a body that is skipped */
     };
 
     ends_behind(cases, sizeof cases / sizeof cases[0]);

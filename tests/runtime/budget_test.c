@@ -34,7 +34,7 @@ DOMT_TEST(marks_are_shares_of_the_limit)
     domi_marks marks = domi_marks_of(1000, 80, 90);
     ck_assert_uint_eq(marks.high, 800);
     ck_assert_uint_eq(marks.critical, 900);
-    marks = domi_marks_of(199, 1, 100); /* rounded down, not to whole hundreds */
+    marks = domi_marks_of(199, 1, 100); /* marks are rounded down, but not to whole hundreds */
     ck_assert_uint_eq(marks.high, 1);
     ck_assert_uint_eq(marks.critical, 199);
     marks = domi_marks_of(UINT64_C(1) << 60, 50, 100);
@@ -48,7 +48,8 @@ DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
     holds(budget_of(300, 300, 1000), 300, 0, 800, 900);
     holds(budget_of(300, 100, 1000), 100, 200, 600, 700);
     holds(budget_of(700, 25, 1000), 25, 675, 125, 225);
-    holds(budget_of(700, 24, 1000), 24, 676, 125, 224); /* the least, from here on */
+    /* the least budget, from these figures on */
+    holds(budget_of(700, 24, 1000), 24, 676, 125, 224);
     holds(budget_of(800, 25, 1000), 25, 775, 125, 125);
     holds(budget_of(799, 25, 1000), 25, 774, 125, 126);
 }
@@ -111,7 +112,8 @@ DOMT_TEST(a_level_ends_a_twentieth_below_where_it_begins)
     ck_assert_uint_eq(domi_level_after(DOMUS_MEMORY_CRITICAL, 189, marks), DOMUS_MEMORY_NORMAL);
 }
 
-/* Both budgets are the same: a use above it is critical at once, and the level ends below it. */
+/* Both budgets are equal: use above them is critical at once, and the level ends as soon as use is
+ * below them. */
 DOMT_TEST(with_both_budgets_the_same_a_level_is_critical_or_normal)
 {
     const domi_marks marks = {.high = 100, .critical = 100};
@@ -129,19 +131,22 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
     static const struct {
         uint64_t way_mib, grown_kib, took_ms, after_ms;
     } cases[] = {
-        {400, 0, 100, 100},      /* nothing grows */
-        {400, 102400, 100, 100}, /* a quarter of the way in an interval */
-        {400, 102400, 50, 50},   /* a quarter of the way in half an interval */
-        {400, 204800, 100, 50},  /* twice as fast */
-        {400, 10240, 4, 40},     /* it goes on as fast as it has been */
-        {400, 10240, 20, 100},   /* slower */
-        {400, 409600, 100, 25},  /* the way was left behind */
-        {400, 1024000, 5, 1},    /* never sooner than in a millisecond */
-        {200, 0, 100, 50},       /* nothing grows, but a quarter may go at a MiB in a millisecond */
-        {200, 1, 100, 50},       /* little grows */
-        {200, 102400, 80, 40},   /* more */
-        {0, 0, 100, 4},          /* just before a mark */
-        {0, 255, 100, 4},        {0, 1024, 12, 3}, {1u << 30, 1u << 20, 3600000, 100},
+        {400, 0, 100, 100},      /* use does not grow */
+        {400, 102400, 100, 100}, /* use grows by a quarter of the rest in an interval */
+        {400, 102400, 50, 50},   /* use grows by a quarter of the rest in half an interval */
+        {400, 204800, 100, 50},  /* use grows twice as fast */
+        {400, 10240, 4, 40},     /* use goes on growing as fast as before */
+        {400, 10240, 20, 100},   /* use grows slower than before */
+        {400, 409600, 100, 25},  /* use has passed the mark */
+        {400, 1024000, 5, 1},    /* two looks are at least a millisecond apart */
+        /* no growth, but a program may take a quarter of the rest at a MiB in a millisecond */
+        {200, 0, 100, 50},
+        {200, 1, 100, 50},     /* use grows a little */
+        {200, 102400, 80, 40}, /* use grows more */
+        {0, 0, 100, 4},        /* use is just below a mark */
+        {0, 255, 100, 4},
+        {0, 1024, 12, 3},
+        {1u << 30, 1u << 20, 3600000, 100},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -157,7 +162,7 @@ DOMT_TEST(the_next_look_comes_before_the_next_mark_is_passed)
 #define MS    UINT64_C(1000000)
 #define MIB   UINT64_C(1048576)
 #define LIMIT (100 * MIB)
-#define HIGH  (80 * MIB) /* memory.high is 80 % */
+#define HIGH  (80 * MIB) /* memory.high, which is 80 % */
 #define FULL  (95 * MIB)
 
 static domt_stepped world;
@@ -188,7 +193,7 @@ static void begin(void)
     use(2 * MIB);
     world.system->pressure.root = tree.root;
     domi_pressure_begin(world.system);
-    domt_stepped_iterate(&world, 0, false); /* the first look */
+    domt_stepped_iterate(&world, 0, false); /* the first look at memory */
     domus_memory memory;
     domus_system_memory(world.system, &memory);
     ck_assert_uint_eq(memory.limit_bytes, LIMIT);
@@ -209,7 +214,7 @@ static domus_memory_level level(void)
     return memory.level;
 }
 
-/* A millisecond in which something came, so the thread stayed awake. */
+/* Let a millisecond pass in which something came, so that the thread stays awake. */
 static void pass_ms(void)
 {
     domt_stepped_advance(&world, MS);
@@ -239,7 +244,7 @@ static void is_noticed_before(uint64_t bytes)
     ck_assert_msg(used < bytes, "noticed at %llu MiB", (unsigned long long)(used / MIB));
 }
 
-/* There was no growth before that could tell how fast it is. */
+/* No growth came before that shows how fast use grows. */
 DOMT_TEST(growth_from_nothing_is_noticed)
 {
     static const uint64_t steps[] = {MIB / 8, MIB, 2 * MIB, 3 * MIB};
@@ -253,8 +258,8 @@ DOMT_TEST(growth_from_nothing_is_noticed)
     }
 }
 
-/* Growth that stands still for some milliseconds, as when the program waits for a client, comes
- * back as fast as before. */
+/* Growth stops for some milliseconds, as when the program waits for a client, and then goes on as
+ * fast as before. */
 DOMT_TEST(growth_that_stood_still_is_noticed)
 {
     static const uint32_t still_ms[] = {1, 5, 20, 99, 500};
@@ -269,7 +274,8 @@ DOMT_TEST(growth_that_stood_still_is_noticed)
     }
 }
 
-/* A look takes up to 50 us, so near a mark the looks take at most a hundredth of a thread. */
+/* A look takes up to 50 us, so near a mark the looks may take at most a hundredth of a thread's
+ * time. */
 DOMT_TEST(looks_near_a_mark_are_milliseconds_apart)
 {
     domus_memory before, after;

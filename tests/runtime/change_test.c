@@ -1,7 +1,6 @@
-/* runtime/control/change.c: a configuration that changes while the system runs holds on each
- * thread, for each open connection, or nothing of it does. On real threads, those of the loop,
- * detached ones and runners of a pool take a change, and messages are neither lost nor counted
- * wrongly meanwhile. */
+/* runtime/control/change.c: a new configuration of a running system is followed by each thread and
+ * each open connection, or nothing of it is. On real threads, a change reaches those of the loop,
+ * detached ones and runners of a pool, and no message is lost or counted wrongly meanwhile. */
 #include "runtime/control/config_keys.h"
 
 #include "tests/runtime/network.h"
@@ -40,7 +39,7 @@ static domus_config now(void)
     return config;
 }
 
-/* Hold that a change succeeds. Returns how many keys have changed. */
+/* Check that a change succeeds. Returns how many keys have changed. */
 static int change(const domus_config *config)
 {
     int result = domus_system_change(system_, config, error, sizeof error);
@@ -49,7 +48,7 @@ static int change(const domus_config *config)
     return result;
 }
 
-/* Hold that a change fails, and changes nothing. */
+/* Check that a change fails, and changes nothing. */
 static void refuse(const domus_config *config, int wanted, const char *text)
 {
     const domus_config before = now();
@@ -63,8 +62,8 @@ static void refuse(const domus_config *config, int wanted, const char *text)
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* Returns another value for a key that is a number, near its present one, so that relations hold.
- */
+/* Returns another value, near the present one, for a key that is a number, so that relations
+ * between keys still hold. */
 static uint64_t vary(const domus_config_key *key, const domus_config *config)
 {
     uint64_t number = domi_key_number(key, config);
@@ -91,7 +90,8 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
         uint64_t number = vary(key, &config);
         domi_key_store(key, &config, number, NULL);
         ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
-        ck_assert_msg(change(&config) == 1, "%s", key->path); /* the check has changed nothing */
+        /* the check of the configuration has changed nothing */
+        ck_assert_msg(change(&config) == 1, "%s", key->path);
         config = now();
         ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
         domt_net_ok(kit, domus_testkit_run(kit));
@@ -102,7 +102,7 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
                           "%s", key->path); /* a kit does not spin */
             ck_assert_ptr_eq(thread->io.config, thread->config);
         }
-        ck_assert_int_eq(change(&config), 0); /* once is enough */
+        ck_assert_int_eq(change(&config), 0); /* the same configuration again changes nothing */
         tried++;
     }
     ck_assert_uint_ge(tried, 60);
@@ -139,11 +139,11 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
     }
     domus_config config = now();
     config.profile.crash_file = "a";
-    config.scheduler.io_ratio = 7; /* with one that is not, none is */
+    config.scheduler.io_ratio = 7; /* with one key that is not live, no key changes */
     refuse(&config, -EPERM, "these keys count at a start: profile.crashFile");
     config = now();
     config.system.threads = 0;
-    config.system.threads_percent = 50; /* both rows of one key */
+    config.system.threads_percent = 50; /* the two keys of one field */
     refuse(&config, -EPERM, "these keys count at a start: system.threads");
     config.names.max = config.groups.max = config.groups.members_max = config.routers.max = 9;
     config.routers.routees_max = config.grains.max = config.grains.kinds_max = 9;
@@ -222,8 +222,8 @@ static int listen_at_2(domus_stack *stack, void *self)
     return domus_listen(stack, &at, &(domus_listen_options){.name = "own"}, NULL, NULL);
 }
 
-/* Hold which of two is closed after 2 s in silence: the connection of the listener of the
- * configuration, or that of a listener of an actor. */
+/* Check which of two connections is closed after 2 s of silence: that of the configured listener,
+ * or that of an actor's listener. */
 static void hold_ends(domus_peer *named, domus_peer *own, bool named_ends, bool own_ends)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, 2 * SECOND));
@@ -247,14 +247,17 @@ DOMT_TEST(open_connections_take_new_time_outs)
     domt_net_ok(kit, domus_testkit_run(kit));
     domus_peer *named = connect_to("127.0.0.1:1"), *own = connect_to("127.0.0.1:2");
     hold_ends(named, own, false, false);
-    set_idle(600 * SECOND, SECOND); /* the listener alone; it was silent for longer */
+    /* the listener's own limit, which its connection has already exceeded */
+    set_idle(600 * SECOND, SECOND);
     ck_assert(domus_peer_has_end(named));
     hold_ends(named, own, true, false);
     named = connect_to("127.0.0.1:1");
-    set_idle(600 * SECOND, 500 * SECOND); /* what was short is long again */
+    set_idle(600 * SECOND, 500 * SECOND); /* a limit that was short becomes long again */
     hold_ends(named, own, false, false);
-    set_idle(SECOND, 0);                /* the section, from which the listener differs no more */
-    hold_ends(named, own, true, false); /* an actor's listener keeps what it began with */
+    /* the limit of the section, which the listener follows again */
+    set_idle(SECOND, 0);
+    /* a listener of an actor keeps the limit with which it began */
+    hold_ends(named, own, true, false);
     ck_assert_int_eq(domus_system_channel_options(system_, 1, &none), -ENOENT);
     domus_testkit_free(kit);
 }
@@ -296,7 +299,7 @@ DOMT_TEST(one_key_changes_and_leaves_all_others)
         domus_system_change_key(system_, "scheduler.ioRatio", "7", error, sizeof error), 1);
     domus_config config = now();
     ck_assert_uint_eq(config.scheduler.io_ratio, 7);
-    config.scheduler.io_ratio = 8; /* the listeners in it stay as they are */
+    config.scheduler.io_ratio = 8; /* the listeners in the configuration stay as they are */
     ck_assert_int_eq(change(&config), 1);
     domus_channel_options options;
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &options), 0);
@@ -325,7 +328,7 @@ DOMT_TEST(one_key_changes_and_leaves_all_others)
     domus_testkit_free(kit);
 }
 
-/* A thread that begins has followed 0, so no change has this number. */
+/* A thread that begins has followed change 0, so no change has the number 0. */
 DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 {
     uint32_t orders = domi_orders_of(DOMI_STOP_DRAIN) | DOMI_ORDERS_CHANGES;
@@ -344,7 +347,7 @@ DOMT_TEST(number_of_changes_begins_again_without_the_step_being_touched)
 
 static const domus_type look_type = {.name = "look", .size = sizeof(uint64_t)};
 
-/* Answer with what holds where the actor runs. */
+/* Answer with the values that the actor's thread follows. */
 static int on_look(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t sum = (uint64_t)stack->manager->config->scheduler.timers_max << 32 |
@@ -365,7 +368,8 @@ static uint64_t ask(domus_address actor)
     return answer;
 }
 
-/* Actors of a thread, of a thread of their own and of a pool, and one that spins. */
+/* Actors of a thread of the loop, of a thread of their own and of a pool, and an actor that
+ * spins. */
 DOMT_TEST(every_kind_of_thread_takes_a_change)
 {
     static const domus_pool_config pool = {.name = "work", .runners = 2, .throughput = 5};
@@ -411,7 +415,7 @@ static void *change_again_and_again(void *number_)
     return NULL;
 }
 
-/* Both threads change at the same time, and actors go on meanwhile. */
+/* Two threads change the configuration at the same time, while actors go on. */
 DOMT_TEST(thousand_changes_lose_no_message)
 {
     uint32_t numbers[2] = {0, 50};
@@ -434,7 +438,7 @@ DOMT_TEST(thousand_changes_lose_no_message)
 static const domus_type note_type = {.name = "note"};
 static _Atomic uint64_t waited;
 
-/* Wait in a run, in which the limit of messages changes. */
+/* Wait in a run while the limit of messages per run changes. */
 static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&look_type, NULL};
@@ -449,7 +453,7 @@ static int wait_in_a_run(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour waiting = {
     .name = "waiting", .on = (const domus_on[]){{&note_type, wait_in_a_run, 0}, {0}}};
 
-/* Returns how many messages actors of a name have handled on threads of their own. */
+/* Returns how many messages the detached actors with a name have handled. */
 static uint64_t messages_of(const char *name)
 {
     domus_behaviour_profile profiles[64];
@@ -463,7 +467,7 @@ static uint64_t messages_of(const char *name)
     return 0;
 }
 
-/* The messages of a run are counted by the limit with which it began. */
+/* The messages of a run are counted with the limit that held when the run began. */
 DOMT_TEST(change_within_a_run_does_not_disturb_its_count)
 {
     const domus_spawn_options detached = {.detached = true};

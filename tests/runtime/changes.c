@@ -190,7 +190,7 @@ void domt_add_line(domt_bytes *to, const char *words)
     add(to, "\n", 1);
 }
 
-/* The bytes of a packet behind the change. */
+/* Add the bytes of a packet for the pipeline after the change. */
 void domt_add_coded(domt_bytes *to, const char *words)
 {
     domus_packet packet;
@@ -234,7 +234,7 @@ void domt_change_expect_reset(domus_testkit *kit, domus_peer *peer)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
-/* End, and check that each stage that was opened was closed. */
+/* End the kit, and check that each stage that was opened was closed. */
 void domt_change_end(domus_testkit *kit)
 {
     domt_pipes_end(kit);

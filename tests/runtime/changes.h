@@ -19,10 +19,11 @@
 #include "tests/runtime/pipes.h"
 
 typedef struct domt_changes {
-    int opened, closed;  /* stages of domt_counted_stage */
-    int open_error;      /* which its `open` returns */
-    int results[4];      /* of the changes of the last request that made some */
-    domus_channel *last; /* the last channel that opened */
+    /* how many stages of domt_counted_stage were opened, and how many closed */
+    int opened, closed;
+    int open_error;      /* result of the stage's `open` */
+    int results[4];      /* results of the changes of the last request that made some */
+    domus_channel *last; /* the channel that opened last */
 } domt_changes;
 
 extern domt_changes domt_changes_now;
@@ -39,11 +40,12 @@ typedef struct domt_bytes {
     size_t size;
 } domt_bytes;
 
-/* Add the bytes of a packet before the change, and behind it. */
+/* Add the bytes of a packet: domt_add_line() for the pipeline before the change, the other function
+ * for the pipeline behind it. */
 void domt_add_line(domt_bytes *to, const char *words);
 void domt_add_coded(domt_bytes *to, const char *words);
 
-/* Begin a kit with the service and a peer, and end it: hold that each stage that was
+/* Begin a kit with the service and a peer, and end the kit; the end checks that each stage that was
  * opened is closed. */
 domus_testkit *domt_change_begin(uint64_t seed, domus_peer **ret_peer);
 void domt_change_end(domus_testkit *kit);

@@ -1,6 +1,6 @@
-/* Users who do odd things with channels: verbs on one that is closed, stops and restarts while one
- * parks, and connects whose first functions or options are odd. Nothing of it ends the process,
- * each conversation ends, each connect has an answer, and nothing is left. */
+/* Users who use channels in odd ways: verbs on a closed channel, stops and restarts while a channel
+ * parks, and connects with odd first functions or options. The process never ends, each
+ * conversation ends, each connect has an answer, and nothing is left. */
 #include "tests/runtime/misuse.h"
 
 #include <domus/connect.h>
@@ -163,12 +163,13 @@ static const domus_supervision restarts = {.intensity = 1000, .otherwise = DOMUS
 static domus_endpoint fixed;
 static domus_address restarting;
 
-/* The state that the channel shares must not be made anew while a conversation of it goes on. */
+/* The state that the channel shares must not be made anew while a conversation of the channel goes
+ * on. */
 static _Atomic uint32_t mounts;
 static int mount_parking(domus_stack *stack, void *self)
 {
     int now = domus_listen(stack, &fixed, NULL, NULL, &fixed);
-    atomic_fetch_add(&mounts, 1); /* only now: the test then connects to `fixed` */
+    atomic_fetch_add(&mounts, 1); /* counted last: the test then connects to `fixed` */
     atomic_fetch_add(&domt_misuse_seen.listening, 1);
     return now;
 }
@@ -198,7 +199,7 @@ DOMT_TEST(restart_of_an_owner_ends_conversations_that_go_on)
         char byte = 'x';
         ck_assert_int_eq(send(fd, &byte, 1, 0), 1);
         DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).received_bytes == i);
-        if (i % 2 == 0) { /* the connection is gone already */
+        if (i % 2 == 0) { /* the connection has already ended */
             (void)close(fd);
             DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == i);
             fd = -1;
@@ -269,7 +270,7 @@ static const domus_behaviour served = {.name = "served",
 static domus_address client;
 static uint32_t descriptors;
 
-/* Let an actor listen in the system, and another one connect. */
+/* Make an actor listen in the system, and another one connect. */
 static void serve(void)
 {
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
@@ -285,7 +286,8 @@ static void begin(void)
     serve();
 }
 
-/* Let the actor connect so often; all connects have an answer, the last one `error`. */
+/* Let the actor connect so many times. Each connect must be answered, and the last answer is
+ * `error`. */
 static void connects(const order *what, int error)
 {
     uint32_t before = atomic_load(&answers);
@@ -330,7 +332,7 @@ static int reset_in_open(domus_stack *stack, void *self, const void *payload)
     return domus_channel_reset(stack, event->channel, -EIO);
 }
 
-/* A stop and a close leave nothing, and the connect has succeeded. */
+/* A stop and a close in the first function leave nothing, and the connect has succeeded. */
 DOMT_TEST(first_function_that_ends_its_channel_answers_the_connect)
 {
     static const struct {
@@ -359,7 +361,7 @@ static int connect_in_open(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour connects_in_open = {
     .name = "connects in open", .kind = DOMUS_CHANNELS, .on_open = {connect_in_open, 0}};
 
-/* Each connect makes the next one, until the limit of connections of the thread. */
+/* Each connect begins the next one, until the thread's limit of connections. */
 DOMT_TEST(connects_that_connect_end_at_the_limit)
 {
     domus_config config = domt_config(1);
@@ -387,7 +389,7 @@ DOMT_TEST(time_out_of_all_bits_is_long)
     domt_end(domt_misuse_system);
 }
 
-/* Two sides of this system, and a peer that is reset while it is accepted. */
+/* Both sides of the connections are in this system; a third peer is reset while it is accepted. */
 DOMT_TEST(many_connects_at_once_all_have_answers)
 {
     begin();

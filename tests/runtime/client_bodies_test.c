@@ -1,5 +1,5 @@
-/* Answers with bodies, which actors of this side read piece by piece (io/pipelines/body.c): their
- * order, what is skipped, and what ends their connection. */
+/* Bodies of answers, which actors on the asking side read piece by piece (io/pipelines/body.c):
+ * their order, which are skipped, and what ends their connection. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/streams.h"
 #include "tests/support/suite.h"
@@ -27,8 +27,8 @@ static const domus_pipeline one_by_one = {
 /* --- an actor that asks, and reads what it gets ----------------------------------------------- */
 
 typedef struct fetch_frame {
-    uint64_t wait_ns; /* before each read */
-    bool leaves;      /* it reads nothing */
+    uint64_t wait_ns; /* pause before each read */
+    bool leaves;      /* the actor does not read the body */
     domus_body body;
     uint64_t bytes;
     domt_line trailer;
@@ -51,8 +51,8 @@ static int reply_end(domus_stack *stack, const fetch_frame *frame)
     return reply_text(stack, text);
 }
 
-/* The message is what it asks the peer; the first letter says how it reads: "w" waits for 100 ms
- * before each piece, "l" leaves the body. */
+/* Ask the peer for what the message says; its first letter says how the body is read: "w" waits for
+ * 100 ms before each piece, "l" leaves the body unread. */
 DOMUS_SEQUENCE(fetch, fetch_frame)
 {
     DOMUS_BEGIN;
@@ -84,7 +84,7 @@ DOMUS_SEQUENCE(fetch, fetch_frame)
 static const domus_behaviour fetching = {
     .name = "fetching", .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {0}}};
 
-/* The actor lives on another thread than the channel. */
+/* Begin with an actor on another thread than the channel. */
 static void begin(const domus_pipeline *of, const domus_channel_options *options)
 {
     domt_line_client_begin(&client, of, options);
@@ -199,7 +199,7 @@ DOMT_TEST(a_body_whose_asker_waits_no_more_is_skipped)
     static const domus_channel_options options = {.skip_max_bytes = 1000};
     domt_line line = {.text = "a"};
 
-    for (int i = 0; i < 2; i++) { /* within the bound, and beyond it */
+    for (int i = 0; i < 2; i++) { /* a body within the bound, and one beyond it */
         begin(&pipeline, &options);
         ck_assert_int_eq(
             domus_probe_ask_within(client.probe, client.channel, &domt_line_type, &line, 10 * MS),
@@ -285,7 +285,7 @@ DOMT_TEST(a_stop_of_the_reader_lets_the_connection_end)
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), fetcher), 0);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    answer_by("1:x"); /* now the channel finds that nobody reads */
+    answer_by("1:x"); /* now the channel learns that nobody reads the body */
     ck_assert_int_eq(domus_peer_expect_reset(client.peer, 2 * SECOND), 0);
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, SECOND));
     domt_line_client_end(&client);

@@ -1,5 +1,5 @@
-/* Asks to the address of a channel whose protocol has ids, so that its peer, a script of the test,
- * answers in any order: the answer finds its ask, and nothing else does. */
+/* Asks to the address of a channel whose protocol has ids. Its peer, a script of the test, answers
+ * in any order, and each answer reaches exactly its own ask. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -55,7 +55,7 @@ static const domus_pipeline numbered = {.stages = stages,
 
 static domt_line_client client;
 
-/* Ask with probes of their own, each of which can have but its own answer. */
+/* Ask with a new probe, which can get only the answer to its own ask. */
 static domus_probe *ask(const char *text)
 {
     domus_probe *probe = domt_new_probe(client.kit);
@@ -102,7 +102,7 @@ DOMT_TEST(answers_to_nothing_are_thrown_away)
 {
     domt_line_client_begin(&client, &numbered, NULL);
     domus_probe *probe = ask("a");
-    domus_probe *failed = ask("bad"); /* has a number, and is not with the peer */
+    domus_probe *failed = ask("bad"); /* the ask has an id, but was not sent to the peer */
     expect_sent("0:a\n");
     domt_net_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
     answer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
@@ -130,7 +130,8 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
     domt_line_client_end(&client);
 }
 
-/* The connection is reset when its oldest ask is 10 s old, whichever was answered before. */
+/* The connection is reset when its oldest open ask is 10 s old, in whatever order the others were
+ * answered. */
 DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
 {
     for (int first = 0; first < 2; first++) {
@@ -165,7 +166,7 @@ static void ask_many(domus_probe *probe)
     }
 }
 
-/* Bring the numbers of the asks into an order of chance. */
+/* Shuffle the numbers of the asks. */
 static void shuffle(uint32_t *numbers, uint64_t seed)
 {
     for (uint32_t i = 0; i < MANY; i++)
@@ -209,7 +210,8 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
     }
 }
 
-/* The oldest asks hang while thousands of younger ones are answered; then the connection ends. */
+/* The oldest asks have no answer while thousands of younger ones are answered; then the connection
+ * ends. */
 DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 {
     for (int round = 0; round < 2; round++) {
@@ -220,7 +222,7 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
             domt_ask_line(client.probe, client.channel, "x");
             domt_net_ok(client.kit, domus_testkit_run(client.kit));
             if (i == 2)
-                continue; /* one more that hangs */
+                continue; /* this ask stays without an answer, too */
             char text[32];
             snprintf(text, sizeof text, "%u:y\n", i);
             answer(text);
@@ -241,8 +243,8 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
     }
 }
 
-/* Asks 0 and 16 hang while younger ones are answered and the number of lists grows (asked.h). All
- * asks still get their own answers. */
+/* Asks 0 and 16 have no answer while younger ones are answered and the number of lists grows
+ * (asked.h). All asks still get their own answers. */
 DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
 {
     domus_probe *probes[64] = {NULL};
@@ -269,8 +271,8 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
     domt_line_client_end(&client);
 }
 
-/* The oldest of several asks far behind the one that hung has the time: 32, and not 48 of
- * the same list. */
+/* The next time-out is that of the oldest open ask, which is far behind the one that had no answer:
+ * ask 32, and not 48 in the same list. */
 DOMT_TEST(the_oldest_is_found_far_behind)
 {
     domus_probe *hung[3] = {NULL};

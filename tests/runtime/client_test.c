@@ -1,5 +1,5 @@
-/* Asks to the address of a channel, whose peer is a script of the test: pipelining, bounds, late
- * answers, cancels, the end of the connection in each of its ways, and time-outs. */
+/* Asks to the address of a channel whose peer is a script of the test: pipelining, bounds, late
+ * answers, cancels, each way in which the connection ends, and time-outs. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -19,7 +19,7 @@ static void end(void)
     domt_line_client_end(&client);
 }
 
-/* The peer has got these bytes. */
+/* Check that the peer has received exactly these bytes. */
 static void expect_sent(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), DOMT_NET_SECOND));
@@ -106,7 +106,7 @@ DOMT_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
     expect_sent("a\nb\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
-    /* the queue is full of asks that have expired, and they make room */
+    /* The queue is full of expired asks, which now make room. */
     domt_ask_line(client.probe, client.channel, "e");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     answer("1\n2\n");
@@ -124,9 +124,9 @@ DOMT_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
     domus_probe *other = domt_new_probe(client.kit);
     domt_ask_line(client.probe, client.channel, "a");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    domt_ask_line(other, client.channel, "b"); /* sent */
+    domt_ask_line(other, client.channel, "b"); /* this ask is sent */
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    domt_ask_line(other, client.channel, "c"); /* not sent */
+    domt_ask_line(other, client.channel, "c"); /* this ask is not sent */
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "d");
     expect_sent("a\nb\n");
@@ -151,7 +151,7 @@ static void begin_three(void)
     expect_sent("a\nb\n");
 }
 
-/* Two asks were sent, and one was not. */
+/* Check that three asks fail, of which two were sent and one was not. */
 static void expect_three_failures(void)
 {
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
@@ -223,7 +223,7 @@ DOMT_TEST(a_line_that_cannot_be_encoded_fails_alone)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* A byte stage that passes everything on, but loses its place at a '#' that is to be sent. */
+/* A byte stage that passes all bytes on, but fails at a '#' that is to be sent. */
 static int pass_through(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_pass(wire, bytes, size);
@@ -278,17 +278,18 @@ DOMT_TEST(a_peer_that_does_not_answer_in_time_is_reset)
     expect_sent("b\n");
     answer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
-    /* the time of the second ask began when it was sent */
+    /* The time-out of the second ask begins when that ask is sent. */
     domt_net_ok(client.kit, domus_probe_expect_nothing(client.probe, DOMT_NET_SECOND * 9 / 10));
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND / 5));
     domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     end();
 }
 
-/* A peer reads no request while nobody takes its answers. */
+/* The peer reads no request while nobody reads its answers. */
 DOMT_TEST(a_full_channel_still_takes_answers)
 {
-    enum { SENT = 3 * DOMUS_NET_BUFFER_BYTES / 2048 }; /* both sides have a buffer */
+    /* both sides have a buffer, so this many requests are too much */
+    enum { SENT = 3 * DOMUS_NET_BUFFER_BYTES / 2048 };
     static const domus_channel_options options = {
         .send_high_bytes = 1024, .send_low_bytes = 512, .inflight_max = SENT};
     char text[2048];

@@ -35,7 +35,6 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNELS, .on = rows};
 
-/* The peer has finished: the channel stays. */
 /* Make a kit, and connect a channel of line_behaviour. */
 static void begin(domt_line_client *client, const domus_channel_options *options)
 {

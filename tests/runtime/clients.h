@@ -5,12 +5,12 @@
 
 #include "tests/runtime/network.h"
 
-/* Lines, of which the peer answers each; and the types of mail for it. */
+/* A protocol of lines whose peer answers each line; and the types of messages for its channel. */
 extern const domus_pipeline_stage domt_line_stages[];
 extern const domus_type *const domt_packets[];
 extern const domus_pipeline domt_line_pipeline;
 
-/* A channel that talks with a peer. */
+/* A channel that is connected to a peer of the test. */
 typedef struct domt_line_client {
     domus_testkit *kit;
     domus_peer_listener *listener;
@@ -23,10 +23,10 @@ typedef struct domt_line_client {
 void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipeline,
                             const domus_channel_options *options);
 
-/* The same, with a channel that stays when its peer has finished. */
+/* Make a kit with a channel that stays when its peer has finished. */
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline);
 
-/* Check that the channel still works, or is gone, and end the kit. */
+/* Check that the channel still works, or has ended, and end the kit. */
 void domt_line_client_end(domt_line_client *client);
 
 domus_probe *domt_new_probe(domus_testkit *kit);

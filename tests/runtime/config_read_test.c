@@ -1,5 +1,5 @@
-/* runtime/control/config_read.c: which single values are taken, which are refused, and the words
- * for a refusal. */
+/* runtime/control/config_read.c: which texts are accepted as a value, which are refused, and the
+ * messages for a refusal. */
 #include "tests/support/suite.h"
 
 #include <domus/config.h>
@@ -71,7 +71,7 @@ DOMT_TEST(word_for_zero_is_the_only_way_to_write_it)
     takes(&count_or_auto, "auto", 0);
     takes(&count_or_auto, "3", 3);
     takes(&share, "auto", 0);
-    refuses(&count_or_all, "4294967295", "'%s' is too large"); /* it is a word's */
+    refuses(&count_or_all, "4294967295", "'%s' is too large"); /* this number stands for a word */
     takes(&count_or_all, "all", UINT32_MAX);
     refuses(&count_or_auto, "0", "expected auto or a count such as 8, found '%s'");
     refuses(&count_or_auto, "Auto", "expected auto or a count such as 8, found '%s'");
@@ -107,7 +107,8 @@ DOMT_TEST(duration_needs_its_unit)
     takes(&duration, "8760h", UINT64_C(8760) * 3600 * 1000000000);
     refuses_each(&duration, wrong,
                  "expected a duration such as 500us (ns, us, ms, s, m, h), found '%s'");
-    refuses(&duration, "5124096h", "'%s' is too large"); /* 2^64 ns are 5124095.6 h */
+    /* 2^64 ns, the first value too large, are 5124095.6 h */
+    refuses(&duration, "5124096h", "'%s' is too large");
 }
 
 DOMT_TEST(size_needs_its_unit)
@@ -151,7 +152,7 @@ DOMT_TEST(long_value_is_shown_in_part_and_in_whole_characters)
     text[100] = '\0';
     snprintf(wanted, sizeof wanted, "expected a count such as 8, found '%.48s'%%.0s", text);
     refuses(&count, text, wanted);
-    memcpy(text + 47, "ü", 2); /* its second byte would be the 49th */
+    memcpy(text + 47, "ü", 2); /* the second byte of the letter is the 49th of the text */
     snprintf(wanted, sizeof wanted, "expected a count such as 8, found '%.47s'%%.0s", text);
     refuses(&count, text, wanted);
 }

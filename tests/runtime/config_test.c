@@ -1,4 +1,5 @@
-/* runtime/control/config.c: the table of keys, its defaults and ranges, relations, listeners. */
+/* runtime/control/config.c: the table of keys, its defaults and ranges, relations between keys, and
+ * listeners. */
 #include <domus/config.h>
 
 #include "tests/support/suite.h"
@@ -100,7 +101,7 @@ DOMT_TEST(messages_of_peers_have_bounds)
     ck_assert_uint_eq(config.channel.body_rate_bytes, 100);
 }
 
-/* The keys behind whose fields the compiler leaves room, up to the next field's alignment. */
+/* Keys behind whose fields the compiler leaves padding, up to the next field's alignment. */
 static const char *const padded[] = {"scheduler.ioRatio",
                                      "scheduler.timersMax",
                                      "scheduler.steal.enabled",
@@ -126,13 +127,13 @@ static bool is_padding(size_t start, size_t end)
     return false;
 }
 
-/* Every byte is some key's or padding; so a field without a row is found. */
+/* Each byte belongs to a key or is padding, so a field without a row is found. */
 DOMT_TEST(every_field_has_its_row)
 {
     unsigned char covered[sizeof(domus_config)] = {0};
     const domus_config_key *key;
 
-    covered[offsetof(domus_config, listeners)] = 1; /* ends the last stretch of padding */
+    covered[offsetof(domus_config, listeners)] = 1; /* marks the end of the last padding */
     for (size_t i = 0; (key = domus_config_key_get(i)) != NULL; i++) {
         ck_assert_uint_le((size_t)key->offset + key->size, sizeof covered);
         ck_assert(key->size == 1 || key->size == 4 || key->size == 8);
@@ -148,7 +149,8 @@ DOMT_TEST(every_field_has_its_row)
     }
 }
 
-/* The ends of each range are taken, and what lies beyond is not: number, field and check agree. */
+/* Both ends of each range are accepted, and values beyond them are not; the number, the field and
+ * the check agree. */
 DOMT_TEST(every_range_holds_at_both_ends)
 {
     const domus_config_key *key;
@@ -180,8 +182,8 @@ DOMT_TEST(every_range_holds_at_both_ends)
     }
 }
 
-/* A time-out of a nanosecond is a slip, and so is a signal that domus cannot have. Both are
- * refused; 0 is taken, because it has a meaning of its own. */
+/* A time-out of a nanosecond is a mistake, and so is a signal that domus cannot have. Both are
+ * refused; 0 is accepted, because it has a meaning of its own. */
 DOMT_TEST(time_outs_have_a_least_value_beside_0)
 {
     static const char *const paths[] = {

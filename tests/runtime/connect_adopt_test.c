@@ -1,6 +1,6 @@
-/* Connections whose peers are odd: sockets that were made elsewhere become channels of channels
- * actors and of state actors; connects meet themselves, Unix listeners without room, and limits
- * that are those of strangers. */
+/* Connections with odd peers: sockets that were made elsewhere become channels of channels actors
+ * and of state actors; a connect reaches its own socket; a Unix listener has no room; and the
+ * limits of connections. */
 #include "tests/runtime/running.h"
 
 #include <domus/connect.h>
@@ -18,7 +18,7 @@
 static const domus_type adopt_type = {.name = "adopt", .size = sizeof(int)};
 static _Atomic int result;
 static _Atomic uint32_t done, mounted, opened, closed_;
-static domus_address channel; /* read after `done` */
+static domus_address channel; /* read by the test once `done` is set */
 
 static int line_mount(domus_stack *stack, void *self)
 {
@@ -109,7 +109,8 @@ DOMT_TEST(sockets_become_channels)
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 1);
         if (i % 2 == 0)
             ck_assert_int_eq(adopt(actor, ends[0]), -EALREADY);
-        ck_assert_int_eq(domus_outside_stop(system_, actor), 0); /* it is a child */
+        /* the channel is a child and ends with the actor */
+        ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
         (void)close(ends[1]);
         DOMT_WAIT_FOR(10, atomic_load(&closed_) == i + 1);
@@ -140,7 +141,7 @@ DOMT_TEST(other_descriptors_are_refused_and_stay_open)
     const int all[] = {pipes[0], pipes[1], datagrams[0], datagrams[1], listener, fresh};
     for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
         ck_assert_int_eq(close(all[i]), 0);
-    /* one that is left to a system that stops at once */
+    /* this socket is given to a system that stops at once */
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(adopt(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
     domt_end(system_);
@@ -149,7 +150,8 @@ DOMT_TEST(other_descriptors_are_refused_and_stay_open)
     (void)close(ends[1]);
 }
 
-/* The fourth socket is refused; that of a state actor is closed, because its call has returned. */
+/* The fourth socket is refused. The socket of a state actor is closed, because the actor's call has
+ * already returned. */
 DOMT_TEST(sockets_count_as_connections)
 {
     domus_config config = domt_config(1);
@@ -193,7 +195,7 @@ typedef struct order {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static const domus_type touch_type = {.name = "touch"};
 static const domus_type listen_type = {.name = "listen"};
-static domus_channel *last_channel; /* of the last connection; read after `done` */
+static domus_channel *last_channel; /* channel of the last connection; read once `done` is set */
 static domus_endpoint served;
 
 static int note_open(domus_stack *stack, void *self, const void *payload)
@@ -266,7 +268,7 @@ static int connect_with(domus_address actor, const order *what)
     return atomic_load(&result);
 }
 
-/* Returns a listener on loopback; `ret_to` names it. */
+/* Returns a listener on loopback, and writes its address to `ret_to`. */
 static int open_listener(char ret_to[64])
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -354,7 +356,7 @@ DOMT_TEST(connection_is_no_stranger)
     uint32_t nonblocking = count_nonblocking();
     domus_address actor = domt_spawn(system_, 0, &order_client, NULL);
     domus_address state = domt_spawn(system_, 0, &order_business, NULL);
-    for (uint32_t i = 0; i < 3; i++) { /* more than strangers may have */
+    for (uint32_t i = 0; i < 3; i++) { /* more connections than peers may open */
         ck_assert_int_eq(connect_with(i == 0 ? state : actor, &what), 0);
         ends[i] = accept(listener, NULL, NULL);
         if (i == 0) {
@@ -364,13 +366,14 @@ DOMT_TEST(connection_is_no_stranger)
     }
     ck_assert_uint_eq(count_nonblocking(), nonblocking);
     domt_pause_ns(500 * DOMT_MS);
-    ck_assert_uint_eq(atomic_load(&closed_), 0); /* though no peer has sent a byte */
+    /* no channel is closed, though no peer has sent a byte */
+    ck_assert_uint_eq(atomic_load(&closed_), 0);
     what.first_byte_ns = 20 * DOMT_MS;
     ck_assert_int_eq(connect_with(actor, &what), 0);
     ends[3] = accept(listener, NULL, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 1);
 
-    tell(actor, &listen_type, NULL); /* a stranger still finds a place */
+    tell(actor, &listen_type, NULL); /* a peer still finds a place */
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(served.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
-/* Connects in a test kit: names come from the test, attempts are staggered on the virtual clock,
- * and every allocation fails once. */
+/* Connects in a test kit: the test resolves names, attempts are staggered on the virtual clock, and
+ * each allocation fails once. */
 #include "base/memory.h"
 #include "runtime/control/stop.h"
 #include "tests/runtime/network.h"
@@ -20,9 +20,9 @@ static int result;
 static uint32_t begun, done, opened, closed_, look_ups;
 static domus_connected found;
 static domus_endpoint own;     /* the local endpoint from which connects are made */
-static domus_endpoint reached; /* the peer of the channel that was opened last */
+static domus_endpoint reached; /* the remote endpoint of the channel that was opened last */
 
-/* "far" has three addresses, of which parts of the test can be cut off. */
+/* Resolve "far", which has three addresses; the test can cut off some of them. */
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
     ck_assert_uint_ge(max, 3);
@@ -54,7 +54,7 @@ static int line_close(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour line = {
     .name = "line",
     .kind = DOMUS_CHANNELS,
-    .state_size = 2000, /* beside the house */
+    .state_size = 2000, /* so large that the state lies beside the house */
     .on_open = {line_open, 0},
     .on_close = {line_close, 0},
 };
@@ -127,10 +127,11 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(found.peer.bytes[3], 3);
     ck_assert_uint_eq(opened, 1);
-    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2); /* both its ends */
-    domt_net_ok(kit, domus_testkit_advance(kit, 100 * MS)); /* its own idle time */
+    /* both ends of the connection */
+    ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
+    domt_net_ok(kit, domus_testkit_advance(kit, 100 * MS)); /* idle time of the connection itself */
     ck_assert_uint_eq(closed_, 1);
-    part(kit, "10.0.0.2:0", false); /* refuses at once: nobody listens there */
+    part(kit, "10.0.0.2:0", false); /* nobody listens there, so the connect is refused at once */
     order_to(kit, actor, "far:80");
     domt_net_ok(kit, domus_testkit_advance(kit, 252 * MS));
     ck_assert_uint_eq(done, 2);
@@ -139,7 +140,8 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     domt_net_ok(kit, domus_testkit_run(kit));
     ck_assert_int_eq(result, -ENODATA);
     ck_assert_uint_eq(look_ups, 3);
-    order_to(kit, actor, "far:81"); /* nobody listens, and the dark one does not answer */
+    /* nobody listens at this port, and the address in the dark does not answer */
+    order_to(kit, actor, "far:81");
     domt_net_ok(kit, domus_testkit_advance(kit, 9990 * MS));
     ck_assert_uint_eq(done, 3);
     domt_net_ok(kit, domus_testkit_advance(kit, 20 * MS));
@@ -153,8 +155,8 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     domus_testkit_free(kit);
 }
 
-/* The first address refuses late, and the second one cannot be tried: no endpoint of this side is
- * of its family. */
+/* The first address refuses late, and the second one cannot be tried: no local endpoint is of its
+ * family. */
 DOMT_TEST(error_is_that_of_the_first_address)
 {
     domus_address actor;
@@ -163,7 +165,7 @@ DOMT_TEST(error_is_that_of_the_first_address)
     own = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, 9}};
     part(kit, "10.0.0.1:0", true);
     order_to(kit, actor, "mixed:80");
-    /* the second attempt has failed by then */
+    /* The second attempt has failed by then. */
     domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(done, 0);
     part(kit, "10.0.0.1:0", false);
@@ -173,7 +175,7 @@ DOMT_TEST(error_is_that_of_the_first_address)
     domus_testkit_free(kit);
 }
 
-/* Two attempts connect at the same moment: the answer tells the endpoints of the one that is taken,
+/* Two attempts connect at the same moment: the answer has the endpoints of the one that is used,
  * and the other one is closed. */
 DOMT_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
 {
@@ -214,7 +216,7 @@ static uint64_t count_stops(domus_testkit *kit)
     return stops;
 }
 
-/* Begin attempts at two addresses that do not answer. */
+/* Begin a connect with attempts at two addresses that do not answer. */
 static domus_testkit *begin_in_the_dark(domus_address *ret_actor)
 {
     domus_testkit *kit = begin(ret_actor);
@@ -226,7 +228,8 @@ static domus_testkit *begin_in_the_dark(domus_address *ret_actor)
     return kit;
 }
 
-/* The actor of a connect ends with it: whether it has failed, at once or later, or is given up. */
+/* The internal actor of a connect ends with the connect, whether that fails, at once or later, or
+ * is cancelled. */
 DOMT_TEST(actor_of_a_connect_ends_with_it)
 {
     domus_address actor;
@@ -249,19 +252,19 @@ DOMT_TEST(stop_closes_the_sockets_of_attempts)
         domus_address actor;
         domus_testkit *kit = begin_in_the_dark(&actor);
         uint32_t threads = domus_system_threads(domus_testkit_system(kit));
-        if (steps != 0) /* otherwise the end of the system is that of the connect */
+        if (steps != 0) /* else the stop of the system ends the connect */
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), actor), 0);
         for (uint32_t i = 1; i < steps; i++)
             (void)domus_testkit_step(kit);
         ck_assert_int_eq(domus_testkit_stop(kit), 0);
-        /* the eventfd of each thread */
+        /* only the eventfd of each thread is left */
         ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, threads);
         domus_testkit_free(kit);
     }
 }
 
 /* A drain is over when no connection is left, though a connect may still be under way: its channel
- * is reset if it comes before the threads spawn nothing any more, and later there is none. */
+ * is reset if it comes while threads still spawn actors, and later no channel is made. */
 DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
 {
     for (int is_late = 0; is_late < 2; is_late++) {
@@ -285,13 +288,13 @@ DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
         ck_assert_int_eq(result, is_late != 0 ? -ESHUTDOWN : 0);
         ck_assert_uint_eq(opened, is_late == 0);
         ck_assert_uint_eq(closed_, opened);
-        /* the eventfd of each thread */
+        /* only the eventfd of each thread is left */
         ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, domus_system_threads(system));
         domus_testkit_free(kit);
     }
 }
 
-/* It does not wait for an address that does not answer. */
+/* The refusal does not wait for an address that does not answer. */
 DOMT_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
 {
     domus_address actor;
@@ -340,7 +343,7 @@ static const domus_behaviour faithful = {
     .on = (const domus_on[]){{&domus_down_type, connect_again, 0}, {0}},
     .on_mount = mount_faithful};
 
-/* Its peer is silent, and takes neither bytes nor FIN. */
+/* The peer of the actor is silent, and reads neither bytes nor FIN. */
 DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
 {
     domus_peer_listener *listener;
@@ -363,8 +366,8 @@ DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
 
 /* --- without memory --------------------------------------------------------------------------- */
 
-/* Whatever allocation fails, the actor is told or fails, and nothing is left: each
- * connect that was begun has ended in time. */
+/* Whichever allocation fails, the actor gets an error or fails, and nothing is left: each connect
+ * that was begun has ended in time. */
 DOMT_TEST(connect_without_memory_leaves_nothing)
 {
     uint32_t failed = 0;
@@ -380,7 +383,7 @@ DOMT_TEST(connect_without_memory_leaves_nothing)
         domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
         domi_memory_fail_after(-1, 0);
         bool is_clean = done == 1 && result == 0;
-        if (domus_testkit_net_totals(kit).descriptors == before) /* no attempt is under way */
+        if (domus_testkit_net_totals(kit).descriptors == before) /* no attempt was under way */
             ck_assert_uint_eq(done, begun);
         domt_net_ok(kit, domus_testkit_advance(kit, 11000 * MS));
         ck_assert_uint_eq(done, begun);

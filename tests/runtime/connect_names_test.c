@@ -1,6 +1,6 @@
 /* Connects to names: the look-up, which the test does itself, the attempts at several addresses,
- * and all that ends a connect before it is there. Peers that never answer are listeners on loopback
- * whose backlog is full: the kernel throws away what asks for a connection there. */
+ * and all that ends a connect before it is established. Peers that never answer are listeners on
+ * loopback whose backlog is full: the kernel drops requests for a connection there. */
 #include "runtime/outside/resolver.h"
 #include "tests/runtime/running.h"
 
@@ -56,13 +56,13 @@ static void close_peer(peer *of)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* Each of these names is at this port of the endpoints; others are not known. "hangs" is looked up
- * until `released`. */
+/* The endpoints of the names, all at one port; other names are not known. The look-up of "hangs"
+ * lasts until `released` is set. */
 static domus_endpoint first, second;
 static _Atomic uint32_t look_ups;
 static _Atomic uint32_t hanging;
 static _Atomic bool released;
-static _Atomic int failure; /* the error of look-ups of "fails"; 0: the name is found */
+static _Atomic int failure; /* error of the look-ups of "fails"; 0: the name is found */
 
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
@@ -91,7 +91,7 @@ static int look_up(void *context, const char *name, domus_endpoint *ret_found, u
 typedef struct order {
     char to[64];
     uint64_t timeout_ns;
-    uint32_t times; /* at once */
+    uint32_t times; /* number of connects at once */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -130,7 +130,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 
     memcpy(&now, payload, sizeof now);
     const domus_connect_options options = {.behaviour = &line, .timeout_ns = now.timeout_ns};
-    if (now.times == 8) /* one actor at a time */
+    if (now.times == 8) /* only one actor at a time gets such an order */
         ck_assert_int_eq(domus_conversation_of(stack, &conversation), 0);
     if (now.times == 1) {
         int parked = domus_connect(stack, now.to, &options, on_connected);
@@ -192,7 +192,7 @@ static void order_to(domus_address actor, const char *name, uint16_t port, uint6
     domt_notice(system_, actor, &order_type, &what);
 }
 
-/* Returns the error of one connect. */
+/* Connect to a name. Returns the error of the connect. */
 static int connect_to(domus_address actor, const char *name, uint16_t port, uint64_t timeout_ms)
 {
     uint32_t before = atomic_load(&done);
@@ -202,7 +202,7 @@ static int connect_to(domus_address actor, const char *name, uint16_t port, uint
     return atomic_load(&result);
 }
 
-/* An endpoint on loopback where nobody listens. */
+/* Returns an endpoint on loopback where nobody listens. */
 static domus_endpoint nobody(void)
 {
     return (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 99}};
@@ -216,7 +216,7 @@ DOMT_TEST(names_are_looked_up_once_for_a_while)
     config.connect.resolve.cache_time_ns = 1000 * DOMT_MS;
     start();
     open_peer(&at, true);
-    first = nobody(); /* is refused, and then the second is tried at once */
+    first = nobody(); /* the first address refuses, and the second is tried at once */
     second = at.at;
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
@@ -246,7 +246,7 @@ DOMT_TEST(names_of_loopback_are_not_looked_up)
 
     begin();
     start();
-    open_peer(&at, true); /* on 127.0.0.1, and [::1] refuses */
+    open_peer(&at, true); /* the peer listens on 127.0.0.1 only, and [::1] refuses */
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         ck_assert_msg(connect_to(actor, own[i], at.at.port, 0) == 0, "%s", own[i]);
@@ -258,7 +258,7 @@ DOMT_TEST(names_of_loopback_are_not_looked_up)
     end();
 }
 
-/* Name servers that did not answer, or descriptors that had run out, say nothing about a name. */
+/* Errors such as unanswered name servers or too few descriptors say nothing about a name. */
 DOMT_TEST(failure_of_a_look_up_is_not_remembered)
 {
     static const int failures[] = {-EAGAIN, -EMFILE, -ENOMEM, -EIO};
@@ -312,7 +312,8 @@ DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     first = dark.at;
     second = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 2}};
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
-    /* 127.0.0.2 refuses at the port of the dark one, and the race goes on with the first */
+    /* 127.0.0.2 refuses at the port of the peer that does not answer, and the race goes on with the
+     * first address. */
     uint64_t begun_ns = domt_now_ns();
     ck_assert_int_eq(connect_to(actor, "two", dark.at.port, 150), -ETIMEDOUT);
     ck_assert_uint_ge(domt_now_ns() - begun_ns, 150 * DOMT_MS);
@@ -328,7 +329,7 @@ DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
         took_ns = domt_now_ns() - begun_ns;
         ck_assert_uint_ge(took_ns, 29 * DOMT_MS);
     }
-    ck_assert_uint_lt(took_ns, 900 * DOMT_MS); /* SYN is sent again after 1 s */
+    ck_assert_uint_lt(took_ns, 900 * DOMT_MS); /* the kernel sends the SYN again after 1 s */
     (void)close(other);
     close_peer(&dark);
     close_peer(&at);
@@ -364,7 +365,7 @@ DOMT_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
     ck_assert_uint_eq(atomic_load(&opened), 0);
     order_to(domt_spawn(system_, 0, &client, NULL), "127.0.0.1", dark.at.port, 0, 8);
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == before + 8);
-    domt_end(system_); /* a stop of the system ends them, too */
+    domt_end(system_); /* a stop of the system ends the connects, too */
     close_peer(&dark);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
 }
@@ -375,7 +376,8 @@ DOMT_TEST(stop_does_not_wait_for_a_look_up)
     start();
     first = second = nobody();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
-    ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT); /* nor does a time-out */
+    /* a connect with a time-out does not wait for the look-up either */
+    ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT);
     order_to(actor, "hangs", 1, 0, 2);
     order_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4 && atomic_load(&hanging) == 1);
@@ -384,12 +386,12 @@ DOMT_TEST(stop_does_not_wait_for_a_look_up)
     ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&hanging), 1);
     ck_assert_uint_eq(atomic_load(&look_ups), 1);
-    atomic_store(&released, true); /* it ends long after the system */
+    atomic_store(&released, true); /* the look-up ends long after the system */
     DOMT_WAIT_FOR(10, atomic_load(&hanging) == 0);
 }
 
-/* Names that are forgotten were no memory of the system. Threads report what they hold in steps of
- * 64 KiB. */
+/* The memory of forgotten names was not counted by the system. Threads report their memory in steps
+ * of 64 KiB. */
 DOMT_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
 {
     char name[16];
@@ -428,10 +430,10 @@ DOMT_TEST(connects_and_connections_have_limits)
     order_to(slow, "127.0.0.1", dark.at.port, 0, 4);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4);
     ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);
-    domus_address far = domt_spawn(system_, 1, &client, NULL); /* each thread has its own */
+    domus_address far = domt_spawn(system_, 1, &client, NULL); /* each thread counts its own */
     ck_assert_int_eq(connect_to(far, "127.0.0.1", at.at.port, 0), 0);
     ck_assert_int_eq(domus_outside_stop(system_, slow), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&done) == 6); /* its four have heard of that */
+    DOMT_WAIT_FOR(10, atomic_load(&done) == 6); /* its four connects have got their error */
     for (uint32_t i = 0; i < 6; i++)
         ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), 0);
     ck_assert_int_eq(connect_to(actor, "127.0.0.1", at.at.port, 0), -ENOBUFS);

@@ -1,7 +1,7 @@
-/* Connections of this side where something runs short: connects without descriptors, or with a
- * ring that fails; and connected channels of datagrams, which have the limit of connects and drain
- * behind those that use them. A peer that never answers is a listener on loopback whose backlog is
- * full. */
+/* Connections that the system opens while something runs short: connects without descriptors, or
+ * with a ring that fails; and connected channels of datagrams, which have the limit of connects and
+ * are drained after those that use them. A peer that never answers is a listener on loopback whose
+ * backlog is full. */
 #include "runtime/outside/resolver.h"
 
 #include "tests/runtime/network.h"
@@ -27,9 +27,9 @@
 
 static int listener;
 static int fillers[FILLERS];
-static domus_endpoint at; /* of the listener */
+static domus_endpoint at; /* endpoint of the listener */
 
-/* Listen, and let nobody be accepted if `is_dark`. */
+/* Open the listener; with `is_dark` its backlog is filled, so that it answers no connect. */
 static void open_peer(bool is_dark)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -59,9 +59,10 @@ static void close_peer(void)
     (void)close(listener);
 }
 
-static _Atomic bool is_held; /* look-ups wait while it is set */
+static _Atomic bool is_held; /* look-ups wait while this is set */
 
-/* "two" is twice the address of the listener, and "held" is that, too, once it may be. */
+/* Resolve "two" to twice the address of the listener; "held" is resolved likewise, once `is_held`
+ * is false. */
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
     while (strcmp(name, "held") == 0 && atomic_load(&is_held))
@@ -93,7 +94,7 @@ static int on_connect(domus_stack *stack, void *self, const void *payload)
     return domus_connect(stack, payload, &options, on_connected);
 }
 
-/* Let every io_uring_enter() of this thread fail from now on. */
+/* Let each io_uring_enter() of this thread fail from now on. */
 static int on_refuse(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, EBADR), 0);
@@ -137,8 +138,8 @@ static int connect_to(domus_address actor, const char *host)
 
 /* --- descriptors ------------------------------------------------------------------------------ */
 
-/* Let this process have `more` descriptors besides those that are open, which have the
- * lowest numbers. */
+/* Let this process have `more` descriptors besides those that are open, which have the lowest
+ * numbers. */
 static struct rlimit allow_descriptors(uint32_t more)
 {
     struct rlimit before, now;
@@ -175,8 +176,8 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
     close_peer();
 }
 
-/* The first address does not answer, and for the second there is no descriptor. When the first is
- * given up, the connect ends with its time. */
+/* The first address does not answer, and there is no descriptor for the second. When the first
+ * attempt is given up, the connect ends with a time-out. */
 DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
 {
     open_peer(true);
@@ -186,7 +187,7 @@ DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
     const struct rlimit before = allow_descriptors(1);
     order(actor, "two");
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 1);
-    domt_pause_ns(100 * DOMT_MS); /* the second attempt has failed */
+    domt_pause_ns(100 * DOMT_MS); /* the second attempt has failed by now */
     ck_assert_uint_eq(atomic_load(&done), 0);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), open + 1);
@@ -198,8 +199,8 @@ DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
-/* A connect on its way, one that waits for the look-up of its name, and one that comes later: all
- * end with the error of the ring, and no descriptor is left. */
+/* A connect is under way, one waits for the look-up of its name, and one comes later: all end with
+ * the error of the ring, and no descriptor is left. */
 static void ring_fails_for(const domus_behaviour *behaviour)
 {
     uint32_t before = domt_entries("/proc/self/fd");
@@ -240,8 +241,8 @@ DOMT_TEST(connects_end_with_the_error_of_the_ring)
 #define MS UINT64_C(1000000)
 
 typedef struct service {
-    const char *at; /* NULL: none */
-    const char *to; /* NULL: it is not connected */
+    const char *at; /* local endpoint; NULL: none */
+    const char *to; /* remote endpoint; NULL: not connected */
     const domus_behaviour *behaviour;
 } service;
 
@@ -282,7 +283,7 @@ static int serve_late(domus_stack *stack, void *self, const void *payload)
     return domus_sleep(stack, 20 * MS, tell_upstream);
 }
 
-/* It needs the connected channel 20 ms after each datagram. */
+/* A service that needs the connected channel 20 ms after each datagram. */
 static const domus_behaviour late = {
     .name = "late", .kind = DOMUS_CHANNELS, .on_read = {serve_late, 0}};
 
@@ -314,7 +315,7 @@ static void begin(uint32_t connections_max)
     kit = domt_kit_new(&config, 7);
 }
 
-/* Let an actor open a channel. Returns what the open returned. */
+/* Let an actor open a channel of datagrams. Returns the result of the open. */
 static int add(const char *bound, const char *to)
 {
     const service is = {bound, to, to != NULL ? &connected : &late};
@@ -333,7 +334,7 @@ static void end(void)
                       domus_system_threads(domus_testkit_system(kit)));
 }
 
-/* A drain begins while a service works on a datagram, for which it needs the channel. */
+/* A drain begins while a service works on a datagram, for which it needs the connected channel. */
 DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
 {
     domus_datagram_peer *server, *asker;
@@ -361,12 +362,13 @@ DOMT_TEST(connected_channels_have_the_limit_of_connects)
     begin(2);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(add(NULL, "10.0.0.1:53"), i < 2 ? 0 : -ENOBUFS);
-    ck_assert_int_eq(add("127.0.0.1:53", NULL), 0); /* it is no connection of this side */
+    /* an unconnected channel does not count as a connection of this side */
+    ck_assert_int_eq(add("127.0.0.1:53", NULL), 0);
     end();
     domus_testkit_free(kit);
 }
 
-/* A channel that ends, and one that could not be made, leave their places. */
+/* A channel that ends, and one that could not be made, give back their places in the limit. */
 DOMT_TEST(connected_channels_leave_their_places)
 {
     begin(1);
@@ -375,7 +377,7 @@ DOMT_TEST(connected_channels_leave_their_places)
         ck_assert_int_eq(add(NULL, "10.0.0.1:53"), 0);
         ck_assert_int_eq(
             domus_outside_notice(domus_testkit_system(kit), upstream, &write_type, NULL), 0);
-        domt_net_ok(kit, domus_testkit_run(kit)); /* it is refused, which ends the channel */
+        domt_net_ok(kit, domus_testkit_run(kit)); /* the kernel refuses, which ends the channel */
         ck_assert_uint_eq(closed, i + 1);
     }
     end();

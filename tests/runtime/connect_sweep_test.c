@@ -1,5 +1,5 @@
 /* Storms of connects, over many seeds of a network that fails: many actors connect to servers that
- * refuse, are slow, have no room, go or come, and they cancel, stop, and close what they have got.
+ * refuse, are slow, have no room, close or open, and the actors cancel, stop, and close channels.
  * Each connect ends once, with an address or an error, and nothing is left of any of them.
  * DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/net_sweep.h"
@@ -20,18 +20,19 @@
 #define ACTORS   8u
 #define DEEDS    60u
 #define CONNECTS 256u
-#define KEPT     8u /* channels of an actor that it still knows */
+#define KEPT     8u /* channels that an actor remembers */
 
 /* --- servers ---------------------------------------------------------------------------------- */
 
-/* "several" is a name of the first three, "nothing" one without an address. Others are dark while
- * their link is broken (10.0.0.3), have no room (unix:@full), or are not there. */
+/* The places to connect to: "several" has the first three addresses, "nothing" has none. Other
+ * places do not answer while their link is broken (10.0.0.3), have no room (unix:@full), or do not
+ * exist. */
 static const char *const places[] = {
     "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80",    "several:80", "nothing:80",
     "127.0.0.1:7", "unix:@full",  "unix:/run/gone", "[::1]:80",
 };
 
-static domus_peer_listener *listeners[3]; /* at the first, the third and the full one */
+static domus_peer_listener *listeners[3]; /* listeners at the first, the third and the full place */
 
 static int look_up(void *context, const char *name, domus_endpoint *ret_found, uint32_t max)
 {
@@ -55,8 +56,8 @@ static void listen_at(domt_sweep *sweep, uint32_t which)
                                                  &listeners[which]) == 0);
 }
 
-/* A server goes, and resets what nobody has accepted, or comes back, or accepts and does something
- * with the connection. */
+/* Change a server: it closes and resets the connections that it has not accepted, or it opens
+ * again, or it accepts a connection and uses it. */
 static void serve(domt_sweep *sweep)
 {
     uint32_t which = (uint32_t)domt_sweep_below(sweep, 3);
@@ -89,17 +90,17 @@ static void serve(domt_sweep *sweep)
 
 /* --- actors that connect ---------------------------------------------------------------------- */
 
-/* The end of a connect, as its actor was told of it. */
+/* The end of a connect, as its actor saw it. */
 typedef struct outcome {
-    uint32_t ends; /* how often its actor was told of its end */
-    bool failed;   /* the call itself has failed */
+    uint32_t ends; /* how many times the actor was told of the end */
+    bool failed;   /* the call itself failed */
 } outcome;
 
 typedef struct order {
     uint64_t timeout_ns;
-    uint32_t place; /* of `places` */
+    uint32_t place; /* index in `places` */
     uint32_t count; /* connects that one conversation waits for; 0: cancel; UINT32_MAX: close */
-    uint32_t first; /* their numbers begin here */
+    uint32_t first; /* number of the first of these connects */
     uint32_t chance;
 } order;
 
@@ -111,7 +112,7 @@ typedef struct connector {
 
 static outcome outcomes[CONNECTS];
 static uint32_t begun, opened, closed, mounted, stopped;
-static uint32_t refusal; /* how channels take their mount and their opening */
+static uint32_t refusal; /* decides how channels answer their mount and their opening */
 static struct {
     uint64_t connected, refused, timed_out, cancelled, limited, others;
 } met;
@@ -321,7 +322,7 @@ static void begin(domt_sweep *sweep)
     ck_assert_int_eq(domus_testkit_net_set(sweep->kit, &sweep->faults), 0);
 }
 
-/* Give an order to an actor that is chosen by chance. */
+/* Send an order to an actor that is chosen by chance. */
 static void tell(domt_sweep *sweep, order now)
 {
     domus_address to = actors[domt_sweep_below(sweep, ACTORS)];
@@ -340,7 +341,7 @@ static void act(domt_sweep *sweep)
     order now = {.count = 1 + (uint32_t)domt_sweep_below(sweep, 4)};
 
     switch (domt_sweep_below(sweep, 16)) {
-    case 0: /* it stops in the midst of what it does, and another one takes its place */
+    case 0: /* the actor stops while it works, and another one takes its place */
         DOMT_SWEEP_HOLD(sweep,
                         domus_outside_stop(domus_testkit_system(sweep->kit), actors[which]) == 0);
         spawn(sweep, which);
@@ -369,8 +370,8 @@ static void act(domt_sweep *sweep)
     }
 }
 
-/* Check that each connect has ended once, though some of the orders were not handled, because their
- * actor had been stopped. */
+/* Check that each connect has ended once, except those of orders that were not handled because
+ * their actor had been stopped. */
 static void hold_outcomes(domt_sweep *sweep, uint64_t dead)
 {
     uint64_t unknown = 0;
@@ -409,7 +410,7 @@ static int run_seed(uint64_t seed, void *context)
         act(&sweep);
         domt_sweep_go_on(&sweep, 30, 60);
     }
-    if (domt_sweep_below(&sweep, 4) != 0) /* otherwise the stop ends what is under way */
+    if (domt_sweep_below(&sweep, 4) != 0) /* else the stop of the system ends what is under way */
         DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 3 * DOMT_SWEEP_SECOND) == 0);
     (void)domus_testkit_stop(sweep.kit);
     hold_none_left(&sweep, &dead);
@@ -431,7 +432,7 @@ DOMT_TEST(each_connect_ends_once)
     ck_assert(met.cancelled != 0 && met.limited != 0);
 }
 
-/* A seed with which a connect completes after the drain, by a peer that acknowledges nothing. */
+/* With this seed a connect completes after the drain, by a peer that acknowledges nothing. */
 DOMT_TEST(connect_that_completes_after_the_drain_ends_with_it)
 {
     ck_assert_int_eq(run_seed(47043, NULL), 0);

@@ -1,5 +1,6 @@
 /* Connections that actors open: to listeners of the same system over TCP and Unix sockets, from
- * channels actors and from state actors, to nobody, and to those who never answer. */
+ * channels actors and from state actors, to addresses without a listener, and to peers that never
+ * answer. */
 #include "tests/runtime/running.h"
 
 #include <domus/connect.h>
@@ -106,7 +107,7 @@ static const domus_behaviour line_behaviour = {.name = "line",
                                                .on_read = {line_read, 0},
                                                .on_close = {line_close, 0}};
 
-/* An order to connect; `result` has what came of it. */
+/* An order to connect; `result` gets its outcome. */
 typedef struct order {
     char to[120];
     uint64_t timeout_ns;
@@ -116,7 +117,7 @@ typedef struct order {
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static _Atomic int result;
 static _Atomic uint32_t done;
-static domus_connected found; /* read after `done` */
+static domus_connected found; /* read by the test once `done` is set */
 
 static int on_connected(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -248,7 +249,7 @@ DOMT_TEST(connect_that_cannot_be_had_fails_with_the_reason)
     const domus_behaviour *const who[] = {&client, &business};
     domus_address first = domt_spawn(system_, 0, &client, NULL);
     DOMT_WAIT_FOR(10, connect_to(first, to) == -ECONNREFUSED);
-    uint32_t before = atomic_load(&mounted); /* the listener may have ended a little late */
+    uint32_t before = atomic_load(&mounted); /* the listener may end a little later */
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, who[i], NULL);
         ck_assert_int_eq(connect_to(actor, to), -ECONNREFUSED);
@@ -280,12 +281,13 @@ DOMT_TEST(channel_may_refuse_its_connection)
     atomic_store(&mount_result, -ENOTUNIQ);
     ck_assert_int_eq(connect_to(actor, to), -ENOTUNIQ);
     DOMT_WAIT_FOR(10, atomic_load(&server_closed) == 2);
-    ck_assert_uint_eq(atomic_load(&opened), 1); /* on_open was not called for the second one */
+    /* on_open was not called for the second connection */
+    ck_assert_uint_eq(atomic_load(&opened), 1);
     ck_assert_uint_eq(atomic_load(&closed_), 1);
     end();
 }
 
-/* Actors of one busy thread are lent to the other one, and ask from there. */
+/* Actors of one busy thread are lent to the other thread, and connect from there. */
 static _Atomic uint32_t rounds_done;
 static _Atomic uint32_t errors;
 static const domus_type round_type = {.name = "round", .size = sizeof(uint32_t)};
@@ -309,7 +311,7 @@ static int on_round(domus_stack *stack, void *self, const void *payload)
     char to[DOMUS_ENDPOINT_TEXT_MAX];
 
     memcpy(self, payload, sizeof(uint32_t));
-    while (domt_now_ns() < until_ns) /* worth stealing */
+    while (domt_now_ns() < until_ns) /* busy for so long that the houses are worth stealing */
         continue;
     (void)domus_endpoint_text(&served, to, sizeof to);
     return domus_connect(stack, to, &options, on_round_connected);

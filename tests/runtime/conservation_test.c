@@ -24,7 +24,8 @@
 #define MESSAGES (DOMT_SANITIZED ? MILLION / 6 : 3 * MILLION)
 #define LONG     (1000 * MILLION / (DOMT_SANITIZED ? 100 : 1))
 
-/* Seeds of a shape in the short form; so many more if something has not been seen. */
+/* Seeds of a shape in the short form, and further ones that are run while something has not been
+ * seen. */
 #define SEEDS      2u
 #define SEEDS_MORE 30u
 
@@ -32,17 +33,18 @@ struct shape {
     const char *name;
     uint32_t threads;
     uint32_t mailbox_max;
-    uint32_t steal_floor; /* 0: no stealing */
-    uint32_t per_run;     /* messages that a run handles at most */
+    uint32_t steal_floor; /* threshold of stealing; 0: no stealing */
+    uint32_t per_run;     /* most messages that a run handles */
     uint32_t population;
     uint32_t crowd; /* how many of 8 actors are spawned on thread 0 */
     uint32_t rounds;
-    uint32_t letters; /* that an outsider sends in a turn; 0: the test sends one, when all sleep */
-    uint32_t share;   /* of the messages, one in so many */
+    /* messages that an outsider sends in a turn; 0: the test sends one when all threads sleep */
+    uint32_t letters;
+    uint32_t share;   /* the shape gets one of so many of all messages */
     uint64_t spin_ns; /* how long a thread spins before it parks */
 };
 
-/* Seeds that have found something, and what. They are run first, in every form. */
+/* Seeds that have found an error, and which one. They are run first, in every form. */
 static const struct found {
     const char *shape;
     uint64_t seed;
@@ -71,8 +73,8 @@ struct world {
     domi_random dice;
 };
 
-/* Actors that were born and have been mounted, or stopped before. An end that is not
- * ours to count. */
+/* Returns how many actors were born and have been mounted, or were stopped before. The test cannot
+ * count these ends itself. */
 static uint64_t births_ended(const domus_system *system)
 {
     uint64_t sum = 0;
@@ -82,9 +84,9 @@ static uint64_t births_ended(const domus_system *system)
     return sum;
 }
 
-/* Nothing is under way, and no outsider is about to send: who takes his turn after this finds
- * no budget. A handler may still run, and be about to send. If not so, `ret_kind` gets what
- * is waited for. */
+/* True if no message is under way and no outsider is about to send: an outsider whose turn comes
+ * later finds no budget. A handler may still run, and be about to send. If false, `ret_kind` gets
+ * the kind that is waited for. */
 static bool is_silent(struct world *world, const char **ret_kind)
 {
     bool silent = false;
@@ -96,7 +98,7 @@ static bool is_silent(struct world *world, const char **ret_kind)
     if (pthread_mutex_trylock(&world->asker.turn) == 0) {
         *ret_kind = "the budget's end";
         silent = domt_budget_left() <= 0;
-        uint64_t born = births_ended(world->system); /* before all beginnings */
+        uint64_t born = births_ended(world->system); /* read before all beginnings */
         domt_sums_read(&world->sums);
         if (silent && born != world->sums.of[DOMT_BORN] - world->sums.of[DOMT_UNBORN]) {
             *ret_kind = "births";
@@ -109,7 +111,7 @@ static bool is_silent(struct world *world, const char **ret_kind)
     return silent;
 }
 
-/* One message, where nobody else feeds the graph. */
+/* Send one message to a graph that nobody else feeds. */
 static void feed_one(struct world *world)
 {
     domus_address to = domt_board_any(&world->dice);
@@ -119,8 +121,9 @@ static void feed_one(struct world *world)
     (void)domt_count_put(domus_outside_notice(world->system, to, &domt_letter_type, &letter), true);
 }
 
-/* Wait until nothing is under way, then until all threads sleep. True if nothing was counted
- * between: so no handler ran on that has begun anything, and this is a silence. */
+/* Wait until no message is under way, then until all threads sleep. Returns true if no count has
+ * changed between: then no handler was still running that began something, and this is a
+ * silence. */
 static bool seek_silence(struct world *world)
 {
     const char *kind;
@@ -141,7 +144,7 @@ static bool seek_silence(struct world *world)
     return memcmp(&before, &world->sums, sizeof before) == 0;
 }
 
-/* Wait for silence, and let it last. */
+/* Wait for a silence, and let it last. */
 static void await_silence(struct world *world)
 {
     while (!seek_silence(world))
@@ -157,7 +160,7 @@ static void await_silence(struct world *world)
     domt_count_one(DOMT_SILENCES);
 }
 
-/* The alarm lets the graph sleep, then rings and feeds it. */
+/* Send the alarm an order: it lets the graph sleep, then rings and feeds the graph. */
 static void feed_by_timer(struct world *world, int64_t budget)
 {
     domt_alarm alarm = {
@@ -191,7 +194,7 @@ static void begin(struct world *world, uint64_t seed)
     config.scheduler.steal.aggression = 1;
     config.scheduler.steal.min_run_ns = 0;
     config.scheduler.idle.spin_ns = shape->spin_ns;
-    config.memory.enabled = false; /* what a full machine refuses is another test's */
+    config.memory.enabled = false; /* another test covers refusals for lack of memory */
     config.stall.threshold_ns = 0;
     domt_sums_reset(shape->letters != 0 ? 256 : 1);
     domt_board_clear();
@@ -244,7 +247,7 @@ static void add_sums(domt_sums *all, const domt_sums *sums)
         all->of[i] += sums->of[i];
 }
 
-/* `messages` of one seed; what was counted is added to `all` and `profiles`. */
+/* Run `messages` of one seed, and add the counts to `all` and `profiles`. */
 static void run(const struct shape *shape, uint64_t seed, uint64_t messages, domt_sums *all,
                 domus_profile *profiles)
 {
@@ -286,8 +289,8 @@ static void run(const struct shape *shape, uint64_t seed, uint64_t messages, dom
 
 /* --- a shape ---------------------------------------------------------------------------------- */
 
-/* The counts that every shape must show, and those that a shape which steals, or refuses, must
- * show besides. */
+/* The counts that every shape must show, and the further ones that a shape with stealing, or with
+ * refusals, must show. */
 static const uint8_t always[] = {
     DOMT_NOTICE_STALE,   DOMT_NOTICE_DROPPED, DOMT_LETTER_TAKEN, DOMT_LETTER_STALE,
     DOMT_ASK_FORWARDED,  DOMT_ASK_DROPPED,    DOMT_ASK_UNPUT,    DOMT_QUERY_TAKEN,
@@ -340,7 +343,8 @@ static void run_found(const struct shape *shape, domt_sums *all, domus_profile *
     }
 }
 
-/* The messages of one seed. A shape that sleeps much takes longer, so it has fewer. */
+/* Returns the number of messages of one seed. A shape that sleeps much takes longer, so it has
+ * fewer. */
 static uint64_t messages_of(const struct shape *shape)
 {
     uint64_t all = !domt_is_long() ? MESSAGES : shape->letters != 0 ? LONG : 10 * MESSAGES;
@@ -444,8 +448,8 @@ DOMT_TEST(messages_are_conserved_by_threads_that_spin)
                               .spin_ns = 20000});
 }
 
-/* Hardly more than one message is under way, so that threads fall asleep all the time and nothing
- * else wakes who has missed it. */
+/* Hardly more than one message is under way, so that threads fall asleep all the time, and a missed
+ * wake-up is not made good by another message. */
 DOMT_TEST(messages_are_conserved_by_threads_that_mostly_sleep)
 {
     run_shape(&(struct shape){.name = "thin",

@@ -108,7 +108,7 @@ typedef struct domt_sums {
 
 /* --- counters (conserve_sums.c) --------------------------------------------------------------- */
 
-/* Count `by` more, on the calling thread's line. */
+/* Add `by` to a count, on the calling thread's line. */
 void domt_count_by(enum domt_count what, uint64_t by);
 
 static inline void domt_count_one(enum domt_count what)
@@ -116,41 +116,41 @@ static inline void domt_count_one(enum domt_count what)
     domt_count_by(what, 1);
 }
 
-/* The count of this thread alone. */
+/* Returns a count of the calling thread alone. */
 uint64_t domt_counted_here(enum domt_count what);
 
-/* Begin all lines and the budget anew, before the system's threads run; threads will take the
- * budget in blocks of `block`. */
+/* Reset all lines and the budget, before the system's threads run; threads will take the budget in
+ * blocks of `block`. */
 void domt_sums_reset(int64_t block);
 
-/* Read the sums as they are, the beginnings last. */
+/* Read the sums as they are now, the beginnings last. */
 void domt_sums_read(domt_sums *sums);
 
-/* Whether as much has ended as begun of each kind. If not and `ret_kind` is not NULL, it
- * gets the kind. */
+/* Whether of each kind as many have ended as begun. If not and `ret_kind` is not NULL, it gets the
+ * kind. */
 bool domt_sums_balance(const domt_sums *sums, const char **ret_kind);
 
-/* A kind of which more has ended than begun: something came twice. NULL: none. */
+/* Returns a kind of which more have ended than begun, so that something came twice; NULL: none. */
 const char *domt_sums_twice(const domt_sums *sums);
 
-/* How much was handled; calls of outsiders that fail do not count. If this stands still, an actor
- * or a thread is stuck. */
+/* Returns how much was handled; failed calls of outsiders do not count. If this number stands
+ * still, an actor or a thread is stuck. */
 uint64_t domt_sums_moved(const domt_sums *sums);
 
-/* How many messages were made: notices, asks, answers, and events of timers. */
+/* Returns how many messages were made: notices, asks, answers, and events of timers. */
 uint64_t domt_sums_messages(const domt_sums *sums);
 
-/* The name of a count; NULL beyond the last one. */
+/* Returns the name of a count; NULL beyond the last one. */
 const char *domt_count_text(uint32_t what);
 
 void domt_sums_print(const domt_sums *sums);
 
 /* --- the budget ------------------------------------------------------------------------------- */
 
-/* Allow so many messages more. */
+/* Allow so many more messages. */
 void domt_budget_give(int64_t messages);
 
-/* The part of the budget that no thread has taken; threads take it in blocks. */
+/* Returns the part of the budget that no thread has taken; threads take it in blocks. */
 int64_t domt_budget_left(void);
 
 /* Take one message from the budget. Returns whether it may be made. */
@@ -160,24 +160,25 @@ bool domt_budget_spend(void);
 
 #define DOMT_NEIGHBOURS 6u
 
-typedef struct domt_token { /* whatever is sent: a notice, a question, an answer */
-    domus_address somebody; /* another actor that the receiver gets to know, so the graph changes */
-    uint32_t to;            /* the lease of the actor that the token is meant for */
+typedef struct domt_token { /* the payload of every notice, question and answer */
+    /* another actor that the receiver gets to know, so that the graph changes */
+    domus_address somebody;
+    uint32_t to; /* the lease of the actor that the token is meant for */
     uint32_t unused;
 } domt_token;
 
 typedef struct domt_node {
     domi_random dice;
-    /* an actor that answers and asks nobody, so an actor that asks it may raise a barrier
-     * meanwhile */
+    /* An actor that answers and asks nobody, so an actor that asks it may raise a barrier
+     * meanwhile. */
     domus_address oracle;
     domus_address neighbours[DOMT_NEIGHBOURS];
-    domus_timer bell;                /* one of the timers that are armed once */
+    domus_timer bell;                /* a timer that is armed once */
     domus_timer ticker;              /* the periodic timer */
     domus_conversation conversation; /* a conversation that may be cancelled */
     domus_kept kept;                 /* an ask that is kept, to be answered later */
-    uint32_t timers;                 /* timers that are armed once */
-    uint32_t threads;                /* threads of the system */
+    uint32_t timers;                 /* number of armed timers that ring once */
+    uint32_t threads;                /* number of threads of the system */
     bool ticks;
     bool pinned;
 } domt_node;
@@ -185,7 +186,7 @@ typedef struct domt_node {
 extern const domus_type domt_token_type, domt_letter_type, domt_question_type, domt_query_type,
     domt_answer_type;
 extern const domus_behaviour domt_node_behaviour; /* a state actor */
-extern const domus_behaviour domt_gate_behaviour; /* the same as a channels actor */
+extern const domus_behaviour domt_gate_behaviour; /* the same functions as a channels actor */
 extern const domus_behaviour domt_oracle_behaviour;
 extern const domus_behaviour domt_alarm_behaviour; /* an actor that ends a silence by a timer */
 
@@ -200,13 +201,13 @@ typedef struct domt_alarm {
 extern const domus_type domt_alarm_type;
 
 /* Each actor that is mounted writes its address on a board, from which outsiders choose. An address
- * that they read may be mixed of two writings: then it is stale, or it is another actor's. */
+ * that they read may be mixed from two writes: then it is stale, or it is another actor's. */
 #define DOMT_BOARD 64u
 
 domus_address domt_board_read(uint64_t place);
 void domt_board_clear(void);
 
-/* Between the two files of actors. */
+/* Functions that one file of the actors offers to the other. */
 domus_address domt_any(domt_node *self);
 void domt_meet(domt_node *self, domus_address somebody);
 bool domt_is_lent(const domus_stack *stack);
@@ -219,7 +220,7 @@ int domt_take_query(domus_stack *stack, void *self, const void *payload);
 int domt_cancel_one(domus_stack *stack, domt_node *self);
 void domt_answer_kept(domus_stack *stack, domt_node *self);
 
-/* Count what came of a put of a notice. Returns `result`. */
+/* Count the result of a put of a notice, and return it. */
 int domt_count_put(int result, bool outside);
 
 /* --- outsiders (conserve_outside.c) ----------------------------------------------------------- */
@@ -229,11 +230,11 @@ typedef struct domt_outsider {
     domus_system *system;
     domi_random dice;
     domt_node state;     /* the initial state of the actors that it spawns */
-    uint32_t population; /* it spawns while fewer actors are alive */
+    uint32_t population; /* the outsider spawns while fewer actors than this are alive */
     uint32_t crowd;      /* how many of 8 spawned actors go to thread 0 */
-    uint32_t letters;    /* letters that it sends in a turn; 0: it only spawns */
+    uint32_t letters;    /* notices that it sends in a turn; 0: it only spawns */
     bool asks;
-    pthread_mutex_t turn; /* held while it looks at the budget and uses it */
+    pthread_mutex_t turn; /* held while the outsider reads and uses the budget */
     _Atomic bool done;    /* asks the thread to end */
     _Atomic bool ended;   /* the thread has ended, and can be joined */
     pthread_t thread;
@@ -241,48 +242,49 @@ typedef struct domt_outsider {
 
 void domt_outsider_start(domt_outsider *outsider);
 
-/* Ask it to end; true when it has, and is gone. */
+/* Ask the outsider to end. Returns true once it has ended and was joined. */
 bool domt_outsider_end(domt_outsider *outsider);
 void domt_outsider_spawn(domt_outsider *outsider);
 
-/* Somebody on the board. */
+/* Returns an address from the board. */
 domus_address domt_board_any(domi_random *dice);
 
 /* --- what has to hold (conserve_sums.c) ------------------------------------------------------- */
 
 void domt_profile_add(domus_profile *sums, const domus_profile *more);
 
-/* Both are the same; else the sums are printed and the test fails. `name` is the run's, in all. */
+/* Check that two numbers are equal; if not, the sums are printed and the test fails. `name` is that
+ * of the run. */
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs);
 
-/* Holds that of no kind more has ended than begun; this is true at any time. */
+/* Check that of no kind more have ended than begun, which must hold at any time. */
 void domt_hold_begun(const char *name, const domt_sums *sums);
 
-/* All threads sleep, and nothing is under way. */
+/* Check that all threads sleep and no message is under way. */
 void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums);
 
-/* The system has stopped, and its counters say the same. */
+/* Check that the counters of the stopped system equal the test's counts. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums);
 
 /* --- the watchdog (conserve_sums.c) ----------------------------------------------------------- */
 
 typedef struct domt_watchdog {
     const domus_system *system;
-    const char *name; /* of the run */
+    const char *name; /* name of the run */
     uint64_t moved;
     uint64_t since_ns;
 } domt_watchdog;
 
 void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name);
 
-/* Look. When nothing has moved for long: print what every thread has and waits for, and abort. */
+/* Look at the sums. If they have not moved for long, print what each thread has and waits for, and
+ * abort. */
 void domt_watchdog_look(domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
 void domt_watchdog_report(const domt_watchdog *dog, const domt_sums *sums, const char *waits_for);
 
-/* Whether each thread sleeps in its ring at the moment when it is looked at. If so, all its counts
- * are seen. */
+/* Whether each thread sleeps in its ring when this looks at it. If so, all its counts are seen. */
 bool domt_all_sleep(const domus_system *system);
 
 #endif

@@ -57,15 +57,15 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     return domt_pass_on(stack, self);
 }
 
-/* The barrier may still stand, so this conversation asks no other actor, which might ask this
- * one. */
+/* The barrier may still stand, so this conversation asks no other actor, because that one might ask
+ * this actor. */
 static int foretold(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_by_notice(stack, self);
 }
 
-/* An answer in a list is its promise's, which has the message. */
+/* An answer in a list belongs to its promise, which has the message. */
 static int all_answered(domus_stack *stack, void *self, const domus_answer *answers)
 {
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
@@ -114,7 +114,7 @@ static int job_ended(domus_stack *stack, void *self, const domus_answer *answer)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-/* Ask, or, with a tag, ask one of several; how is decided by `then`. */
+/* Send an ask or, with a tag, ask one of several actors; `then` decides which. */
 static int ask(domus_stack *stack, domus_address to, const domt_token *token, uint64_t timeout_ns,
                domus_resumed *then)
 {
@@ -149,7 +149,7 @@ static int ask_oracle(domus_stack *stack, domt_node *self)
 {
     domt_token token = {.somebody = domt_any(self), .to = self->oracle.lease};
 
-    /* -EBUSY when another conversation has one. */
+    /* -EBUSY: another conversation has raised the barrier */
     domt_count_by(DOMT_BARRIERS, domus_barrier(stack) == 0);
     return ask(stack, self->oracle, &token, 0, foretold);
 }
@@ -158,7 +158,7 @@ static int fan_out(domus_stack *stack, domt_node *self)
 {
     for (int i = 0; i < 4; i++) {
         if (ask_any(stack, self, i == 0 ? DOMT_MS : 0, NULL) != 0)
-            return 0; /* cancelled, at the first of them already */
+            return 0; /* the conversation was cancelled before */
     }
     domt_count_one(DOMT_FANNED);
     return domus_wait_all(stack, all_answered);
@@ -166,7 +166,8 @@ static int fan_out(domus_stack *stack, domt_node *self)
 
 static int receive(domus_stack *stack, domt_node *self)
 {
-    uint64_t within_ns = domi_random_below(&self->dice, 2) * DOMT_MS; /* 0: only look */
+    /* 0: only look for a message */
+    uint64_t within_ns = domi_random_below(&self->dice, 2) * DOMT_MS;
 
     domt_count_one(DOMT_RECEIVE_MADE);
     int result = domus_receive_within(stack, &tokens, within_ns, received);
@@ -208,7 +209,7 @@ int domt_pass_by_ask(domus_stack *stack, domt_node *self)
         result = ask_any(stack, self, 0, answered);
     if (result == DOMUS_PARKED && chance < 32)
         (void)domus_conversation_of(stack, &self->conversation);
-    /* One that was cancelled asks no more. */
+    /* A conversation that was cancelled asks no more. */
     return result == DOMUS_PARKED ? result : domt_pass_later(stack, self);
 }
 
@@ -228,7 +229,8 @@ void domt_answer_kept(domus_stack *stack, domt_node *self)
         return;
     domt_count_one(DOMT_REPLY_MADE);
     if (domus_kept_reply(stack, self->kept, &domt_answer_type, &token) != 0)
-        domt_count_one(DOMT_REPLY_UNMADE); /* it was cancelled */
+        /* the reply failed, because the conversation was cancelled */
+        domt_count_one(DOMT_REPLY_UNMADE);
     self->kept.stack = NULL;
 }
 
@@ -249,7 +251,7 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
     return -EDOM;
 }
 
-/* Answer, ask another actor first, keep it, pass it on, fail, or forget. */
+/* Handle an ask: answer it, ask another actor first, keep it, pass it on, fail, or forget it. */
 static int respond(domus_stack *stack, domt_node *self, const void *payload)
 {
     const domt_token token = {.somebody = domus_self(stack)};

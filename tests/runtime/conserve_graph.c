@@ -1,9 +1,9 @@
-/* The actors of the conservation stress: nodes that pass on whatever they get.
+/* The actors of the conservation stress: nodes that pass on each token.
  *
  * Every message is a token. A node that handles one passes it on in a way that its dice choose, as
  * long as there is budget: by a notice, an ask, a timer, or by a birth and a stop. A token that
  * cannot be sent goes on by a timer. Messages carry addresses, so that the graph changes, and
- * addresses of actors that are gone are used all the time. Conversations are in conserve_asks.c. */
+ * addresses of dead actors are used all the time. Conversations are in conserve_asks.c. */
 #include "tests/runtime/conserve.h"
 
 #include "house/conversation/stack.h"
@@ -22,7 +22,8 @@ static void release_letter(void *payload)
 
 const domus_type domt_token_type = {"token", sizeof(domt_token), release_notice};
 const domus_type domt_letter_type = {"letter", sizeof(domt_token), release_letter};
-static const domus_type bell_type = {"bell", sizeof(bool), NULL}; /* armed on a loan? */
+/* the payload says whether the timer was armed on a loan */
+static const domus_type bell_type = {"bell", sizeof(bool), NULL};
 static const domus_type tick_type = {"tick", 0, NULL};
 
 domus_address domt_any(domt_node *self)
@@ -48,7 +49,8 @@ static struct entry {
     _Atomic uint32_t lease;
 } board[DOMT_BOARD];
 
-/* release, acquire: the slot's memory is seen with its address; it may be looked at for ever. */
+/* release, acquire: a thread that reads the address sees the memory of its slot, which stays
+ * readable for ever. */
 static void board_write(uint64_t place, domus_address address)
 {
     struct entry *entry = &board[place % DOMT_BOARD];
@@ -108,11 +110,11 @@ int domt_pass_by_notice(domus_stack *stack, domt_node *self)
     domt_count_by(DOMT_LENT_SENT, domt_is_lent(stack));
     if (domt_count_put(domus_notice(stack, to, &domt_token_type, &token), false) == 0)
         return 0;
-    domt_meet(self, domus_self(stack)); /* perhaps in the place of who is gone */
+    domt_meet(self, domus_self(stack)); /* may replace the address of a dead actor */
     return domt_pass_later(stack, self);
 }
 
-/* The same message goes on: its envelope, its payload. */
+/* Forward the same message: its envelope and its payload. */
 static int forward(domus_stack *stack, domt_node *self, const void *payload)
 {
     domt_token *token = (domt_token *)(uintptr_t)payload;
@@ -135,7 +137,7 @@ static void count_birth(const domus_stack *stack, domus_address born)
     domt_count_by(DOMT_LENT_BORN, domt_is_lent(stack));
 }
 
-/* Spawn a child that has the same neighbours. Returns whether it was born. */
+/* Spawn a child that has the same neighbours. Returns whether the spawn succeeded. */
 static bool bear(domus_stack *stack, domt_node *self)
 {
     domt_node state = {.oracle = self->oracle, .threads = self->threads};
@@ -156,7 +158,7 @@ static bool bear(domus_stack *stack, domt_node *self)
     int result = domus_spawn_with(stack, behaviour, &state, &options, &born);
     if (result != 0) {
         domt_count_one(DOMT_UNBORN);
-        domt_count_by(DOMT_ODD, result != -ESHUTDOWN); /* it stops itself */
+        domt_count_by(DOMT_ODD, result != -ESHUTDOWN); /* -ESHUTDOWN: the node stops itself */
         return false;
     }
     count_birth(stack, born);
@@ -164,7 +166,7 @@ static bool bear(domus_stack *stack, domt_node *self)
     return true;
 }
 
-/* One is born, and one of those whom it knows, or itself, has to go. */
+/* Spawn an actor, and stop one that this node knows, or the node itself. */
 static int replace_one(domus_stack *stack, domt_node *self)
 {
     if (bear(stack, self)) {
@@ -211,7 +213,7 @@ static void end_ticking(domus_stack *stack, domt_node *self)
 
 static int pass_on_rarely(domus_stack *stack, domt_node *self, uint64_t chance)
 {
-    /* Loans are few: more of it on one. */
+    /* Loans are few, so replacements are likelier on one. */
     if (chance == 0 || (chance < 12 && domt_is_lent(stack)))
         return replace_one(stack, self);
     if (chance < 4)
@@ -239,7 +241,7 @@ int domt_pass_on(domus_stack *stack, domt_node *self)
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-/* Count where the node runs, and check that the token was meant for it. */
+/* Count where the node runs, and check that the token was meant for this node. */
 static void look_around(domus_stack *stack, const domt_node *self, const domt_token *token)
 {
     bool lent = domt_is_lent(stack);
@@ -263,7 +265,7 @@ static int take_token(domus_stack *stack, void *self_, const void *payload)
     uint64_t chance = domi_random_below(&self->dice, 256);
 
     look_around(stack, self, token);
-    /* A token is put aside only if a bell will bring it back. */
+    /* A token is stashed only if a timer of the node will unstash it. */
     if (chance == 0 && self->timers != 0 && domus_stash(stack) == 0) {
         domt_count_one(DOMT_STASHED);
         return 0;
@@ -314,12 +316,13 @@ static int mount(domus_stack *stack, void *self_)
     domt_count_one(DOMT_MOUNTED);
     self->neighbours[0] = domus_self(stack);
     board_write(domi_random_next(&self->dice), domus_self(stack));
-    for (int i = 0; i < 8; i++) /* instead of the tokens that stopped with another */
+    /* new messages in place of the tokens that were lost with other actors */
+    for (int i = 0; i < 8; i++)
         (void)domt_pass_later(stack, self);
     return 0;
 }
 
-/* Whatever timers it still had do not ring any more. */
+/* Count the timers that the node still had as ended: they do not fire any more. */
 static void stop(domus_stack *stack, void *self_)
 {
     const domt_node *self = self_;

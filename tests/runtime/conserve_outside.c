@@ -1,6 +1,6 @@
-/* The outsiders of the conservation stress, and its alarm: foreign threads that send, spawn, stop
- * and ask; and an actor that is told of a silence, whose timer ends it when all threads sleep, by
- * feeding the graph. */
+/* The outsiders of the conservation stress, and its alarm. Outsiders are foreign threads that send,
+ * spawn, stop and ask. The alarm is an actor that is told of a silence and ends it by a timer, when
+ * all threads sleep, by feeding the graph. */
 #include "tests/runtime/conserve.h"
 
 #include "house/message/house.h"
@@ -28,8 +28,8 @@ static int take_alarm(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-/* The graph has fallen silent, and all threads sleep. It counts as rung when it has fed: until then
- * there is no silence. */
+/* Feed the graph, which has fallen silent, while all threads sleep. The ring is counted after the
+ * feeding: until then there is no silence. */
 static int take_ring(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_alarm *self = self_;
@@ -65,10 +65,11 @@ const domus_behaviour domt_alarm_behaviour = {
     .on_stop = stop_alarm,
 };
 
-#define SPAWNS   8 /* in a turn */
+#define SPAWNS   8 /* spawns in a turn */
 #define PAUSE_NS UINT64_C(500000)
 
-/* Longer than any of the graph's own times: it is never over, so that each answer is a message. */
+/* Longer than all times of the graph: this time-out never passes, so that each answer is a
+ * message. */
 #define QUERY_NS (600000 * DOMT_MS)
 
 static bool seems_alive(domus_address address)
@@ -77,7 +78,7 @@ static bool seems_alive(domus_address address)
            DOMI_LIFE_LEASE(domi_house_life(address.house)) == address.lease;
 }
 
-/* Mostly one that seems to be alive. */
+/* Mostly returns an actor that seems to be alive. */
 domus_address domt_board_any(domi_random *dice)
 {
     uint64_t bits = domi_random_next(dice);
@@ -118,8 +119,8 @@ static void keep_up_population(domt_outsider *outsider)
 
     domt_sums_read(&sums);
     uint64_t alive = sums.of[DOMT_MOUNTED] - sums.of[DOMT_STOPPED];
-    /* Spawns go on when all actors on the board are gone, because else nothing would
-     * reach the others. */
+    /* Spawns go on when all actors on the board are gone, because otherwise nothing would reach
+     * those that are not on it. */
     for (int i = 0; i < SPAWNS; i++, alive++) {
         if (alive < outsider->population || !seems_alive(domt_board_any(&outsider->dice)))
             domt_outsider_spawn(outsider);
@@ -194,7 +195,7 @@ void domt_outsider_start(domt_outsider *outsider)
 
 bool domt_outsider_end(domt_outsider *outsider)
 {
-    /* Relaxed, both: the join is what counts. */
+    /* Relaxed, both: the join orders the accesses. */
     atomic_store_explicit(&outsider->done, true, memory_order_relaxed);
     if (!atomic_load_explicit(&outsider->ended, memory_order_relaxed))
         return false;

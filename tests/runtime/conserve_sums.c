@@ -23,7 +23,7 @@
 
 typedef struct line {
     alignas(128) _Atomic uint64_t of[DOMT_COUNTS_MAX];
-    int64_t left; /* of the block; the thread's own */
+    int64_t left; /* messages of the block that are left; used by this thread only */
 } line;
 
 static line lines[LINES];
@@ -32,8 +32,8 @@ static _Atomic uint32_t claimed;
 static _Thread_local line *mine;
 alignas(128) static _Atomic int64_t budget;
 
-/* The counts that begin something of a kind, and those that end it. The first 0 ends a list, except
- * in its first place: 0 is the number of a count, too. */
+/* The counts that begin something of a kind, and those that end it. A 0 ends a list, except as its
+ * first element, because 0 is also the number of a count. */
 static const struct kind {
     const char *name;
     uint8_t begun[2];
@@ -78,8 +78,8 @@ void domt_count_by(enum domt_count what, uint64_t by)
 {
     _Atomic uint64_t *counter = &own_line()->of[what];
 
-    /* release: pairs with read_one(). A thread that sees an end sees the beginning that
-     * came before it. */
+    /* release: pairs with read_one(). A thread that sees an end also sees the beginning that came
+     * before it. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + by,
                           memory_order_release);
 }
@@ -93,7 +93,8 @@ void domt_sums_reset(int64_t budget_block)
 {
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
 
-    DOMI_CHECK(own_line() == &lines[0]); /* the test's own; the others' threads have ended */
+    /* only the test's own thread resets; the other lines' threads have ended */
+    DOMI_CHECK(own_line() == &lines[0]);
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t what = 0; what < DOMT_COUNTS_MAX; what++)
             atomic_store_explicit(&lines[i].of[what], 0, memory_order_relaxed);
@@ -109,7 +110,8 @@ static uint64_t read_one(uint32_t what)
     uint32_t count = atomic_load_explicit(&claimed, memory_order_relaxed);
     uint64_t sum = 0;
 
-    /* acquire: pairs with domt_count_by(); what is read after this is at least as new. */
+    /* acquire: pairs with domt_count_by(); the values that are read after this are at least as
+     * new. */
     for (uint32_t i = 0; i < count; i++)
         sum += atomic_load_explicit(&lines[i].of[what], memory_order_acquire);
     return sum;
@@ -175,7 +177,7 @@ uint64_t domt_sums_moved(const domt_sums *sums)
            of[DOMT_RECEIVE_FAILED];
 }
 
-/* Replies and exceptions: each ask that was put has one, or none if its time was over. */
+/* Each ask that was put has one reply or exception, or none if its time was over. */
 uint64_t domt_sums_messages(const domt_sums *sums)
 {
     return sums->of[DOMT_NOTICE_MADE] + sums->of[DOMT_LETTER_MADE] + sums->of[DOMT_ASK_MADE] +
@@ -212,7 +214,7 @@ void domt_sums_print(const domt_sums *sums)
 
 void domt_budget_give(int64_t messages)
 {
-    /* Relaxed, all: a number; who spends it was sent a message. */
+    /* Relaxed, all: only a number; a thread that spends it was sent a message. */
     atomic_fetch_add_explicit(&budget, messages, memory_order_relaxed);
 }
 
@@ -250,7 +252,7 @@ void domt_profile_add(domus_profile *sums, const domus_profile *more)
         sum[field] += value[field];
 }
 
-/* Prints all before it fails. */
+/* Print all sums before the test fails. */
 void domt_hold(const char *name, const domt_sums *sums, const char *what, uint64_t ours,
                uint64_t theirs)
 {
@@ -271,7 +273,7 @@ void domt_hold_begun(const char *name, const domt_sums *sums)
     ck_abort_msg("%s: %s: more have ended than begun", name, kind);
 }
 
-/* The system's counters say the same. */
+/* The counters of the system must equal the test's sums. */
 void domt_hold_profile(const char *name, domus_system *system, const domt_sums *sums)
 {
     const uint64_t *of = sums->of;
@@ -284,7 +286,7 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     domt_profile_add(&all, &outside);
     domt_hold(name, sums, "notices handled",
               of[DOMT_NOTICE_TAKEN] + of[DOMT_LETTER_TAKEN] + of[DOMT_STASHED], all.notices);
-    /* Asks that have expired count as handled, except where a receive met them. */
+    /* Expired asks count as handled, except those that a receive found. */
     uint64_t asks_taken = of[DOMT_ASK_TAKEN] + of[DOMT_QUERY_TAKEN];
     ck_assert_uint_ge(all.asks, asks_taken);
     ck_assert_uint_le(all.asks, asks_taken + all.asks_expired);
@@ -292,16 +294,16 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
               of[DOMT_NOTICE_REFUSED] + of[DOMT_LETTER_REFUSED] + of[DOMT_ASK_REFUSED] +
                   of[DOMT_QUERY_REFUSED],
               all.refusals);
-    /* Each answer, time-out or cancel that is handled resumes somebody, or is late, or it is the
-     * time-out of a kept ask, which has then expired. */
+    /* Each answer, time-out or cancel that is handled resumes a conversation or is late, or it is
+     * the time-out of a kept ask, which has then expired. */
     uint64_t resumed = of[DOMT_ASK_RESUMED] + of[DOMT_QUERY_ENDED] + of[DOMT_JOB_ENDED] +
                        of[DOMT_RECEIVE_FAILED] + all.late_replies;
     ck_assert_uint_ge(all.replies + all.exceptions, resumed);
     uint64_t kept_expired = all.replies + all.exceptions - resumed;
     ck_assert_uint_le(kept_expired, all.asks_expired);
-    /* An ask that was put and dropped is a dead letter, unless it had expired or met its
-     * own barrier. (A kept ask that expires was handled, and not dropped.) Each of the others has
-     * an answer, which is a dead letter if it has resumed nobody. */
+    /* An ask that was put and dropped is a dead letter, unless it had expired or met its own
+     * barrier. (A kept ask that expires was handled, and not dropped.) Each other ask has an
+     * answer, which is a dead letter if it has resumed no conversation. */
     uint64_t dropped = of[DOMT_ASK_DROPPED] + of[DOMT_QUERY_DROPPED];
     uint64_t unput = of[DOMT_ASK_UNPUT] + of[DOMT_QUERY_UNPUT];
     uint64_t put = of[DOMT_ASK_MADE] - of[DOMT_ASK_UNMADE] + of[DOMT_QUERY_MADE] - unput;
@@ -317,7 +319,7 @@ void domt_hold_profile(const char *name, domus_system *system, const domt_sums *
     ck_assert_uint_ge(all.timers_fired, of[DOMT_TIMER_RUNG] + of[DOMT_TICKER_RUNG]);
 }
 
-/* Silence: no timer is armed, no house away, nobody in a barrier. */
+/* In a silence no timer is armed, no house is lent, and no actor is in a barrier. */
 void domt_hold_silence(const char *name, const domus_system *system, const domt_sums *sums)
 {
     uint32_t timers = 0, lent = 0, ready = 0;
@@ -343,7 +345,7 @@ void domt_hold_silence(const char *name, const domus_system *system, const domt_
 }
 
 #define STUCK_NS   (UINT64_C(1000) * DOMT_MS * (DOMT_SANITIZED ? 60 : 10))
-#define HOUSES_MAX 24u /* described of each thread */
+#define HOUSES_MAX 24u /* houses that are described of each thread */
 
 void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const char *name)
 {
@@ -353,8 +355,8 @@ void domt_watchdog_init(domt_watchdog *dog, const domus_system *system, const ch
 bool domt_all_sleep(const domus_system *system)
 {
     for (uint32_t i = 0; i < system->count; i++) {
-        /* acquire: pairs with the exchange by which a thread falls asleep. All that it has counted
-         * is seen. */
+        /* acquire: pairs with the exchange by which a thread falls asleep, so all its counts are
+         * seen. */
         if (!domi_park_is_at_rest(
                 atomic_load_explicit(&system->threads[i].manager.park, memory_order_acquire)))
             return false;
@@ -362,7 +364,7 @@ bool domt_all_sleep(const domus_system *system)
     return true;
 }
 
-/* A house that has mail or is not where it rests. */
+/* Print a house that has messages or is not in the queue where it should rest. */
 static void report_house(void *house_, void *left_)
 {
     const domi_house *house = house_;

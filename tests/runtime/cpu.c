@@ -34,7 +34,8 @@ __attribute__((noinline)) void domt_cpu_burn(uint64_t ns)
     } while (now_ns < until_ns);
 }
 
-/* The empty assembly keeps the call from becoming a jump, which would hide this function. */
+/* The empty assembly keeps the call from becoming a jump, which would take this function off the
+ * stack. */
 __attribute__((noinline)) static void burn_much(void)
 {
     domt_cpu_burn(9 * DOMT_MS / 10);
@@ -53,7 +54,8 @@ domus_address domt_cpu_much, domt_cpu_little;
 static int on_much(domus_stack *stack, void *self, const void *payload)
 {
     burn_much();
-    (void)domus_notice(stack, domt_cpu_little, &domt_cpu_go, NULL); /* it may have stopped */
+    /* the other actor may have stopped */
+    (void)domus_notice(stack, domt_cpu_little, &domt_cpu_go, NULL);
     return 0;
 }
 

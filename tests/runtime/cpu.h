@@ -1,5 +1,5 @@
-/* Helpers for tests of CPU profiles: two actors that use CPU time at 3 to 1, and what a profile of
- * them says. */
+/* Helpers for tests of CPU profiles: two actors that use CPU time at 3 to 1, and the text of a
+ * profile that shows them. */
 #ifndef DOMT_CPU_H
 #define DOMT_CPU_H
 
@@ -7,33 +7,34 @@
 
 #include <domus/cpu_profile.h>
 
-extern char domt_cpu_text[];   /* NUL-terminated */
-extern size_t domt_cpu_length; /* of it */
+extern char domt_cpu_text[];   /* the text of a profile, NUL-terminated */
+extern size_t domt_cpu_length; /* length of domt_cpu_text in bytes */
 
-/* Add to the text (domus_cpu_profile_write). */
+/* Append a piece to domt_cpu_text; for domus_cpu_profile_write(). */
 int domt_cpu_keep(void *context, const char *piece, size_t size);
 
-/* Use the CPU of this thread for so long. */
+/* Use the CPU on this thread for `ns`. */
 void domt_cpu_burn(uint64_t ns);
 
-/* The actors send each other this notice, after they have burned 0.9 and 0.3 ms, in functions that
- * are called burn_much and burn_little. Whoever spawns them sets the addresses before. */
+/* The notice that the actors send each other after they have used the CPU for 0.9 and 0.3 ms, in
+ * the functions burn_much() and burn_little(). The test sets the addresses of both actors
+ * before. */
 extern const domus_type domt_cpu_go;
-extern const domus_behaviour domt_cpu_busy;      /* "busy" */
-extern const domus_behaviour domt_cpu_less_busy; /* "less;busy" */
+extern const domus_behaviour domt_cpu_busy;      /* named "busy" */
+extern const domus_behaviour domt_cpu_less_busy; /* named "less;busy" */
 extern domus_address domt_cpu_much, domt_cpu_little;
 
-/* A system with one thread, on which both are at work. */
+/* Start a system with one thread, on which both actors work. */
 domus_system *domt_cpu_start_busy(void);
 
 domus_cpu_profile *domt_cpu_take(domus_system *system, uint64_t duration_ms, uint32_t frequency);
 domus_cpu_profile_summary domt_cpu_sum_of(const domus_cpu_profile *profile);
 
-/* Write the folded stacks into the text, and hold their form: a name, others behind semicolons, a
- * blank and a number. The numbers are those of all samples. */
+/* Write the folded stacks to domt_cpu_text, and check their form: a name, further names behind
+ * semicolons, a blank and a number. The numbers must sum to that of all samples. */
 void domt_cpu_fold(const domus_cpu_profile *profile);
 
-/* The samples of the lines in the text that begin with `begin`. */
+/* Returns the samples of the lines in the text that begin with `begin`. */
 uint64_t domt_cpu_samples_of(const char *begin);
 
 #endif

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* CPU time of this process; its other threads use little. */
+/* Returns the CPU time of this process; its other threads use little. */
 static uint64_t cpu_ns(void)
 {
     struct timespec now;
@@ -22,8 +22,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000 * DOMT_MS + (uint64_t)now.tv_nsec;
 }
 
-/* A machine that is busy with other things gives few samples, so this goes on until there are
- * enough. */
+/* A busy machine gives few samples, so the test goes on until there are enough. */
 DOMT_TEST(two_behaviours_have_their_shares)
 {
     ck_assert_int_eq(domus_cpu_profile_signal(), 0);
@@ -51,8 +50,8 @@ DOMT_TEST(two_behaviours_have_their_shares)
                   (unsigned long long)first, (unsigned long long)second, (unsigned long long)all,
                   domt_cpu_text);
     ck_assert_uint_ge(first + second, all * 9 / 10);
-    /* Also where the kernel's ticks are fewer than 997 a second. ThreadSanitizer hands signals over
-     * late, and only the last one of them. */
+    /* The bound holds also where the kernel's ticks are fewer than 997 a second. ThreadSanitizer
+     * delivers signals late, and only the last one of them. */
     ck_assert_uint_le(all, used_ns * 997 / 1000 / DOMT_MS * 3 / 2);
     if (!DOMT_TSAN)
         ck_assert_uint_ge(all, used_ns * 997 / 1000 / DOMT_MS / 2);
@@ -62,7 +61,7 @@ DOMT_TEST(two_behaviours_have_their_shares)
     domt_end(system);
 }
 
-/* Timers of this process, as the kernel lists them; 0 where it does not. */
+/* Returns the number of timers of this process that the kernel lists; 0 where it lists none. */
 static uint32_t count_timers(void)
 {
     FILE *list = fopen("/proc/self/timers", "re");
@@ -94,7 +93,7 @@ DOMT_TEST(graph_is_xml_and_names_both)
     domus_system *system = domt_cpu_start_busy();
     domus_cpu_profile *profile = domt_cpu_take(system, 1000, 0);
 
-    domt_end(system); /* the profile does not need it any more */
+    domt_end(system); /* the profile can be written without the system */
     domt_cpu_length = 0;
     ck_assert_int_eq(domus_cpu_profile_write_svg(profile, domt_cpu_keep, NULL), 0);
     ck_assert_ptr_nonnull(strstr(domt_cpu_text, "<title>busy: "));
@@ -153,7 +152,7 @@ static void *take_beside(void *system)
     return NULL;
 }
 
-/* The only runner blocks, so the others are run by a spare, which begins in the midst. */
+/* The only runner blocks, so a spare, which begins during the profile, runs the other actors. */
 DOMT_TEST(runner_that_begins_meanwhile_is_sampled)
 {
     const domus_pool_config work = {.name = "work", .runners = 1, .policy = "sharing", .spares = 1};
@@ -190,7 +189,7 @@ static int on_mount(domus_stack *stack, void *self)
 
 static const domus_behaviour slow_to_mount = {.name = "slow", .on_mount = on_mount};
 
-/* Functions of the library that call on_mount are not those that call handlers. */
+/* The library calls on_mount and handlers from different functions. */
 DOMT_TEST(stack_begins_with_a_function_of_the_behaviour)
 {
     pthread_t thread;
@@ -264,7 +263,7 @@ DOMT_TEST(deep_stacks_are_cut_and_samples_without_room_are_counted)
         domt_cpu_fold(profile);
         domus_cpu_profile_free(profile);
     }
-    /* A sample has 66 words of 8 bytes. */
+    /* A sample takes 66 words of 8 bytes. */
     ck_assert_uint_ge(summary.samples, (64 << 10) / (66 * 8));
     ck_assert_uint_ge(domt_cpu_samples_of("diver;(cut);go_down;go_down;"), summary.samples / 2);
     domt_end(system);
@@ -402,7 +401,7 @@ static void *take_long(void *system)
 
     int result;
 
-    do /* while the test looks whether this has begun */
+    do /* repeat until the thread has begun */
         result = domus_cpu_profile_take(system, &options, &long_profile);
     while (result == -EBUSY);
     ck_assert_int_eq(result, 0);
@@ -453,8 +452,8 @@ DOMT_TEST(whoever_takes_one_may_end_it)
     domt_end(system);
 }
 
-/* The handler ignores what others send, also while a profile is taken. This thread blocks the
- * signal, so the kernel gives it to threads of the system. */
+/* The handler ignores signals that others send, also during a profile. This thread blocks the
+ * signal, so the kernel delivers it to threads of the system. */
 DOMT_TEST(signals_of_others_are_no_samples)
 {
     pthread_t thread;
@@ -476,7 +475,7 @@ DOMT_TEST(signals_of_others_are_no_samples)
         domt_pause_ns(100000);
     }
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_int_eq(pthread_join(thread, NULL), 0); /* it uses the system until then */
+    ck_assert_int_eq(pthread_join(thread, NULL), 0); /* the thread uses the system until it ends */
     domt_end(system);
     ck_assert_uint_le(domt_cpu_sum_of(long_profile).samples, 100);
     domus_cpu_profile_free(long_profile);

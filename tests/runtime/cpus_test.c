@@ -1,7 +1,7 @@
 /* runtime/os/cpus.c and machine.c: threads get the CPUs that the configuration asks for, if this
- * process may use them; and the figures of the machine are read in all the forms in which kernels
- * have them. Quotas and figures come from a directory of the test; the affinity is this process's
- * real one, narrowed in a child where a test needs to know it. */
+ * process may use them; and the figures of the machine are read in all forms that kernels give
+ * them. Quotas and figures come from a directory of the test; the affinity is this process's real
+ * one, narrowed in a child where a test needs to know it. */
 #include "runtime/os/cpus.h"
 
 #include "tests/runtime/running.h"
@@ -40,7 +40,8 @@ static domi_cpus choose(domus_config config, const char *root)
     return cpus;
 }
 
-/* Check that `list` is refused with a line that holds `word`, and that nothing else is written. */
+/* Check that `list` is refused with a line that contains `word`, and that no other line is
+ * written. */
 static void expect_refused(const char *list, const char *word)
 {
     domus_config config = configured(list, 0, 0);
@@ -193,7 +194,7 @@ DOMT_TEST(cpus_refuses_a_list_it_cannot_use)
     expect_refused("0,", "list");
 }
 
-/* Choose in a process that may use one CPU only, with the real files of this machine. */
+/* Choose CPUs in a process that may use one CPU only, with the real files of this machine. */
 static void choose_on_one_cpu(void *context)
 {
     cpu_set_t usable = usable_cpus(), one;
@@ -213,7 +214,7 @@ static void choose_on_one_cpu(void *context)
     ck_assert_uint_eq(cpus.cpu[0], last);
     ck_assert_str_eq(cpus.warning, "");
 
-    /* The others exist on most machines, but not for us. */
+    /* Most machines have other CPUs, but this process may not use them. */
     snprintf(list, sizeof list, "%d", last == 0);
     expect_refused(list, "not usable");
     snprintf(list, sizeof list, "0-%u", last == 0 ? 1 : last);
@@ -227,7 +228,8 @@ DOMT_TEST(cpus_respects_the_affinity_of_the_process)
     ck_assert_int_eq(domt_run_in_child(choose_on_one_cpu, NULL, said), 0);
 }
 
-/* The call that tells the usable CPUs is refused, and the one line tells of both. */
+/* Choose CPUs where the call that reads the affinity is refused; the one line of the log says
+ * both. */
 static void choose_without_affinity(void *context)
 {
     ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
@@ -324,10 +326,11 @@ DOMT_TEST(quota_and_throttling_of_both_versions_are_read)
     cpu = cpu_of("4:cpu:/a\n", "sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n",
                  "sys/fs/cgroup/cpu/a/cpu.stat", "nr_throttled 2\nthrottled_time 7\n");
     ck_assert_uint_eq(cpu.quota, 0);
-    ck_assert_uint_eq(cpu.throttles, 0); /* nothing stops it now */
+    ck_assert_uint_eq(cpu.throttles, 0); /* no quota throttles the process now */
 }
 
-/* The least quota is what stops the process, and not the one that was stopped for longest. */
+/* The least quota is the one that throttles the process, and not the one that was throttled for
+ * longest. */
 DOMT_TEST(throttling_is_that_of_the_least_quota)
 {
     domi_cgroup_cpu cpu;

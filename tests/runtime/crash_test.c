@@ -1,5 +1,5 @@
 /* Crashes (domus_trace_crash_signals(), profile.crashFile): what a program that crashes leaves in
- * its file, and that its end stays as it was. Each program is a child process. */
+ * its file, and that the program still ends by its signal. Each program is a child process. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -22,7 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The test is about faults, which the sanitizers would report in their own way. */
+/* The sanitizers would report the faults that this test wants in their own way. */
 #define FAULTY __attribute__((no_sanitize("address", "undefined", "thread"), noinline))
 
 static domt_traced traced;
@@ -91,7 +91,7 @@ static const domus_on rows[] = {{.type = &blow, .handle = take_blow},
                                 {.type = NULL}};
 static const domus_behaviour victim = {.name = "victim", .on = rows};
 
-static const char *pool_name; /* NULL: it lives on a thread of the loop */
+static const char *pool_name; /* pool of the actor; NULL: it lives on a thread of the loop */
 
 static int begin(domus_system *system, void *deed)
 {
@@ -102,12 +102,12 @@ static int begin(domus_system *system, void *deed)
 
     for (int i = 0; i < 10 && result == 0; i++) {
         result = domus_outside_notice(system, address, &warm, NULL);
-        domt_pause_ns(2 * DOMT_MS); /* a thread follows the level at its ticks */
+        domt_pause_ns(2 * DOMT_MS); /* a thread follows the new level at its next tick */
     }
     return result == 0 ? domus_outside_notice(system, address, &blow, deed) : result;
 }
 
-/* The sanitizers have handlers of their own, which the library would leave alone. */
+/* Remove the handlers of the sanitizers, which the library would leave in place. */
 static void prepare(void)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
@@ -122,7 +122,7 @@ static void prepare(void)
 static char path[PATH_MAX];
 static domt_tree tree;
 
-/* Run the program to its end. Returns its status. */
+/* Run the program until it ends. Returns its status. */
 static int run(int deed, const char *level, const char *more, void (*before)(void))
 {
     const domus_program program = {.name = "crashing", .start = begin, .argument = &deed};
@@ -145,7 +145,7 @@ static int run(int deed, const char *level, const char *more, void (*before)(voi
     return status;
 }
 
-/* Read the file, which has to be there. */
+/* Read the crash file, which must be there. */
 static void read_file(void)
 {
     struct stat about;
@@ -161,7 +161,7 @@ static void read_file(void)
         ck_assert_ptr_nonnull(strstr(domt_protoc_decode(bytes, length), "\"crash by SIG"));
 }
 
-/* The run is the last thing that the thread began, and the signal came within it. */
+/* The run must be the last thing that the thread began, and the signal must have come within it. */
 static void check_trace(const char *thread, const char *by)
 {
     read_file();
@@ -214,7 +214,7 @@ DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         ck_assert_int_eq(run(TOUCH, levels[i], configuration(NOTHING), prepare), 128 + SIGSEGV);
         check_trace(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
-        if (i == 3) /* the recorder has what came before */
+        if (i == 3) /* the recorder has what happened before */
             ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "other"));
         else
             ck_assert_uint_eq(traced.threads, 1);
@@ -252,7 +252,7 @@ DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
     domt_tree_remove(&tree);
 }
 
-/* Blocking work is code of the user, too, and its thread has a stack of its own. */
+/* Blocking work is code of the user, too, and its helper thread has a stack of its own. */
 DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 {
     make_tree();
@@ -272,7 +272,7 @@ DOMT_TEST(a_runner_that_crashes_names_its_last_run)
     ck_assert_int_eq(
         run(TOUCH, "counters", configuration("pools:\n  - name: work\n    runners: 1\n"), prepare),
         128 + SIGSEGV);
-    check_trace("domus-r0.", "crash by SIGSEGV"); /* a spare has another number */
+    check_trace("domus-r0.", "crash by SIGSEGV"); /* the spare has another number */
     domt_tree_remove(&tree);
 }
 
@@ -295,7 +295,7 @@ DOMT_TEST(a_handler_of_the_program_stays)
     domt_tree_remove(&tree);
 }
 
-/* Each of these stands at the path of the file, and is left as it is. */
+/* Each of these stands at the path of the crash file, and is left unchanged. */
 DOMT_TEST(what_is_no_file_of_its_own_is_left_alone)
 {
     struct stat about;
@@ -319,7 +319,8 @@ DOMT_TEST(what_is_no_file_of_its_own_is_left_alone)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
 
-    ck_assert_int_eq(unlink(path), 0); /* an earlier one is overwritten, and nobody else reads it */
+    /* an earlier file is overwritten, and only its owner can read it */
+    ck_assert_int_eq(unlink(path), 0);
     domt_tree_write(&tree, "crash.pftrace", "earlier");
     ck_assert_int_eq(chmod(path, 0644), 0);
     ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);

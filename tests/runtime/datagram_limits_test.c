@@ -1,5 +1,5 @@
-/* Datagrams in a running system at their limits: no room, floods, pauses, and the
- * ways to an end. */
+/* Datagrams in a running system at their limits: missing room, floods, pauses, and the ways in
+ * which a channel ends. */
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>
@@ -26,9 +26,9 @@ static int write_numbers(domus_stack *stack, void *count)
     return 0;
 }
 
-static uint32_t many = 1500; /* more than net.unix.max_dgram_qlen */
+static uint32_t many = 1500; /* more datagrams than net.unix.max_dgram_qlen */
 
-/* Begin with a channel that is connected to a Unix socket of the test, which is returned. */
+/* Begin with a channel that is connected to a Unix socket of the test. Returns that socket. */
 static int begin_connected(domus_datagram_options *options, domus_address *ret_channel)
 {
     char place[64];
@@ -108,7 +108,8 @@ DOMT_TEST(datagrams_without_room_are_thrown_away_at_the_time_out)
     ck_assert_int_eq(counts.last_error, -ETIMEDOUT);
     for (uint64_t i = 0; i < counts.sent; i++)
         (void)domt_get(peer, got, sizeof got);
-    ck_assert_int_eq(domt_do(channel, domt_write_text, "on"), 0); /* and it goes on */
+    /* after the pause the channel goes on */
+    ck_assert_int_eq(domt_do(channel, domt_write_text, "on"), 0);
     ck_assert_uint_eq(domt_get(peer, got, sizeof got), 2);
     (void)close(peer);
     domt_end(domt_datagram_system);
@@ -142,7 +143,7 @@ DOMT_TEST(deaf_stranger_does_not_hold_up_a_unix_service)
 
 /* --- buffers and copies ----------------------------------------------------------------------- */
 
-/* Returns an option of the socket that is bound to this port, which is a socket of the system. */
+/* Returns an option of the system's socket that is bound to this port. */
 static int option_of(uint16_t port, int name)
 {
     for (int fd = 3; fd < 1024; fd++) {
@@ -159,7 +160,7 @@ static int option_of(uint16_t port, int name)
     ck_abort_msg("no socket has port %u", port);
 }
 
-/* The kernel doubles a size that is set. */
+/* The kernel doubles a size of a buffer when it is set. */
 DOMT_TEST(sizes_of_buffers_are_those_of_the_options)
 {
     const domus_channel_options own = {.send_buffer_bytes = 20000, .receive_buffer_bytes = 30000};
@@ -250,7 +251,7 @@ DOMT_TEST(paused_channel_lets_the_kernel_drop_and_counts_it)
         domt_post(fd, &at, sent, 1000);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_read), 1);
-    domt_pause_ns(1000 * DOMT_MS); /* the kernel is asked once a second */
+    domt_pause_ns(1000 * DOMT_MS); /* the channel asks the kernel once a second */
     ck_assert_int_eq(domt_do(channel, resume_it, NULL), 0);
     DOMT_WAIT_FOR(10, domt_counts(channel).lost != 0);
     domus_datagram_counters counts = {0};
@@ -305,7 +306,7 @@ DOMT_TEST(close_sends_first_what_is_queued)
     domus_address channel;
     domus_endpoint own;
 
-    config.channel.linger_ns = 3600000 * DOMT_MS; /* no stop waits for the linger time */
+    config.channel.linger_ns = 3600000 * DOMT_MS; /* a stop does not wait for the linger time */
     domt_datagrams_begin(&config);
     uint32_t open_before = domt_entries("/proc/self/fd");
     int fd = domt_socket("127.0.0.1:0", &own);
@@ -367,7 +368,7 @@ DOMT_TEST(reset_ends_a_channel_that_waits_for_room)
     domus_address channel;
 
     int peer = begin_connected(&options, &channel);
-    uint32_t open_before = domt_entries("/proc/self/fd") - 2; /* both sockets */
+    uint32_t open_before = domt_entries("/proc/self/fd") - 2; /* both sockets were open before */
     ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_int_eq(domt_do(channel, write_and_reset, &more), 0);
@@ -391,7 +392,7 @@ DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
     for (int i = 0; i < 500; i++)
         domt_post(fd, &at, sent, 100);
     DOMT_WAIT_FOR(10, atomic_load(&domt_datagrams_read) != 0);
-    domt_end(domt_datagram_system); /* this holds that nothing was cut */
+    domt_end(domt_datagram_system); /* the end checks that no channel was cut */
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 1);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);
     uint32_t answers = 0;
@@ -401,7 +402,7 @@ DOMT_TEST(drain_ends_a_channel_that_is_being_talked_to)
     (void)close(fd);
 }
 
-/* Read all numbers from a socket, but not at once. */
+/* Read all numbers from a socket, after a pause. */
 static void *read_late(void *fd)
 {
     domt_pause_ns(100 * DOMT_MS);
@@ -413,18 +414,18 @@ static void *read_late(void *fd)
     return NULL;
 }
 
-/* A drain waits until the peer of a connected channel has room for all that is queued. */
+/* A drain waits until the peer of a connected channel has room for all queued datagrams. */
 DOMT_TEST(drain_sends_what_a_connected_channel_has_queued)
 {
     domus_datagram_options options = {0};
     domus_address channel;
     pthread_t reader;
 
-    int peer = begin_connected(&options, NULL); /* this one is idle */
+    int peer = begin_connected(&options, NULL); /* this channel is idle */
     ck_assert_int_eq(domt_open(NULL, &options, &channel, NULL), 0);
     ck_assert_int_eq(domt_do(channel, write_numbers, &many), 0);
     ck_assert_int_eq(pthread_create(&reader, NULL, read_late, &peer), 0);
-    domt_end(domt_datagram_system); /* this holds that nothing was cut */
+    domt_end(domt_datagram_system); /* the end checks that no channel was cut */
     ck_assert_int_eq(pthread_join(reader, NULL), 0);
     ck_assert_uint_eq(atomic_load(&domt_datagrams_closed), 2);
     ck_assert_int_eq(atomic_load(&domt_last_close), 0);

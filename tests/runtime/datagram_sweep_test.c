@@ -1,7 +1,7 @@
 /* A small datagram service on three threads, with scripted peers and all faults of the network,
- * over many seeds: each answer goes to the peer that asked, and every datagram is accounted for.
- * DOMUS_SEED=n runs seed n alone, and prints its trace if something does not hold. DOMT_LONG runs
- * 50 times as many. */
+ * over many seeds: each answer goes to the peer that asked, and every datagram is counted.
+ * DOMUS_SEED=n runs seed n alone, and prints its trace if a check fails. DOMT_LONG runs 50 times as
+ * many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/kits.h"
 #include "tests/support/sanitizer.h"
@@ -17,24 +17,25 @@
 #define DEEDS     80u
 #define CHANNELS  3u
 #define PEERS     5u
-#define SENT_MAX  256u /* datagrams of a peer */
-#define BYTES_MAX 200u /* bytes of a datagram; with small buffers some are too long */
+#define SENT_MAX  256u /* datagrams that a peer sends */
+#define BYTES_MAX 200u /* bytes of a datagram; with small buffers some datagrams are too long */
 
 static const domus_type wake_type = {.name = "wake"};
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-/* The counters of the channels of a seed. */
+/* The counters of the channels of one seed. */
 static domus_datagram_counters counted[CHANNELS];
 static uint32_t opened, closed;
 static int way;         /* how the channels of this seed answer */
-static uint32_t failed; /* answers that were not queued */
+static uint32_t failed; /* answers that could not be queued */
 
-/* The counters of all seeds: a fault that is never met looks like one that is survived. */
+/* The counters of all seeds: a fault that never happened must not look like one that was
+ * survived. */
 static domus_net_datagrams met;
 static domus_datagram_counters met_by_channels;
 
-/* Note the counters of a channel at its end. */
+/* Record the counters of a channel at its end. */
 static int note_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -49,7 +50,7 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
     return channel != NULL ? domus_channel_resume(stack, channel) : 0;
 }
 
-/* Answer from the buffer itself, by the endpoint in a copy, or in both ways after a pause. */
+/* Answer with the received buffer, by the endpoint in a copy, or both ways after a pause. */
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -98,19 +99,20 @@ static const domus_behaviour opener = {.name = "opener",
 typedef struct client {
     domus_datagram_peer *peer;
     uint64_t key;                /* makes the datagrams of this peer differ from those of others */
-    uint32_t got;                /* datagrams that have come */
-    uint32_t sent;               /* datagrams that its socket has taken */
+    uint32_t got;                /* datagrams that this peer has received */
+    uint32_t sent;               /* datagrams that its socket has accepted */
     uint32_t sizes[SENT_MAX];    /* the size of each datagram */
-    uint32_t answered[SENT_MAX]; /* how many answers have come to each datagram */
+    uint32_t answered[SENT_MAX]; /* number of answers to each datagram */
     bool is_paused;
     bool is_closed;
 } client;
 
 static client clients[PEERS];
-static domus_endpoint places[CHANNELS]; /* where the channels of the service are */
+static domus_endpoint places[CHANNELS]; /* endpoints of the service's channels */
 static uint32_t place_count;
 
-/* The first 8 bytes of a datagram are its number, and the others follow from that and the key. */
+/* Returns byte i of a datagram: the first 8 bytes are its number, and the others follow from the
+ * number and the key. */
 static char byte_at(const client *one, uint64_t number, uint32_t i)
 {
     if (i < sizeof number)
@@ -241,7 +243,8 @@ static void serve(domt_sweep *sweep, uint32_t family)
     }
 }
 
-/* Let everything arrive. Without faults that throw away, every datagram has then been answered. */
+/* Let everything arrive. Without faults that drop datagrams, every datagram must then be
+ * answered. */
 static void settle(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < PEERS; i++)
@@ -252,7 +255,8 @@ static void settle(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, all.in_flight == 0);
 }
 
-/* Check that no answer was made up: as many as the network may have made by doubling. */
+/* Check that no answer was made up: there are at most as many as the network can make by
+ * duplicating. */
 static void hold_answers(domt_sweep *sweep)
 {
     domus_net_datagrams all = domus_testkit_net_datagrams(sweep->kit);
@@ -276,7 +280,7 @@ static void add_counts(domus_datagram_counters *sum, const domus_datagram_counte
     sum->errors += more->errors;
 }
 
-/* Hold the counters of the channels against those of the network, after the end. */
+/* Compare the counters of the channels with those of the network, after the end. */
 static void hold_counts(domt_sweep *sweep, domus_net_datagrams all)
 {
     domus_datagram_counters sum = {0};
@@ -293,7 +297,7 @@ static void hold_counts(domt_sweep *sweep, domus_net_datagrams all)
     DOMT_SWEEP_HOLD(sweep, all.sent == sent + sum.sent);
     DOMT_SWEEP_HOLD(sweep, all.received >= sum.received + got);
     DOMT_SWEEP_HOLD(sweep, sum.lost <= all.overflowed);
-    DOMT_SWEEP_HOLD(sweep, sum.errors == 0); /* nobody is connected */
+    DOMT_SWEEP_HOLD(sweep, sum.errors == 0); /* no channel is connected, so none gets an error */
     DOMT_SWEEP_HOLD(sweep,
                     sum.received == sum.sent + sum.unsent + sum.too_long + sum.dropped + failed);
     DOMT_SWEEP_HOLD(sweep, all.sent + all.doubled == all.received + all.lost + all.overflowed +

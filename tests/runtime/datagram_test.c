@@ -1,5 +1,5 @@
-/* Datagrams in a running system: sizes, senders, Unix sockets, errors, floods, and the
- * ways to an end. */
+/* Datagrams in a running system: sizes, senders, Unix sockets, errors, floods, and the ways in
+ * which a channel ends. */
 #include "tests/runtime/datagrams.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ DOMT_TEST(datagram_that_no_buffer_holds_is_dropped_and_counted)
     domus_address channel;
     domus_endpoint at;
 
-    domt_datagrams_begin(NULL); /* io.buffers.size is 4 KiB */
+    domt_datagrams_begin(NULL); /* the datagrams are larger than io.buffers.size, which is 4 KiB */
     int fd = domt_socket("127.0.0.1:0", NULL);
     ck_assert_int_eq(domt_open("127.0.0.1:0", NULL, &channel, &at), 0);
     domt_post(fd, &at, sent, 3969);
@@ -316,7 +316,8 @@ DOMT_TEST(each_misuse_has_its_error)
     ck_assert_int_eq(domt_do(channel, refuse_connected, &at), -EISCONN);
     ck_assert_int_eq(domt_open("127.0.0.1:0", &limited, &channel, NULL), 0);
     int peer = domt_socket("127.0.0.1:0", &at);
-    for (int i = 0; i < 3; i++) { /* 128 B count for each, and nothing is left when they are sent */
+    /* each datagram counts 128 B more, and no byte is counted when all are sent */
+    for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domt_do(channel, queue_empty_ones, &at), 10);
         for (int k = 0; k < 10; k++)
             ck_assert_uint_eq(domt_get(peer, got, sizeof got), 0);
@@ -349,7 +350,7 @@ static int change_settings(domus_stack *stack, void *argument)
     return domus_channel_set_options(stack, domus_channel_running(stack), argument);
 }
 
-/* Time-outs of the configuration do not come by settings that say nothing of them. */
+/* A change of settings that sets no time-outs does not bring those of the configuration. */
 DOMT_TEST(idle_channel_stays_when_its_settings_change)
 {
     domus_channel_options more = {.send_max_bytes = 1 << 20},
@@ -383,7 +384,7 @@ static void open_at_the_end(domus_stack *stack, void *self)
     atomic_store(&last_open, domus_datagram_open(stack, &at, NULL, NULL, NULL));
 }
 
-/* The path of a Unix socket would stay in the file system. */
+/* An actor that stops must not bind a Unix socket, whose path would stay in the file system. */
 DOMT_TEST(actor_that_stops_opens_nothing_and_leaves_no_path)
 {
     static const domus_behaviour late = {.name = "late",

@@ -22,11 +22,11 @@ domus_address domt_opener;
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* An order to run a function of the test. */
+/* An order to an actor: to run a function of the test. */
 typedef struct order {
     domt_deed *function;
     void *argument;
-    bool is_told; /* by another deed, and nobody waits for it */
+    bool is_told; /* another function sent the order, and nobody waits for it */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -53,7 +53,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Make a buffer with the text of an endpoint. */
+/* Make a buffer with an endpoint as text. */
 static domus_buffer *text_of(domus_stack *stack, const domus_endpoint *endpoint)
 {
     char text[DOMUS_ENDPOINT_TEXT_MAX];
@@ -123,7 +123,7 @@ int domt_do(domus_address actor, domt_deed *function, void *argument)
     const order now = {function, argument, false};
     int error = 0;
 
-    /* a channel is full while more than sendHigh waits to be sent */
+    /* A channel is full while more than sendHigh waits to be sent. */
     DOMT_WAIT_FOR(10, (error = domus_outside_notice(domt_datagram_system, actor, &order_type,
                                                     &now)) != -ENOBUFS);
     ck_assert_int_eq(error, 0);
@@ -234,7 +234,8 @@ int domt_socket(const char *text, domus_endpoint *ret_at)
     if (at.family != AF_UNIX) {
         socklen_t room = sizeof address;
         ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &room), 0);
-        at.port = ntohs(((struct sockaddr_in *)&address)->sin_port); /* IPv6 has it there, too */
+        /* the port of an IPv6 address is at the same place */
+        at.port = ntohs(((struct sockaddr_in *)&address)->sin_port);
     }
     if (ret_at != NULL)
         *ret_at = at;

@@ -1,5 +1,6 @@
-/* A queue of jobs whose workers wait for one, and go away while they do: nobody is handed a job who
- * is gone, however his request came to the queue, and a queue does not fill with those who are. */
+/* A queue of jobs whose workers wait for one, and go away while they wait: no job is handed to a
+ * worker that is gone, however its request came to the queue, and the queue does not fill with
+ * requests of such workers. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -16,7 +17,7 @@
 #define AT      "127.0.0.1:80"
 #define WORKERS 3u
 #define WAITERS 16u
-#define KEPT_NS (100 * MS) /* channel.halfCloseKept, as it is by default */
+#define KEPT_NS (100 * MS) /* channel.halfCloseKept, its default */
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
@@ -33,7 +34,7 @@ static int reply_text(domus_stack *stack, const char *text)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
 }
 
-/* Hand the job to the oldest waiter that is there, and tell how many were not. */
+/* Hand the job to the oldest waiter that is still there, and report how many were gone. */
 static int hand_out(domus_stack *stack, queue *self)
 {
     uint32_t gone = 0;
@@ -59,7 +60,8 @@ static int hand_out(domus_stack *stack, queue *self)
     return reply_text(stack, text);
 }
 
-static _Atomic int ended; /* how the last conversation that slept for a peer ended; 1: not yet */
+/* how the last conversation that slept for a peer ended; 1: not ended yet */
+static _Atomic int ended;
 
 static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -88,7 +90,8 @@ static const domus_behaviour queueing = {
 
 /* --- the ways to it --------------------------------------------------------------------------- */
 
-static domus_address to_queue; /* the queue itself, or the first of those that pass requests on */
+/* address of the queue, or of the first actor that passes requests on to it */
+static domus_address to_queue;
 
 typedef struct front {
     domus_address next;
@@ -99,7 +102,7 @@ static int pass(domus_stack *stack, void *self, const void *payload)
     return domus_forward(stack, ((const front *)self)->next);
 }
 
-/* Passes requests on to another actor. */
+/* An actor that passes requests on to another actor. */
 static const domus_behaviour passing = {.name = "passing",
                                         .state_size = sizeof(front),
                                         .on =
@@ -143,12 +146,12 @@ static const domus_behaviour asking = SERVING(ask, 0);
 static const domus_behaviour lasting = SERVING(forward, DOMUS_OUTLIVES);
 static const domus_behaviour lasting_asking = SERVING(ask, DOMUS_OUTLIVES);
 
-/* How many actors pass a request on before it comes to the queue, and whether those are routers. */
+/* How many actors pass a request on before it comes to the queue, and whether these are routers. */
 typedef struct way {
     const domus_behaviour *channel;
     uint32_t fronts;
     bool by_router;
-    uint32_t thread; /* of the queue; channels are on thread 0 */
+    uint32_t thread; /* thread of the queue; channels are on thread 0 */
 } way;
 
 static const way ways[] = {
@@ -204,7 +207,7 @@ static domus_profile profile_of(domus_testkit *kit)
     return profile;
 }
 
-/* Returns a peer that has sent this, and has finished. */
+/* Returns a peer that has sent this text, and has finished. */
 static domus_peer *half_closed_peer(domus_testkit *kit, const char *text)
 {
     domus_peer *peer = domt_kit_peer(kit, AT);
@@ -214,7 +217,7 @@ static domus_peer *half_closed_peer(domus_testkit *kit, const char *text)
     return peer;
 }
 
-/* Put a job, and expect what the queue says. */
+/* Put a job, and check the answer of the queue. */
 static void put_job(domus_testkit *kit, const char *expected)
 {
     domus_peer *peer = domt_kit_peer(kit, AT);
@@ -228,7 +231,7 @@ static void put_job(domus_testkit *kit, const char *expected)
 
 typedef void (*leave)(domus_peer *peer);
 
-/* Workers reserve, leave after 100 ms, and a job comes 200 ms later. */
+/* Let workers reserve a job and leave after 100 ms; a job comes 200 ms later. */
 static void expect_gone(const way *chosen, leave how)
 {
     domus_testkit *kit = open_kit(chosen, KEPT_NS);
@@ -272,7 +275,7 @@ DOMT_TEST(waiter_who_is_there_is_handed_a_job)
     }
 }
 
-/* Whoever finishes sending may still take a job that comes soon. */
+/* A worker that has finished sending may still get a job that comes soon. */
 DOMT_TEST(half_closed_waiter_is_handed_what_comes_at_once)
 {
     for (size_t i = 0; i < WAYS; i++) {
@@ -310,7 +313,8 @@ DOMT_TEST(half_closed_peer_gets_what_an_actor_works_for)
     }
 }
 
-/* A conversation that works for a peer which is reset after 100 ms. Returns how it ended. */
+/* Run a conversation that works for a peer which is reset after 100 ms. Returns how the
+ * conversation ended. */
 static int end_of_work(const way *chosen)
 {
     domus_testkit *kit = open_kit(chosen, KEPT_NS);
@@ -354,12 +358,13 @@ DOMT_TEST(half_closed_peer_gets_what_was_worked_for_it)
     }
 }
 
-/* Each look tells all that works for the peer, so there are few. */
+/* Each look at a half-closed peer wakes all conversations that work for it, so looks must be
+ * few. */
 DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
 {
     static const way here = {&asking, 0, false, 0};
     domus_testkit *kit = open_kit(&here, MS);
-    domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* a second */
+    domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* sleeps for a second */
     pass_time(kit, 900 * MS);
     ck_assert_uint_ge(profile_of(kit).events, 5);
     ck_assert_uint_le(profile_of(kit).events, 20);
@@ -367,19 +372,20 @@ DOMT_TEST(work_for_a_half_closed_peer_is_seldom_looked_at)
     domus_testkit_free(kit);
 }
 
-/* A reset behind the FIN ends what works for the peer, too. */
+/* A reset that comes after the FIN also ends the work for the peer. */
 DOMT_TEST(reset_behind_the_end_of_a_peer_is_seen)
 {
     for (size_t i = 0; i < WAYS; i++) {
         domus_testkit *kit = open_kit(&ways[i], KEPT_NS);
-        domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* a second */
+        domus_peer *peer = half_closed_peer(kit, "SLEEP\n"); /* sleeps for a second */
         pass_time(kit, 150 * MS);
         ck_assert_uint_eq(profile_of(kit).channels_closed, 0);
         domus_peer_reset(peer);
         pass_time(kit, 100 * MS);
         ck_assert_uint_eq(profile_of(kit).channels_closed, 1);
         ck_assert_uint_eq(profile_of(kit).channels_reset, 1);
-        ck_assert_uint_eq(profile_of(kit).channels_cut, 0); /* the peer has ended it */
+        /* the peer has ended the connection, so it was not cut */
+        ck_assert_uint_eq(profile_of(kit).channels_cut, 0);
         domus_testkit_free(kit);
     }
 }

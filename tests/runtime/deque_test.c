@@ -1,5 +1,5 @@
-/* The deque of Chase and Lev alone: the order of what comes out, growth and its failure, and an
- * owner that pushes and takes while thieves steal, for which no item may be lost or come twice.
+/* The deque of Chase and Lev alone: the order in which items come out, growth and its failure, and
+ * an owner that pushes and takes while thieves steal: no item is lost or comes twice.
  *
  * Most of these races are between the last few items, so the deque is short most of the time. An
  * item is a number, and has a counter of how often it was taken. */
@@ -15,7 +15,7 @@
 
 static void *item(uintptr_t number)
 {
-    return (void *)(number + 1); /* NULL is no item */
+    return (void *)(number + 1); /* item 0 must not be NULL, which means no item */
 }
 
 static void make(domi_chase_lev *deque)
@@ -39,7 +39,7 @@ DOMT_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
     ck_assert(domi_chase_lev_is_empty(&deque));
     ck_assert_ptr_null(domi_chase_lev_take(&deque));
     ck_assert_ptr_null(domi_chase_lev_steal(&deque));
-    for (int round = 0; round < 1000; round++) { /* round the buffer, some times */
+    for (int round = 0; round < 1000; round++) { /* go round the buffer many times */
         push_numbers(&deque, 0, 5);
         ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(4));
         ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(0));
@@ -93,7 +93,7 @@ DOMT_TEST(a_thief_steals_no_more_than_it_has_slots_for)
     ck_assert_uint_eq(count, DOMI_CHASE_LEV_START + 1);
     ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
                      item(DOMI_CHASE_LEV_START + 1));
-    ck_assert_uint_eq(count, 1); /* no slot is left */
+    ck_assert_uint_eq(count, 1); /* the rounds have lost no slot */
     for (uintptr_t i = 1; i <= DOMI_CHASE_LEV_START; i++)
         ck_assert_ptr_eq(domi_chase_lev_steal(&own), item(i));
     ck_assert_ptr_null(domi_chase_lev_steal(&own));
@@ -149,13 +149,13 @@ DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 #define THIEVES_MOST 3
 
 struct raid {
-    domi_chase_lev deques[1 + THIEVES_MOST]; /* of the owner, and of each thief */
+    domi_chase_lev deques[1 + THIEVES_MOST]; /* the deque of the owner, and one of each thief */
     uint32_t thieves;
-    uint32_t burst; /* items that the owner pushes at once, at most */
-    bool halves;    /* thieves steal half, also from each other; else one */
+    uint32_t burst; /* most items that the owner pushes at once */
+    bool halves;    /* thieves steal half of a deque, also from each other; false: one item */
     uint32_t items;
-    _Atomic uint8_t *taken; /* of each item: how often it was taken */
-    _Atomic uint32_t begun; /* thieves that are at work */
+    _Atomic uint8_t *taken; /* how often each item was taken */
+    _Atomic uint32_t begun; /* number of thieves that have begun */
     _Atomic bool over;
 };
 
@@ -199,7 +199,7 @@ static void *run_thief(void *context)
             raid->halves ? (uint32_t)domi_random_below(&random, raid->thieves + 1) : 0;
         if (victim != self->number)
             (void)steal_some(raid, self->number, victim);
-        /* what is left is for other thieves */
+        /* The rest of the items is left to other thieves. */
         take_all(raid, &raid->deques[self->number], (uint32_t)domi_random_below(&random, 3));
     }
     take_all(raid, &raid->deques[self->number], UINT32_MAX);
@@ -219,12 +219,12 @@ static void run_owner(struct raid *raid)
                 next += domi_chase_lev_push(own, item(next));
         take_all(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
         if (next % 4096 == 0)
-            sched_yield(); /* with few CPUs, thieves are to come in between */
+            sched_yield(); /* with few CPUs, thieves must get a chance to run in between */
     }
     take_all(raid, own, UINT32_MAX);
 }
 
-static bool no_growth; /* the owner of the next raids has no memory */
+static bool no_growth; /* allocations of the owner fail in the next raids */
 
 /* Let an owner push all items and take what it gets, while thieves steal. */
 static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool halves)
@@ -290,7 +290,8 @@ DOMT_TEST(an_item_is_taken_once_while_the_deque_grows)
     }
 }
 
-/* Each raid begins with the smallest buffer, so that thieves read many that are replaced. */
+/* Each raid begins with the smallest buffer, so that thieves read many buffers that are
+ * replaced. */
 DOMT_TEST(an_item_is_taken_once_from_a_buffer_that_is_replaced)
 {
     uint32_t raids = domt_more_if_long(DOMT_SCALE(100, 20));
@@ -312,18 +313,19 @@ DOMT_TEST(an_item_is_taken_once_from_a_full_deque_that_cannot_grow)
 
 /* --- a push and a look before sleep ----------------------------------------------------------- */
 
-#define CELLS 32u /* deques of a round, one after another: the threads drift past each other */
+/* Deques of a round, used one after another, because the threads drift apart meanwhile. */
+#define CELLS 32u
 
 struct duel {
     domi_chase_lev deques[CELLS];
     _Atomic uint32_t sleepers[CELLS];
     bool pusher_saw[CELLS];
     bool sleeper_saw[CELLS];
-    _Atomic uint32_t arrived; /* how often a thread came to the barrier */
+    _Atomic uint32_t arrived; /* how many times a thread has come to the barrier */
     uint32_t rounds;
 };
 
-/* Wait for the other thread, the `time`-th time. */
+/* Wait at the barrier for the other thread, for the `time`-th time. */
 static void meet(struct duel *duel, uint32_t time)
 {
     uint32_t looks = 0;
@@ -334,7 +336,7 @@ static void meet(struct duel *duel, uint32_t time)
             sched_yield();
 }
 
-/* As a runner that is about to sleep. */
+/* Do what a runner does that is about to sleep. */
 static void *run_sleeper(void *context)
 {
     struct duel *duel = context;
@@ -350,7 +352,8 @@ static void *run_sleeper(void *context)
     return NULL;
 }
 
-/* As a runner that puts a job and looks whether somebody sleeps. Returns how often both missed. */
+/* Do what a runner does that puts a job and looks for a sleeping runner. Returns how often both
+ * missed each other. */
 static uint32_t run_pusher(struct duel *duel)
 {
     uint32_t missed = 0;
@@ -373,7 +376,7 @@ static uint32_t run_pusher(struct duel *duel)
     return missed;
 }
 
-/* A weaker store in a push shows here only when two CPUs are free (tests/house/litmus_test.c). */
+/* A weaker store in a push is seen here only when two CPUs are free (tests/house/litmus_test.c). */
 DOMT_TEST(a_push_and_a_look_before_sleep_never_both_miss)
 {
     static struct duel duel = {.rounds = DOMT_SCALE(30000, 3000)};

@@ -15,7 +15,7 @@ static const domus_type stop_type = {.name = "stop"};
 static _Atomic uint32_t readies, bytes_read, stopped, taken_back;
 static _Atomic int last_error;
 static _Atomic uint32_t last_events;
-static _Atomic bool leave_it; /* the handler reads nothing */
+static _Atomic bool leave_it; /* true: the handler reads nothing */
 static _Atomic bool changed;
 
 struct reader {
@@ -135,13 +135,14 @@ DOMT_TEST(nothing_comes_after_it_was_taken_back)
     begin();
     atomic_store(&leave_it, true);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
-    DOMT_WAIT_FOR(10, atomic_load(&readies) > 3); /* again and again, because nobody reads it */
+    /* the event comes again and again, because nobody reads */
+    DOMT_WAIT_FOR(10, atomic_load(&readies) > 3);
     domt_notice(system_, reader, &unwatch_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken_back) == 1);
     uint32_t readies_then = atomic_load(&readies);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), readies_then);
-    domt_notice(system_, reader, &watch_type, &ends[0]); /* and anew */
+    domt_notice(system_, reader, &watch_type, &ends[0]); /* a new watch of the same descriptor */
     DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
     end();
 }
@@ -155,7 +156,7 @@ DOMT_TEST(events_can_be_changed_while_it_waits)
     atomic_store(&changed, false);
     domt_notice(system_, reader, &change_type, &nothing);
     DOMT_WAIT_FOR(10, atomic_load(&changed));
-    domt_pause_ns(2 * DOMT_MS); /* the backend is told after the handler */
+    domt_pause_ns(2 * DOMT_MS); /* the backend learns of it after the handler */
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);

@@ -1,5 +1,5 @@
-/* Receives that return, in the handlers and conversations of a detached actor: what they bring,
- * until when it is there, and who may answer it. */
+/* Receives that return, in the handlers and conversations of a detached actor: which message they
+ * return, how long it stays readable, and which functions may answer it. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MAILBOX 32768u /* the default */
+#define MAILBOX 32768u /* the default of mailboxes */
 
 static const domus_type note_type = {.name = "note"};
 static const domus_type go_type = {.name = "go"};
@@ -38,7 +38,7 @@ static const domus_behaviour receiver = {.name = "receiver",
 
 static domus_address made;
 
-/* Start a system of one thread, which may have one detached actor: this one. */
+/* Start a system of one thread with one detached actor, which has this behaviour. */
 static domus_system *start(const domus_behaviour *behaviour, uint32_t mailbox_max)
 {
     domus_config config = domt_config(1);
@@ -58,7 +58,7 @@ DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
     domt_notice(system, made, &go_type, NULL);
     domt_notice(system, made, &note_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&taken) == 1);
-    /* after its next receive, the actor does not look for mail for a while */
+    /* After its next receive, the actor does not look at its mailboxes for a while. */
     atomic_store(&hold, true);
     domt_pause_ns(40 * DOMT_MS);
     while (domus_outside_notice(system, made, &note_type, NULL) == 0)
@@ -80,7 +80,8 @@ static int on_relay(domus_stack *stack, void *self, const void *nothing)
     static const domus_pattern any = {.types = NULL};
     domus_received got;
 
-    atomic_store(&relays, true); /* from here on an ask finds no row, only the receive */
+    /* From here on the actor handles an ask only by a receive, and not by a row. */
+    atomic_store(&relays, true);
     int result = domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got);
     return result == 0 ? domus_forward(stack, echo) : 0;
 }
@@ -139,7 +140,8 @@ static void expect(bool holds)
     atomic_fetch_add(&wrong, !holds);
 }
 
-/* The handler's own message, four notices of which one is taken, and an ask. */
+/* Receive four notices, of which one is taken, and an ask; the handler's own message comes
+ * first. */
 static int on_owned(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_pattern any = {.types = NULL};
@@ -148,7 +150,7 @@ static int on_owned(domus_stack *stack, void *self, const void *payload)
     atomic_store(&step, 1);
     for (uint32_t i = 0; i < 4; i++) {
         expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
-        expect(atomic_load(&releases) == (i < 3 ? i : 2)); /* by the receive after it */
+        expect(atomic_load(&releases) == (i < 3 ? i : 2)); /* released by the receive after it */
         atomic_fetch_add(&step, 1);
         if (i == 2) {
             expect(domus_take(stack) == 0);
@@ -160,7 +162,7 @@ static int on_owned(domus_stack *stack, void *self, const void *payload)
     expect(atomic_load(&releases) == 3);
     expect(domus_take(stack) == 0);
     expect(domus_reply(stack, &owned_type, got.payload) == 0);
-    expect(domus_take(stack) == 0); /* what is at hand is the handler's own again */
+    expect(domus_take(stack) == 0); /* the handler's own message is current again */
     free(*(void *const *)payload);
     atomic_store(&step, 6);
     return 0;
@@ -177,18 +179,18 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* This handler runs in the same run as on_once(), if its message waits already when
- * on_once() returns. */
+/* This handler runs in the same run as on_once(), if its message already waits when on_once()
+ * returns. */
 static int on_next(domus_stack *stack, void *self, const void *payload)
 {
-    expect(atomic_load(&releases) == 1); /* what on_once() received */
+    expect(atomic_load(&releases) == 1); /* the message that on_once() received */
     expect(domus_take(stack) == 0);
     free(*(void *const *)payload);
     atomic_store(&step, 11);
     return 0;
 }
 
-/* Answers an ask while a notice is at hand, which is the one that is taken. */
+/* Answer an ask while a notice was received, which is the message that is taken. */
 static int on_asked(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&owned_type, NULL};
@@ -200,13 +202,13 @@ static int on_asked(domus_stack *stack, void *self, const void *payload)
     expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     expect(domus_message_take(stack, &message) == 0);
     expect(domus_message_payload(message) == got.payload);
-    expect(domus_message_take(stack, &message) == -EINVAL); /* what is left is the ask */
+    expect(domus_message_take(stack, &message) == -EINVAL); /* the ask is left */
     domus_message_free(stack, message);
     expect(atomic_load(&releases) == 1);
-    expect(domus_take(stack) == 0); /* the ask */
+    expect(domus_take(stack) == 0); /* takes the ask */
     expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     expect(domus_reply(stack, &owned_type, payload) == 0);
-    expect(domus_take(stack) == 0); /* the notice, which the reply has left where it was */
+    expect(domus_take(stack) == 0); /* takes the notice, which the reply has left in its place */
     free(*(void *const *)got.payload);
     atomic_store(&step, 21);
     return 0;
@@ -240,7 +242,8 @@ DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_tak
         domt_notice(system, made, &owned_type, &memory);
         DOMT_WAIT_FOR(10, atomic_load(&step) != 0);
     }
-    DOMT_WAIT_FOR(10, atomic_load(&step) == 5); /* an ask would come before a notice that waits */
+    /* an ask would be handled before a waiting notice */
+    DOMT_WAIT_FOR(10, atomic_load(&step) == 5);
     memory = malloc(100);
     ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, &reply), 0);
     free(memory);
@@ -387,7 +390,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     expect(domus_take_answer(stack, answer) == 0);
     expect(domus_take_answer(stack, answer) == -EALREADY);
     free(*(void *const *)answer->payload);
-    expect(domus_take(stack) == 0); /* the notice */
+    expect(domus_take(stack) == 0); /* takes the notice */
     free(*(void *const *)got.payload);
     atomic_fetch_add(&rounds, 1);
     return 0;
@@ -425,7 +428,7 @@ DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
     DOMT_WAIT_FOR(10, atomic_load(&is_answered));
     domt_notice(system, made, &extra_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
-    end(system, 1); /* what began the conversation */
+    end(system, 1); /* the message that began the conversation */
 }
 
 DOMT_SUITE(60)

@@ -1,6 +1,6 @@
-/* runtime/outside/detached.c: detached actors may block, other actors talk to them as to any
- * actor, and they stop. One that is told of a cancel while it receives, and has asked itself for
- * the conversation that is cancelled, is reached by the cancel of its own ask, too. */
+/* runtime/outside/detached.c: detached actors may block, other actors talk to them as to any actor,
+ * and they stop. A detached actor can learn in a receive that a conversation was cancelled which
+ * waits for an ask to itself; the cancel then reaches this ask, too. */
 #include "tests/runtime/running.h"
 
 #include <domus/detached.h>
@@ -27,7 +27,7 @@ static int on_mount(domus_stack *stack, void *self)
 }
 
 static domus_system *system_;
-static _Atomic bool stops_all; /* on_stop stops the system */
+static _Atomic bool stops_all; /* true: on_stop stops the system */
 static _Atomic int stop_said;
 
 static void on_stop(domus_stack *stack, void *self)
@@ -51,7 +51,7 @@ static int on_question(domus_stack *stack, void *self, const void *number)
     return domus_reply(stack, &question_type, &next);
 }
 
-/* Blocks as no other actor may. */
+/* Block, which no other actor may do. */
 static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&begun, 1);
@@ -69,8 +69,8 @@ static const domus_behaviour loner = {.name = "loner",
                                       .on_mount = on_mount,
                                       .on_stop = on_stop};
 
-/* An actor in the style of a thread: one handler that receives until it is to stop. It takes urgent
- * messages first, and the others in order. */
+/* Handle messages in the style of a thread: one handler receives until it is to stop. It takes
+ * urgent messages first, and the others in order. */
 static int on_run(domus_stack *stack, void *self, const void *nothing)
 {
     static const domus_type *const urgent[] = {&urgent_type, NULL};
@@ -102,7 +102,7 @@ static const domus_behaviour receiver = {.name = "receiver",
                                          .on_mount = on_mount,
                                          .on_stop = on_stop};
 
-/* An actor of the system that makes detached ones and asks them. */
+/* An actor of the system that makes detached actors and asks them. */
 struct maker {
     const domus_behaviour *behaviour;
     domus_address made;
@@ -191,10 +191,11 @@ static void begin(const domus_behaviour *behaviour, uint32_t threads_max)
     system_ = domt_start(&config);
     maker = domt_spawn(system_, 0, &maker_behaviour, &(struct maker){.behaviour = behaviour});
     domt_notice(system_, maker, &spawn_type, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1); /* stopped before, it would never begin */
+    /* an actor that is stopped earlier would never begin */
+    DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
 }
 
-/* Let a second one be made, whose handler does not return. The first one's handler has to be over
+/* Make a second actor whose handler does not return. The handler of the first one has to be over
  * before, because it would be held, too. */
 static void hold_a_second_one(void)
 {
@@ -241,7 +242,7 @@ DOMT_TEST(threads_are_bounded_and_used_again)
     for (uint32_t i = 1; i <= 20; i++) {
         domt_notice(system_, maker, &stop_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&stopped) == i);
-        do { /* the thread tells a little later that it is free */
+        do { /* the thread reports a little later that it is free */
             atomic_store(&last_error, 1);
             domt_notice(system_, maker, &spawn_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&last_error) != 1);
@@ -298,9 +299,9 @@ DOMT_TEST(detached_actor_that_does_not_return_is_said)
     domus_system_free(system_);
 }
 
-/* The second actor is left because its handler did not return in time, so its on_stop runs on the
- * thread of the stop. The first one's has run by then, or runs there too if its thread had no turn
- * for all this time. */
+/* The second actor is abandoned because its handler did not return in time, so its on_stop runs on
+ * the thread of the stop. The on_stop of the first one has run by then, or runs there too if its
+ * thread got no CPU for all this time. */
 DOMT_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
 {
     begin(&loner, 4);

@@ -1,8 +1,8 @@
 /* The queue with two ends alone: it gives what a list gives, and threads that take at one end and
- * put at either lose no job and get none twice.
+ * put at either end lose no job and get none twice.
  *
- * The jobs go round and round, and each has a flag that says that it is in the queue. Few of them
- * make the two ends meet, so that operations need one lock and both by turns. */
+ * The jobs go round and round, and each has a flag that says that it is in the queue. Few jobs make
+ * the two ends meet, so that operations need by turns one lock and both. */
 #include "base/random.h"
 #include "house/message/house.h"
 #include "runtime/policies/double_ended.h"
@@ -16,7 +16,7 @@
 
 static domi_house jobs[JOBS_MOST];
 
-/* The jobs that the queue has to hold, by their numbers; it goes round. */
+/* The numbers of the jobs that the queue must hold, in a circular array. */
 struct model {
     uint32_t numbers[JOBS_MOST];
     uint32_t head;
@@ -40,7 +40,7 @@ static void put_either(domi_double_ended *queue, struct model *model, uint32_t n
     model->count++;
 }
 
-/* Take a job, which has to be that of the model. Returns its number. */
+/* Take a job from one end; it has to be that of the model. Returns its number. */
 static uint32_t take_either(domi_double_ended *queue, struct model *model, bool at_head)
 {
     domus_job *job =
@@ -66,7 +66,7 @@ DOMT_TEST(both_ends_give_what_a_list_gives)
     for (uint32_t i = 0; i < JOBS_MOST; i++)
         idle[idle_count++] = i;
     for (uint32_t i = 0; i < 200000; i++) {
-        uint64_t most = i % 2000 < 1000 ? 6 : JOBS_MOST; /* few for a time, then many */
+        uint64_t most = i % 2000 < 1000 ? 6 : JOBS_MOST; /* few jobs for a time, then many */
         bool at_head = domi_random_below(&random, 2) != 0;
         if (domi_random_below(&random, most + 1) >= model.count && idle_count > 0) {
             put_either(&queue, &model, idle[--idle_count], at_head);
@@ -85,12 +85,12 @@ DOMT_TEST(both_ends_give_what_a_list_gives)
 struct circle {
     domi_double_ended queue;
     _Atomic bool is_in[JOBS_MOST];
-    _Atomic uint32_t wrong; /* jobs that came out and were not in */
+    _Atomic uint32_t wrong; /* jobs that came out and had not been in the queue */
 };
 
 typedef struct traveller {
     struct circle *circle;
-    bool is_owner; /* works at the head mostly; else takes at the tail and appends */
+    bool is_owner; /* works mostly at the head; false: takes at the tail and appends */
     uint32_t turns;
     pthread_t thread;
 } traveller;

@@ -68,7 +68,7 @@ static const domus_behaviour silent = {.name = "silent",
                                                                 {&spawn_type, spawn, 0},
                                                                 {0}}};
 
-/* A barrier, an ask with a time-out and one without, a timer, a child, a watch. */
+/* Begin a barrier, an ask with a time-out and one without, a timer, a child, and a watch. */
 static int begin(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
@@ -93,7 +93,7 @@ static int doze(domus_stack *stack, void *self, const void *payload)
     return domus_receive_within(stack, &pattern, 60000 * DOMT_MS, domt_ignore_answer);
 }
 
-/* The notes for a dump, made while an ask waits, are not shown as its answer. */
+/* The records for a dump, made while an ask waits, are not shown as its answer. */
 static int failed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_lt(answer->error, 0);
@@ -122,7 +122,7 @@ static void says(const char *wanted)
     ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in:\n%s", wanted, text);
 }
 
-/* The actor may just be looking at a message, so dump until it waits. */
+/* The actor may be handling a message, so dump until the actor waits. */
 static void dump_when_waiting(domus_system *system, domus_address address)
 {
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == 0 &&
@@ -151,7 +151,7 @@ DOMT_TEST(an_actors_dump_says_what_it_waits_for)
     ck_assert_int_eq(domus_outside_spawn_with(system, &busy, NULL, &options, &address), 0);
     domt_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&held) == 2);
-    for (int i = 0; i < 3; i++) /* the barrier holds them back */
+    for (int i = 0; i < 3; i++) /* the barrier holds these asks back */
         domt_notice(system, address, &note_type, NULL);
 
     dump_when_waiting(system, address);
@@ -171,7 +171,7 @@ DOMT_TEST(an_actors_dump_says_what_it_waits_for)
     domt_end(system);
 }
 
-/* This includes addresses of other threads, of parents, and of actors that are asked. */
+/* Addresses include those of other threads, of parents, and of actors that are asked. */
 DOMT_TEST(addresses_of_memory_appear_only_on_request)
 {
     domus_config config = domt_config(2);
@@ -279,7 +279,7 @@ DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
     domt_end(system);
 }
 
-/* The pages of a name together have each of its actors once. */
+/* All pages of a dump by name together have each actor of the name once. */
 DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
 {
     domus_system *system = domt_start_threads(2);
@@ -317,7 +317,7 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
     domt_end(system);
 }
 
-/* 64 channels fill the text, and there is an actor behind them. */
+/* 64 channels fill the text, and another actor stands behind them. */
 DOMT_TEST(channels_leave_room_for_the_other_actors)
 {
     static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS};
@@ -401,7 +401,7 @@ static void *spawn_and_stop(void *self_)
     for (int i = 1; !atomic_load(&self->ends); i++) {
         domus_address address;
         if (i % 32 == 0)
-            domt_pause_ns(DOMT_MS); /* or they pile up for good */
+            domt_pause_ns(DOMT_MS); /* pauses, or the messages would pile up for good */
         if (domus_outside_spawn(self->system, &busy, NULL, &address) != 0) {
             self->failures++;
             continue;
@@ -412,7 +412,7 @@ static void *spawn_and_stop(void *self_)
     return NULL;
 }
 
-/* Slots are born, filled and freed while they are walked. */
+/* Slots are made, filled and freed while the dump walks over them. */
 DOMT_TEST(dumps_go_on_while_actors_come_and_go)
 {
     domus_system *system = domt_start_threads(2);

@@ -1,5 +1,5 @@
-/* house/family/process.c, runtime/control/stop.c: what comes beside something else: messages beside
- * much work that has ended, a stop of the system beside processes that begin. */
+/* house/family/process.c, runtime/control/stop.c: events that come at the same time as others:
+ * messages while much work has ended, and a stop of the system while processes begin. */
 #include "tests/runtime/outsiders.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static int crowd_step(domus_stack *stack, void *self, const domus_process_event 
 
 static const domus_process crowd = {.name = "crowd", .step = crowd_step};
 
-/* More than a step shows have ended at once, and a message comes before the next step. */
+/* More work has ended at once than one step shows, and a message comes before the next step. */
 DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
 {
     const domus_config config = domt_config(1);
@@ -101,7 +101,7 @@ static int init_slowly(domus_stack *stack, void *self, const char *method, const
 }
 
 /* Spawn `count` processes that begin slowly, in a pool of one runner or detached, and stop the
- * system while the first of them begins. Each that has begun gets its last event. */
+ * system while the first of them begins. Each process that has begun gets its last event. */
 static void stop_beside_begin(bool detached, uint32_t count)
 {
     const domus_pool_config pools[] = {{.name = "work", .runners = 1}};

@@ -10,7 +10,7 @@
 
 typedef struct worker {
     uint32_t input;
-    uint32_t number; /* what its work is given */
+    uint32_t number; /* argument of the work */
 } worker;
 
 static const domus_type input_type = {.name = "input", .size = sizeof(uint32_t)};
@@ -53,7 +53,7 @@ static void end_process(domus_process_output *out, const domus_type *type, uint3
     ck_assert_int_eq(domus_process_done(out, type, &value), -EALREADY);
 }
 
-/* Double the input by work, and end with that. */
+/* Double the input in blocking work, and end with the result. */
 static int double_step(domus_stack *stack, void *self, const domus_process_event *events,
                        uint32_t count, domus_process_output *out)
 {
@@ -93,7 +93,7 @@ static const domus_process doubling = {.name = "doubling",
                                        .step = double_step,
                                        .close = on_close};
 
-/* Wait for the last event, and then work once more, or ignore it. */
+/* Wait for the last event; then do more work, or ignore the event. */
 static int wait_step(domus_stack *stack, void *self, const domus_process_event *events,
                      uint32_t count, domus_process_output *out)
 {
@@ -166,12 +166,12 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     atomic_store(&hold, true);
     domus_address process = spawn("double", 21, domus_outsider_address(self));
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
-    /* its thread goes on while the work blocks, and so does the process */
+    /* While the work blocks, the thread and the process go on. */
     ck_assert_int_eq(domus_outsider_ask(self, process, &domt_number_type, &number, 0, NULL), 0);
     atomic_store(&hold, false);
     ck_assert_uint_eq(domt_receive_number(self, &value_type, &message), 42);
     ck_assert(domus_address_equals(message.sender, process));
-    /* work that fails; and a value that nobody is to get */
+    /* This work fails; its result must reach nobody. */
     process = spawn("double", 0, domus_outsider_address(self));
     ck_assert_uint_eq(domt_receive_number(self, &domt_owner_type, &message), EDOM);
     (void)spawn("double", 0, (domus_address){0});
@@ -234,7 +234,7 @@ DOMT_TEST(entry_that_is_wrong_is_refused)
     ck_assert_int_eq(
         domus_outside_process_spawn(system_, "wait", &input_type, &number, NULL, &address),
         -EINVAL);
-    /* init does not know its method, so the actor ends */
+    /* init does not know this method, so the actor ends */
     ck_assert_int_eq(
         domus_outside_process_spawn(system_, "other", &input_type, &number, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&closes) == 1);
@@ -256,7 +256,7 @@ DOMT_TEST(process_gets_a_last_event_and_ends_in_time)
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_uint_lt(domt_now_ns() - before_ns, timeout_ns);
     ck_assert_uint_eq(atomic_load(&cancels), 200);
-    ck_assert_uint_eq(atomic_load(&works), 200); /* all of which goes on after the last event */
+    ck_assert_uint_eq(atomic_load(&works), 200); /* all this work goes on after the last event */
     ck_assert_uint_eq(atomic_load(&closes), 200);
     ck_assert_uint_gt(atomic_load(&left_ns), timeout_ns - 10000 * DOMT_MS);
     ck_assert_uint_le(atomic_load(&left_ns), timeout_ns);
@@ -280,7 +280,7 @@ DOMT_TEST(process_that_ignores_its_last_event_is_stopped)
     domus_system_free(system_);
 }
 
-/* Mail that waits, and a mailbox that is full, do not hold the last event up. */
+/* The last event comes although messages wait and a mailbox is full. */
 DOMT_TEST(last_event_does_not_wait_behind_mail)
 {
     uint32_t number = 0;

@@ -1,8 +1,8 @@
-/* Fairness, on a real thread: beside each load and at each ioRatio a connection is echoed, a timer
+/* Fairness on a real thread: beside each load and at each ioRatio a connection is echoed, a timer
  * fires, and a light actor answers, within so many iterations of the loop and so many milliseconds.
  *
- * The machine is shared, so medians are held, and their bounds are many times what the design
- * gives: what starves waits for ever, or for as long as the load lasts. */
+ * The machine is shared, so medians are checked, and their bounds are many times what the design
+ * gives: an actor that starves waits for ever, or for as long as the load lasts. */
 #include "tests/runtime/load.h"
 #include "tests/support/crowd.h"
 
@@ -17,23 +17,25 @@
 #define SAMPLES (DOMT_SANITIZED ? 5u : 11u)
 #define WAIT_MS (DOMT_SANITIZED ? 1000u : 250u)
 
-/* An iteration in which the bytes are read, one more in which an answer may be late to be read, and
- * one in which the question had just been missed. */
+/* An iteration in which the bytes are read, one more in which an answer may be read late, and one
+ * in which the question just came too late. */
 #define ITERATIONS_MAX 3u
 
-/* Turns may be shorter than it takes to send. */
+/* Such a turn may be shorter than the time of a send. */
 #define SHORT_NS DOMT_MS
 
-/* Under a sanitizer only the first two: a load keeps its CPU for as long as it is looked at. */
+/* Only the first two ratios are tested under a sanitizer: a load uses its CPU for as long as it is
+ * measured. */
 static const uint32_t ratios[] = {1, 100, DOMUS_IO_RATIO_AUTO, 50, 99};
 
 static const domus_type hello_type = {.name = "hello"};
 static const domus_type tick_type = {.name = "tick"};
 
 static struct {
-    _Atomic uint64_t iteration;        /* the iteration of the thread in which it was read last */
-    _Atomic uint64_t ticks;            /* of the witness's timer */
-    _Atomic uint64_t late_ns[SAMPLES]; /* how late each of the last ticks was */
+    /* iteration of the thread in which the connection was last read */
+    _Atomic uint64_t iteration;
+    _Atomic uint64_t ticks;            /* ticks of the witness's timer */
+    _Atomic uint64_t late_ns[SAMPLES]; /* how late each of the last ticks was, in ns */
 } seen;
 
 static uint64_t iterations_of(const domus_stack *stack)
@@ -174,7 +176,7 @@ static void holds_at(domt_load load, uint32_t ratio)
     holds_echo(system, port, load, ratio);
     holds_answer(system, witness, load, ratio);
     holds_timer(load, ratio);
-    ck_assert_uint_gt(atomic_load(&domt_load_handled), before); /* all this time */
+    ck_assert_uint_gt(atomic_load(&domt_load_handled), before); /* the load worked all this time */
     if (load == DOMT_FLOOD_OF_ASKS || load == DOMT_FLOOD_OF_NOTICES)
         ck_assert_uint_gt(atomic_load(&domt_load_ticks), 0);
     domt_load_end();

@@ -1,15 +1,16 @@
-/* Fairness, to the run and to the nanosecond: under each load and at each ioRatio everybody gets
- * what the design gives him.
+/* Fairness, to the run and to the nanosecond: under each load and at each ioRatio each actor gets
+ * the share that the design gives it.
  *
- * A thread is stepped by hand on a virtual clock on which only messages and completions take time.
- * Before each iteration witnesses are sent to, so for each iteration is known what it must bring:
+ * A test steps a thread by hand on a virtual clock on which only messages and completions take
+ * time. Before each iteration messages are sent to witnesses, so for each iteration it is known
+ * what must happen:
  *
- * - phase 1 reaps what there is, up to completionsPerPoll;
+ * - phase 1 reaps the completions that are there, up to completionsPerPoll;
  * - phase 2 fires every timer that is due, runs a channels actor that is ready, and ends after one
  *   run for each one that was ready at its start and channelsRunsPerIteration more;
- * - phase 3 runs somebody if anybody is ready, and ends one look after its deadline at most;
- * - a state actor runs when each of those before it in its queue has run, with every 4th run a
- *   normal one's (who waits for something) while both wait. */
+ * - phase 3 runs an actor if any is ready, and ends at most one look after its deadline;
+ * - a state actor runs when each of those before it in its queue has run; while both queues have
+ *   actors, every 4th run is of a normal one (one that waits for something). */
 #include "runtime/loop/loop.h"
 #include "runtime/loop/state_phase.h"
 #include "tests/runtime/load.h"
@@ -22,7 +23,7 @@
 #define RUNS_PER_ITERATION 50u
 #define POLL_MAX           256u              /* io.completionsPerPoll */
 #define RUN_MAX            64u               /* scheduler.maxMessagesPerRun */
-#define LOOK_MAX           (2 * RUN_MAX - 1) /* messages between two looks */
+#define LOOK_MAX           (2 * RUN_MAX - 1) /* most messages between two looks at the clock */
 #define ITERATIONS_MIN     (DOMT_SANITIZED ? 15u : 40u)
 #define ITERATIONS_MAX     20000u
 
@@ -56,8 +57,8 @@ static uint64_t state_runs(void)
 struct witness {
     uint64_t sent;
     uint64_t greeted;
-    uint64_t queued_at; /* how many runs there had been when phase 3 began with it in its queue */
-    uint64_t wait_runs; /* the longest wait */
+    uint64_t queued_at; /* number of runs before the phase 3 that found the witness in its queue */
+    uint64_t wait_runs; /* the longest wait, in runs */
     bool queued;
 };
 
@@ -78,7 +79,7 @@ static int greeted(domus_stack *stack, void *self, const void *nothing)
 
 static domus_address silent;
 
-/* An ask is under way for ever, as with middlemen under load. */
+/* Ask and never get an answer: an ask is always under way, as with middlemen under load. */
 static int wait_for_ever(domus_stack *stack, void *self)
 {
     return domus_ask(stack, silent, &hello_type, NULL, domt_ignore_answer);
@@ -96,7 +97,7 @@ static const domus_behaviour behaviours[WITNESSES] = {
     [CHANNELS] = WITNESS(DOMUS_CHANNELS, NULL),
 };
 
-/* A timer each 2 ms. */
+/* ticks of a timer that fires each 2 ms */
 static uint64_t ticks;
 static uint64_t ticking_since_ns;
 
@@ -130,7 +131,7 @@ static void greet(void)
     }
 }
 
-/* Phase 1 reaps all, up to its limit. */
+/* Check that phase 1 reaps all completions, up to its limit. */
 static void step_io(uint32_t completions)
 {
     domt_ring *ring = &world->rings[0];
@@ -153,16 +154,16 @@ static void step_channels(domt_load load)
     ck_assert_uint_le(runs, domt_load_channels_houses(load) + 1 + RUNS_PER_ITERATION);
     ck_assert_uint_le(domt_stepped_now_ns(world) - began_ns, runs * RUN_MAX * MESSAGE_NS);
     ck_assert_uint_eq(witnesses[CHANNELS].greeted, witnesses[CHANNELS].sent);
-    /* Every timer that was due a tick before it began has put its event. */
+    /* Every timer that was due a tick before this began has put its event. */
     ck_assert(domi_wheel_next_ns(&thread->manager.timing.wheel) + DOMI_WHEEL_TICK_NS > began_ns);
 }
 
-/* The budget of phase 3 after phases 1 and 2 took `io_ns`. */
+/* Returns the budget of phase 3 after phases 1 and 2 have taken `io_ns`. */
 static uint64_t budget_ns(uint32_t ratio, uint32_t completions, uint64_t io_ns)
 {
     const domus_config *config = thread->config;
     if (ratio == DOMUS_IO_RATIO_AUTO)
-        return config->scheduler.max_budget_ns; /* auto_ratio_test.c holds it closer */
+        return config->scheduler.max_budget_ns; /* auto_ratio_test.c checks this more closely */
     uint64_t share_ns = io_ns * (100 - ratio) / ratio;
 
     if (completions == 0)
@@ -196,10 +197,10 @@ static void step_state(uint32_t ratio, uint64_t budget)
     }
 }
 
-/* When the iteration before the last began: the ticker may not have run since then. */
+/* The time at which the iteration before the last began: the ticker may not have run since then. */
 static uint64_t iteration_before_ns;
 
-/* Take at least ITERATIONS_MIN iterations, and go on until each witness has run. */
+/* Run at least ITERATIONS_MIN iterations, and go on until each witness has run. */
 static void take_iterations(domt_load load, uint32_t ratio, uint32_t completions)
 {
     uint32_t iterations = 0;
@@ -235,7 +236,7 @@ static void begin(domt_stepped *stepped, const domus_config *config, domt_load l
     }
     (void)domt_spawn(stepped->system, 0, &ticker, NULL);
     domt_load_begin(stepped->system, load);
-    for (int iteration = 0; iteration < 4; iteration++) { /* until the flood has risen */
+    for (int iteration = 0; iteration < 4; iteration++) { /* repeat until the flood has risen */
         uint64_t before = runs_so_far();
         domi_phase_io(thread);
         domi_phase_channels(thread);
@@ -245,15 +246,15 @@ static void begin(domt_stepped *stepped, const domus_config *config, domt_load l
     atomic_store(&domt_load_handled, 0);
 }
 
-/* Hold how long witnesses wait behind the houses `ahead` of them: their level gets 3 takes of 4, or
- * every 4th. */
+/* Check how long witnesses wait behind the houses `ahead` of them: their level gets 3 takes of 4,
+ * or every 4th. */
 static void holds_waits(domt_load load)
 {
     uint64_t many = domt_load_state_houses(load);
-    uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker too */
+    uint64_t light_max = (many + 2) * 4 / 3 + 1; /* the ticker counts, too */
     uint64_t middleman_max = 4 * 2;              /* the asker of a flood may be before it */
 
-    if (load == DOMT_MANY_WAITING) { /* all of them are of the middleman's level */
+    if (load == DOMT_MANY_WAITING) { /* all these houses are of the middleman's level */
         light_max = 4;
         middleman_max = (many + 2) * 4 / 3 + 1;
     }
@@ -273,7 +274,7 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
     take_iterations(load, ratio, completions);
     holds_waits(load);
     ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
-    /* with more, the ticker's run may come as late as its time */
+    /* With more houses, the ticker's run may come as late as its time. */
     if (domt_load_state_houses(load) <= 2) {
         uint64_t passed_ns = iteration_before_ns - ticking_since_ns;
         ck_assert_uint_ge(ticks + 1, passed_ns / (2 * DOMT_MS));
@@ -288,7 +289,7 @@ static void holds(domt_load load)
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         holds_with(load, ratios[i], 5);
         if (domt_load_state_houses(load) > 2)
-            continue; /* loads of many houses take long, so they have one run only */
+            continue; /* loads of many houses take long, so they run only once */
         holds_with(load, ratios[i], 0);
         holds_with(load, ratios[i], 2000);
     }

@@ -1,5 +1,5 @@
-/* domus/figures.h: tables that libraries show of themselves: added, removed, read in parts, printed
- * behind the profile, and told of the end of the system. */
+/* domus/figures.h: tables that libraries show of themselves: they are added, removed, read in
+ * parts, printed behind the profile, and told of the end of the system. */
 #include "base/memory.h"
 #include "tests/support/suite.h"
 
@@ -43,7 +43,8 @@ static int read_shelves(void *context, uint32_t from, domus_figures_shot *to, ui
     ck_assert_ptr_eq(context, &shop);
     shop.reads++;
     for (uint64_t i = from; i < shop.rows && goes_on; i++) {
-        /* the last one is longer than a text may be, and its door has no word */
+        /* The last name is longer than a text may be, and no word stands for its number of the
+         * door. */
         snprintf(name, sizeof name, i == 99 ? "%070u" : "a%u", (unsigned)i);
         const domus_figure cells[COLUMNS] = {{.text = name},
                                              {.number = i == 99 ? 2 : i % 2},
@@ -115,7 +116,7 @@ DOMT_TEST(wrong_tables_are_refused)
     for (size_t i = 0; i < 9; i++)
         ck_assert_msg(domus_figures_add(system_, &wrong[i], &shop) == -EINVAL, "%zu", i);
     wrong[0] = shelves;
-    wrong[0].is_list = true; /* which has no metrics */
+    wrong[0].is_list = true; /* a list has no metrics */
     ck_assert_int_eq(domus_figures_add(system_, &wrong[0], &shop), -EINVAL);
     domus_system_free(system_);
 }
@@ -130,7 +131,7 @@ DOMT_TEST(tables_are_found_until_they_are_removed)
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), -EEXIST);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &shelves);
-    domus_figures_remove(system_, &shelves, NULL); /* of another context */
+    domus_figures_remove(system_, &shelves, NULL); /* removed with another context */
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &shelves);
     domus_figures_remove(system_, &shelves, &shop);
     ck_assert_ptr_null(domus_figures_at(system_, 0));
@@ -144,7 +145,7 @@ DOMT_TEST(tables_are_found_until_they_are_removed)
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), -ENOSPC);
     domus_figures_remove(system_, &many[0], &shop);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &many[1]);
-    ck_assert_uint_eq(shop.reads, 0); /* nobody has looked */
+    ck_assert_uint_eq(shop.reads, 0); /* nobody has read the table */
     domus_system_free(system_);
     ck_assert_uint_eq(shop.ends, DOMUS_FIGURES_TABLES_MAX - 1);
 }
@@ -182,7 +183,7 @@ DOMT_TEST(rows_are_read_in_parts)
     domus_system_free(system_);
 }
 
-/* Each allocation fails once; what is not read leaves nothing behind. */
+/* Each allocation fails once; a read that fails leaves nothing behind. */
 DOMT_TEST(memory_that_is_short_is_an_error)
 {
     domus_figures_shot shot;
@@ -226,7 +227,8 @@ DOMT_TEST(tables_stand_behind_the_profile)
                                      "              10           \\x1bx\n"));
     ck_assert_ptr_nonnull(strstr(at, "\nand 36 more\n"));
     ck_assert_ptr_null(strstr(at + 5, "--"));
-    for (size_t room = 0; room < size; room += 97) { /* a part of it is a part of it */
+    /* a part of the text is a prefix of the whole */
+    for (size_t room = 0; room < size; room += 97) {
         char part[32768];
         ck_assert_uint_eq(domus_system_profile_table(system_, part, room), size);
         if (room > 0)

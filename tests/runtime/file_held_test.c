@@ -1,6 +1,6 @@
 /* runtime/files/operation.c: a cancel, a deadline, a stop of the actor and a stop of the system do
- * not wait for a disk, and what comes late is thrown away. The disk is slow because some calls of
- * the C library are replaced here: they wait while `held` is set. */
+ * not wait for a disk, and late results are thrown away. The disk is slow because this file
+ * replaces some calls of the C library: they wait while `held` is set. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/handle.h"
@@ -14,8 +14,8 @@
 static atomic_bool held;
 static _Atomic uint32_t waiting, left_call;
 
-/* Other threads use these calls, too: those that measure memory read files of the kernel. This is
- * not static, because the C library may declare its own functions as inline ones. */
+/* Other threads use these calls, too: those that measure memory read files of the kernel. The
+ * functions are not static, because the C library may declare its own as inline ones. */
 void wait_while_held(void);
 void wait_while_held(void)
 {
@@ -27,14 +27,14 @@ void wait_while_held(void)
     atomic_fetch_add(&left_call, 1);
 }
 
-/* stat */
+/* Called by a stat. */
 int fstat(int fd, struct stat *status)
 {
     wait_while_held();
     return (int)syscall(SYS_fstat, fd, status);
 }
 
-/* open, before it looks what it has opened */
+/* Called by an open, before it looks at the kind of the file. */
 int statx(int directory, const char *restrict path, int flags, unsigned int mask,
           struct statx *restrict status)
 {
@@ -42,21 +42,21 @@ int statx(int directory, const char *restrict path, int flags, unsigned int mask
     return (int)syscall(SYS_statx, directory, path, flags, mask, status);
 }
 
-/* list, of a later piece */
+/* Called by a list, for a later piece. */
 off_t lseek(int fd, off_t offset, int whence)
 {
     wait_while_held();
     return syscall(SYS_lseek, fd, offset, whence);
 }
 
-/* write */
+/* Called by a write. */
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
 {
     wait_while_held();
     return syscall(SYS_pwrite64, fd, bytes, size, offset);
 }
 
-/* read */
+/* Called by a read. */
 ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
 {
     wait_while_held();
@@ -196,7 +196,7 @@ DOMT_TEST(deadlines_do_not_wait_for_a_disk)
         uint64_t timeouts = domt_profile_all(system).late_replies;
         domt_done done = {.error = -ETIMEDOUT};
         domus_outside_reply reply = {.buffer = &done, .size = sizeof done};
-        /* the clerk may report its time-out before this thread's own one */
+        /* the clerk may report its time-out before this thread's own time-out */
         int error = domus_outside_ask(system, domt_files_now.clerks[0], &domt_deed_type, &deed,
                                       100 * DOMT_MS, &reply);
         ck_assert(error == -ETIMEDOUT || error == 0);
@@ -270,7 +270,7 @@ DOMT_TEST(helpers_are_bounded)
     domt_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
-    deed = deed_of(DOMT_OPEN); /* its handle is given back */
+    deed = deed_of(DOMT_OPEN); /* the handle is closed when the answer is thrown away */
     domt_notice(system, actor, &begin_type, &deed);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
     ck_assert_int_eq(atomic_load(&last_error), -EAGAIN);
@@ -280,8 +280,8 @@ DOMT_TEST(helpers_are_bounded)
     end();
 }
 
-/* Operations that run are abandoned, and freed with the system once they have returned; those that
- * wait are ended. A path that is long makes an envelope that is in no pool. */
+/* Operations that run are abandoned, and freed with the system once they have returned; operations
+ * that wait are ended. A long path makes an envelope that is in no pool. */
 DOMT_TEST(system_stops_without_waiting_for_a_disk)
 {
     static char path[3000];
@@ -303,13 +303,13 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
     }
     DOMT_WAIT_FOR(30, atomic_load(&waiting) == 6);
     domus_file_close(domt_files_now.root);
-    domus_file_close(file); /* they are used by operations still */
+    domus_file_close(file); /* operations still use the file */
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system), 0);
     ck_assert_uint_lt(domt_now_ns() - before_ns, UINT64_C(9000000000));
     ck_assert_uint_eq(atomic_load(&stopped), 12);
     ck_assert_uint_eq(atomic_load(&left_call), 0);
-    domus_system_free(system); /* waits for a second, and frees nothing */
+    domus_system_free(system); /* the free waits for a second, and frees nothing */
     ck_assert_uint_eq(atomic_load(&left_call), 0);
     atomic_store(&held, false);
     DOMT_WAIT_FOR(10, atomic_load(&left_call) == 6);
@@ -318,7 +318,7 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
     domt_tree_remove(&domt_files_now.tree);
 }
 
-/* Each system is stopped when reads have just begun: they are in the ring, or not even there. */
+/* Each system is stopped when reads have just begun: they are in the ring, or not yet there. */
 DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
 {
     for (uint32_t round = 0; round < 30; round++) {
@@ -329,7 +329,8 @@ DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
         domus_address actor = domt_spawn(system, round % 2, &patient, NULL);
         for (uint32_t i = 1; i <= 20; i++) {
             domt_notice(system, actor, &begin_type, &deed);
-            domt_notice(system, actor, &cancel_type, NULL); /* before the next enter, sometimes */
+            /* sometimes cancels before the next enter */
+            domt_notice(system, actor, &cancel_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
             int error = atomic_load(&last_error);
             ck_assert(error == 0 || error == -ECANCELED);
@@ -338,7 +339,8 @@ DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
             domt_notice(system, domt_spawn(system, i % 2, &patient, NULL), &begin_type, &deed);
         domus_file_close(domt_files_now.root);
         domt_end(system);
-        domus_file_close(file); /* only now: the last notices may not have been handled */
+        /* closed only now, because the last notices may not have been handled */
+        domus_file_close(file);
         domt_tree_remove(&domt_files_now.tree);
         ck_assert_uint_eq(atomic_load(&resumed), atomic_load(&begun));
         ck_assert_uint_eq(domt_entries("/proc/self/fd"), domt_files_now.open_fds);
@@ -358,7 +360,7 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
         domt_file_do((domt_deed){.kind = DOMT_TRUNCATE, .file = file, .size = (uint64_t)mib}).error,
         0);
     atomic_store(&held, true);
-    atomic_store(&file->reads_wait, true); /* as if the file system could not tell */
+    atomic_store(&file->reads_wait, true); /* as if the file system could not say so */
     deed.size = (uint64_t)mib;
     domus_address actor = domt_spawn(system, 0, &patient, NULL);
     int64_t before = atomic_load(charged);

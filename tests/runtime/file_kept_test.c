@@ -1,5 +1,5 @@
 /* runtime/files/kept.c and load.c: a thread keeps the bytes of small files, and no load is answered
- * with bytes that the file does not have any more. The time is that of a kit. */
+ * with bytes that the file no longer has. The time is that of a kit. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/kept.h"
@@ -23,8 +23,9 @@ static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t fla
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
 }
 
-/* The kernel may not have in memory that a name is not there, and follows a link at once only if it
- * was followed in a later tick than that in which it was made. A helper tells then. */
+/* The kernel may not have in memory that a name does not exist, and follows a link at once only if
+ * it was followed in a later tick than that in which it was made. In these cases a helper thread
+ * does the load. */
 static domt_done load(const char *const *paths, uint64_t size)
 {
     domt_done done = ask(DOMT_LOAD_NOW, paths, KEPT, size);
@@ -46,7 +47,7 @@ static uint64_t kept_loads(void)
     return domt_profile(domt_files_now.system, 0).files_kept;
 }
 
-/* Hold what a load of `path` brings, and whether kept bytes were used for it. */
+/* Check the result of a load of `path`, and whether kept bytes were used for it. */
 static void hold(const char *path, const char *text, bool is_kept)
 {
     uint64_t before = kept_loads();
@@ -106,10 +107,10 @@ DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
     hold("a", "hello", false);
     hold("a", "hello", false);
     wait_ms(3000);
-    hold("a", "hello", false); /* this load keeps them */
+    hold("a", "hello", false); /* this load keeps the bytes */
     hold("a", "hello", true);
     hold("a", "hello", true);
-    domt_done done = load(PATHS("a"), 1); /* which is less than it has */
+    domt_done done = load(PATHS("a"), 1); /* a size that is less than the file has */
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
@@ -121,8 +122,8 @@ DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
     domt_files_end();
 }
 
-/* Load the file "a", in a turn that has taken so long. Returns the earliest time at which it may
- * have been loaded. */
+/* Load the file "a" in a turn that has already taken `ms`. Returns the earliest time at which it
+ * may have been loaded. */
 static uint64_t load_in_long_turn(uint64_t ms)
 {
     uint64_t begun_ns = domt_now_ns();
@@ -150,7 +151,7 @@ DOMT_TEST(a_long_turn_before_the_load_does_not_count)
         (void)load_in_long_turn(0);
         between_ns = domt_now_ns() - first_ns;
         (void)load_in_long_turn(0);
-        if (between_ns > 80 * MS) /* another program had the CPU */
+        if (between_ns > 80 * MS) /* another program had the CPU meanwhile */
             continue;
         ck_assert_uint_eq(kept_loads(), before);
         break;
@@ -175,7 +176,8 @@ DOMT_TEST(changed_file_is_seen_at_once)
 
     begin(64 * KIB, 0);
     settle("a", "hello");
-    domt_tree_write(&domt_files_now.tree, "a", "HELLO"); /* the same size, in place */
+    /* new bytes of the same size, written in place */
+    domt_tree_write(&domt_files_now.tree, "a", "HELLO");
     settle("a", "HELLO");
     ck_assert_int_eq(truncate(domt_file_path("a"), 2), 0);
     settle("a", "HE");
@@ -184,10 +186,10 @@ DOMT_TEST(changed_file_is_seen_at_once)
     settle("a", "other");
     const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    settle("a", "other"); /* its tag is another one now */
+    settle("a", "other"); /* the new file has another tag */
     domt_tree_write(&domt_files_now.tree, "a", "OTHER");
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    settle("a", "OTHER"); /* the time of its bytes is the same, and that of the file is not */
+    settle("a", "OTHER"); /* the new bytes have the old time, but the file's change time differs */
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
     hold_error("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
@@ -200,7 +202,7 @@ DOMT_TEST(changed_file_is_seen_at_once)
     domt_files_end();
 }
 
-/* A path may lead elsewhere although no file has changed. */
+/* A path may lead to another file although no file has changed. */
 DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 {
     char from[PATH_MAX];
@@ -240,14 +242,14 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
         domus_slice_free(done.bytes);
         wait_ms(3000);
     }
-    hold("a", "hello", false); /* another list is another name */
+    hold("a", "hello", false); /* another list of paths is kept under another name */
     domt_tree_write(&domt_files_now.tree, "a.gz", "packed");
     domt_done done = load(PATHS("a.gz", "a"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "packed", 6));
     domus_slice_free(done.bytes);
 
-    char from[PATH_MAX]; /* both paths are names of one file, which does not change */
+    char from[PATH_MAX]; /* Both paths are names of one file, which does not change. */
     snprintf(from, sizeof from, "%s", domt_file_path("folder/c"));
     ck_assert_int_eq(link(from, domt_file_path("second/c.gz")), 0);
     for (int i = 0; i < 3; i++) {
@@ -341,16 +343,16 @@ DOMT_TEST(kept_files_are_bounded)
         snprintf(name, sizeof name, "f%u", i);
         domt_tree_write(&domt_files_now.tree, name, text);
     }
-    load_each(10, text); /* they find room */
+    load_each(10, text); /* these files find room */
     wait_ms(3000);
     load_each(10, text);
     ck_assert_uint_eq(kept_loads(), 0);
     load_each(10, text);
     ck_assert_uint_eq(kept_loads(), 10);
-    load_each(FILES, text); /* each counts for something though its bytes are not kept */
+    load_each(FILES, text); /* each file counts for something though its bytes are not kept */
     load_one("f39", text, false);
     load_one("f9", text, true);
-    load_one("f0", text, false); /* it was not used for longest */
+    load_one("f0", text, false); /* f0 was not the least recently used */
     wait_ms(3000);
     for (int i = 0; i < 3; i++) {
         load_each(FILES, text);
@@ -363,7 +365,8 @@ DOMT_TEST(kept_files_are_bounded)
 
     static char large[9000];
     memset(large, 'y', sizeof large - 1);
-    domt_tree_write(&domt_files_now.tree, "large", large); /* more than an eighth of the bytes */
+    /* more than an eighth of the bytes that a thread may keep */
+    domt_tree_write(&domt_files_now.tree, "large", large);
     for (int i = 0; i < 3; i++) {
         domt_done done = load(PATHS("large"), 10000);
         ck_assert_uint_eq(done.bytes.size, sizeof large - 1);

@@ -1,7 +1,7 @@
-/* runtime/os/disk.c and runtime/files/load.c: names are changed, directories are listed, and
- * nothing leads out of a directory; a file without a name is gone with its handle, unless it was
- * given a name; of some paths the first one is opened, looked at and read. In a test kit and in a
- * real system. */
+/* runtime/os/disk.c and runtime/files/load.c: names are changed, directories are listed, and no
+ * path leads out of a directory; a file without a name is gone with its handle, unless it was given
+ * a name; the first file of several paths that opens is opened, looked at and read. The tests use a
+ * test kit and a real system. */
 #include "tests/runtime/files.h"
 
 #include "runtime/files/handle.h"
@@ -85,7 +85,7 @@ DOMT_TEST(names_are_changed)
     domt_files_in_both(hold_names);
 }
 
-/* Nothing outside of `inside` is reached, by whatever way. */
+/* Check that no path reaches a file outside of `inside`. */
 static void hold_beneath(void)
 {
     domt_tree *tree = &domt_files_now.tree;
@@ -119,7 +119,7 @@ static void hold_beneath(void)
     for (size_t i = 0; i < sizeof out / sizeof out[0]; i++) {
         ck_assert_msg(domt_file_open(out[i], DOMUS_FILE_READ | beneath, &file) == -EXDEV, "%s",
                       out[i]);
-        if (i < 2) /* the kernel does not look at what is behind `..` of a path without the bit */
+        if (i < 2) /* without the bit the kernel does not look at what is behind `..` of a path */
             ck_assert_int_eq(domt_file_open(out[i], DOMUS_FILE_READ, &file), 0);
         domus_file_close(file);
         file = NULL;
@@ -140,7 +140,7 @@ static void hold_beneath(void)
         domus_file_close(file);
     }
     ck_assert_int_eq(domt_file_open("loop", DOMUS_FILE_READ | beneath, &file), -ELOOP);
-    /* a link at the end is removed itself */
+    /* A link at the end of a path is removed itself. */
     ck_assert_int_eq(remove_in("up", beneath), 0);
     ck_assert_int_eq(access(outside, F_OK), 0);
     domus_file_close(domt_files_now.root);
@@ -163,8 +163,8 @@ DOMT_TEST(nothing_leads_out_of_a_directory)
 
 /* --- listings --------------------------------------------------------------------------------- */
 
-/* List the directory; hold that each of `count` files is there once, in pieces of up to `most`.
- * Returns how many pieces. */
+/* List the directory in pieces of up to `most` entries; check that each of `count` files is there
+ * once. Returns the number of pieces. */
 static uint32_t hold_listing(uint32_t count, uint32_t most)
 {
     static bool seen[2000];
@@ -235,7 +235,7 @@ DOMT_TEST(directories_are_listed_in_pieces)
         config.files.list_max = 4096;
         domt_files_begin(&config, kit != 0);
         make_entries(0, 300, tail);
-        ck_assert_uint_ge(hold_listing(300, 16384 / 200), 4); /* 16 KiB bound each piece */
+        ck_assert_uint_ge(hold_listing(300, 16384 / 200), 4); /* each piece has at most 16 KiB */
         domt_files_end();
 
         domt_files_begin(NULL, kit != 0);
@@ -353,12 +353,12 @@ static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t fla
                                               .position = 7});
 
     if (kind == DOMT_LOAD && done.returned == 0)
-        ck_assert_uint_eq(done.tag, 7); /* with an error, too */
+        ck_assert_uint_eq(done.tag, 7); /* the tag comes with an error, too */
     return done;
 }
 
-/* The kernel may not have in memory that a name is not there, and never knows at once that a file
- * is no folder. Then a helper tells. */
+/* The kernel may not have in memory that a name does not exist, and never knows at once that a file
+ * is no folder. In these cases a helper thread does the work. */
 static domt_done load(domt_deed_kind kind, const char *const *paths, uint32_t flags, uint64_t size)
 {
     domt_done done = ask(kind, paths, flags, size);
@@ -379,7 +379,7 @@ static void hold_bytes(domt_deed_kind kind, const char *const *paths, uint32_t i
     domus_slice_free(done.bytes);
 }
 
-/* Check that a file is open, and nothing was read. */
+/* Check that a file is open, and that nothing of it was read. */
 static void hold_open(domt_deed_kind kind, const char *path, uint64_t size, bool is_directory)
 {
     domt_done done = load(kind, PATHS(path), 0, size);
@@ -470,14 +470,14 @@ DOMT_TEST(open_files_are_bounded)
 {
     domus_config config = domt_config(2);
 
-    config.files.open_max = 2; /* the directory is one of them */
+    config.files.open_max = 2; /* the directory counts as an open file */
     domt_files_begin(&config, false);
     make_files();
     domt_done first = load(DOMT_LOAD_NOW, PATHS("a"), 0, 0);
     ck_assert_int_eq(first.error, 0);
     ck_assert_int_eq(load(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
     ck_assert_int_eq(load(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
-    hold_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* it is closed when this returns */
+    hold_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* the file is closed when this returns */
     domus_file_close(first.file);
     hold_open(DOMT_LOAD, "a", 0, false);
     domt_files_end();

@@ -1,6 +1,6 @@
 /* runtime/files/tries.c, io/completions/file.c: what the kernel has in memory is read and opened
- * without a helper thread, on each backend; many reads, many threads, actors that are lent or have
- * a thread of their own; and no worker of the kernel is made. */
+ * without a helper thread, on each backend; with many reads, many threads, and actors that are lent
+ * or have a thread of their own; and the kernel makes no worker. */
 #include "tests/runtime/files.h"
 #include "tests/runtime/pressed.h"
 #include "tests/support/deny.h"
@@ -20,7 +20,7 @@
 
 #define FILE_BYTES 1000000u
 
-/* Each eighth byte says where it stands. */
+/* Fill bytes so that each eighth byte tells its position. */
 static void fill(char *bytes, uint64_t position, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
@@ -75,7 +75,7 @@ DOMT_TEST(bytes_in_memory_need_no_helper)
     hold_read(0, file, 0, FILE_BYTES);
     ck_assert_uint_eq(domt_helped(), helped);
 
-    /* a name that was just looked up */
+    /* A name that was just looked up. */
     for (uint32_t i = 0; i < 100; i++)
         domus_file_close(domt_file_must_open("one", DOMUS_FILE_READ));
     ck_assert_uint_le(domt_helped(), helped + 1);
@@ -94,9 +94,9 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
     for (uint32_t i = 0; i < 20; i++) {
         ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
         ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-        hold_read(0, file, 4096, 4096);           /* one part is in memory then */
-        hold_read(1, file, 0, FILE_BYTES);        /* some parts of this are */
-        hold_read(0, file, 8191 + i * 999, 9999); /* all of this is */
+        hold_read(0, file, 4096, 4096);           /* now one part of the file is in memory */
+        hold_read(1, file, 0, FILE_BYTES);        /* some parts of this range are in memory */
+        hold_read(0, file, 8191 + i * 999, 9999); /* all of this range is in memory */
     }
     close(fd);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
@@ -104,7 +104,7 @@ DOMT_TEST(bytes_on_the_disk_are_read_by_helpers)
     domt_files_end();
 }
 
-/* A file system that refuses each write that would not wait is asked a few times only. */
+/* A file system that refuses each write that would not wait is asked only a few times. */
 DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 {
     domt_files_begin(NULL, false);
@@ -172,7 +172,7 @@ static int have_one(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_notice(stack, own, &many_type, self);
 }
 
-/* Several actors on several threads, which are worth stealing. */
+/* A file of several actors on several threads, which are worth stealing. */
 static domus_file *shared_file;
 
 static int read_one(domus_stack *stack, void *self, const void *payload)
@@ -211,7 +211,7 @@ DOMT_TEST(a_thousand_reads_are_under_way_at_once)
     ck_assert_uint_eq(atomic_load(&good), 3000);
     ck_assert_uint_eq(domt_threads_named("iou-wrk"), 0);
 
-    /* the same when each has to be read from the disk */
+    /* The same reads when each has to go to the disk. */
     int fd = open(domt_file_path("one"), O_RDONLY | O_CLOEXEC);
     ck_assert_int_eq(domt_file_do((domt_deed){.kind = DOMT_SYNC, .file = file}).error, 0);
     ck_assert_int_eq(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -263,7 +263,7 @@ DOMT_TEST(a_detached_actor_reads_by_helpers)
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
-/* A handle that is closed while reads of it are under way stays open for these. */
+/* A handle that is closed while reads of it are under way stays open for these reads. */
 DOMT_TEST(a_file_is_closed_behind_its_last_operation)
 {
     domt_files_begin(NULL, false);
@@ -304,7 +304,7 @@ DOMT_TEST(a_file_may_be_closed_after_its_system)
 
 static const domus_type deny_type = {.name = "deny"};
 
-/* From now on the ring of this thread takes nothing, not even the read that begins here. */
+/* Make the ring of this thread refuse everything from now on, also the read that begins here. */
 static int deny_and_read(domus_stack *stack, void *self, const void *payload)
 {
     if (domt_deny_call(SYS_io_uring_enter, EBADF) != 0)
@@ -343,7 +343,7 @@ DOMT_TEST(helpers_go_on_when_a_ring_has_failed)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* An actor that reads and lists by turns, every millisecond, and counts how that ends. */
+/* Counts of an actor that reads and lists by turns, every millisecond. */
 static _Atomic uint32_t tried, refused;
 static _Atomic bool is_over;
 
@@ -408,7 +408,7 @@ DOMT_TEST(critical_memory_refuses_reads_and_listings)
     domt_pressed_end();
 }
 
-/* Otherwise it would be tried again without an end. */
+/* A write that wrote nothing must not be tried again without end. */
 DOMT_TEST(try_that_writes_nothing_ends_the_write)
 {
     domus_file file = {.fd = -1};

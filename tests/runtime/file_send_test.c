@@ -1,5 +1,5 @@
-/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and
- * as the body of a request, and they are cut where they end too early; in a test kit. One goes to
+/* runtime/files/send.c: files are sent as pieces of an answer, to a stream of another actor, and as
+ * the body of a request, and they are cut where they end too early; in a test kit. One file goes to
  * a channel without a pipeline, over real sockets, in bounded memory. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/files.h"
@@ -26,7 +26,7 @@ static _Atomic int last_error;
 
 /* --- a service -------------------------------------------------------------------------------- */
 
-/* "Q SIZE POSITION HOW": by `reply`, or by the actor `far`. */
+/* A request "Q SIZE POSITION HOW": the file is sent by `reply`, or by the actor `far`. */
 typedef struct order {
     unsigned long long size, position;
     char how[16];
@@ -90,7 +90,7 @@ static const domus_behaviour filler = {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* The text that a client gets: the head, the chunks, and the tail. */
+/* Returns the text that a client gets: the head, the chunks, and the tail. */
 static char *answer_of(uint64_t position, uint64_t size, const char *tail)
 {
     char *text = malloc((size_t)size + 4096);
@@ -192,7 +192,7 @@ DOMT_TEST(pieces_are_as_small_as_reads)
     end_kit(kit);
 }
 
-/* It is read when the peer reads. */
+/* The file is read when the peer reads. */
 DOMT_TEST(a_file_that_shrinks_is_never_filled_up)
 {
     domus_config config;
@@ -359,7 +359,7 @@ static domus_system *begin_raw(uint64_t size, uint16_t *ret_port)
     return system;
 }
 
-/* Read to the end; hold that the bytes are those of the file. Returns how many. */
+/* Read to the end; check that the bytes are those of the file. Returns the number of bytes. */
 static uint64_t read_all(int fd)
 {
     static char bytes[1 << 18];
@@ -383,7 +383,7 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
     int fd = domt_connect(port);
 
     ck_assert_int_eq(send(fd, "x", 1, 0), 1);
-    for (int i = 0; i < 200; i++) { /* nobody reads */
+    for (int i = 0; i < 200; i++) { /* meanwhile nobody reads */
         domt_pause_ns(DOMT_MS);
         int64_t held = atomic_load(&system->pressure.meter.held) - before;
         most = held > most ? held : most;
@@ -395,7 +395,7 @@ DOMT_TEST(a_large_file_goes_to_a_slow_reader_in_bounded_memory)
     ck_assert_int_eq(atomic_load(&last_error), 0);
     close(fd);
 
-    /* a peer that goes in the midst */
+    /* A peer that goes away while the file is sent. */
     for (int i = 0; i < 20; i++) {
         fd = domt_connect(port);
         ck_assert_int_eq(send(fd, "x", 1, 0), 1);

@@ -1,6 +1,6 @@
-/* runtime/files: what each function of domus/file.h does, its errors and its limits, in a test kit
- * and in a real system; also when each allocation of a chain of operations fails once, and where
- * there is no /proc. */
+/* runtime/files: each function of domus/file.h, its errors and its limits, in a test kit and in a
+ * real system; also when each allocation of a chain of operations fails once, and where there is no
+ * /proc. */
 #include "tests/runtime/files.h"
 #include "tests/support/container.h"
 #include "tests/support/sanitizer.h"
@@ -55,7 +55,7 @@ static void hold_bytes(void)
     ck_assert(S_ISREG(done.status.mode));
     ck_assert_int_gt(done.status.modified_ns, INT64_C(1500000000000000000));
 
-    /* handles are apart, and one is kept twice */
+    /* Several handles of one file are separate, and one handle is kept twice. */
     ck_assert_int_eq(domt_file_open("one", RW | DOMUS_FILE_CREATE | DOMUS_FILE_EXCLUSIVE, &other),
                      -EEXIST);
     other = domt_file_must_open("one", DOMUS_FILE_WRITE | DOMUS_FILE_APPEND);
@@ -87,7 +87,7 @@ static int error_of(domt_deed deed)
     return done.error;
 }
 
-/* The function itself refuses. */
+/* Returns the result of the call itself, which begins the operation. */
 static int returned_of(domt_deed deed)
 {
     domt_done done = domt_file_do(deed);
@@ -201,7 +201,8 @@ static void hold_errors(void)
     ck_assert_int_eq(error_of((domt_deed){.kind = DOMT_LIST, .file = reader}), -ENOTDIR);
     ck_assert_int_eq(error_of((domt_deed){.file = reader, .path = "a", .flags = DOMUS_FILE_READ}),
                      -ENOTDIR);
-    /* a path is relative to any directory, and the handle may be closed meanwhile */
+    /* A path is relative to any directory, and the handle of the directory may be closed
+     * meanwhile. */
     domt_done done = domt_file_do((domt_deed){.file = folder, .path = "inner", .flags = RW});
     ck_assert_int_eq(done.error, 0);
     domt_file_must_read(done.file, 0, 99, "inner");
@@ -224,19 +225,19 @@ DOMT_TEST(files_are_opened_up_to_their_limit)
     for (int kit = 0; kit < 2; kit++) {
         domus_config config = domt_config(2);
         domus_file *files[3], *more;
-        config.files.open_max = 4; /* with the directory */
+        config.files.open_max = 4; /* four files with the directory */
         domt_files_begin(&config, kit != 0);
         for (int i = 0; i < 3; i++)
             files[i] = domt_file_must_open("one", RW | DOMUS_FILE_CREATE);
         ck_assert_int_eq(domt_file_open("one", DOMUS_FILE_READ, &more), -EMFILE);
         ck_assert_int_eq(domt_file_open("one", RW | DOMUS_FILE_CREATE, &more), -EMFILE);
         domus_file_close(files[0]);
-        /* a helper thread closes it */
+        /* A helper thread closes the file. */
         DOMT_WAIT_FOR(10, domt_file_open("one", DOMUS_FILE_READ, &files[0]) == 0);
         ck_assert_int_eq(domt_file_open("one", DOMUS_FILE_READ, &more), -EMFILE);
         for (int i = 0; i < 3; i++)
             domus_file_close(files[i]);
-        /* one that was not opened does not count */
+        /* A file that was not opened does not count. */
         for (int i = 0; i < 5; i++)
             ck_assert_int_eq(domt_file_open("none", DOMUS_FILE_READ, &more), -ENOENT);
         domt_files_end();
@@ -263,7 +264,7 @@ DOMT_TEST(reads_have_a_limit)
     }
 }
 
-/* The kernel takes a part, and refuses the rest. */
+/* The kernel writes a part, and refuses the rest. */
 static void hold_part(void)
 {
     static char bytes[10000];
@@ -362,7 +363,7 @@ static int begin_step(domus_stack *stack, chain *frame)
     case 4:
         return domus_file_stat(stack, frame->file, go_on);
     case 5:
-        return domus_file_list(stack, frame->file, 0, go_on); /* -ENOTDIR */
+        return domus_file_list(stack, frame->file, 0, go_on); /* fails with -ENOTDIR */
     default:
         return domus_file_remove(stack, NULL, path, 0, go_on);
     }
@@ -393,7 +394,8 @@ static const domus_behaviour chained = {
 DOMT_TEST(each_allocation_may_fail)
 {
     uint32_t failures = 0;
-    uint32_t clean = 0; /* runs in a row without a failure: there are no more allocations */
+    /* runs in a row without a failed allocation: no further one is left to fail */
+    uint32_t clean = 0;
 
     for (int64_t count = 0; clean < 8; count++) {
         domt_files_begin(NULL, true);
@@ -407,7 +409,7 @@ DOMT_TEST(each_allocation_may_fail)
         domi_memory_fail_after(count, 0);
         ck_assert_int_eq(domus_testkit_run(domt_files_now.kit), 0);
         domi_memory_fail_after(-1, 0);
-        bool has_failed = ended == 0 || last_error == -ENOMEM; /* 0: there was no conversation */
+        bool has_failed = ended == 0 || last_error == -ENOMEM; /* 0: no conversation began */
         ck_assert(has_failed || last_error == 0);
         failures += has_failed;
         clean = has_failed ? 0 : clean + 1;
@@ -418,7 +420,7 @@ DOMT_TEST(each_allocation_may_fail)
 
 /* --- where there is no /proc ------------------------------------------------------------------ */
 
-/* In the container: 0 if the file has its name and its bytes, else an errno. */
+/* Runs in the container. Returns 0 if the file has its name and its bytes, else an errno. */
 static int link_a_file(void)
 {
     const domi_disk_name name = {.directory = AT_FDCWD, .path = "/data/named"};

@@ -1,4 +1,4 @@
-/* The clerk, and the system in which it works. */
+/* The clerk of the tests of files, and the system in which it works. */
 #include "tests/runtime/files.h"
 #include "tests/support/kits.h"
 

@@ -13,8 +13,8 @@
 
 static char text[TEXT_MAX];
 static size_t length;
-static size_t fails_at; /* the writer fails when it has so much; 0: never */
-static uint32_t fails;  /* how often it has failed */
+static size_t fails_at; /* bytes after which the writer fails; 0: never */
+static uint32_t fails;  /* number of writes that have failed */
 
 static int keep(void *context, const char *piece, size_t size)
 {
@@ -88,7 +88,7 @@ static uint32_t count_of(const char *part)
     return count;
 }
 
-/* Let a parser of XML read what was written. */
+/* Check with a parser of XML that the written graph is well-formed. */
 static void is_well_formed(void)
 {
     FILE *parser = popen("timeout 60 /usr/bin/python3 -c 'import sys, xml.dom.minidom as m; "
@@ -177,8 +177,8 @@ DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
     ck_assert_uint_eq(count_of("<title>all: 4 samples, 100.0 %</title>"), 1);
     ck_assert_uint_eq(count_of("<title>f&lt;int&gt;&amp;g: 3 samples, 75.0 %</title>"), 1);
     ck_assert_uint_eq(count_of("<title>3 &lt; 4 &amp; so on</title>"), 1);
-    /* 1,180 px are for 4 stacks: the first two boxes of the row begin at the margin and behind 3.
-     */
+    /* 4 stacks share 1,180 px: of the row's first two boxes one begins at the margin, and one
+     * behind 3 stacks. */
     ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"74\" width=\"885.0\""), 1);
     ck_assert_uint_eq(count_of("<rect x=\"895.0\" y=\"74\" width=\"295.0\""), 1);
     ck_assert_uint_eq(count_of("<rect x=\"10.0\" y=\"91\" width=\"1180.0\""), 1);
@@ -231,7 +231,7 @@ DOMT_TEST(error_of_the_writer_ends_the_text)
     domi_flame_fini(&flame);
 }
 
-/* Each allocation fails once; what was added before is still there. */
+/* Each allocation fails once; the stacks that were added before are still there. */
 DOMT_TEST(without_memory_it_is_as_it_was)
 {
     int64_t n = 0;

@@ -1,5 +1,5 @@
-/* The floods of notices, asks, foreign sends, connections and actors, and how the child
- * sees their end. */
+/* The floods of notices, asks, foreign sends, connections and actors, and how the child sees that a
+ * flood is over. */
 #include "tests/runtime/flood.h"
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ domt_cgroup domt_flood_cgroup;
 
 static domus_address sinks[SINKS];
 
-/* A flood goes on for so long after it was refused for the first time. */
+/* Returns for how many ms a flood goes on after its first refusal. */
 static uint32_t flood_ms(void)
 {
     return getenv("DOMT_LONG") != NULL ? 20000 : DOMT_SCALE(300, 100);
@@ -51,7 +51,7 @@ static const domus_type answer_type = {.name = "answer"};
 static int take(domus_stack *stack, void *self, const void *payload)
 {
     add(&domt_flood_shared->handled, 1);
-    (void)domus_reply(stack, &answer_type, NULL); /* if it was asked */
+    (void)domus_reply(stack, &answer_type, NULL); /* Replies in case the message was an ask. */
     return 0;
 }
 
@@ -149,7 +149,7 @@ void domt_flood_need(bool is_so, int status)
         _exit(status);
 }
 
-/* `sleepers`: of so many sinks one takes nothing while the flood lasts. */
+/* Start a system; one of `sleepers` sinks handles nothing while the flood lasts. */
 static domus_system *start(uint32_t sleepers)
 {
     domus_config config;
@@ -188,7 +188,7 @@ static domus_profile profile_of(const domus_system *system)
     return sum;
 }
 
-/* `most`: bytes in use that it may end with. */
+/* Whether the flood is over: at most `most` bytes are in use. */
 static bool is_over(const domus_system *system, uint64_t most)
 {
     domus_memory memory;
@@ -218,7 +218,8 @@ static void wait_for(const domus_system *system, domus_memory_level level)
     atomic_store(&domt_flood_shared->over, 1);
 }
 
-/* The flood is over: all is handled, the memory goes back, and then it ends as ever. */
+/* End the flood: all messages are handled, the memory is given back, and then the system stops as
+ * usual. */
 static void end_with(domus_system *system, uint64_t most)
 {
     uint64_t until_ns = domt_monotonic_ns() + DOMT_SCALE(30000, 100000) * MS;
@@ -297,7 +298,7 @@ void domt_flood_foreign(void)
     end(system);
 }
 
-/* A reader that makes a message of each 128 bytes: four times as much as it got. */
+/* A reader that makes a message of each 128 bytes: the message takes four times as much memory. */
 static int read_bytes(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -342,7 +343,8 @@ static void wait_until_normal(const domus_system *system)
     } while (memory.level != DOMUS_MEMORY_NORMAL);
 }
 
-/* The system serves as before: as many notices as fit into what was left. */
+/* Check that the system serves as before, with as many notices as fit into the memory that was
+ * left. */
 static void send_some(domus_system *system)
 {
     static const load payload;
@@ -353,8 +355,8 @@ static void send_some(domus_system *system)
     add(&domt_flood_shared->accepted, SOME);
 }
 
-/* A flood of actors, which nothing refuses by -EBUSY, has an end, too. Their slots stay, but do no
- * harm later. */
+/* A flood of actors, which no -EBUSY refuses, ends too. The slots stay mapped, but do no harm
+ * later. */
 void domt_flood_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
@@ -370,7 +372,7 @@ void domt_flood_actors(void)
     atomic_store(&domt_flood_shared->over, 1);
     for (uint32_t i = 0; i + 1 < count; i++)
         domt_flood_need(domus_outside_stop(system, actors[i]) == 0, 17);
-    if (!DOMT_SANITIZED) { /* their shadow of what was touched stays */
+    if (!DOMT_SANITIZED) { /* the sanitizer keeps its shadow of the memory that was touched */
         wait_until_normal(system);
         send_some(system);
     }

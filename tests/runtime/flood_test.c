@@ -90,7 +90,7 @@ static void finish(pid_t child)
     ck_assert_uint_eq(domt_flood_shared->most.limit_bytes, DOMT_FLOOD_LIMIT);
 }
 
-/* All that a flood of messages promises. */
+/* Check what holds at the end of each flood of messages. */
 static void finish_recovered(pid_t child)
 {
     finish(child);
@@ -142,7 +142,7 @@ static int connect_to(uint16_t port)
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    int few = 65536; /* what a socket holds is to be handled, too, in the end */
+    int few = 65536; /* bytes that a socket still holds must be handled, too */
 
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
@@ -150,7 +150,8 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-/* Write to all as fast as they take it, while the child goes on. Returns what was taken. */
+/* Write to all clients as fast as they accept bytes, while the child goes on. Returns how many
+ * bytes were accepted. */
 static uint64_t write_to_all(const int *clients, pid_t child)
 {
     static char bytes[65536];

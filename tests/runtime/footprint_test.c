@@ -1,4 +1,4 @@
-/* runtime/os/footprint.c: used memory and its limit are read in all the forms in which machines and
+/* runtime/os/footprint.c: used memory and its limit are read in all forms in which machines and
  * containers show them, from files of the test. */
 #include "runtime/os/footprint.h"
 
@@ -15,7 +15,7 @@ static domt_tree tree;
 static domi_footprint footprint;
 static domi_usage usage;
 
-/* Two thirds of the lines of a real one. */
+/* Two thirds of the lines of a real memory.stat of v1. */
 #define STAT_V1                                                                                    \
     "cache 9605120\nrss 13611008\ninactive_file 12288\nactive_file 524288\nunevictable 0\n"        \
     "hierarchical_memory_limit 9223372036854771712\ntotal_cache 2995081216\n"                      \
@@ -31,7 +31,7 @@ static void write_cgroup(const char *path, const char *name, const char *text)
     domt_tree_write(&tree, full, text);
 }
 
-/* A cgroup of v2 that holds no file cache. */
+/* Write the files of a cgroup of v2 that holds no file cache. */
 static void write_v2(const char *path, const char *max, const char *current)
 {
     write_cgroup(path, "memory.max", max);
@@ -74,7 +74,7 @@ DOMT_TEST(v2_is_used_without_its_file_cache)
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 64 * MIB);
     ck_assert_uint_eq(usage.used, 28 * MIB);
-    /* which is dear, and looked at only where it matters */
+    /* memory.stat is expensive to read, so it is read only where it matters. */
     ck_assert(domi_footprint_read(&footprint, 51, &usage));
     ck_assert_uint_eq(usage.used, 32 * MIB);
     ck_assert(domi_footprint_read(&footprint, 50, &usage));
@@ -94,7 +94,7 @@ DOMT_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     ck_assert_uint_eq(usage.used, 35 * MIB);
-    ck_assert_uint_eq(footprint.count, 1); /* what has no limit is no gauge */
+    ck_assert_uint_eq(footprint.count, 1); /* a cgroup without a limit is not watched */
     end();
 }
 
@@ -113,7 +113,7 @@ DOMT_TEST(the_fullest_on_the_way_up_counts)
 {
     begin("0::/a/b\n");
     write_v2("a/b", "104857600\n", "10485760\n");
-    write_v2("a", "209715200\n", "104857600\n"); /* others are in it too */
+    write_v2("a", "209715200\n", "104857600\n"); /* other processes are in the cgroup, too */
     ck_assert(look(0));
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     ck_assert_uint_eq(usage.used, 100 * MIB);
@@ -176,7 +176,7 @@ DOMT_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
     write_v2("a", "104857600\n", "1048576\n");
     ck_assert(look(5 * MIB));
     ck_assert_uint_eq(footprint.count, 2);
-    ck_assert_uint_eq(usage.limit, 5 * MIB); /* 4 of 5 are more than 1 of 100 */
+    ck_assert_uint_eq(usage.limit, 5 * MIB); /* 4 of 5 MiB are more than 1 of 100 */
     ck_assert_uint_eq(usage.used, resident());
     write_cgroup("a", "memory.current", "99614720\n");
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
@@ -202,7 +202,8 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     write_cgroup("a", "memory.stat", "inactive_file\nactive_file x\n\n");
     ck_assert(look(0));
     ck_assert_uint_eq(usage.used, MIB);
-    write_cgroup("a", "memory.current", "much\n"); /* later, too */
+    /* a file that becomes wrong later is an error, too */
+    write_cgroup("a", "memory.current", "much\n");
     ck_assert(!domi_footprint_read(&footprint, 0, &usage));
     write_cgroup("a", "memory.current", "2097152\n");
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
@@ -218,7 +219,8 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     domi_footprint_close(&footprint);
 }
 
-/* A machine may have more than a process with pointers of 4 bytes, and a file more than any. */
+/* A machine may have more memory than a process with pointers of 4 bytes can address, and a file
+ * may show a number that is larger still. */
 DOMT_TEST(memory_of_the_machine_is_no_more_than_addresses)
 {
     static const struct {
@@ -251,7 +253,7 @@ DOMT_TEST(this_machine_says_something)
     domi_footprint_close(&footprint);
 }
 
-/* The directories are as in a container: each of the nearer ones has two limits. */
+/* The directories are like a container's: each of the nearer ones has two limits. */
 DOMT_TEST(the_fullest_counts_however_far_up_it_is)
 {
     static const char *const paths[] = {"a/b/c", "a/b", "a"};

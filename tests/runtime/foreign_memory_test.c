@@ -1,6 +1,6 @@
 /* A system whose memory is short acts by who holds the memory: itself, or others (foreign memory).
- * An actor that holds memory of the application hears of foreign memory, which stops nothing else,
- * also on a thread that sleeps. The cgroup is made of files. */
+ * An actor that holds memory of the application is told of foreign memory, and nothing else is
+ * stopped by it; also on a thread that sleeps. The cgroup is made of files. */
 #include "runtime/system/pressure.h"
 
 #include "tests/runtime/pressed.h"
@@ -49,7 +49,7 @@ static void begin(bool enabled)
     domt_pressed_serve();
 }
 
-/* A thread that sleeps does not look, as long as nothing is short. */
+/* A thread that sleeps does not look at memory while nothing is short. */
 static void reach(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
@@ -57,7 +57,7 @@ static void reach(uint64_t percent, domus_memory_level level)
                        domt_pressed_memory().level == level));
 }
 
-/* Each thread pauses at its next tick: both have when both have counted it. */
+/* Wait until both threads have paused, which each counts at its next tick. */
 static void wait_until_paused(int fd)
 {
     DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed == 2));
@@ -79,7 +79,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
     wait_until_paused(early[0]);
     uint64_t accepted = domt_profile_all(system_).accepted;
     for (int i = 0; i < 4; i++) {
-        late[i] = domt_pressed_connect(); /* in the backlog */
+        late[i] = domt_pressed_connect(); /* this connection waits in the backlog */
         domt_pressed_say(late[i]);
         domt_pressed_say(early[i]);
     }
@@ -91,7 +91,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         domt_pressed_say(early[i % 4]);
         ck_assert(domt_pressed_hears(early[i % 4], 10000));
     }
-    domt_pressed_use(20); /* and nobody pokes anybody */
+    domt_pressed_use(20); /* and no message wakes a thread */
     for (int i = 0; i < 4; i++)
         ck_assert(domt_pressed_hears(late[i], 10000));
     for (int i = 0; i < 4; i++) {
@@ -149,7 +149,7 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
     ck_assert_int_eq(domt_pressed_memory().own_level, DOMUS_MEMORY_NORMAL);
-    domt_pressed_use_with(90, 77); /* 130 of 1000; its budgets are 125 and 130 */
+    domt_pressed_use_with(90, 77); /* own memory is 130 of 1000; the budgets are 125 and 130 */
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level != DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_level == DOMUS_MEMORY_NORMAL);
@@ -181,7 +181,7 @@ DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
     domt_pressed_end();
 }
 
-/* The kernel's socket buffers count against the limit of v2, and they are the library's. */
+/* The kernel's socket buffers count against the limit of v2, and they are own memory. */
 DOMT_TEST(socket_buffers_are_own_memory)
 {
     begin(true);
@@ -212,7 +212,7 @@ static int hear_change(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
 
-    /* The test waits for the levels, and looks at the bytes then. */
+    /* The test waits for the levels, and reads the bytes then. */
     atomic_store(&foreign_bytes, change->foreign_bytes);
     atomic_store(&heard_own_level, change->own_level);
     atomic_store(&heard_level, change->level);
@@ -241,7 +241,7 @@ static void goes_with_the_levels(domus_spawn_options options, const char *pool)
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
     domt_pressed_use_with(85, 80);
     hears(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
-    /* 80 %, or 75 when the look fell between the two figures of the test */
+    /* 80 %, or 75 % when the look came between the two figures of the test. */
     ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
     domt_pressed_use_with(92, 87);
     hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);

@@ -1,5 +1,5 @@
-/* runtime/os/fork.c: after a fork of a running system the child is told so and touches nothing, and
- * the parent goes on. */
+/* runtime/os/fork.c: after a fork of a running system each call in the child fails with an error
+ * and touches nothing, and the parent goes on. */
 #include "tests/runtime/running.h"
 #include "tests/support/death.h"
 
@@ -20,14 +20,14 @@ static const domus_type done_type = {.name = "done", .size = sizeof(int)};
 
 enum { EXIT, RETURN };
 
-static int said[2]; /* a pipe: what a child says when it ends */
+static int said[2]; /* a pipe for what a child prints at its end */
 
 static int answer(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &done_type, &(int){7});
 }
 
-/* The answer is the child's number. */
+/* Fork in a handler; the answer is the child's pid. */
 static int fork_here(domus_stack *stack, void *self, const void *payload)
 {
     int how = *(const int *)payload;
@@ -65,8 +65,8 @@ struct busy {
     atomic_bool ends;
 };
 
-/* Ends the child, where Check does not reach, with 0 or the number of the first call
- * that is wrong. */
+/* Use the system as a child, and end the child without Check, with 0 or the number of the first
+ * call that is wrong. */
 static void use_as_child(void *parents_)
 {
     const struct busy *parents = parents_;
@@ -99,7 +99,7 @@ static void use_as_child(void *parents_)
         if (results[i] != -ECHILD)
             _exit((int)i + 1);
     }
-    domus_system_free(system); /* does nothing */
+    domus_system_free(system); /* in the child this call does nothing */
     _exit(domus_system_threads(system) == 0 ? 99 : 0);
 }
 
@@ -137,7 +137,7 @@ static void *keep_busy(void *self_)
     return NULL;
 }
 
-/* The mutex is mostly held, by threads that are not in the child. */
+/* The mutex is held most of the time, by threads that the child does not have. */
 DOMT_TEST(a_child_waits_for_nobody)
 {
     domus_system *system = domt_start_threads(1);
@@ -240,7 +240,7 @@ DOMT_TEST(all_descriptors_are_close_on_exec)
         ck_assert_int_eq(flags, FD_CLOEXEC);
         opened++;
     }
-    ck_assert_int_ge(opened, 5); /* two rings, two eventfds, a listener */
+    ck_assert_int_ge(opened, 5); /* two rings, two eventfds and a listener */
     domt_end(system);
 }
 

@@ -1,6 +1,6 @@
 /* Byte stages that a listener puts in front of the pipelines of its connections: the actors behind
- * them are the same with them and without them. The front here changes each byte by a key that
- * moves on, so a stage that begins anew, or is left out, is seen. */
+ * them behave the same with and without them. The front here changes each byte by a key that moves
+ * on, so a stage that begins anew, or is left out, is seen. */
 #include "tests/runtime/running.h"
 #include "tests/support/stages.h"
 
@@ -21,7 +21,7 @@ static const domus_line_options line = {.role = DOMUS_ROLE_SERVER};
 static const domus_delimiter_options semicolon = {.role = DOMUS_ROLE_SERVER, .delimiter = ';'};
 static const domus_pipeline lines = {
     .stages = (const domus_pipeline_stage[]){{&domus_line_stage, &line}, {NULL, NULL}}};
-/* as many stages of its own as there may be */
+/* The most stages that a pipeline of its own may have. */
 static const domus_pipeline long_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domt_sip_stage, NULL},
                                              {&domt_sip_stage, NULL},
@@ -31,7 +31,7 @@ static const domus_pipeline long_pipeline = {
 static const domus_pipeline bytes = {
     .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
 
-/* Answer a packet with itself. */
+/* Answer a packet with the same packet. */
 static int answer(domus_stack *stack, domus_slice text)
 {
     domus_packet packet;
@@ -45,8 +45,8 @@ static int answer(domus_stack *stack, domus_slice text)
     return error;
 }
 
-/* Send everything back. "long" and "bytes" change the pipeline behind them, and the state is
- * whether nothing is a request any more. */
+/* Send everything back. "long" and "bytes" change the pipeline; the state is true once packets are
+ * no requests any more. */
 static int send_back(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *own = domus_channel_running(stack);
@@ -79,7 +79,7 @@ static const domus_behaviour channel = {
 
 typedef struct talk {
     int fd;
-    uint32_t in, out; /* the keys of both directions */
+    uint32_t in, out; /* the keys of the two directions */
 } talk;
 
 static talk connect_to(uint16_t port)
@@ -117,7 +117,8 @@ static void hear(talk *with, const char *text)
     for (size_t i = 0; text[i] != '\0';) {
         char byte;
         ssize_t got = recv(with->fd, &byte, 1, 0);
-        if (got < 0 && errno == EINTR) /* the kernel has done work for a ring of this thread */
+        /* the kernel has interrupted the call for a ring of this thread */
+        if (got < 0 && errno == EINTR)
             continue;
         ck_assert_msg(got == 1, "no answer behind \"%.*s\"", (int)i, text);
         byte = keyed(&with->in, byte);
@@ -126,7 +127,7 @@ static void hear(talk *with, const char *text)
     }
 }
 
-/* Talk with a service whose connections have the front. */
+/* Send requests to a service whose connections have the front, and check the answers. */
 static void talk_with(uint16_t port)
 {
     talk one = connect_to(port), other = connect_to(port);
@@ -219,7 +220,7 @@ static int refuse(const void *options)
     return -EDOM;
 }
 
-/* A program that knows no TLS must not serve in clear what was meant to be secret. */
+/* A program without TLS must not serve without encryption what was meant to be encrypted. */
 DOMT_TEST(listener_that_is_to_speak_tls_is_not_served_without_a_front)
 {
     static const domus_listener_config listener = {

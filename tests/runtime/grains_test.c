@@ -1,6 +1,6 @@
-/* Grains beside real threads: one life at a time over two loops, a pool of two runners and foreign
- * threads, while lives end all the time; nothing is lost or doubled, and each sender's messages
- * come in order. */
+/* Grains on real threads: one life of a grain at a time over two loops, a pool of two runners and
+ * foreign threads, while lives end all the time; no message is lost or doubled, and each sender's
+ * messages come in order. */
 #include "tests/runtime/pooled.h"
 
 #include <domus/grain.h>
@@ -13,10 +13,11 @@
 
 /* --- streams over lives ----------------------------------------------------------------------- */
 
-#define KINDS   3u /* spread over the loops; in the pool; near its first sender */
+/* kinds of grains: spread over the loops; in the pool; near their first sender */
+#define KINDS   3u
 #define KEYS    6u
 #define GRAINS  (KINDS * KEYS)
-#define SENDERS 6u /* two on the loops, two in the pool, two foreign threads */
+#define SENDERS 6u /* two senders on the loops, two in the pool, two foreign threads */
 #define NUMBERS (uint32_t) domt_more_if_long(DOMT_SCALE(3000, 400))
 #define CHUNK   20u
 #define TOTAL   ((uint64_t)NUMBERS * GRAINS * SENDERS)
@@ -33,11 +34,11 @@ static const domus_type question_type = {.name = "question", .size = sizeof(parc
 static const domus_type go_type = {.name = "go"};
 static domus_grains kinds[KINDS];
 
-/* The data that outlasts a life. Only the life that lives uses it, and no lock guards it:
- * ThreadSanitizer says if one life does not happen before the next. */
+/* The data of a grain that outlasts its lives. Only the present life uses it, and no lock guards
+ * it: ThreadSanitizer reports if one life does not happen before the next. */
 typedef struct store {
-    uint32_t expected[SENDERS]; /* number of the next parcel */
-    uint32_t asked[SENDERS];    /* number of the next question */
+    uint32_t expected[SENDERS]; /* number of the next parcel of each sender */
+    uint32_t asked[SENDERS];    /* number of the next question of each sender */
     uint64_t handled;
 } store;
 
@@ -53,7 +54,7 @@ static void release_parcel(void *payload)
 typedef struct life {
     store *store;
     uint32_t grain;
-    uint32_t handled; /* in this life */
+    uint32_t handled; /* messages that this life has handled */
 } life;
 
 static int begin_life(void *context, const char *key, void *self)
@@ -84,7 +85,8 @@ static void stop_life(domus_stack *stack, void *self)
     end_life(self);
 }
 
-/* Now and then a life stops itself or fails; the numbers are different for each store. */
+/* Handle a message; now and then a life stops itself or fails, after a number of messages that
+ * differs for each store. */
 static int go_on(domus_stack *stack, life *mine)
 {
     uint64_t all = ++mine->store->handled;
@@ -136,7 +138,8 @@ static void open_kinds(void)
             .context = (void *)(uintptr_t)i,
             .options = {.placement = i == 0 ? DOMUS_SPREAD : DOMUS_NEAR,
                         .pool = i == 1 ? domt_pooled.pool : NULL,
-                        .mailbox_max = 128, /* each end of a life moves what waits */
+                        /* small, because each end of a life moves the messages that wait */
+                        .mailbox_max = 128,
                         .passivate_after_ns = DOMT_MS},
             .living_max = KEYS,
             .ends_on_failure = true,
@@ -153,8 +156,8 @@ static const char *key_of(uint32_t grain, char text[4])
 
 typedef struct sender {
     uint32_t id;
-    uint32_t next[GRAINS]; /* the number of the parcel that goes to each next */
-    uint32_t asks[GRAINS]; /* the number of the question, likewise */
+    uint32_t next[GRAINS]; /* number of the next parcel to each grain */
+    uint32_t asks[GRAINS]; /* number of the next question to each grain */
     uint32_t turn;
 } sender;
 
@@ -175,7 +178,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     uint32_t grain = mine->turn++ % GRAINS;
 
     if (answer->error == -ENOBUFS)
-        mine->asks[grain]--; /* it never left */
+        mine->asks[grain]--; /* the question was not sent */
     else if (answer->error != 0)
         atomic_fetch_add(&lost, 1);
     else
@@ -183,7 +186,8 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return go_again(stack, mine);
 }
 
-/* Send some to each grain, until its mailbox is full; then ask one, and go on with its answer. */
+/* Send some parcels to each grain, until its mailbox is full; then ask one grain, and go on with
+ * its answer. */
 static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
     sender *mine = self;
@@ -262,7 +266,8 @@ DOMT_TEST(one_lives_at_a_time_and_nothing_is_lost_or_doubled)
     ck_assert_uint_gt(atomic_load(&answered), 0);
     ck_assert_uint_gt(atomic_load(&made), TOTAL / 500);
     for (uint32_t i = 0; i < KINDS; i++)
-        DOMT_WAIT_FOR(20, domus_grain_count(kinds[i]) == 0); /* all have become idle */
+        /* all grains have become idle and ended */
+        DOMT_WAIT_FOR(20, domus_grain_count(kinds[i]) == 0);
     ck_assert_uint_eq(atomic_load(&made), atomic_load(&ended));
     ck_assert_uint_eq(atomic_load(&released), TOTAL);
     ck_assert_uint_ge(domt_profile_all(domt_pooled.system).passivations, 1);
@@ -282,11 +287,11 @@ static int mount_or_fail(domus_stack *stack, void *self)
     return atomic_fetch_add(&tries, 1) % 2 == 0 ? -EACCES : 0;
 }
 
-/* Each life answers one question. */
+/* Answer one question; a life handles only one. */
 static int answer_once(domus_stack *stack, void *self, const void *payload)
 {
     if (((const life *)self)->grain % KEYS != ((const parcel *)payload)->number)
-        atomic_fetch_add(&odd, 1); /* it was for another grain */
+        atomic_fetch_add(&odd, 1); /* the question was for another grain */
     (void)domus_stop(stack, domus_self(stack));
     return domus_reply(stack, &question_type, payload);
 }
@@ -382,7 +387,7 @@ static void *send_until_over(void *id)
     return NULL;
 }
 
-/* It sends for ever, and is stopped with the system. */
+/* Send for ever, until the system stops. */
 static int send_for_ever(domus_stack *stack, void *self, const void *nothing)
 {
     sender *mine = self;

@@ -19,7 +19,7 @@ static void release_news(void *payload)
 
 struct news {
     uint32_t publisher;
-    uint32_t number; /* from 1 */
+    uint32_t number; /* number of the message, from 1 */
 };
 
 static const domus_type news_type = {
@@ -40,7 +40,8 @@ static int join(domus_stack *stack, void *self)
     return error;
 }
 
-/* One after the other for members that are there all the time; never back for the others. */
+/* Members that are there all the time get each number in order; the numbers of other members only
+ * never go back. */
 static int on_news(domus_stack *stack, void *self_, const void *payload)
 {
     struct member *self = self_;
@@ -64,7 +65,7 @@ static const domus_behaviour member = {.name = "member",
 struct publisher {
     uint32_t index;
     uint32_t number;
-    uint32_t rounds; /* 0: until it is enough */
+    uint32_t rounds; /* rounds of messages; 0: until the test says that it is enough */
 };
 
 static int publish(domus_stack *stack, void *self_, const void *payload)
@@ -145,7 +146,8 @@ DOMT_TEST(a_system_that_does_not_run_publishes_nothing)
 #define LIVES    (DOMT_SANITIZED ? 1500u : 10000u)
 #define CHURNERS 40u
 
-/* Joins and leaves with what it gets, and ends after a few; its mother makes another then. */
+/* A member that joins and leaves when it gets messages, and ends after a few; its parent then makes
+ * another one. */
 struct fickle {
     domus_address mother;
     uint32_t left;
@@ -253,20 +255,20 @@ DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 
 /* --- routers ---------------------------------------------------------------------------------- */
 
-#define MESSAGES (DOMT_SANITIZED ? 1500u : 10000u) /* of each sender */
+#define MESSAGES (DOMT_SANITIZED ? 1500u : 10000u) /* messages of each sender */
 #define SENDERS  2u
 #define KEYS     64u
 
 struct item {
     uint32_t sender;
-    uint32_t number; /* from 1 */
+    uint32_t number; /* number of the message, from 1 */
 };
 
 static const domus_type item_type = {.name = "item", .size = sizeof(struct item)};
 
 static domus_address router;
 static domus_route route;
-static _Atomic(void *) owners[KEYS]; /* of keys */
+static _Atomic(void *) owners[KEYS]; /* the routee that got each key */
 
 struct worker {
     uint32_t last[SENDERS];
@@ -282,7 +284,7 @@ static int on_item(domus_stack *stack, void *self_, const void *payload)
         atomic_fetch_add(&disorder, 1);
     self->last[item->sender] = item->number;
     if (route == DOMUS_ROUTE_NEAR && self->last[1 - item->sender] != 0)
-        atomic_fetch_add(&disorder, 1); /* it is another thread's */
+        atomic_fetch_add(&disorder, 1); /* the key went to a routee of another thread */
     if (route == DOMUS_ROUTE_HASH &&
         !atomic_compare_exchange_strong(&owners[item->number % KEYS], &owner, self) &&
         owner != self)
@@ -339,18 +341,18 @@ DOMT_TEST(each_route_keeps_order_and_loses_nothing)
         ck_assert_int_eq(domus_outside_stop(system, router), 0);
         ck_assert_int_eq(domus_outside_stop(system, router), -ESTALE);
         ck_assert_int_eq(domus_outside_spawn_many(system, &worker, NULL, 2, NULL, NULL, &router),
-                         0); /* routers.max is 1 */
+                         0); /* -ENOBUFS, because routers.max is 1 */
         domt_end(system);
     }
 }
 
 /* A maker makes routers in the same memory, again and again, and publishes their addresses; others
- * send to whatever they heard of last. A message for one generation reaches no other. */
+ * send to the address that they got last. A message for one generation must reach no other. */
 #define GENERATIONS (DOMT_SANITIZED ? 250u : 2000u)
 
 struct generation {
     uint32_t number;
-    uint32_t turns; /* the maker's: how long it has been */
+    uint32_t turns; /* used by the maker: turns since the last router */
     domus_address router;
 };
 
@@ -436,7 +438,7 @@ DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
     ck_assert_uint_eq(atomic_load(&made), GENERATIONS);
     ck_assert_uint_eq(atomic_load(&refused), 0);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
-    /* The machine decides how many were handled and how many were stale. */
+    /* How many messages were handled and how many were stale depends on the machine. */
     ck_assert_uint_ne(atomic_load(&handled) + atomic_load(&stale), 0);
     domt_end(system);
 }

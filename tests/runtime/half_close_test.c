@@ -1,6 +1,6 @@
 /* Services over real sockets whose answers come from actors of other threads. A peer that sends a
  * request and then FIN gets the answer. While a shard blocks its thread, or never answers, requests
- * of other shards are answered, those of the hanging one time out with an error, and the order of
+ * to other shards are answered, requests to the hanging shard end with a time-out, and the order of
  * each connection holds. The same program is run on both backends. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
@@ -94,7 +94,8 @@ static const domus_listener_config listeners[] = {
 
 /* --- the clients ------------------------------------------------------------------------------ */
 
-/* Half of the request, a little later the other half, and FIN: so one or two conversations. */
+/* Send half of the request, a little later the other half, and FIN, so that the service has one or
+ * two conversations. */
 static void ask_and_finish(int fd)
 {
     size_t half = strlen(REQUEST) / 2;
@@ -105,7 +106,7 @@ static void ask_and_finish(int fd)
     ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
 }
 
-/* All until the service closes. */
+/* Check all bytes until the service closes the connection. */
 static void hold_answer(int fd)
 {
     char answer[64] = "";
@@ -114,7 +115,7 @@ static void hold_answer(int fd)
 
     while ((size = recv(fd, answer + length, sizeof answer - 1 - length, 0)) > 0)
         length += (size_t)size;
-    ck_assert_int_eq(size, 0); /* by FIN, not by a reset */
+    ck_assert_int_eq(size, 0); /* closed by FIN, not by a reset */
     ck_assert_str_eq(answer, REQUEST);
     close(fd);
 }
@@ -159,17 +160,17 @@ DOMT_TEST(answer_reaches_it_in_a_drain_too)
 
     ask_and_finish(fd);
     DOMT_WAIT_FOR(30, atomic_load(&begun) != 0);
-    domt_end(system); /* holds that nothing was cut */
+    domt_end(system); /* the end checks that no channel was cut */
     hold_answer(fd);
 }
 
 /* --- a shard that hangs ----------------------------------------------------------------------- */
 
-/* A line is the number of a shard and a word. The answer is the word; "block" takes BLOCK_MS of the
- * thread first, and "forever" is never answered. */
+/* A line is the number of a shard and a word. The answer is the word; "block" blocks the shard's
+ * thread for BLOCK_MS first, and "forever" is never answered. */
 
 #define THREADS    3u
-#define SHARDS     3u /* one on each thread */
+#define SHARDS     3u /* one shard on each thread */
 #define ASKERS     16
 #define BLOCK_MS   4000u
 #define TIMEOUT_MS 1000u
@@ -259,7 +260,7 @@ static void say(int fd, const char *text)
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* Read the next line. Returns false if that has to be waited for and `flags` say not to. */
+/* Read the next line. Returns false if the line is not there yet and `flags` say not to wait. */
 static bool hear(int fd, char line[64], int flags)
 {
     size_t size = 0;
@@ -300,7 +301,7 @@ DOMT_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
     hears(other, "a");
     hears(other, "b");
     hears(other, "c");
-    ck_assert(!hear(one, line, MSG_DONTWAIT)); /* its first request comes first */
+    ck_assert(!hear(one, line, MSG_DONTWAIT)); /* the answer to the first request must come first */
     hears(one, LATE);
     hears(one, "one");
     hears(one, "two");
@@ -352,7 +353,7 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
     }
     (void)hear(fds[0], line, 0);
     ck_assert_msg(strcmp(line, "block") == 0 || strcmp(line, LATE) == 0, "%s", line);
-    /* a third of the connections lives on the thread that was blocked */
+    /* A third of the connections lives on the thread that was blocked. */
     ck_assert_uint_gt(at_once, 0);
     ck_assert_uint_gt(late, 0);
     ck_assert_uint_lt(at_once, ASKERS);

@@ -24,7 +24,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Uses so much CPU time, and takes at least so long. */
+/* Use so much CPU time, and take at least so long. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
@@ -76,7 +76,7 @@ static uint64_t count(const domus_system *system, uint32_t thread, domus_histogr
     return histogram(system, thread, kind).count;
 }
 
-/* Let an actor of thread 0 work `times` times for `time_ns`, each in a run of its own. */
+/* Let an actor of thread 0 run `times` times for `time_ns`, with one message in each run. */
 static void work_for(domus_system *system, domus_address address, uint64_t times, uint64_t time_ns)
 {
     uint64_t before = atomic_load(&worked);
@@ -116,13 +116,13 @@ DOMT_TEST(long_runs_are_each_measured)
     ck_assert_uint_ge(state.sum_ns, 80 * DOMT_MS);
     ck_assert_uint_ge(histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
     ck_assert_uint_ne(count(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
-    /* no time is in two iterations */
+    /* No time is counted in two iterations. */
     uint64_t iterations_ns = histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
     ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
     domt_end(system);
 }
 
-/* Short runs are sampled: the weights make good for those between. */
+/* Short runs are sampled: a sampled run counts with a weight for those that are not. */
 DOMT_TEST(short_runs_count_as_many_as_they_are)
 {
     domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
@@ -148,7 +148,7 @@ DOMT_TEST(short_runs_count_as_many_as_they_are)
 static const domus_type all_type = {.name = "all", .size = sizeof(uint64_t)};
 static domus_address workers[3];
 
-/* Send one message to each, and two to the last. */
+/* Send one message to each actor, and two to the last one. */
 static int send_to_all(domus_stack *stack, void *self, const void *payload)
 {
     int error = 0;
@@ -161,8 +161,8 @@ static int send_to_all(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour dealer = {.name = "dealer",
                                        .on = (const domus_on[]){{&all_type, send_to_all, 0}, {0}}};
 
-/* The last of four messages that are put in one run waits behind three runs: its own actor has
- * another one before it, and handles one in a run. */
+/* The last of four messages that are put in one run waits for three runs: its own actor, which
+ * handles one message in a run, has another one before it. */
 DOMT_TEST(waits_show_what_is_ahead)
 {
     domus_config config = domt_config(1);
@@ -193,7 +193,7 @@ static int hit_slowly(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50 * US;
 
-    while (domt_now_ns() < until_ns) /* both threads have work, so neither stands in */
+    while (domt_now_ns() < until_ns) /* both threads are busy, so neither runs the other's houses */
         continue;
     return hit(stack, self, payload);
 }
@@ -242,14 +242,14 @@ DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
         if (levels[i] == DOMUS_PROFILE_HISTOGRAMS)
             ck_assert_uint_ge(runs, 10);
         else
-            ck_assert_uint_le(runs, 8); /* it follows at the end of the first one */
+            ck_assert_uint_le(runs, 8); /* the level holds from the end of the first run on */
         domus_profile profile = domt_profile(system, 0);
         uint64_t sum_ns = 0;
         for (int phase = 0; phase < DOMUS_PHASES; phase++)
             sum_ns += profile.phase_ns[phase];
         ck_assert_uint_eq(sum_ns, profile.wall_ns);
     }
-    /* time at the level off was no submitting */
+    /* Time at the level off does not count for the submit phase. */
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_lt(profile.phase_ns[DOMUS_PHASE_SUBMIT], 60 * DOMT_MS);
     domt_end(system);
@@ -276,7 +276,8 @@ static int take(void *context, const void *bytes, size_t length)
     return 0;
 }
 
-/* Check that all of this text lie within something of that one, but for what is outermost. */
+/* Check that all records named in this text lie within one of the wanted kind, except the
+ * outermost. */
 static void check_around(const char *text, const char *wanted)
 {
     uint32_t seen = 0;

@@ -1,8 +1,8 @@
-/* No table of hooks or of operations has a NULL entry that is not known here (contract: NULL
+/* No table of hooks or of operations has a NULL entry that this test does not list (contract: NULL
  * entries).
  *
- * A table is looked at as an array of pointers. Its size is asserted, so a new entry needs a name
- * here, and then an entry in each table, or a place in the list of what that table lacks. */
+ * A table is read as an array of pointers. Its size is asserted, so a new entry needs a name here,
+ * and then an entry in each table, or a place in the list of what that table lacks. */
 #include "house/dispatch/manage.h"
 #include "io/backend/backend.h"
 #include "io/completions/setup.h"
@@ -142,10 +142,10 @@ DOMT_TEST(each_backend_has_each_operation)
 {
     check_backend(&domi_backend_uring, "");
     check_backend(&domi_backend_epoll, "");
-    /* these have no files */
+    /* These backends have no file operations. */
     check_backend(&domt_fake_backend, " file_read file_write file_open ");
     check_backend(&domi_backend_net, " file_read file_write file_open ");
-    /* no watches of descriptors, and no datagrams, in the stepped system */
+    /* The stepped system has no watches of descriptors and no datagrams. */
     check_backend(&domt_stepped_ring, " submit poll_once receive_datagrams send_datagram file_read "
                                       "file_write file_open ");
 }

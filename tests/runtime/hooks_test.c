@@ -1,5 +1,5 @@
 /* The hooks of a system. Its allocator gets each byte back, whichever thread frees it, and a
- * refusal of it is -ENOMEM. Its log gets the right lines, and not too many of them. */
+ * refused allocation is -ENOMEM. Its log gets the right lines, and not too many of them. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -16,10 +16,10 @@
 
 typedef struct bank {
     domus_allocator allocator;
-    /* what is allocated and not given back */
+    /* Allocations that were not given back yet. */
     atomic_uint_fast64_t blocks, bytes, maps, mapped_bytes;
     atomic_uint_fast64_t calls;
-    atomic_int_fast64_t passes; /* how many more allocations succeed; below 0: all of them */
+    atomic_int_fast64_t passes; /* number of allocations that still succeed; below 0: all of them */
 } bank;
 
 static bool refuses(bank *from)
@@ -97,7 +97,7 @@ static const domus_type work_type = {.name = "work"};
 static const domus_type small_type = {.name = "small", .size = 8};
 
 static char bytes[60000] = "large";
-static atomic_int unexpected; /* results that were other errors than -ENOMEM */
+static atomic_int unexpected; /* results that were errors other than -ENOMEM */
 static atomic_int in_vain;    /* results that were -ENOMEM */
 
 static int check(int result)
@@ -132,7 +132,7 @@ static const domus_behaviour child = {
     .state_size = 5000,
     .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {0}}};
 
-/* A child that ends with us, blocking work, a timer. */
+/* Make a child that ends with its parent, blocking work, and a timer. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
@@ -165,7 +165,7 @@ static domus_config config_of(void)
     return config;
 }
 
-/* All that a program does, from any thread. */
+/* Use all that a program uses, from any thread. */
 static void use(domus_system *system, bool connects)
 {
     static char text[1 << 16];
@@ -200,7 +200,7 @@ DOMT_TEST(what_is_lent_comes_back)
     domus_system *systems[3] = {NULL, NULL, NULL};
     static bank banks[2];
 
-    /* Two banks, and one system that has none, at the same time. */
+    /* Two systems with allocators of their own, and one without, run at the same time. */
     for (int i = 0; i < 3; i++) {
         if (i < 2)
             bank_open(&banks[i]);
@@ -242,7 +242,7 @@ DOMT_TEST(what_never_started_gives_back_too)
     ck_assert(is_even(&only));
 }
 
-/* True when nothing failed in it. */
+/* Run a system with these hooks. Returns true when nothing failed in it. */
 static bool scenario(const domus_config *config, const domus_hooks *hooks)
 {
     char error[256] = "";
@@ -279,7 +279,7 @@ DOMT_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
         ck_assert_msg(is_even(&only), "after %d", passes);
         ck_assert_int_eq(atomic_load(&unexpected), 0);
         ck_assert_int_lt(passes, 400);
-        /* Each that is lent before the first actor, then in steps. */
+        /* Each allocation before the first actor fails once, and later ones in steps. */
         passes += passes < 40 || !DOMT_SANITIZED ? 1 : 3;
     } while (!clean);
     ck_assert_int_gt(passes, 30);
@@ -306,7 +306,7 @@ static void log_line(void *context, domus_log_level level, uint32_t thread, cons
     ck_assert_uint_lt(place, LINES_MAX);
     lines.thread[place] = thread;
     memcpy(lines.text[place], text, strlen(text) + 1);
-    atomic_store(&lines.count, place + 1); /* now it may be read */
+    atomic_store(&lines.count, place + 1); /* now the line may be read */
     pthread_mutex_unlock(&lines_mutex);
     atomic_fetch_add(&lines.by_level[level], 1);
 }
@@ -384,7 +384,7 @@ DOMT_TEST(failures_restarts_and_escalations_are_said)
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &unborn, NULL, &address), 0);
     DOMT_WAIT_FOR(10, said(0, "is ended: no rule is for its failure: ENXIO (-6), and it was not "
                               "mounted"));
-    ck_assert(said(0, "actor unborn 0/")); /* thread, place, lease */
+    ck_assert(said(0, "actor unborn 0/")); /* thread, place and lease of the actor */
     ck_assert(!said(0, "0x") && !said(1, "0x"));
     ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
     domt_end(system);
@@ -394,7 +394,7 @@ static atomic_bool may_go;
 
 static int linger(void *argument)
 {
-    atomic_store(&spawned, 1); /* from here on it is waited for */
+    atomic_store(&spawned, 1); /* from here on the test waits for the spawn */
     while (!atomic_load(&may_go))
         domt_pause_ns(DOMT_MS);
     return 0;
@@ -436,7 +436,8 @@ DOMT_TEST(a_flood_is_bounded_and_counted_and_said)
     DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == FAILURES);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_gt(profile.log_lines_dropped, 0);
-    /* The flood may have spread over a few seconds, each with a line about the one before. */
+    /* The flood may have spread over a few seconds, each of which has a line about the one
+     * before. */
     uint64_t passed = FAILURES - profile.log_lines_dropped;
     uint64_t about = atomic_load(&lines.count) - passed;
     ck_assert_uint_le(about, passed / DOMUS_LOG_LINES_PER_SECOND + 1);

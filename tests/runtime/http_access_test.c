@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EACH 500u /* lines of an actor */
+#define EACH 500u /* lines of each actor */
 
 static const domus_type go_type = {.name = "go"};
 static const domus_type open_type = {.name = "open"};
@@ -60,7 +60,7 @@ static void put_all(domus_system *system)
     DOMT_WAIT_FOR(20, atomic_load(&put) == before + 8 * EACH);
 }
 
-/* The whole lines of a file; none if it is not there. */
+/* Returns how many whole lines a file has; 0 if there is no file. */
 static uint64_t count_lines(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -99,7 +99,7 @@ DOMT_TEST(every_line_is_written)
     put_all(system);
     domt_end(system);
     uint64_t dropped = domus_http_access_dropped(&access_log);
-    domus_http_access_close(&access_log); /* writes the rest */
+    domus_http_access_close(&access_log); /* the close writes the rest of the lines */
     ck_assert_uint_eq(count_lines(path) + count_lines(moved) + dropped, 24 * EACH);
     (void)unlink(path);
     (void)unlink(moved);

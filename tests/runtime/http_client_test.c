@@ -1,5 +1,5 @@
 /* The client of HTTP in a test kit, whose servers are scripts of the test: connections that are
- * kept, repeats, redirects, bounds and times. */
+ * kept, requests that are sent again, redirects, bounds and times. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -79,7 +79,7 @@ static void sees(const server *at, const char *text)
     domt_net_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
-/* Let a server answer what it was asked. */
+/* Let a server answer its last request. */
 static void answers(const server *at, const char *text)
 {
     run();
@@ -122,7 +122,8 @@ DOMT_TEST(connections_are_kept_for_their_origin)
     sees(&two, "POST /x HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
     answers(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     expect(404, "");
-    domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND)); /* idle */
+    /* the connection ends because it was idle */
+    domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND));
     end();
 }
 
@@ -160,7 +161,7 @@ DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
     sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     get("http://10.0.0.1/b");
     sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    domus_peer_finish(one.peer); /* the server did not want to keep it */
+    domus_peer_finish(one.peer); /* the server does not keep the connection */
     accept_at(&one);
     sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     answers(&one, OK("cd"));
@@ -176,7 +177,7 @@ DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
     accept_at(&one);
     run();
     domus_peer_reset(one.peer);
-    expect_error(-EPIPE); /* twice is enough */
+    expect_error(-EPIPE); /* a request is sent at most twice */
     end();
 }
 
@@ -198,7 +199,8 @@ DOMT_TEST(redirects_are_followed)
 
 #define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
 
-/* Check that a request with a body, redirected so, becomes one that begins like this. */
+/* Check that a request with a body, redirected with this status, becomes one that begins with
+ * `expected`. */
 static void becomes(domus_http_method method, const char *status, const char *location,
                     const char *expected)
 {
@@ -363,7 +365,7 @@ DOMT_TEST(requests_that_wait_are_bounded)
     end();
 }
 
-/* An actor that reads an answer in pieces. */
+/* Bytes that an actor has read, which reads an answer in pieces. */
 static uint64_t bytes_read;
 
 static int ask_for_a(domus_stack *stack, domus_resumed *then)
@@ -416,8 +418,7 @@ DOMT_TEST(bodies_come_in_pieces)
     end();
 }
 
-/* The time of a request bounds the body of a redirect, too, of which nobody but the
- * client knows. */
+/* The time of a request also bounds the body of a redirect, which only the client reads. */
 DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
 {
     static const domus_http_client_options options = {
@@ -459,7 +460,8 @@ DOMT_TEST(wrong_options_are_refused)
     end();
 }
 
-/* A field of the user's own is sent as it is: 100 is passed over, and 417 is an answer as any. */
+/* An Expect field of the user's own is sent as it is: 100 is passed over, and 417 is an answer like
+ * any other. */
 DOMT_TEST(a_body_that_was_announced_leaves_at_once)
 {
     begin(NULL);

@@ -1,5 +1,5 @@
-/* Bodies of the client of HTTP that wait for 100 Continue, in a test kit whose server is a script
- * of the test. */
+/* Bodies of requests that wait for 100 Continue, sent by the client of HTTP in a test kit whose
+ * server is a script of the test. */
 #include "tests/runtime/clients.h"
 #include "tests/support/suite.h"
 
@@ -57,14 +57,14 @@ static void sees(const char *text)
     domt_net_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
 }
 
-/* Let the server say something. */
+/* Let the server send this text. */
 static void answers(const char *text)
 {
     domt_net_ok(kit, domus_testkit_run(kit));
     domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
 }
 
-/* Check that this answer comes. Returns whether the connection ends with it. */
+/* Check that this answer comes. Returns whether the connection ends with the answer. */
 static bool expect(unsigned status, const char *body)
 {
     domus_http_response response;
@@ -80,7 +80,8 @@ static bool expect(unsigned status, const char *body)
 
 #define OK(text) "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n" text
 
-/* The server gets the head of a request to `path` that announces "ab", and nothing behind it. */
+/* Check that the server gets the head of a request to `path` that announces "ab", and no byte
+ * behind it. */
 static void sees_announced(const char *path)
 {
     char head[256];
@@ -101,7 +102,7 @@ static void announce(const char *path)
     ask(DOMUS_HTTP_POST, url, "ab");
 }
 
-/* The second request goes over the same connection: a body that has left costs nothing more. */
+/* The second request goes over the same connection: a body that was sent does not end it. */
 DOMT_TEST(a_body_waits_until_the_server_wants_it)
 {
     begin();
@@ -124,7 +125,8 @@ DOMT_TEST(a_body_waits_until_the_server_wants_it)
     end();
 }
 
-/* A server that does not know the field says nothing; and 100 may come when nobody waits for it. */
+/* A server that does not know the field sends no 100; and 100 may come when no body waits for
+ * it. */
 DOMT_TEST(a_body_waits_no_longer_than_it_may)
 {
     begin();
@@ -144,8 +146,8 @@ DOMT_TEST(a_body_waits_no_longer_than_it_may)
     end();
 }
 
-/* The bytes of the body would be taken for a request, or their lack for a slow client. The time for
- * 100 may pass within the answer. */
+/* The server would read bytes of the body as a request, or take missing ones for a slow client. The
+ * time for 100 may pass while the answer comes. */
 DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 {
     begin();
@@ -165,7 +167,7 @@ DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
     end();
 }
 
-/* Nothing has left that may not be done twice, so a POST may be sent again. */
+/* No byte of the body has been sent, so even a POST may be sent again. */
 DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
 {
     begin();
@@ -177,7 +179,7 @@ DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
     accept_next();
     domt_net_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
     sees("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
-    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno"); /* once */
+    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno"); /* only once */
     ck_assert(!expect(417, "no"));
     end();
 }

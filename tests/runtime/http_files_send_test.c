@@ -1,5 +1,5 @@
-/* domus/http_files.h in a channel: files that are large, change while they are sent, or are not in
- * the memory of the kernel; bounds; allocations that fail. */
+/* domus/http_files.h in a channel: files that are large, that change while they are sent, or that
+ * are not in the memory of the kernel; bounds; allocations that fail. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -77,7 +77,7 @@ DOMT_TEST(file_that_shrinks_or_grows_is_never_sent_wrong)
 DOMT_TEST(file_that_shrinks_before_it_is_read_is_looked_at_again)
 {
     domt_site_begin(NULL, &domt_site_service);
-    domt_site.shrinks = true; /* at each read: there is no size that is right */
+    domt_site.shrinks = true; /* the file shrinks at each read, so no size is right */
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 503);
     domt_site.shrinks = false;
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 200);
@@ -122,7 +122,7 @@ DOMT_TEST(open_files_are_bounded)
     domus_config config;
 
     domt_pipes_configure(&config);
-    config.files.open_max = 2; /* the root is one of them */
+    config.files.open_max = 2; /* the root directory is one of the open files */
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     domt_site_begin(&config, &domt_site_service);
@@ -146,7 +146,7 @@ DOMT_TEST(open_files_are_bounded)
     domt_site_end();
 }
 
-/* Files that are open now, with the root. */
+/* Returns how many files are open now, with the root directory. */
 static uint32_t count_open(void)
 {
     domus_system *system = domus_testkit_system(domt_site.kit);
@@ -154,11 +154,11 @@ static uint32_t count_open(void)
     return atomic_load(&system->files->open);
 }
 
-#define AHEAD 20u /* requests that are sent ahead on one connection */
+#define AHEAD 20u /* requests that are sent without waiting, on one connection */
 #define PART  70000u
 
-/* Send requests ahead, and read no answer: large files, some of them in part, small ones, one that
- * is not there, and one that is only asked about. */
+/* Send requests without reading an answer: for large files, some of them in part, for small ones,
+ * for one that does not exist, and a HEAD. */
 static domus_peer *send_ahead(void)
 {
     domus_peer *peer = domt_pipes_peer(domt_site.kit);
@@ -175,7 +175,7 @@ static domus_peer *send_ahead(void)
     return peer;
 }
 
-/* Check that the answers to send_ahead() come, each in its turn. */
+/* Check that the answers to send_ahead() come in order. */
 static void hold_answers(domus_peer *peer)
 {
     static char answers[AHEAD * (PART + 600)];
@@ -216,7 +216,8 @@ DOMT_TEST(requests_that_are_sent_ahead_hold_one_file)
     domus_peer *peers[3];
 
     domt_pipes_configure(&config);
-    config.files.open_max = 1 + 3 + 1; /* the root, one for each of them, and one for us */
+    /* the root directory, one file for each of them, and one for the test */
+    config.files.open_max = 1 + 3 + 1;
     config.channel.send_high_bytes = 10000;
     config.channel.send_low_bytes = 2000;
     for (int way = 0; way < 4; way++) {
@@ -251,8 +252,8 @@ static uint32_t count_answers(const domus_peer *peer)
     return count;
 }
 
-/* A client gets the work of one helper thread, however much it asks for. Each request but the first
- * looks once before its turn, which asks no helper, and again when its turn has come. */
+/* A client uses one helper thread, however much it asks for. Each request but the first looks once
+ * before its turn, which needs no helper, and again when its turn has come. */
 DOMT_TEST(requests_that_are_sent_ahead_are_read_one_after_the_other)
 {
     domt_site_begin(NULL, &domt_site_service);
@@ -275,7 +276,7 @@ DOMT_TEST(each_allocation_may_fail)
 
     domt_site_make();
     for (int way = 0; way < 4; way++) {
-        uint32_t clean = 0; /* runs in a row without a failure */
+        uint32_t clean = 0; /* runs in a row without a failed allocation */
         domt_site.reads_wait = way % 2 == 1;
         for (int64_t count = 0; clean < 4; count++) {
             domt_site_open(NULL, &domt_site_service);

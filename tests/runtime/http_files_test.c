@@ -1,5 +1,5 @@
-/* domus/http_files.h in a channel: which file a path names, and what no path may reach; conditions,
- * ranges, and files that are compressed. */
+/* domus/http_files.h in a channel: which file a path names, and which files no path may reach;
+ * conditions, ranges, and files that are compressed. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -158,7 +158,7 @@ DOMT_TEST(other_methods_are_not_allowed)
 DOMT_TEST(file_that_may_not_be_read_is_forbidden)
 {
     if (geteuid() == 0)
-        return; /* nothing is forbidden */
+        return; /* root may read every file */
     domt_site_begin(NULL, &domt_site_service);
     ck_assert_int_eq(chmod(domt_site_path("a.txt"), 0), 0);
     ck_assert_uint_eq(domt_site_get("/a.txt", ""), 403);
@@ -207,11 +207,12 @@ DOMT_TEST(conditions_are_heeded)
     domt_site_end();
 }
 
-/* The stage makes the tag of what it compresses a weak one, and 304 has the one that 200 had. */
+/* The stage that compresses makes the tag a weak one, and a 304 has the same tag as the 200
+ * before. */
 DOMT_TEST(not_modified_has_the_tag_by_which_it_is_known)
 {
     static const struct {
-        const char *fields; /* the tag stands between its two lines */
+        const char *fields; /* the fields, with the tag between their two lines */
         const char *accepts;
         bool is_weak;
     } cases[] = {
@@ -265,7 +266,7 @@ DOMT_TEST(single_range_is_heeded)
     domt_site_begin(NULL, &domt_site_service);
     for (uint32_t way = 0; way < 4; way++) {
         domt_site.reads_wait = way % 2 == 1;
-        domt_site.files.whole_max = way >= 2; /* 1: the file is large */
+        domt_site.files.whole_max = way >= 2; /* way 1: the file counts as large */
         for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
             snprintf(field, sizeof field, "Range: %s\r\n", ranges[i].range);
             unsigned status = domt_site_get("/a.txt", field);

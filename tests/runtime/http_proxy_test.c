@@ -1,18 +1,18 @@
-/* The reverse proxy in a test kit: requests, answers and their bodies, what fails, and what
- * becomes of fields. */
+/* The reverse proxy in a test kit: requests, answers and their bodies, errors, and how fields
+ * change. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The begins of an answer in chunks and of one of a known size, and the end of a head as the client
- * gets it. */
+/* The begins of an answer in chunks and of one of a known size, and the end of a head that the
+ * client gets. */
 #define SIZED(size) "HTTP/1.1 200 OK\r\nContent-Length: " size "\r\n"
 #define CHUNKED     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
 #define VIA         "Via: 1.1 domus\r\n\r\n"
 
-/* Begin with a request that is on its way. */
+/* Begin with a request that has been passed on to the server. */
 static void begin_asked(void)
 {
     domt_proxied_begin(&domt_proxied_edge);
@@ -102,7 +102,7 @@ DOMT_TEST(both_bodies_go_at_a_time)
     }
     domt_proxied_goes("0\r\n\r\n", "0\r\n\r\n");
     domt_proxied_comes("1\r\nc\r\n0\r\n\r\n", "1\r\nc\r\n0\r\n\r\n");
-    domt_proxied_goes(GET, GOT); /* on the same connections */
+    domt_proxied_goes(GET, GOT); /* the same connections are used again */
     domt_proxied_comes_empty();
     domt_proxied_end();
 }
@@ -113,7 +113,7 @@ DOMT_TEST(a_whole_body_is_passed_on)
     domt_proxied_goes(
         "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
         "PUT /a HTTP/1.1\r\nContent-Length: 5\r\nHost: h\r\n" ADDED "hello");
-    domus_peer_finish(domt_edge.server); /* PUT may be done twice */
+    domus_peer_finish(domt_edge.server); /* a PUT may be sent twice */
     domt_edge.server = NULL;
     domt_proxied_goes("", "PUT /a HTTP/1.1\r\nContent-Length: 5\r\nHost: h\r\n" ADDED "hello");
     domt_proxied_comes(SIZED("0") "\r\n", SIZED("0") VIA);
@@ -144,7 +144,7 @@ DOMT_TEST(errors_of_the_server_have_a_status)
     domt_pipes_send(domt_edge.kit, domt_edge.server,
                     "HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n");
     domt_net_ok(domt_edge.kit,
-                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* once more */
+                domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server)); /* again */
     domt_net_ok(domt_edge.kit, domus_testkit_run(domt_edge.kit));
     domus_peer_reset(domt_edge.server);
     domt_proxied_fails("HTTP/1.1 502 Bad Gateway\r\n");
@@ -218,7 +218,7 @@ DOMT_TEST(a_client_that_finishes_does_not_wait_for_the_answer)
     domus_peer_close(domt_edge.client);
     domt_pipes_send(domt_edge.kit, domt_edge.server, SIZED("1") "\r\na");
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
-    domt_proxied_goes(GET, GOT); /* the answer went to nobody, and its connection goes on */
+    domt_proxied_goes(GET, GOT); /* the connection is kept, though its client was gone */
     domt_proxied_comes(SIZED("100") "\r\na", SIZED("100") VIA "a");
     domus_peer_finish(domt_edge.client);
     domt_net_ok(domt_edge.kit, domus_peer_expect_reset(domt_edge.client, SECOND));
@@ -260,7 +260,7 @@ DOMT_TEST(a_row_without_a_frame_is_an_error)
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-/* Pass a request with these fields on, and expect others. */
+/* Pass on a request with these fields, and check which fields the server gets. */
 static void passes(const char *fields, const char *expected)
 {
     char sent[1024], got[1024];
@@ -292,7 +292,7 @@ DOMT_TEST(strangers_do_not_say_who_has_asked)
     domt_proxied_end();
 }
 
-/* Whoever comes by a Unix socket has no address that the server could use. */
+/* A client that comes by a Unix socket has no address that the server could use. */
 DOMT_TEST(clients_are_named_by_their_address_alone)
 {
     static const char *const clients[][3] = {{"[::1]:80", "[2001:db8::7]:4000", "2001:db8::7"},
@@ -316,10 +316,10 @@ DOMT_TEST(clients_are_named_by_their_address_alone)
 }
 
 typedef struct location {
-    const char *sent, *expected; /* NULL: the same */
+    const char *sent, *expected; /* NULL: `sent` is expected unchanged */
 } location;
 
-/* Hold what becomes of locations in answers to a request for the host `h:81`. */
+/* Check how locations change in answers to a request for the host `h:81`. */
 static void rewrites(const location *locations, size_t count, const char *host)
 {
     char sent[1024], got[1024];
@@ -457,12 +457,12 @@ DOMT_TEST(trailers_are_passed_if_they_may_be)
                       "0\r\nSum: 1\r\nOther: 2\r\n\r\n");
     domt_proxied_comes(CHUNKED "\r\n2\r\nab\r\n", CHUNKED VIA "2\r\nab\r\n");
     domt_proxied_comes("0\r\nSum: 3\r\nSet-Cookie: d\r\n\r\n", "0\r\nSum: 3\r\n\r\n");
-    domt_proxied_goes(GET, GOT); /* this one does not say that it takes any */
+    domt_proxied_goes(GET, GOT); /* this client does not say that it accepts compression */
     domt_proxied_comes(CHUNKED "\r\n0\r\nA: b\r\n\r\n", CHUNKED VIA "0\r\n\r\n");
     domt_proxied_end();
 }
 
-/* "hello" by gzip. */
+/* The bytes of "hello" compressed by gzip. */
 static const unsigned char hello[] = {0x1f, 0x8b, 8,    0,    0,    0,    0, 0, 0,
                                       3,    0xcb, 0x48, 0xcd, 0xc9, 0xc9, 7, 0, 0x86,
                                       0xa6, 0x10, 0x36, 5,    0,    0,    0};

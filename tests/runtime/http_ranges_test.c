@@ -1,5 +1,5 @@
-/* Several ranges of a static file in one answer: what each part has, what is refused, and what
- * strangers can order. */
+/* Several ranges of a static file in one answer: what each part has, which requests are refused,
+ * and how much work strangers can cause. */
 #include "tests/runtime/sites.h"
 #include "tests/support/suite.h"
 
@@ -14,12 +14,12 @@
 
 /* --- a reader of such bodies ------------------------------------------------------------------ */
 
-/* The rest of the body that is read. */
+/* The rest of the body that is being read. */
 static const char *at;
 static size_t left;
 static char boundary[128];
 
-/* Take this text. */
+/* Check that the body goes on with this text, and skip it. */
 static void take(const char *text)
 {
     size_t size = strlen(text);
@@ -29,7 +29,7 @@ static void take(const char *text)
     left -= size;
 }
 
-/* Begin to read the answer, whose length has to be exact. */
+/* Begin to read the answer, whose length must be exact. */
 static void begin_to_read(void)
 {
     char line[64];
@@ -44,10 +44,10 @@ static void begin_to_read(void)
     ck_assert_int_eq(
         sscanf(type, "\r\nContent-Type: multipart/byteranges; boundary=%127s", boundary), 1);
     const char *range = strstr(domt_site.answer, "\r\nContent-Range: ");
-    ck_assert(range != NULL && range > at); /* it belongs to parts alone */
+    ck_assert(range != NULL && range > at); /* Content-Range belongs to the parts only */
 }
 
-/* Read the head of a part. */
+/* Read the head of a part, and check it. */
 static void read_head(const char *media, uint32_t first, uint32_t last, uint32_t length)
 {
     char head[256];
@@ -75,7 +75,7 @@ DOMT_TEST(parts_come_in_their_order)
     domt_site_begin(NULL, &domt_site_service);
     for (uint32_t way = 0; way < 4; way++) {
         domt_site.reads_wait = way % 2 == 1;
-        domt_site.files.whole_max = way >= 2; /* 1: the file is large */
+        domt_site.files.whole_max = way >= 2; /* way 1: the file counts as large */
         ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=6-7, -1,0-1,99-\r\n"), 206);
         begin_to_read();
         read_head("text/plain; charset=utf-8", 6, 7, 10);
@@ -89,7 +89,7 @@ DOMT_TEST(parts_come_in_their_order)
         memcpy(last, boundary, sizeof last);
         ck_assert_uint_eq(domt_site_get("/a.txt", "Range: bytes=0-0,1-1\r\n"), 206);
         begin_to_read();
-        ck_assert_str_ne(boundary, last); /* nobody knows it before */
+        ck_assert_str_ne(boundary, last); /* nobody can predict the boundary */
         read_head("text/plain; charset=utf-8", 0, 0, 10);
         take("0");
         read_head("text/plain; charset=utf-8", 1, 1, 10);
@@ -129,7 +129,7 @@ DOMT_TEST(one_range_that_is_there_has_no_parts)
 
 /* --- what strangers can order ----------------------------------------------------------------- */
 
-/* Ask for `count` ranges of a byte each. Returns the status. */
+/* Ask for `count` ranges of a byte each. Returns the status of the answer. */
 static unsigned ask_for(uint32_t count)
 {
     char field[2048];
@@ -236,10 +236,10 @@ DOMT_TEST(each_allocation_may_fail)
 {
     domt_site_make();
     for (int way = 0; way < 2; way++) {
-        uint32_t clean = 0; /* runs in a row without a failure */
+        uint32_t clean = 0; /* runs in a row without a failed allocation */
         for (int64_t count = 0; clean < 4; count++) {
             domt_site_open(NULL, &domt_site_service);
-            domt_site.files.whole_max = way == 0; /* 1: the file is large */
+            domt_site.files.whole_max = way == 0; /* way 1: the file counts as large */
             domus_peer *peer = domt_pipes_peer(domt_site.kit);
             domt_pipes_send(domt_site.kit, peer,
                             "GET /a.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-1,4-5\r\n\r\n");

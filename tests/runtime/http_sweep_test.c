@@ -16,7 +16,7 @@
 #define SEEDS  DOMT_SCALE(80, 10)
 #define ASKERS 4u
 
-/* Allocations of two requests with redirects, and some more. */
+/* As many allocations as two requests with redirects make, and some more. */
 #define ALLOCATIONS DOMT_SCALE(250, 40)
 
 /* --- the server: "/r/N" leads to "/r/N-1", and everything else is echoed * -------------------- */
@@ -128,7 +128,7 @@ static int ask(domus_stack *stack, const asking *frame, domus_resumed *then)
     return result;
 }
 
-/* Check that an answer is that of its request, as far as there is one. */
+/* Check that an answer belongs to its request, as far as the answer was read. */
 static void look(const asking *frame, const domus_answer *answer)
 {
     const domus_http_response *response = answer->payload;
@@ -236,7 +236,7 @@ static int run_seed(uint64_t seed, void *context)
     DOMT_SWEEP_HOLD(&sweep, asked != 0);
     DOMT_SWEEP_HOLD(&sweep, asked == answered + refused + failed);
     DOMT_SWEEP_HOLD(&sweep, wrong == 0);
-    DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0); /* there are no faults then */
+    DOMT_SWEEP_HOLD(&sweep, answered != 0 || seed % 8 != 0); /* each eighth seed has no faults */
     return domt_sweep_end(&sweep);
 }
 
@@ -245,7 +245,8 @@ DOMT_TEST(each_request_has_one_outcome_and_its_own_body)
     domt_sweep_seeds(SEEDS, run_seed);
 }
 
-/* Let one asker ask twice, each time with redirects and a body. Returns how many were answered. */
+/* Let one asker ask twice, each time with redirects and a body. Returns how many asks were
+ * answered. */
 static uint32_t ask_twice(domt_sweep *sweep)
 {
     const order what = {.times = 2, .size_max = 1000, .redirects_max = 2, .timeout_ms = 1000};
@@ -262,7 +263,7 @@ static uint32_t ask_twice(domt_sweep *sweep)
     return answered;
 }
 
-/* The n-th allocation fails while requests are under way: each still has one outcome, and the next
+/* The n-th allocation fails while requests are under way: each still has one outcome, and later
  * ones are answered. */
 DOMT_TEST(an_allocation_that_fails_is_got_over)
 {

@@ -53,7 +53,7 @@ static int reply_unrouted(domus_stack *stack, const domus_http_match *match)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-/* Count a piece, or see that trailers have come. */
+/* Count a piece, or record that trailers have come. */
 static void take_piece(serve_frame *frame, const domus_answer *answer)
 {
     frame->piece = (domus_slice){NULL, 0, 0};
@@ -132,7 +132,7 @@ static const domus_behaviour service = {
     .on_peer =
         (const domus_on_peer[]){DOMUS_ON_PEER(&domus_http_request_type, serve, 0), {.type = NULL}}};
 
-/* Check that this is answered so, and that the connection ends then, if it `closes`. */
+/* Check that this request is answered so, and that the connection then ends if it `closes`. */
 static void hold(const char *sent, const char *answered, bool closes)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
@@ -204,7 +204,7 @@ DOMT_TEST(bodies_come_in_pieces)
          "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(
              3, "now") "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7" TEXT(3, "now"),
          false);
-    hold(POST("/none", 5) "hello" GET("/"), /* nobody has read it */
+    hold(POST("/none", 5) "hello" GET("/"), /* the body was read by nobody */
          "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"), false);
 }
 
@@ -219,7 +219,8 @@ DOMT_TEST(body_is_echoed_while_it_comes)
     domt_pipes_expect(kit, peer,
                       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
                       "Content-Type: text/plain\r\n\r\n");
-    ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0); /* no 100 in the midst of it */
+    /* no 100 comes within another answer */
+    ck_assert_int_eq(domus_peer_expect_nothing(peer, 10 * MS), 0);
     domt_pipes_send(kit, peer, "1\r\na\r\n0\r\n\r\n");
     domt_pipes_expect(kit, peer, "1\r\na\r\n0\r\n\r\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);

@@ -1,4 +1,4 @@
-/* Upgrades through the reverse proxy in a test kit: what passes, what does not, and how a tunnel
+/* Upgrades through the reverse proxy in a test kit: which pass, which do not, and how a tunnel
  * ends. */
 #include "tests/runtime/proxied.h"
 #include "tests/support/suite.h"
@@ -36,7 +36,7 @@ static void begin_tunnel(void)
     domt_proxied_comes(SWITCH, SWITCHED);
 }
 
-/* Check that the client gets this and the end, and that the server is asked nothing more. */
+/* Check that the client gets this answer and the end, and that the server gets no more requests. */
 static void expect_last(const char *answer)
 {
     domt_pipes_expect(domt_edge.kit, domt_edge.client, answer);
@@ -58,7 +58,8 @@ DOMT_TEST(bytes_pass_both_ways_as_they_are)
     domt_proxied_end();
 }
 
-/* Some clients do not wait for 101. Their bytes are those of the other protocol, if it comes. */
+/* Some clients do not wait for 101. Their bytes belong to the other protocol if the server changes
+ * to it. */
 DOMT_TEST(early_bytes_wait_for_the_switch)
 {
     domt_proxied_begin(&domt_proxied_edge);
@@ -94,20 +95,20 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
         domt_proxied_begin(&domt_proxied_edge);
         if (i < 4) {
             domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-            if (i < 2) /* before the answer, or when it has left */
+            if (i < 2) /* the client closes before the answer has come, or after it was sent */
                 domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
             domt_pipes_send(domt_edge.kit, domt_edge.server, answers[i % 2][0]);
             if (i >= 2)
                 domt_pipes_send(domt_edge.kit, domt_edge.client, NEXT);
             expect_last(answers[i % 2][1]);
-            /* the connection to the server has carried an answer as any other, and goes on */
+            /* The connection to the server has carried an ordinary answer, and is kept. */
             domus_peer_close(domt_edge.client);
             domt_edge.client = domt_pipes_peer(domt_edge.kit);
             pass_time(200 * MS);
             domt_proxied_goes(GET, GOT);
         } else {
             domt_proxied_goes(WISH("websocket") NEXT, WISHED("websocket"));
-            pass_time(110 * MS); /* the server does not answer */
+            pass_time(110 * MS); /* the server does not answer in time */
             domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
             domt_net_ok(domt_edge.kit, domus_peer_expect_end(domt_edge.client, SECOND));
         }
@@ -115,7 +116,8 @@ DOMT_TEST(early_bytes_are_no_request_behind_another_answer)
     }
 }
 
-/* Send a request for an upgrade that does not pass, and let it be one without. */
+/* Send a request for an upgrade that does not pass, and check that the server gets a request
+ * without it. */
 static void hold_without_upgrade(const char *sent, const char *got)
 {
     domt_proxied_goes(sent, got);
@@ -160,7 +162,7 @@ DOMT_TEST(a_switch_to_something_else_is_refused)
         domt_proxied_begin(&domt_proxied_edge);
         domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
         domt_pipes_send(domt_edge.kit, domt_edge.server, wrong[i]);
-        if (i == 3) { /* these are no bytes of HTTP, so another connection is tried once */
+        if (i == 3) { /* These bytes are no HTTP, so another connection is tried once. */
             domt_net_ok(domt_edge.kit,
                         domus_peer_accept(domt_edge.listener, SECOND, &domt_edge.server));
             domt_pipes_expect(domt_edge.kit, domt_edge.server, WISHED("websocket"));
@@ -180,8 +182,8 @@ DOMT_TEST(a_row_that_is_not_alone_passes_no_upgrade)
     domt_proxied_end();
 }
 
-/* The client is gone when the server changes to the other protocol, whose bytes have no end: the
- * connection to the server is not kept for it. */
+/* The client is gone when the server changes to the other protocol, whose bytes have no end, so the
+ * connection to the server is not kept. */
 DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
 {
     for (uint64_t wait_ns = 0; wait_ns <= 150 * MS; wait_ns += 10 * MS) {
@@ -198,7 +200,7 @@ DOMT_TEST(a_switch_for_a_client_that_is_gone_ends_the_connection)
     }
 }
 
-/* Tunnels that have a pool of their own leave the connections of the other one to requests. */
+/* Tunnels that have a pool of their own leave the connections of the other pool to requests. */
 DOMT_TEST(tunnels_take_no_connection_from_other_requests)
 {
     const domus_pool_options options = {.behaviour = &domus_http_streaming_connection,
@@ -216,7 +218,7 @@ DOMT_TEST(tunnels_take_no_connection_from_other_requests)
     servers[0] = domt_edge.server;
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_pipes_send(domt_edge.kit, domt_edge.client, WISH("websocket"));
-    pass_time(101 * MS); /* the one connection for tunnels is taken */
+    pass_time(101 * MS); /* the only connection for tunnels is in use */
     domt_proxied_fails("HTTP/1.1 504 Gateway Timeout\r\n");
     domt_edge.client = domt_pipes_peer(domt_edge.kit);
     domt_edge.server = NULL;
@@ -266,7 +268,7 @@ DOMT_TEST(a_reset_of_one_side_resets_the_other)
     domt_proxied_end();
 }
 
-/* No time-out of a body or an answer ends a tunnel that is silent, but the idle one. */
+/* Only the idle time-out ends a tunnel that is silent, and no time-out of a body or an answer. */
 DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 {
     domus_config config;
@@ -292,7 +294,7 @@ DOMT_TEST(a_silent_tunnel_ends_when_it_was_idle_for_too_long)
 
 static const char much[MUCH];
 
-/* A server that takes nothing holds up the client, in bounded memory, and not its own bytes. */
+/* A server that reads nothing holds up the client, in bounded memory, but not its own bytes. */
 DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
 {
     begin_tunnel();
@@ -312,7 +314,7 @@ DOMT_TEST(a_side_that_does_not_read_slows_its_sender_alone)
     domt_proxied_end();
 }
 
-/* Check the bytes that a peer has got. */
+/* Check all bytes that a peer has received. */
 static void expect_got(const domus_peer *peer, const char *text)
 {
     size_t size;
@@ -321,7 +323,7 @@ static void expect_got(const domus_peer *peer, const char *text)
     ck_assert(size == strlen(text) && memcmp(got, text, size) == 0);
 }
 
-/* A drain lets a tunnel go on until it ends, or until its time is over. */
+/* A drain lets a tunnel go on until it ends, or until the time of the drain is over. */
 DOMT_TEST(a_drain_waits_for_tunnels)
 {
     begin_tunnel();
@@ -350,7 +352,7 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
     domt_proxied_begin(&domt_proxied_edge);
     hold_without_upgrade(GET, GOT);
     domt_proxied_goes(WISH("websocket"), WISHED("websocket"));
-    domus_peer_finish(domt_edge.server); /* it was closed before the request has come */
+    domus_peer_finish(domt_edge.server); /* the server closes before the request has come */
     domt_edge.server = NULL;
     domt_proxied_goes("", WISHED("websocket"));
     domus_peer_finish(domt_edge.server);
@@ -358,7 +360,7 @@ DOMT_TEST(a_connection_that_was_kept_may_be_gone)
     domt_proxied_end();
 }
 
-/* Let time pass in which the allocation number `count` fails, and all behind it. */
+/* Let time pass in which allocation number `count` fails, and each later one. */
 static void pass_failing(int64_t count)
 {
     domi_memory_fail_after(count, 0);
@@ -366,8 +368,8 @@ static void pass_failing(int64_t count)
     domi_memory_fail_after(-1, 0);
 }
 
-/* Returns whether a tunnel was there in spite of it. In the second way the allocation fails behind
- * the answer of the server. */
+/* Returns whether a tunnel was made in spite of a failed allocation. With `way` 1 the allocation
+ * fails after the answer of the server. */
 static bool tunnels_without_allocation(int64_t count, int way)
 {
     size_t got = 0, early = 0;
@@ -391,7 +393,7 @@ static bool tunnels_without_allocation(int64_t count, int way)
 DOMT_TEST(each_allocation_may_fail)
 {
     for (int way = 0; way < 2; way++) {
-        uint32_t clean = 0; /* runs in a row without a failure */
+        uint32_t clean = 0; /* runs in a row without a failed allocation */
         for (int64_t count = 0; clean < 4; count++) {
             clean = tunnels_without_allocation(count, way) ? clean + 1 : 0;
             ck_assert_int_lt(count, 300);

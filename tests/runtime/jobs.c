@@ -1,4 +1,4 @@
-/* The jobs, their gate, and how tests count the threads of a pool. */
+/* The jobs of helper threads, their gate, and how tests count the threads of the pool. */
 #include "tests/runtime/jobs.h"
 
 #include <dirent.h>

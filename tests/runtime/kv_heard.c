@@ -1,5 +1,5 @@
-/* How what a client of a store hears is held against what it expects; see the headers. An answer
- * that the model does not know is looked at when it is whole. */
+/* Compares the bytes that a client of a store receives with those that it expects; see the headers.
+ * An answer that the model cannot know is checked when it is whole. */
 #include "tests/runtime/kv_model.h"
 
 #include <inttypes.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MORE  (-1) /* the bytes are not whole yet */
+#define MORE  (-1) /* the bytes are not complete yet */
 #define WRONG (-2)
 
-/* Returns whether the bytes begin with this text: 1; 0; MORE when they are too few to tell. */
+/* Returns 1 if the bytes begin with this text, 0 if not, and MORE when they are too few to tell. */
 static int begins(const char *bytes, size_t size, const char *text)
 {
     size_t length = strlen(text);
@@ -20,7 +20,7 @@ static int begins(const char *bytes, size_t size, const char *text)
     return size < length ? MORE : 1;
 }
 
-/* Returns the bytes up to the end of line `lines`, or MORE. */
+/* Returns the number of bytes up to the end of line `lines`, or MORE. */
 static int lines_of(const char *bytes, size_t size, int lines)
 {
     for (size_t i = 0; i < size; i++) {
@@ -30,7 +30,7 @@ static int lines_of(const char *bytes, size_t size, int lines)
     return MORE;
 }
 
-/* Read a decimal number up to `end`, which stands behind it. */
+/* Read a decimal number that ends at the byte `end`. */
 static bool read_number(const char *bytes, char end, uint64_t *ret_number)
 {
     *ret_number = 0;
@@ -39,7 +39,7 @@ static bool read_number(const char *bytes, char end, uint64_t *ret_number)
     return *bytes == end;
 }
 
-/* Returns the bytes of a null array; 0: it is none; or MORE. */
+/* Returns the size of a null array in bytes; 0: the bytes are none; or MORE. */
 static int null_of(const char *bytes, size_t size)
 {
     int is_null = begins(bytes, size, "*-1\r\n");
@@ -51,7 +51,7 @@ static int null_of(const char *bytes, size_t size)
 
 /* --- answers that the model does not know ----------------------------------------------------- */
 
-/* Each returns the bytes of the answer; MORE; or WRONG. */
+/* The functions that check an answer each return its size in bytes; MORE; or WRONG. */
 
 static int take_number(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
                        size_t size, bool is_next)
@@ -89,7 +89,7 @@ static int take_hello(const char *bytes, size_t size)
     return bytes[0] == '*' || bytes[0] == '%' ? MORE : WRONG;
 }
 
-/* A transaction that has watched the common counter. */
+/* Check the answer to a transaction that has watched the common counter. */
 static int take_perhaps(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
                         size_t size)
 {
@@ -108,7 +108,7 @@ static int take_perhaps(domt_kv_client *client, domt_kv_counter *counter, const 
     return used < 0 ? used : used + 4;
 }
 
-/* An element of the common queue, which nobody has taken before. */
+/* Check an element of the common queue, which no client may have got before. */
 static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
 {
     static const char head[] = "*2\r\n$5\r\nqueue\r\n$6\r\ne";
@@ -131,8 +131,8 @@ static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
     return (int)whole;
 }
 
-/* A message of another client, or of this one, before an answer. Returns its bytes; 0: it is none;
- * MORE; or WRONG. */
+/* Check a message of any client that comes before an answer. Returns its size in bytes; 0: it is no
+ * message; MORE; or WRONG. */
 static int take_message(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
                         size_t size)
 {
@@ -158,8 +158,8 @@ static int take_message(domt_kv_client *client, domt_kv_counter *counter, const 
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-/* Take what a mark stands for. Returns the bytes; MORE; WRONG; `*ret_stays` says that the mark is
- * there for what comes next, too. */
+/* Check the bytes for which a mark stands. Returns their number; MORE; or WRONG. `*ret_stays` says
+ * that the mark also holds for the bytes behind them. */
 static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
                      size_t size, bool *ret_stays)
 {
@@ -179,7 +179,7 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
     case DOMT_KV_A_PIECE:
         return take_piece(counter, bytes, size);
     case DOMT_KV_BEGIN:
-    case DOMT_KV_MAY_END: /* it goes on, so only a message may come */
+    case DOMT_KV_MAY_END: /* the answers go on, so only a message may come here */
         used = take_message(client, counter, bytes, size);
         *ret_stays = used > 0;
         return used;
@@ -192,12 +192,12 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
     }
 }
 
-/* Compare one byte, or take one mark. Returns the bytes taken; MORE; WRONG. */
+/* Compare one byte, or check one mark. Returns the number of bytes; MORE; or WRONG. */
 static int take(domt_kv_client *client, domt_kv_counter *counter, const char *bytes, size_t size)
 {
     bool stays = false;
 
-    if (client->checked == client->expected_size) { /* behind all answers */
+    if (client->checked == client->expected_size) { /* all answers have come */
         int used = take_message(client, counter, bytes, size);
         return used == 0 ? WRONG : used;
     }
@@ -220,7 +220,7 @@ static void show(const domt_kv_client *client, const char *bytes, size_t size)
            client->expected + client->checked);
 }
 
-/* Take the marks at the end that stand for no bytes. */
+/* Skip the marks at the end that stand for no bytes. */
 static void take_last_marks(domt_kv_client *client)
 {
     for (; client->checked < client->expected_size; client->checked++) {

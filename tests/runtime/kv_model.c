@@ -60,7 +60,7 @@ static void send_get(domt_sweep *sweep, domt_kv_client *client, uint32_t key)
         domt_kv_expect_text(client, &client->strings[key]);
 }
 
-/* The keys lie on several shards. */
+/* Ask for several keys, which lie on several shards. */
 static void send_mget(domt_kv_client *client, uint32_t count)
 {
     domt_kv_begin_command(client, count + 1, "mget");
@@ -112,7 +112,7 @@ static void forget(domt_kv_client *client, uint32_t key)
         domt_kv_text_clear(&client->fields[i]);
 }
 
-/* DEL and EXISTS of some keys. */
+/* Send DEL or EXISTS of some keys. */
 static void send_keys(domt_sweep *sweep, domt_kv_client *client)
 {
     uint32_t from = domt_kv_below(sweep, DOMT_KV_KEYS);
@@ -237,7 +237,7 @@ static void send_odd(domt_sweep *sweep, domt_kv_client *client)
         {"nope\r\n", "-ERR unknown command 'nope', with args beginning with: \r\n"},
         {"GET\r\n", "-ERR wrong number of arguments for 'get' command\r\n"},
         {"*1\r\n$4\r\nMGET\r\n", "-ERR wrong number of arguments for 'mget' command\r\n"},
-        {"SET nobody x PX 3\r\n", "+OK\r\n"}, /* it expires, and nobody looks */
+        {"SET nobody x PX 3\r\n", "+OK\r\n"}, /* the key expires, and nobody reads it */
         {"SELECT 0\n", "+OK\r\n"},
     };
     uint32_t which = domt_kv_below(sweep, sizeof odd / sizeof odd[0]);

@@ -94,7 +94,7 @@ static void reply(uint32_t shard, const char *text)
     ck_assert_int_eq(domus_probe_reply(world.shards[shard], &domus_resp_reply_type, &reply), 0);
 }
 
-/* The client gets this, and that is all. */
+/* Check that the client gets exactly this text. */
 static void end(const char *text)
 {
     domus_resp_reply reply;
@@ -114,7 +114,7 @@ DOMT_TEST(elements_come_in_the_order_of_the_keys)
     end("*2\r\n$-1\r\n$1\r\nb\r\n");
 }
 
-/* Else a key that is there would be null. */
+/* Otherwise a key that exists would be answered with null. */
 DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
 {
     begin("MGET");
@@ -127,7 +127,7 @@ DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
     end("-ERR it is too large\r\n");
 }
 
-/* Another node may be wrong. */
+/* Another node may send wrong messages. */
 DOMT_TEST(answer_of_another_type_is_passed_on_once)
 {
     static const char *const names[] = {"MGET", "KEYS", "DEL"};
@@ -152,10 +152,10 @@ DOMT_TEST(answer_of_another_type_is_passed_on_once)
 
 #define SEEDS 20000u
 #define KEYS  64u
-#define MOST  14u /* chance brings so many together once in 10^9 seeds */
+#define MOST  14u /* more keys than this are together by chance once in 10^9 seeds */
 
 struct kind {
-    const char *of; /* the key, with the place of its number */
+    const char *of; /* format of the key, with the place of its number */
     unsigned shift; /* the first bit of the hash that is used */
 };
 
@@ -175,7 +175,7 @@ static uint32_t count_most(const struct kind *kind)
 
 DOMT_TEST(keys_that_differ_in_little_share_few_buckets)
 {
-    /* the lowest bits choose the bucket, and the highest the shard */
+    /* The lowest bits of the hash choose the bucket, and the highest ones the shard. */
     static const struct kind kinds[] = {{"f%d", 0},
                                         {"f%d", 58},
                                         {"%d:key", 0},
@@ -240,13 +240,13 @@ DOMT_TEST(envoy_ends_with_the_exchange_that_has_greeted_it)
 /* --- legacies --------------------------------------------------------------------------------- */
 
 #define ELEMENT  1000u
-#define ELEMENTS 400u /* more than one piece has */
+#define ELEMENTS 400u /* more elements than one piece has */
 
 static struct {
     domus_testkit *kit;
     domus_probe *probe;
     domus_address porter;
-    struct kv_piece_of_legacy piece; /* the last one */
+    struct kv_piece_of_legacy piece; /* the last piece that was sent */
 } carried;
 
 /* Add a list that is longer than a piece. */
@@ -281,7 +281,7 @@ static void fetch(bool looks)
         domus_probe_expect(carried.probe, &kv_legacy_piece_type, SECOND, &carried.piece), 0);
 }
 
-/* Leave a list that expires at second 1, and let a porter look at it. */
+/* Leave a list that expires at second 1, and let a porter carry it. */
 static void begin_legacy(void)
 {
     struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
@@ -307,7 +307,7 @@ static void end_legacy(void)
     domus_testkit_free(carried.kit);
 }
 
-/* Count how often the piece has this text. */
+/* Returns how often the piece contains this text. */
 static uint32_t count(const char *text)
 {
     const char *at = domus_slice_data(carried.piece.bytes);
@@ -336,7 +336,7 @@ DOMT_TEST(list_comes_with_what_is_left_of_its_time)
     end_legacy();
 }
 
-/* Else the elements that have gone before would be a list without a time. */
+/* Otherwise the elements that were carried before would be a list that never expires. */
 DOMT_TEST(list_that_expires_while_it_is_carried_is_removed)
 {
     uint32_t elements = 0;
@@ -375,7 +375,8 @@ static int look(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour looker = {.name = "looker",
                                        .on = (const domus_on[]){{&kv_drop_type, look, 0}, {0}}};
 
-/* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether it is there. */
+/* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether the legacy is
+ * still there. */
 static bool is_kept(uint64_t left_ns)
 {
     struct kv_store store = {.memory = {.bytes_max = UINT64_MAX}};
@@ -408,14 +409,14 @@ DOMT_TEST(legacy_is_kept_for_a_while)
 
 static int ask_keeper(domus_address keeper, uint64_t fence)
 {
-    /* The porter has ended. */
+    /* The ask names a porter that has ended. */
     const struct kv_keep keep = {.shard = 0, .fence = fence, .porter = carried.porter};
 
     ck_assert_int_eq(domus_probe_ask(carried.probe, keeper, &kv_keep_type, &keep), 0);
     return domus_probe_expect_error(carried.probe, fence != 0 ? -ESTALE : -EINVAL, SECOND);
 }
 
-/* Whether the porter was there or not, a keeper has one ask only. */
+/* Whether a porter was there or not, a keeper sends only one ask. */
 DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
 {
     begin_legacy();
@@ -432,7 +433,7 @@ DOMT_TEST(keeper_ends_when_there_is_nothing_to_keep)
     domus_testkit_free(carried.kit);
 }
 
-/* Else all keys that are not there yet would be lost. */
+/* Otherwise all keys that were not carried yet would be lost. */
 DOMT_TEST(piece_is_asked_for_again_when_there_was_no_room_on_the_way)
 {
     struct kv_piece_of_legacy piece = {.fence = 5};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A command of words alone, whose answer is not expected here. */
+/* Send a command that consists of words; the caller expects its answer. */
 static void send_words(domt_kv_client *client, uint32_t count, const char *const words[])
 {
     domt_kv_begin_command(client, count, words[0]);
@@ -25,7 +25,7 @@ static void begin_answer(domt_kv_client *client)
     domt_kv_expect(client, "%c", DOMT_KV_BEGIN);
 }
 
-/* A command whose answer is known. */
+/* Send a command, and expect its known answer. */
 #define ROUND(client, answer, ...)                                                                 \
     do {                                                                                           \
         begin_answer(client);                                                                      \
@@ -37,8 +37,8 @@ static void begin_answer(domt_kv_client *client)
 
 #define COMMANDS 4u
 
-/* Queue commands about the two keys that lie on one shard. Their answers are known, so the answer
- * to EXEC is gathered in the text of a client that is nobody. */
+/* Queue commands about the two keys that lie on one shard. Their answers are known, so the text of
+ * a spare client gathers the answer to EXEC. */
 static void queue_commands(domt_sweep *sweep, domt_kv_client *client, domt_kv_client *array,
                            uint32_t count)
 {
@@ -137,7 +137,7 @@ static void send_transaction(domt_sweep *sweep, domt_kv_client *client)
     free(array.expected);
 }
 
-/* Nobody counts between two INCR of one transaction. */
+/* Send two INCRs in a transaction: no other client counts between them. */
 static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
     bool watches = domt_kv_below(sweep, 2) == 0;
@@ -161,7 +161,7 @@ static void send_two_counts(domt_sweep *sweep, domt_kv_client *client, domt_kv_c
 
 /* --- waiting ---------------------------------------------------------------------------------- */
 
-/* A BLPOP of the client's own list: an element, or null after a while. */
+/* Send a BLPOP of the client's own list: the answer is an element, or null after a while. */
 static void send_own_wait(domt_kv_client *client)
 {
     char name[48];
@@ -210,7 +210,8 @@ static void publish(domt_kv_client *client)
     domt_kv_expect(client, "%c", DOMT_KV_A_COUNT);
 }
 
-/* A client of RESP 3 listens on, one of RESP 2 listens for a while. */
+/* Subscribe to all messages: a client of RESP 3 keeps listening, one of RESP 2 listens for a
+ * while. */
 static void listen_to_all(domt_kv_client *client)
 {
     char mark = client->speaks_3 ? '>' : '*';

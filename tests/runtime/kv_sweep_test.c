@@ -1,6 +1,6 @@
-/* examples/kv over many seeds of a network that fails: every answer is accounted for, is right, and
- * comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
- * many.
+/* examples/kv over many seeds of a network that fails: every answer comes or has a reason not to,
+ * is right, and comes in the order of the commands. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs
+ * 50 times as many.
  *
  * The store is the example itself, without main.c and start.c. Its clients send commands one behind
  * the other without waiting, and each knows all its answers (tests/runtime/kv_model.h). */
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define SEEDS      DOMT_SCALE(1000, 40)
-#define DEEDS      40u /* of the clients of a seed */
+#define DEEDS      40u /* actions of the clients of a seed */
 #define SHARDS_MAX 8u
 #define AT         "127.0.0.1:80"
 
@@ -30,14 +30,14 @@ static domt_kv_client clients[DOMT_SWEEP_CLIENTS];
 static uint32_t clients_count;
 static domt_kv_counter counter;
 
-/* Counts over all seeds: a sweep that meets nothing holds nothing. */
+/* Counts over all seeds: a sweep in which nothing happens checks nothing. */
 static struct {
-    uint64_t commands; /* sent */
+    uint64_t commands; /* commands sent */
     uint64_t whole;    /* clients that had to get all answers, and got them */
-    uint64_t stopped;  /* the same of systems that stopped in the midst */
-    uint64_t messages; /* heard */
-    uint64_t undone;   /* transactions, because others had counted */
-    uint64_t takes;    /* elements of the common queue */
+    uint64_t stopped;  /* the same for systems that were stopped while clients were at work */
+    uint64_t messages; /* messages received */
+    uint64_t undone;   /* transactions undone because other clients had counted */
+    uint64_t takes;    /* elements taken from the common queue */
 } met;
 
 /* --- clients ---------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static struct {
 static void finish(domt_sweep *sweep, domt_kv_client *client)
 {
     if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
-        domt_kv_send_part(client); /* nobody answers that */
+        domt_kv_send_part(client); /* a part of a command is never answered */
     domus_peer_finish(client->peer);
     client->is_done = true;
 }
@@ -95,7 +95,7 @@ static void play(domt_sweep *sweep)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* True if nothing but the store could have kept an answer back. */
+/* True if only the store could have held an answer back. */
 static bool is_whole(const domt_sweep *sweep, const domt_kv_client *client)
 {
     return !client->was_rude && sweep->faults.ends == 0 && domus_peer_error(client->peer) == 0 &&
@@ -119,7 +119,7 @@ static void release(domt_kv_client *client)
         domus_peer_resume(client->peer);
 }
 
-/* Every client that nothing has reset gets all answers, and then the end. */
+/* Check that every client whose connection was not reset gets all answers, and then the end. */
 static void settle(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
@@ -141,13 +141,13 @@ static void settle(domt_sweep *sweep)
     }
 }
 
-/* The system stops in the midst of it all: what it has read is answered. */
+/* Stop the system while clients are at work: every command that was read is answered. */
 static void stop_early(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
         release(&clients[i]);
     bool is_drained = domus_testkit_stop(sweep->kit) == 0;
-    /* what the system has sent is on its way for a while */
+    /* Bytes that the system has sent are still on their way for a while. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_all(sweep);
     if (!is_drained || domt_sweep_discarded(sweep) != 0)
@@ -164,7 +164,7 @@ static void stop_early(domt_sweep *sweep)
     }
 }
 
-/* Elements that were on their way when the last system ended. */
+/* Drop the elements that were on their way when the last system ended. */
 static void drop_gifts(void)
 {
     for (uint32_t i = 0; i < SHARDS_MAX; i++) {
@@ -176,7 +176,7 @@ static void drop_gifts(void)
     }
 }
 
-/* The same as start() of main.c; but the hashes of keys are the same in each run. */
+/* Start the store like start() of main.c, but with the same hashes of keys in each run. */
 static void start_store(domt_sweep *sweep, domus_system *system)
 {
     static const domus_spawn_options options = {.mailbox_max = UINT16_MAX};
@@ -199,7 +199,7 @@ static void start_store(domt_sweep *sweep, domus_system *system)
 static int run_seed(uint64_t seed, void *context)
 {
     domus_listener_config listener = {.name = "kv", .address = AT, .backlog = 4};
-    /* bytes behind a QUIT and behind wrong ones are received, and then discarded */
+    /* Bytes behind a QUIT and behind wrong ones are received, and then discarded. */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 
@@ -253,7 +253,7 @@ DOMT_TEST(every_answer_is_right_and_in_order)
     ck_assert_uint_gt(met.commands, 20 * SEEDS);
     ck_assert_uint_gt(met.whole, SEEDS / 10);
     ck_assert_uint_gt(met.messages + met.takes, SEEDS / 10);
-    ck_assert(DOMT_SANITIZED || met.stopped > 0); /* with fewer seeds it is rare */
+    ck_assert(DOMT_SANITIZED || met.stopped > 0); /* with fewer seeds such a stop is rare */
 }
 
 DOMT_SUITE(3600)

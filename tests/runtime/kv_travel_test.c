@@ -1,5 +1,5 @@
-/* Messages of kv on their way to other nodes: what was read is what was written, and wrong bytes
- * are refused, or read as a message that a shard may handle. */
+/* Messages of kv on their way to other nodes: a message that is read equals the one that was
+ * written, and wrong bytes are refused, or read as a message that a shard may handle. */
 #include "base/random.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define DAMAGED 3000u /* messages of each kind */
+#define DAMAGED 3000u /* damaged messages of each kind */
 
 /* The globals that start.c would define. */
 struct kv_settings kv_settings = {.arguments_max = 1000,
@@ -48,7 +48,7 @@ static domus_slice write(const domus_type *type, const void *payload)
     return bytes;
 }
 
-/* Read it into `payload`. Returns 0, or the error. */
+/* Read a message into `payload`. Returns 0, or the error. */
 static int read(domus_slice bytes, const domus_type **ret_type, void *payload)
 {
     domus_pickled pickled;
@@ -60,7 +60,7 @@ static int read(domus_slice bytes, const domus_type **ret_type, void *payload)
     return domus_unpickle(&pickled, NULL, payload, NULL, 0);
 }
 
-/* The largest payload. */
+/* Room for the largest payload. */
 union any {
     domus_resp_command command;
     domus_resp_error error;
@@ -113,7 +113,7 @@ DOMT_TEST(commands_are_read_as_they_were_written)
     domus_picklers_free(picklers);
 }
 
-/* A shard relies on what a session has checked. */
+/* A shard relies on checks that a session has made before. */
 DOMT_TEST(commands_that_no_session_lets_through_are_refused)
 {
     static const char *const wrong[][4] = {
@@ -142,7 +142,8 @@ DOMT_TEST(arguments_that_lie_over_each_other_are_refused)
 
     begin();
     domus_resp_command command = make(set, 3);
-    command.spans[2].offset = command.spans[1].offset; /* "keyva" */
+    /* the second argument begins within the first one: "keyva" */
+    command.spans[2].offset = command.spans[1].offset;
     domus_slice bytes = write(&domus_resp_command_type, &command);
     ck_assert_int_eq(read(bytes, &type, &payload), 0);
     type->release(&payload);
@@ -220,7 +221,7 @@ static struct kv_gift *make_gift(void)
     return gift;
 }
 
-/* It belongs to the node that has read it, and comes back there. */
+/* A gift belongs to the node that has read it, and comes back there. */
 DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
 {
     struct kv_gift *gift = make_gift(), *other;

@@ -64,7 +64,7 @@ void domt_kv_send_command(domt_kv_client *client)
     if (client->command_size == 0)
         return;
     client->sent++;
-    /* it fails when the connection is gone, and then no answer comes */
+    /* The send fails when the connection is gone, and then no answer comes. */
     if (domus_peer_send(client->peer, client->command, client->command_size) != 0)
         client->is_done = true;
     client->command_size = 0;
@@ -89,7 +89,7 @@ void domt_kv_write_text(domt_kv_client *client, const domt_kv_text *text)
     domt_kv_write_argument(client, text->bytes, text->size);
 }
 
-/* Begin a command of `count` arguments with the one word of its name. */
+/* Begin a command of `count` arguments; its first argument is the name, one word. */
 void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *name)
 {
     char head[32];
@@ -100,7 +100,7 @@ void domt_kv_begin_command(domt_kv_client *client, uint32_t count, const char *n
     domt_kv_write_argument(client, name, strlen(name));
 }
 
-/* Two of the strings have a tag, so they lie on one shard. */
+/* Two of the string keys have a tag, so they lie on one shard. */
 void domt_kv_write_key(domt_kv_client *client, uint32_t key)
 {
     char name[48];

@@ -17,7 +17,7 @@ static const domus_type arm_type = {.name = "arm"};
 static const domus_type join_type = {.name = "join"};
 static const domus_type publish_type = {.name = "publish"};
 
-static atomic_uint_fast64_t letters[2][5]; /* by what and kind */
+static atomic_uint_fast64_t letters[2][5]; /* letters by reason and kind */
 static atomic_int last_why;
 static _Atomic(const domus_type *) last_type;
 static _Atomic(struct domi_house *) last_receiver;
@@ -155,7 +155,8 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     domus_address from = domt_spawn(system, 1, &actor, NULL);
     domus_address hears = domt_spawn(system, 1, &listener, NULL);
 
-    domt_notice(system, to, &unknown_type, NULL); /* nobody hears of this one */
+    /* no subscriber gets a letter about this message */
+    domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1);
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
 
@@ -170,7 +171,7 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     domt_notice(system, from, &ask_type, &to);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_ASK]) == 1);
     ck_assert_ptr_eq(atomic_load(&last_sender), from.house);
-    DOMT_WAIT_FOR(10, atomic_load(&noted) == 1); /* the asker knows as well */
+    DOMT_WAIT_FOR(10, atomic_load(&noted) == 1); /* the asker gets an exception, too */
 
     domt_notice(system, to, &arm_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&letters[0][DOMUS_LETTER_EVENT]) == 1);
@@ -193,7 +194,8 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     domt_end(system);
 }
 
-/* Its payload is shared by all members, but it is a message of the publisher like any other. */
+/* The payload of a publication is shared by all members, but its dead letter is the publisher's
+ * like any other. */
 DOMT_TEST(a_dead_letter_of_a_publication_names_the_publisher)
 {
     domus_system *system = domt_start_threads(2);
@@ -239,8 +241,8 @@ DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
     domt_end(system);
 }
 
-/* The subscriber stays at the gate. Letters wait in its mailbox up to the bound; the rest is
- * counted, and makes no letters. */
+/* The subscriber stays at the gate. Letters wait in its mailbox up to the bound; further ones are
+ * counted, and make no letters. */
 DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
 {
     domus_system *system = domt_start_threads(2);
@@ -259,7 +261,7 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     ck_assert_uint_ge(missed(system), 1000 - 2 * BOUND - 1);
     atomic_store(&open, true);
     DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) + missed(system) == 1000);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0); /* those of his own letters */
+    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0); /* refusals of its own letters */
     domt_end(system);
 }
 
@@ -290,7 +292,8 @@ DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
     for (int i = 0; i < 10; i++)
         domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 12);
-    ck_assert_uint_eq(missed(system), 1); /* the first found him gone, and struck him */
+    /* the first letter found the subscriber gone, and removed it */
+    ck_assert_uint_eq(missed(system), 1);
     ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 1);
     domt_end(system);
 }
@@ -334,7 +337,7 @@ static void *flood(void *self_)
     return NULL;
 }
 
-/* A subscriber whose own mail nobody handles: its dead letters are for the other. */
+/* One of three subscribers has no row for letters, so letters to it are dead letters themselves. */
 DOMT_TEST(letters_of_many_threads_add_up)
 {
     domus_system *system = domt_start_threads(2);
@@ -357,7 +360,8 @@ DOMT_TEST(letters_of_many_threads_add_up)
         pthread_join(threads[i], NULL);
         sent += flooders[i].sent;
     }
-    /* Each of them twice heard of and once more, unhandled, a dead letter itself. */
+    /* Each message is a dead letter, two subscribers get a letter about it, and the letter to the
+     * third one is a dead letter itself. */
     DOMT_WAIT_FOR(30, heard(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
                               missed(system) >=
                           4 * sent);

@@ -1,9 +1,10 @@
-/* examples/lines.c over many seeds of a network that fails: every answer is accounted for, and in
- * the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many.
+/* examples/lines.c over many seeds of a network that fails: every answer comes or has a reason not
+ * to, and answers come in the order of the requests. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs
+ * 50 times as many.
  *
- * The lines of a client begin with its number, so nobody else asks for them, and the client
- * knows each answer: how often it has sent this line. Some lines are too long for a shard, or
- * for the stage. */
+ * The lines of a client begin with its number, so no other client asks for them, and the client
+ * knows each answer: the number of times that it has sent this line. Some lines are too long for a
+ * shard, or for the stage. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -18,22 +19,22 @@ int domt_lines_main(int argc, char **argv);
 #undef main
 
 #define SEEDS DOMT_SCALE(1000, 60)
-#define DEEDS 40u /* of the clients of a seed */
-#define WORDS 7u  /* lines that a client sends again and again */
+#define DEEDS 40u /* actions of the clients of a seed */
+#define WORDS 7u  /* different lines that a client sends again and again */
 #define ROOM  (1u << 18)
 #define AT    "127.0.0.1:80"
 
 typedef struct line_client {
     domus_peer *peer;
     uint64_t counts[WORDS];
-    char *expected; /* all answers, in their order */
+    char *expected; /* all expected answers, in order */
     size_t expected_size;
-    size_t checked; /* bytes of them that have come */
-    uint64_t lines; /* sent, and how many were answered */
+    size_t checked; /* bytes of `expected` that have come */
+    uint64_t lines; /* lines sent, and lines answered */
     uint64_t answers;
-    bool is_done;    /* it sends no more */
-    bool was_rude;   /* it has closed or reset */
-    bool is_wrong;   /* it has sent bytes that end the channel */
+    bool is_done;    /* the client sends no more */
+    bool was_rude;   /* the client has closed or reset its connection */
+    bool is_wrong;   /* the client has sent bytes that end the channel */
     bool is_partial; /* the last line has no end */
 } line_client;
 
@@ -70,7 +71,7 @@ static void send_line(domt_sweep *sweep, line_client *client)
     expect(client, answer);
 }
 
-/* A line that the stage refuses: nothing behind it is looked at. */
+/* Send a line that the stage refuses: the store reads nothing behind it. */
 static void send_wrong(line_client *client)
 {
     static char bytes[9000];
@@ -109,8 +110,8 @@ static void act(domt_sweep *sweep, line_client *client)
     }
 }
 
-/* The bytes that have come are the start of those that are expected. Where a fault ends the stream
- * of the client, a part of a line is wrong, and the last answer says so. */
+/* Check that the bytes that have come are the start of the expected ones. Where a fault ends the
+ * stream of the client, a part of a line is wrong, and the last answer says so. */
 static void check(domt_sweep *sweep, line_client *client)
 {
     size_t size;
@@ -165,7 +166,7 @@ static bool is_at_rest(void)
     return true;
 }
 
-/* Every client that nothing has reset has got all answers. */
+/* Check that every client whose connection was not reset has got all answers. */
 static void settle(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
@@ -188,7 +189,7 @@ static void settle(domt_sweep *sweep)
     }
 }
 
-/* The system stops in the midst of it all: what it has read is answered. */
+/* Stop the system while clients are at work: every line that was read is answered. */
 static void stop_early(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
@@ -197,7 +198,7 @@ static void stop_early(domt_sweep *sweep)
             domus_peer_resume(clients[i].peer);
     }
     bool is_drained = domus_testkit_stop(sweep->kit) == 0;
-    /* what the system has sent is on its way for a while */
+    /* Bytes that the system has sent are still on their way for a while. */
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, DOMT_SWEEP_SECOND) == 0);
     check_all(sweep);
     if (!is_drained || domt_sweep_discarded(sweep) != 0 || sweep->faults.ends != 0)
@@ -218,7 +219,7 @@ static int run_seed(uint64_t seed, void *context)
 {
     static const domus_routing by_line = {DOMUS_ROUTE_HASH, hash_of};
     domus_listener_config listener = {.name = "lines", .address = AT, .backlog = 4};
-    /* bytes behind wrong ones are received, and then discarded, as a proxy does with some */
+    /* Bytes behind wrong ones are received, and then discarded, as a proxy discards some. */
     domt_sweep sweep = {.seed = seed, .is_relayed = true};
     domus_config config;
 

@@ -291,7 +291,7 @@ DOMT_TEST(connections_of_all_threads_have_one_limit)
         domt_pause_ns(5 * DOMT_MS);
     }
     DOMT_WAIT_FOR(10, domt_profile_all(domt_misuse_system).channels_opened >= 10);
-    domt_pause_ns(100 * DOMT_MS); /* for more than that */
+    domt_pause_ns(100 * DOMT_MS); /* time in which more channels could open */
     ck_assert_uint_le(atomic_load(&domt_misuse_seen.opened), 10);
     ck_assert_uint_eq(domt_profile_all(domt_misuse_system).channels_opened, 10);
     for (int k = 0; k < 20; k++) {

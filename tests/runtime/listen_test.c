@@ -12,12 +12,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* An order to an actor to listen; `result` has what came of it. */
+/* An order to an actor to listen; `result` gets its result. */
 typedef struct order {
     const char *at;
     bool shares_port;
     bool stops_at_once;
-    uint32_t times; /* how often it listens there */
+    uint32_t times; /* how many times the actor listens there */
 } order;
 
 static const domus_type order_type = {.name = "order", .size = sizeof(order)};
@@ -26,7 +26,7 @@ static const domus_type stop_type = {.name = "stop"};
 static _Atomic int result;
 static _Atomic uint32_t done;
 static _Atomic uint32_t closed;
-static domus_address listener; /* of the last listen; read after `done` */
+static domus_address listener; /* address of the last listener; read once `done` is set */
 static domus_endpoint found;
 
 static int on_order(domus_stack *stack, void *self, const void *payload)
@@ -60,7 +60,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
     static const domus_channel_options own = {.linger_ns = 2 * UINT64_C(1000000000)};
     const domus_channel_event *event = payload;
 
-    /* with settings of its own the channel stays one of its listener */
+    /* With settings of its own the channel still belongs to its listener. */
     ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
     return domus_channel_write(stack, event->channel, event->bytes);
 }
@@ -104,7 +104,7 @@ static int listen_at(domus_address actor, const char *at)
     return atomic_load(&result);
 }
 
-/* Returns a connection to the endpoint that was found; -1 with errno. */
+/* Returns a connection to the endpoint `found`; -1 with errno. */
 static int connect_there(void)
 {
     struct sockaddr_storage storage = {0};
@@ -140,7 +140,7 @@ static void hold_echo(int fd)
     ck_assert_int_eq(byte, 'x');
 }
 
-/* Returns a connection, which works. */
+/* Returns a connection, over which a byte was echoed. */
 static int echo_there(void)
 {
     int fd = connect_there();
@@ -163,7 +163,7 @@ DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
     DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
     ck_assert_int_eq(errno, ECONNREFUSED);
     hold_echo(fd);
-    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* and another one */
+    ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0); /* a second listener */
     again = echo_there();
     hold_echo(fd);
     (void)close(fd);
@@ -175,7 +175,7 @@ static domus_listener_profile read_own(void)
 {
     domus_listener_profile profile;
 
-    /* there is none in the configuration, so the first is that of actors */
+    /* The configuration has no listener, so the first one is the actor's. */
     ck_assert_int_eq(domus_system_listener(system_, 0, &profile), 0);
     return profile;
 }
@@ -221,7 +221,8 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
     }
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 2);
     domt_end(system_);
-    ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0); /* it stays, as the header says */
+    /* the path of a Unix socket stays, as the header says */
+    ck_assert_int_eq(unlink(at[1] + strlen("unix:")), 0);
 }
 
 DOMT_TEST(port_is_shared_only_if_both_want_that)
@@ -240,19 +241,19 @@ DOMT_TEST(port_is_shared_only_if_both_want_that)
         int fd = echo_there();
         (void)close(fd);
     }
-    for (uint32_t i = 0; i < 2; i++) /* the kernel gave each some of them */
+    for (uint32_t i = 0; i < 2; i++) /* the kernel gave each listener some of the connections */
         ck_assert_uint_ne(domt_profile(system_, i).received_bytes, 0);
     domt_end(system_);
 }
 
-/* Its actor is stopped before it was mounted, so only the stop can close and free it. */
+/* The actor is stopped before it was mounted, so only the stop can close and free the listener. */
 DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
     domus_address actor = begin(&echoing);
     uint32_t running = domt_entries("/proc/self/fd");
-    for (int i = 0; i < 20; i++) { /* more than a thread has places for */
+    for (int i = 0; i < 20; i++) { /* more listeners than a thread has places for */
         tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
         ck_assert_int_eq(atomic_load(&result), 0);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
@@ -267,12 +268,12 @@ DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 
     tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
     ck_assert_int_eq(atomic_load(&result), 0);
-    int fd = echo_there(); /* the last one works */
+    int fd = echo_there(); /* the last listener works */
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EMFILE);
     tell(actor, &stop_type, NULL);
     DOMT_WAIT_FOR(10, listen_at(actor, "127.0.0.1:0") == 0);
     (void)close(fd);
-    domt_end(system_); /* a stop of the system closes them all */
+    domt_end(system_); /* the stop of the system closes all listeners */
 }
 
 DOMT_TEST(who_may_not_listen_is_told)
@@ -286,7 +287,7 @@ DOMT_TEST(who_may_not_listen_is_told)
     domt_end(system_);
 }
 
-/* The listener is a child: it goes with its owner, and so do the channels. */
+/* The listener is a child: it ends with its owner, and so do its channels. */
 DOMT_TEST(listener_ends_with_its_owner)
 {
     domus_address actor = begin(&echoing);

@@ -24,7 +24,7 @@ static const domus_type ball_type = {.name = "ball"};
 static const domus_type next_type = {.name = "next", .size = sizeof(domus_address)};
 static const domus_type tick_type = {.name = "tick"};
 
-/* Returns whether it goes on. */
+/* Count a handled message. Returns whether the load goes on. */
 static bool handled(void)
 {
     atomic_fetch_add_explicit(&domt_load_handled, 1, memory_order_relaxed);
@@ -85,7 +85,7 @@ static int begin(domus_stack *stack, void *self)
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
 
-/* The silent actor raises a barrier that never falls. */
+/* Raise a barrier that never ends, as the silent actor. */
 static int fall_silent(domus_stack *stack, void *self)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
@@ -97,7 +97,7 @@ const domus_behaviour domt_silent = {.name = "silent", .on_mount = fall_silent};
 /* Each silent actor has room for so many asks. */
 #define ASKS_EACH 500u
 
-static domus_address silent; /* the one that is asked next */
+static domus_address silent; /* the silent actor that is asked next */
 static uint32_t asked;
 
 static int begin_waiting(domus_stack *stack, void *self)
@@ -118,8 +118,8 @@ static int begin_waiting(domus_stack *stack, void *self)
 static const domus_behaviour ready = ONE_OF_MANY(begin);
 static const domus_behaviour waiting = ONE_OF_MANY(begin_waiting);
 
-/* Each actor passes the ball on to the one before it, which has had its turn, so a run handles one
- * ball. */
+/* Make many actors; each passes the ball on to the one before it, which has had its turn, so a run
+ * handles one ball. */
 static void many(domus_system *system, const domus_behaviour *behaviour)
 {
     domus_address first = domt_spawn(system, 0, behaviour, NULL);
@@ -135,7 +135,7 @@ static void many(domus_system *system, const domus_behaviour *behaviour)
 static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *nothing)
 {
     (void)handled();
-    (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL of a notice */
+    (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL if the ball is a notice */
     return 0;
 }
 
@@ -157,7 +157,7 @@ static const domus_behaviour flooded = {
                              {0}},
     .on_mount = flooded_begin};
 
-/* Twice what a run of the other takes, each time; most are refused soon. */
+/* Send twice as many notices as a run of the other actor handles; most are soon refused. */
 static int flood_notices(domus_stack *stack, void *self, const void *nothing)
 {
     if (!handled())
@@ -178,7 +178,7 @@ static const domus_behaviour flooder = {
     .state_size = sizeof(domus_address),
     .on = (const domus_on[]){{&ball_type, flood_notices, 0}, {&next_type, flood_next, 0}, {0}}};
 
-/* Always four runs' worth of asks under way. */
+/* Go on so that always four runs' worth of asks are under way. */
 static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 {
     bool more = handled();

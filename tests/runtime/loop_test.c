@@ -1,7 +1,7 @@
 /* The three phases and their shares (contract: The loop): phase 3 keeps its deadline, home looks in
- * time (M2), and births without end do not stop the others.
+ * time (M2), and endless births do not stop other actors.
  *
- * Budgets are held on a virtual clock, to the nanosecond. Other loads are those of
+ * Budgets are checked on a virtual clock, to the nanosecond. Other loads are those of
  * fairness_test.c and fairness_loopback_test.c. */
 #include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
@@ -13,13 +13,14 @@ static const domus_type work_type = {.name = "work"};
 
 /* --- budgets, on a virtual clock -------------------------------------------------------------- */
 
-#define HOUSES (DOMT_SANITIZED ? 11000u : 100000u) /* more than run in the longest budget */
-#define RUN_NS 1000u                               /* what a worker takes */
-#define CHECK  16u                                 /* scheduler.deadlineCheckEvery */
+#define HOUSES (DOMT_SANITIZED ? 11000u : 100000u) /* more houses than run in the longest budget   \
+                                                    */
+#define RUN_NS 1000u                               /* time that a worker takes for a message */
+#define CHECK  16u                                 /* scheduler.deadlineCheckEvery, in runs */
 
 static domt_stepped *world;
 static uint64_t runs;
-static bool again; /* a worker notices itself, for ever */
+static bool again; /* true: a worker sends itself a notice, for ever */
 
 static int worked(domus_stack *stack, void *self, const void *payload)
 {
@@ -31,7 +32,7 @@ static int worked(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour worker = {.name = "worker",
                                        .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
 
-/* Workers with one message each, mounted and ready. */
+/* Make workers with one message each, mounted and ready. */
 static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t count)
 {
     domi_thread *thread = domt_stepped_thread(stepped, 0);
@@ -46,11 +47,11 @@ static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t
     runs = 0;
 }
 
-static uint32_t wakes; /* completions that the wake poll brings besides */
+static uint32_t wakes; /* completions of the wake poll besides those of io */
 static uint32_t brings = 5;
 
-/* Hold one iteration in which io takes `io_ns`: phase 3 gets `budget_ns`, and no more than one look
- * beyond it. */
+/* Check one iteration in which io takes `io_ns`: phase 3 gets `budget_ns`, and exceeds it by at
+ * most one look. */
 static void holds_budget_at_most(uint64_t most_ns, uint32_t ratio, uint64_t io_ns,
                                  uint64_t budget_ns)
 {
@@ -97,10 +98,11 @@ DOMT_TEST(phase_3_keeps_its_deadline_at_every_ratio)
     holds_budget(1, io_ns, io_ns * 99);
     holds_budget(50, io_ns, io_ns);
     holds_budget(60, io_ns, io_ns * 40 / 60);
-    holds_budget(99, io_ns, 50 * 1000); /* minBudgetBusy */
+    holds_budget(99, io_ns, 50 * 1000); /* bounded by minBudgetBusy */
     holds_budget(99, io_ns * 100, io_ns * 100 / 99);
-    holds_budget(50, 0, 50 * 1000);           /* minBudget: phase 1 found nothing */
-    holds_budget(1, io_ns * 5, 10 * DOMT_MS); /* not 49.5 ms: timers and io wait no longer */
+    holds_budget(50, 0, 50 * 1000); /* minBudget, because phase 1 found nothing */
+    /* not 49.5 ms, because timers and io wait no longer than this */
+    holds_budget(1, io_ns * 5, 10 * DOMT_MS);
     holds_budget_at_most(DOMT_MS, 1, io_ns, DOMT_MS);
 }
 
@@ -113,8 +115,8 @@ static const domus_behaviour alarmed = {.name = "alarmed",
                                         .on_mount = arm_alarm,
                                         .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
 
-/* After a pause, phase 2 collects what has arrived meanwhile. That time is io, as in phase 1,
- * unless the completion is a wake-up. */
+/* After a pause, phase 2 collects completions that came meanwhile. Their time counts as io, as in
+ * phase 1, unless the completion is a wake-up. */
 DOMT_TEST(completions_that_phase_2_collects_are_io)
 {
     domus_config config = domt_config(1);
@@ -144,7 +146,7 @@ static uint64_t behind_ns(const domt_stepped *stepped)
     return domt_profile(stepped->system, 0).io_behind_ns;
 }
 
-/* Bytes that io brings have waited for the phase 3 before it, unless the thread has rested. */
+/* Bytes that io brings have waited during the phase 3 before, unless the thread has rested. */
 DOMT_TEST(io_is_told_to_wait_for_phase_3)
 {
     static domus_address addresses[HOUSES];
@@ -155,14 +157,14 @@ DOMT_TEST(io_is_told_to_wait_for_phase_3)
         domt_stepped_init(&stepped, &config);
         world = &stepped;
         make_ready(&stepped, addresses, 8);
-        domt_stepped_iterate(&stepped, 0, rests != 0); /* phase 3 runs all */
+        domt_stepped_iterate(&stepped, 0, rests != 0); /* phase 3 runs all houses */
         ck_assert_uint_eq(runs, 8);
         ck_assert_uint_eq(behind_ns(&stepped), 0);
         stepped.rings[0].completions = 3;
-        stepped.rings[0].wake_completions = 1; /* it waits for nothing */
+        stepped.rings[0].wake_completions = 1; /* a wake-up has waited for no phase */
         domt_stepped_iterate(&stepped, 0, false);
         ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
-        stepped.rings[0].completions = 3; /* nothing ran before these */
+        stepped.rings[0].completions = 3; /* nothing ran before these completions */
         domt_stepped_iterate(&stepped, 0, false);
         ck_assert_uint_eq(behind_ns(&stepped), rests != 0 ? 0 : 3 * 8 * RUN_NS);
         domt_stepped_fini(&stepped);
@@ -173,7 +175,7 @@ DOMT_TEST(wake_up_alone_is_no_io)
 {
     wakes = 1;
     brings = 0;
-    holds_budget(1, 100 * 1000, 50 * 1000); /* minBudget */
+    holds_budget(1, 100 * 1000, 50 * 1000); /* bounded by minBudget */
     brings = 1;
     holds_budget(99, 100 * 1000, 50 * 1000);
     holds_budget(1, 100 * 1000, 9900 * 1000);
@@ -210,11 +212,12 @@ DOMT_TEST(ratio_100_runs_what_was_ready_at_its_start_and_comes_back)
 /* --- M2: home looks in time ------------------------------------------------------------------- */
 
 static domus_address late_comer;
-static uint64_t houses_since, messages_since; /* since an arrival was put */
+static uint64_t houses_since, messages_since; /* runs and messages since an arrival was put */
 static uint64_t houses_most, messages_most;
 static domi_house *last_house;
 
-/* Puts an arrival at home as another thread would, and counts until home has taken it. */
+/* Put an arrival at home as another thread would, and count runs and messages until home has taken
+ * the arrival. */
 static int watched(domus_stack *stack, void *self, const void *payload)
 {
     domi_manager *home = stack->manager;
@@ -266,13 +269,13 @@ DOMT_TEST(home_looks_after_16_houses_or_64_messages)
     look_with(1, 500, 3);
     ck_assert_uint_eq(houses_most, 16);
     ck_assert_uint_eq(messages_most, 48);
-    look_with(1, 100, 10); /* 64 messages are reached within the seventh house */
+    look_with(1, 100, 10); /* the look comes after 64 messages, within the seventh house */
     ck_assert_uint_eq(houses_most, 7);
     look_with(1, 20, 512); /* each run ends at maxMessagesPerRun and is followed by a look */
     ck_assert_uint_eq(messages_most, 64);
 }
 
-/* If thieves may come, the first look is early. The next ones are not, because each look
+/* If thieves may come, the first look is early. Later ones are not more frequent, because each look
  * reads the clock. */
 DOMT_TEST(looks_are_no_more_frequent_where_there_are_thieves)
 {
@@ -326,8 +329,8 @@ static const domus_behaviour bystander = {
     .on = (const domus_on[]){{&tick_type, ticked, 0}, {&work_type, other, 0}, {0}},
     .on_mount = start_ticking};
 
-/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, then waits
- * for the next. */
+/* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, and then waits for
+ * the next one. */
 DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
 {
     domus_config config = domt_config(1);
@@ -354,7 +357,7 @@ static int beget(domus_stack *stack, void *self);
 
 static const domus_behaviour begetter = {.name = "begetter", .on_mount = beget};
 
-/* Each has a child, and so on for ever (as far as a test's memory allows). */
+/* Spawn a child that does the same, and so on for ever (as far as a test's memory allows). */
 static int beget(domus_stack *stack, void *self)
 {
     domus_address child;

@@ -1,5 +1,6 @@
-/* config/main_run.c and config/main_reload.c: the hooks of a program run in their order, and SIGHUP
- * reads the configuration again, as a whole or not at all. Each program is a child process. */
+/* config/main_run.c and config/main_reload.c: the hooks of a program run in their order, and on
+ * SIGHUP the program reads the configuration again, as a whole or not at all. Each program is a
+ * child process. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -78,7 +79,7 @@ static int start(domus_system *system, void *argument)
     return 0;
 }
 
-/* Tells the new values, and what the program's own struct still holds. */
+/* Print the new values, and those that the program's own struct still holds. */
 static int reload(domus_system *system, const void *values, void *argument)
 {
     const struct settings *now = values;
@@ -171,11 +172,12 @@ static void ends_by_a_second_signal(const domus_program *program)
     domt_program_begin(&own, program, domt_no_arguments, NULL, "start");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_says(&own, "hanging\n");
-    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* other signals are still answered */
+    ck_assert_int_eq(kill(own.pid, SIGUSR1), 0); /* other signals are still handled */
     domt_program_complains(&own, "iterations", 1);
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     domt_program_complains(&own, "SIGHUP: the program is ending: nothing is changed\n", 1);
-    ck_assert_int_eq(kill(own.pid, SIGTERM), 0); /* the same as the first, within a second */
+    /* a second SIGTERM within a second counts as the first */
+    ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_pause_ns(1300 * DOMT_MS);
     domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
     domt_has(own.err_text, "a second signal: ending at once\n");
@@ -204,7 +206,7 @@ static void write_file(const char *text)
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
 }
 
-/* Run the program with a file that has this text, until it says that it has started so. */
+/* Run the program with a file of this text, until it prints `says`. */
 static void begin(domt_program *own, const char *text, const char *says)
 {
     domt_tree_make(&tree);
@@ -239,7 +241,7 @@ DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
             1);
     domt_program_says(&own, "reload 7 kept, had 6 takes 0\n");
     hang_up(&own, "own: {word: x}\n", "was read again\n",
-            2); /* a key that is gone has its default */
+            2); /* a key that is missing has its default */
     domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
     end(&own);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
@@ -255,7 +257,8 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
     hang_up(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
     domt_has(own.err_text, "a.yaml:2:19: io.ringEntries: must be");
-    hang_up(&own, "own: {number: 13}\n", wrong, 3); /* what the section's check says counts, too */
+    /* an error of the section's own check refuses the reload, too */
+    hang_up(&own, "own: {number: 13}\n", wrong, 3);
     domt_has(own.err_text, "a.yaml:1:1: own: 13 is not wanted\n");
     hang_up(&own, "own: [\n", wrong, 4);
     domt_has(own.err_text, "not YAML");
@@ -306,7 +309,7 @@ DOMT_TEST(refusal_of_the_program_is_logged)
             "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
     end(&own);
     ck_assert_ptr_null(strstr(own.err_text, "was read again"));
-    domt_has(own.err_text, "iterations"); /* of what is refused nothing is taken */
+    domt_has(own.err_text, "iterations"); /* no value of a refused reload is used */
 }
 
 /* --- the table at the end --------------------------------------------------------------------- */
@@ -314,7 +317,7 @@ DOMT_TEST(refusal_of_the_program_is_logged)
 static int quit_when_mounted(domus_stack *stack, void *self)
 {
     domus_quit(stack);
-    domus_quit(stack); /* more of them are one */
+    domus_quit(stack); /* several quits count as one */
     return 0;
 }
 

@@ -1,6 +1,6 @@
-/* config/main_notify.c: a program tells systemd of its states, feeds its watchdog as long as all of
- * its threads go on, and leaves its children none of the variables. Each program is a child
- * process, and a socket of the test stands for systemd's. */
+/* config/main_notify.c: a program tells systemd of its states, feeds its watchdog as long as all
+ * its threads go on, and removes the variables from the environment of its children. Each program
+ * is a child process, and a socket of the test stands for systemd's. */
 #include <domus/main.h>
 
 #include "config/rates.h"
@@ -121,8 +121,7 @@ static void asks_for_time_again(void)
                           10000000u);
 }
 
-/* No sum of the configured times holds what a handler that hangs takes; the drain is over at once.
- */
+/* No sum of configured times covers a handler that hangs; the drain is over at once. */
 DOMT_TEST(a_stop_with_a_handler_that_hangs_asks_for_time_again)
 {
     static const char *const arguments[] = {"--set", "shutdown.drainTimeout=1ms", NULL};
@@ -153,7 +152,7 @@ static void fill_log(void)
     (void)fcntl(STDERR_FILENO, F_SETFL, flags);
 }
 
-/* Nobody reads the log, so its end takes long, when the system has been freed. */
+/* Nobody reads the log, so the log ends late, after the system was freed. */
 DOMT_TEST(the_end_of_the_log_asks_for_time_again)
 {
     static const char *const arguments[] = {"--set", "log.flushTimeout=1200ms", NULL};
@@ -187,7 +186,7 @@ DOMT_TEST(a_state_that_is_not_taken_is_sent_again)
 
 /* --- starts that fail ------------------------------------------------------------------------- */
 
-/* Let no thread be made that has the stack of the default. */
+/* Make each thread fail that has the default stack. */
 static void forbid_threads(void)
 {
     pthread_attr_t attributes;
@@ -222,7 +221,7 @@ DOMT_TEST(a_start_without_the_thread_fails)
     domt_program_start(&own, &observed, arguments, want_watchdog);
     ck_assert_int_eq(domt_program_end(&own), 1);
     domt_has(own.err_text, "no thread tells the supervisor of this program: ");
-    ck_assert_str_eq(own.out_text, ""); /* the program's own start has not run */
+    ck_assert_str_eq(own.out_text, ""); /* the program's own start function was not called */
     ck_assert_uint_eq(domt_supervisor_counts("READY=1", 1), 0);
     domt_supervise_end();
 }
@@ -262,7 +261,7 @@ static void is_refused(const domus_program *of, const char *const *arguments)
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("RELOADING=1\n");
     (void)domt_supervisor_expects("READY=1\nSTATUS=the reload was refused");
-    if (arguments[0] != NULL) /* the next line of rates says so, too */
+    if (arguments[0] != NULL) /* the next line of rates shows the same */
         domt_has(domt_supervisor_expects(" messages/s, "), "; the last reload was refused");
     ends_well(&own);
 }
@@ -281,7 +280,8 @@ DOMT_TEST(a_reload_that_is_refused_ends_and_is_told)
 
 /* --- the watchdog ----------------------------------------------------------------------------- */
 
-/* Systemd then sends SIGABRT, and the trace of the crash names whose handler hangs. */
+/* systemd then sends SIGABRT, and the trace of the crash names the behaviour whose handler
+ * hangs. */
 DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 {
     char path[64], trace[65536];
@@ -292,11 +292,11 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
     domt_supervise(false);
     domt_program_start(&own, &hanging, arguments, want_watchdog);
     (void)domt_supervisor_expects("READY=1\n");
-    for (int i = 0; i < 4; i++) /* while all sleep */
+    for (int i = 0; i < 4; i++) /* while all threads sleep */
         (void)domt_supervisor_expects("WATCHDOG=1");
     ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
     (void)domt_supervisor_expects("READY=1\n");
-    /* one may come for the time before, and be late on a busy machine */
+    /* A message for the period before may come late on a busy machine. */
     DOMT_WAIT_FOR(10, domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS) == 0);
     ck_assert_uint_eq(domt_supervisor_counts("WATCHDOG=1", 2 * WATCHDOG_MS), 0);
     ck_assert_int_eq(kill(own.pid, SIGABRT), 0);
@@ -314,17 +314,17 @@ DOMT_TEST(a_thread_that_hangs_starves_the_watchdog)
 /* --- variables -------------------------------------------------------------------------------- */
 
 static const struct variables {
-    const char *socket;    /* NULL: that of the test */
-    const char *usec;      /* NULL: none */
-    const char *pid;       /* NULL: none; "own": its own */
-    const char *complains; /* NULL: nothing */
+    const char *socket;    /* NOTIFY_SOCKET; NULL: the socket of the test */
+    const char *usec;      /* WATCHDOG_USEC; NULL: not set */
+    const char *pid;       /* WATCHDOG_PID; NULL: not set; "own": the program's own */
+    const char *complains; /* part of the error; NULL: there is no error */
     bool is_fed;
 } table[] = {
     {NULL, "100000", "own", NULL, true},
-    {NULL, "100000", NULL, NULL, true}, /* it is meant for whoever gets it */
+    {NULL, "100000", NULL, NULL, true}, /* without a pid the watchdog is meant for any process */
     {NULL, "100000", "1", NULL, false},
     {NULL, NULL, "own", NULL, false},
-    {NULL, "0", "own", NULL, false}, /* no watchdog */
+    {NULL, "0", "own", NULL, false}, /* 0 means no watchdog */
     {NULL, "+5", "own", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "100000", "me", "warning: WATCHDOG_USEC or WATCHDOG_PID is no number", false},
     {NULL, "18446744073709551616", NULL, "warning: WATCHDOG_USEC or WATCHDOG_PID", false},
@@ -381,14 +381,15 @@ DOMT_TEST(a_supervisor_that_does_not_read_holds_up_no_end)
 
     domt_supervise(false);
     domt_program_begin(&own, &program, domt_no_arguments, want_watchdog, "variables");
-    domt_pause_ns(300 * DOMT_MS); /* some messages wait then, and net.unix.max_dgram_qlen is 10 */
+    /* Some messages wait then, because net.unix.max_dgram_qlen is 10. */
+    domt_pause_ns(300 * DOMT_MS);
     uint64_t began_ns = domt_now_ns();
     domt_program_ends_by(&own, SIGTERM, 0);
-    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* it waits for a second */
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 5000 * DOMT_MS); /* the end waits for a second */
     domt_supervise_end();
 }
 
-/* Returns whether a program has the thread that tells a supervisor of it. */
+/* Returns whether a program has the thread that reports to a supervisor. */
 static bool has_notifier(const domt_program *own)
 {
     char pattern[64], comm[32];

@@ -1,7 +1,7 @@
 /* config/main_options.c and tell.c: a program's own options set keys or call functions, stand in
- * --help beside those of domus, and are refused as clearly; a program tells its keys and values
- * for --tell, says whether it would start, and starts nothing. Each program is a child process.
- * tests/system/config_test.c reads what is told as JSON. */
+ * --help beside those of domus, and are refused with equally clear errors; with --tell a program
+ * prints its keys and values and says whether it would start, but starts nothing. Each program is a
+ * child process. tests/system/config_test.c reads the output of --tell as JSON. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -38,7 +38,7 @@ static const domus_section section = {
 static struct settings settings;
 static char taken[256];
 
-/* Notes each value that it is given, in the order in which they come. */
+/* Record each value in the order in which the values come. */
 static int note(const char *value, void *argument, char *error, size_t error_size)
 {
     size_t used = strlen(taken);
@@ -68,7 +68,7 @@ static const domus_option options[] = {
     {.name = NULL},
 };
 
-/* Tells what it was configured with, and ends. */
+/* Print the configuration of the system, and end. */
 static int tell(domus_system *system, void *argument)
 {
     printf("started timeout %u retries %u verbose %d quiet %d threads %u rooms %u %s taken %s\n",
@@ -121,7 +121,7 @@ DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
     domt_tree_remove(&tree);
 }
 
-/* The program ends with 2 and starts nothing, and stderr begins with `wanted`. */
+/* Check that the program ends with 2 and starts nothing, and that stderr begins with `wanted`. */
 static void refuses(const char *const *arguments, const char *wanted)
 {
     domt_program own;
@@ -150,7 +150,7 @@ DOMT_TEST(wrong_options_are_named_and_end_with_2)
     refuses((const char *const[]){"--note", "mute", NULL}, "chat: --note: is refused\n");
     refuses((const char *const[]){"--set", "chat.retries=11", NULL},
             "--set: chat.retries: must be 1..10, is 11\n");
-    /* all faults are told */
+    /* all errors are reported */
     refuses((const char *const[]){"--timeout", "2h", "--set", "chat.nope=1", NULL},
             "--timeout: chat.timeout: must be 1ms..1m, is 2h\n--set: chat.nope: unknown key");
 }
@@ -313,7 +313,8 @@ static int reload_nothing(domus_system *system, const void *values, void *unused
 static const domus_program program = {
     .name = "a \"b\"", .start = start_nothing, .section = &told_section, .settings = &given};
 
-/* Hold what the program says to these arguments, which stands in `out_text` and `err_text`. */
+/* Run the program with these arguments, and check its exit status, and that it has started nothing.
+ * Its output is in `out_text` and `err_text`. */
 static void is_told(domt_program *own, const domus_program *which, int status,
                     const char *const *arguments)
 {
@@ -366,7 +367,7 @@ DOMT_TEST(keys_are_told_with_their_facts)
     ck_assert_str_eq(own.out_text + own.out_length - 4, "}]}\n");
 }
 
-/* Each key is told once in each way in which it can be written. */
+/* Each key is printed once in each way in which it can be written. */
 DOMT_TEST(every_key_is_told)
 {
     const domus_config_key *key;
@@ -382,7 +383,7 @@ DOMT_TEST(every_key_is_told)
     domt_has(own.out_text, "\"chat.deep.words\"");
 }
 
-/* A section counts as live if the program takes it in a reload. */
+/* A section counts as live if the program accepts it in a reload. */
 DOMT_TEST(section_of_a_program_that_reloads_is_live)
 {
     domus_program reloading = program;
@@ -427,7 +428,7 @@ DOMT_TEST(values_are_told_with_their_origins)
     domt_tree_remove(&tree);
 }
 
-/* A cluster that refuses each configuration. */
+/* Refuse each configuration, as a cluster. */
 static int refuse_cluster(const domus_cluster_setup *setup, char *error, size_t error_size)
 {
     snprintf(error, error_size, "cluster.name: it is refused");
@@ -460,7 +461,7 @@ DOMT_TEST(wrong_configurations_are_told)
                                      "\"right\": false}\n");
         }
     }
-    /* check looks at all that a start looks at before it begins */
+    /* The check looks at all that a start looks at before it begins. */
     clustered.cluster = &member;
     const char *const check[] = {"--set", "chat.needed=x", "--tell", "check", NULL};
     const char *const values[] = {"--set", "chat.needed=x", "--tell", "values", NULL};

@@ -1,6 +1,6 @@
 /* config/main_inherited.c and config/main_served.c: listeners serve the sockets that a supervisor
- * has passed by their names, and what is wrong with these is said. Each program is a child process;
- * the test is its supervisor, and keeps the sockets. */
+ * has passed under their names, and errors in these sockets are reported. Each program is a child
+ * process; the test is its supervisor, and keeps the sockets. */
 #include <domus/main.h>
 #include <domus/observe.h>
 
@@ -41,7 +41,8 @@ static int start(domus_system *system, void *argument)
 static const domus_program program = {
     .name = "passed", .start = start, .observe = &domus_observe_front};
 
-/* A file with a listener at a port at which nobody may listen, or, if `anywhere`, at any. */
+/* Returns a file with a listener at a port at which nobody may listen or, if `anywhere`, at any
+ * port. */
 static const char *file_of(bool anywhere)
 {
     static char path[64];
@@ -58,8 +59,9 @@ static const char *file_of(bool anywhere)
 
 /* --- its supervisor --------------------------------------------------------------------------- */
 
-static int passed[PASSED_MAX];   /* descriptors of the test; -1: none */
-static const char *variables[3]; /* LISTEN_FDS, LISTEN_PID ("own": that of the child), _FDNAMES */
+static int passed[PASSED_MAX]; /* descriptors that the test passes; -1: none */
+/* LISTEN_FDS, LISTEN_PID ("own": that of the child), LISTEN_FDNAMES */
+static const char *variables[3];
 
 static void pass(void)
 {
@@ -131,8 +133,8 @@ static void is_answered(int fd)
 
 /* --- what is served --------------------------------------------------------------------------- */
 
-/* Clients that come while nobody serves wait for the next program, as over a restart of the unit.
- */
+/* Clients that connect while no program runs wait for the next one, as over a restart of the
+ * unit. */
 DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
 {
     uint16_t port, datagrams;
@@ -166,7 +168,7 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
     unlink(arguments[1]);
 }
 
-/* Read what the port answers to a request for /ready. */
+/* Read the answer of the port to a request for /ready. */
 static bool is_ready(int fd)
 {
     static const char request[] =
@@ -220,7 +222,7 @@ static int listen_at_path(const char *path, mode_t mode)
 static const struct mode {
     mode_t mode;
     const char *is_public;
-    int status; /* 2: it is refused */
+    int status; /* exit status; 2: the socket is refused */
 } modes[] = {
     {0666, "observe.public=false", 2}, {0660, "observe.public=false", 2},
     {0602, "observe.public=false", 2}, {0600, "observe.public=false", 0},
@@ -253,7 +255,7 @@ DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
     unlink(path);
 }
 
-/* Call domus_main() so that it has found the socket, and then cannot make its first thread. */
+/* Call domus_main() so that it finds the socket, but cannot make its first thread. */
 static void pass_and_fail(void)
 {
     char *argv[] = {(char *)(uintptr_t) "program",
@@ -301,12 +303,13 @@ DOMT_TEST(a_socket_of_a_start_that_failed_is_forgotten)
 
 static const struct wrong {
     const char *count, *pid, *names;
-    int kind; /* of the first descriptor: 's' listens, 'd' datagrams, 'c' does not listen, 'f' a
-                 file */
+    /* kind of the first descriptor: 's' listens, 'd' datagrams, 'c' does not listen, 'f' a file */
+    int kind;
     int status;
     const char *says;
 } table[] = {
-    {"1", "1", "echo", 's', 1, "listener echo: 192.0.2.1:1: "}, /* of another process */
+    /* the variables are meant for another process */
+    {"1", "1", "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
     {"1", NULL, "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
     {NULL, "own", "echo", 's', 1, "listener echo: 192.0.2.1:1: "},
     {"0", "own", NULL, 's', 1, "listener echo: 192.0.2.1:1: "},

@@ -1,5 +1,5 @@
-/* Signals drain, dump or end a program as documented, and its log cannot hold it up. Each program
- * is a child process. */
+/* Signals drain, dump or end a program as documented, and a log that nobody reads cannot hold it
+ * up. Each program is a child process. */
 #include <domus/main.h>
 
 #include "tests/runtime/program.h"
@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The time in which a program has to end here, far longer than the second that its
- * last lines have. */
+/* The time in which a program must end here, far longer than the second that is left for its last
+ * lines. */
 #define SOON_NS (10000 * DOMT_MS)
 
 static const domus_type block_type = {.name = "block", .size = sizeof(int)};
@@ -44,7 +44,7 @@ static int block(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour blocker = {.name = "blocker",
                                         .on = (const domus_on[]){{&block_type, block, 0}, {0}}};
 
-/* A drain waits for a handler that takes so many milliseconds. */
+/* Block for so many milliseconds in a handler, for which a drain waits. */
 static int block_for(domus_system *system, void *ms)
 {
     domus_address address;
@@ -59,18 +59,18 @@ static int long_ms = 100000;
 static const domus_program blocking = {
     .name = "blocking", .start = block_for, .argument = &two_seconds_ms};
 
-/* Supervisors send the same signal twice within milliseconds. */
+/* Supervisors may send the same signal twice within milliseconds. */
 DOMT_TEST(a_second_signal_within_a_second_counts_as_the_first)
 {
     domt_program own;
 
     domt_program_begin(&own, &blocking, domt_no_arguments, NULL, "blocked\n");
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
-    domt_pause_ns(50 * DOMT_MS); /* two of a kind that wait are one */
+    domt_pause_ns(50 * DOMT_MS); /* two pending signals of a kind count as one */
     ck_assert_int_eq(kill(own.pid, SIGTERM), 0);
     domt_program_ends_by(&own, SIGINT, 0);
     ck_assert_ptr_null(strstr(own.err_text, "second signal"));
-    domt_has(own.err_text, "iterations"); /* it ended as after one */
+    domt_has(own.err_text, "iterations"); /* the program ended as after one signal */
 }
 
 DOMT_TEST(a_later_signal_ends_at_once)
@@ -101,7 +101,8 @@ static const domus_config_key own_keys[] = {
 static const domus_section own_section = {
     .name = "own", .keys = own_keys, .size = sizeof own_settings};
 
-/* A program without a function for it takes what domus_main() takes by itself, and no more. */
+/* A program without a reload function follows the keys that domus_main() changes by itself, and no
+ * others. */
 DOMT_TEST(sighup_changes_the_level_of_any_program)
 {
     const domus_program program = {.name = "idle",
@@ -152,7 +153,7 @@ DOMT_TEST(sigquit_prints_the_dump_and_drains)
     domt_program_ends_by(&own, SIGQUIT, 0);
     const char *dump = strstr(own.err_text, " noted: WAITING");
     ck_assert_msg(dump != NULL, "%s", own.err_text);
-    domt_has(dump, "iterations"); /* the table of the end stands behind the dump */
+    domt_has(dump, "iterations"); /* the profile at the end stands behind the dump */
 }
 
 static int block_and_signal(domus_stack *stack, void *self, const void *payload)
@@ -176,8 +177,8 @@ static int signal_itself(domus_system *system, void *ms)
     return result != 0 ? result : domus_outside_notice(system, address, &block_type, ms);
 }
 
-/* A program may ask itself for a dump. That is not the end of its drain, which a
- * signal still ends. */
+/* A program may request a dump of itself. The dump does not end its drain, which a signal still
+ * ends. */
 DOMT_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
 {
     const domus_program program = {
@@ -192,7 +193,7 @@ DOMT_TEST(a_signal_of_its_own_does_not_end_the_wait_for_the_drain)
     domt_program_ends_by(&own, SIGTERM, 128 + SIGTERM);
 }
 
-/* A drain that takes long is when one wants to know. */
+/* A dump or a profile matters most in a drain that takes long. */
 DOMT_TEST(signals_that_print_print_in_a_drain_too)
 {
     domt_program own;
@@ -212,13 +213,14 @@ DOMT_TEST(signals_that_print_print_in_a_drain_too)
 
 /* --- who reads the log ------------------------------------------------------------------------ */
 
-/* The log's pipe holds not one byte more. */
+/* Fill the log's pipe, so that it takes not one byte more. */
 static void fill_error(void)
 {
     char bytes[4096];
 
     memset(bytes, '.', sizeof bytes);
-    ck_assert_int_ge(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 16384), 16384); /* the test reads it all */
+    /* a small pipe, which the test can read as a whole */
+    ck_assert_int_ge(fcntl(STDERR_FILENO, F_SETPIPE_SZ, 16384), 16384);
     ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
     while (write(STDERR_FILENO, bytes, sizeof bytes) > 0)
         continue;
@@ -227,13 +229,13 @@ static void fill_error(void)
     ck_assert_int_eq(fcntl(STDERR_FILENO, F_SETFL, 0), 0);
 }
 
-/* Everything that prints is asked for; whoever reads the log does not read. */
+/* Ask for everything that prints, while nobody reads the log; the program must go on and end. */
 static void survives_a_deaf_reader(int last)
 {
     domt_program own;
 
     domt_program_begin(&own, &idle, domt_no_arguments, fill_error, "ready\n");
-    for (int i = 0; i < 20; i++) { /* more than may wait */
+    for (int i = 0; i < 20; i++) { /* more lines than may wait */
         ck_assert_int_eq(kill(own.pid, SIGUSR1), 0);
         ck_assert_int_eq(kill(own.pid, SIGUSR2), 0);
         ck_assert_int_eq(kill(own.pid, SIGHUP), 0);
@@ -311,8 +313,8 @@ DOMT_TEST(sigpipe_is_ignored_unless_the_program_has_it)
     domt_program_ends_by(&own, SIGTERM, 0);
 }
 
-/* The number of lines that were dropped while nobody read is told as soon as
- * somebody reads again. */
+/* The number of lines that were dropped while nobody read is reported as soon as somebody reads
+ * again. */
 DOMT_TEST(lines_that_were_dropped_are_told_of)
 {
     domt_program own;
@@ -329,7 +331,7 @@ DOMT_TEST(lines_that_were_dropped_are_told_of)
     ck_assert_ptr_nonnull(line);
     ck_assert_int_eq(sscanf(line, "idle: warning: %d log lines were dropped\n", &told), 1);
     ck_assert_int_gt(told, 0);
-    ck_assert_int_le(told, 101 - 16); /* those that there were places for came through */
+    ck_assert_int_le(told, 101 - 16); /* the lines for which there were places came through */
     domt_program_ends_by(&own, SIGTERM, 0);
     const char *row = strstr(own.err_text, "log lines dropped");
     ck_assert_ptr_nonnull(row);
@@ -346,7 +348,7 @@ DOMT_TEST(lines_that_were_dropped_are_told_of)
 
 /* --- no thread for the log -------------------------------------------------------------------- */
 
-/* Runs when domus_main() has returned. */
+/* Quit after domus_main() has returned. */
 static void quit_too_late(void)
 {
     sigset_t pending;
@@ -358,7 +360,7 @@ static void quit_too_late(void)
     fflush(stdout);
 }
 
-/* From now on a thread with the default attributes would need a stack that fits into no memory. */
+/* From now on a thread with the default attributes needs a stack that fits into no memory. */
 static void forbid_threads(void)
 {
     pthread_attr_t attributes;

@@ -21,7 +21,7 @@
 
 /* --- options ---------------------------------------------------------------------------------- */
 
-/* Tells what it was configured with, and ends. */
+/* Print the configuration of the system, and end. */
 static int tell(domus_system *system, void *argument)
 {
     const domus_config *config = domus_system_config(system);
@@ -70,7 +70,7 @@ DOMT_TEST(wrong_options_end_with_2_and_start_nothing)
     ck_assert_int_eq(domt_program_run(&own, &teller, wrong[4]), 2);
     ck_assert_str_eq(own.err_text,
                      "/nonexistent/domus.yaml: cannot be read: No such file or directory\n");
-    /* Every error is told, not only the first. */
+    /* All errors are reported, not only the first one. */
     domt_program_exits(&own, &teller, 2, "--set", "scheduler.ioRatio=0", "--set",
                        "io.ringEntries=500", NULL);
     domt_has(own.err_text, "scheduler.ioRatio");
@@ -106,7 +106,8 @@ DOMT_TEST(set_holds_over_files_wherever_it_stands)
     domt_program_exits(&own, &teller, 0, "--set", "scheduler.ioRatio=60", "--config", file, NULL);
     domt_has(own.out_text, "started ratio 60 threads 2\n");
     domt_program_exits(&own, &teller, 0, "--config", file, "--config", other, NULL);
-    domt_has(own.out_text, "started ratio 40 threads 2\n"); /* the later one counts, and adds */
+    /* keys of the later file count, and add to those of the first */
+    domt_has(own.out_text, "started ratio 40 threads 2\n");
 
     snprintf(file, sizeof file, "%s/bad.yaml", tree.root);
     domt_program_exits(&own, &teller, 2, "--config", file, NULL);
@@ -129,7 +130,7 @@ static int serve_front(domus_system *system, void *argument)
     return domus_main_serve(system, "front", &server, NULL);
 }
 
-/* A file with the listener "front" at this address. */
+/* Write a file with the listener "front" at this address. */
 static void write_front(domt_tree *tree, char path[PATH_MAX], const char *address)
 {
     char text[256];
@@ -162,7 +163,7 @@ DOMT_TEST(start_that_fails_ends_with_1_and_says_why)
     domt_has(own.err_text, "failing: ");
     domt_has(own.err_text, strerror(EDOM));
 
-    domt_program_exits(&own, &serving, 1, NULL); /* no such listener */
+    domt_program_exits(&own, &serving, 1, NULL); /* there is no such listener */
     domt_has(own.err_text, "front");
 
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -232,7 +233,7 @@ DOMT_TEST(sigterm_and_sigint_end_with_0_and_the_profile)
     domt_tree_remove(&tree);
 }
 
-/* Bytes arrive, and their handler does not return. */
+/* Never return from a handler of bytes. */
 static int read_for_ever(domus_stack *stack, void *self, const void *payload)
 {
     printf("reading\n");
@@ -255,7 +256,7 @@ static void end_at_once(int status, void *unused)
 }
 
 /* The memory of a thread that does not return is not freed, and LeakSanitizer, which looks later in
- * exit, would take it for a leak. */
+ * exit(), would report it as a leak. */
 static void do_not_look_for_leaks(void)
 {
     ck_assert_int_eq(on_exit(end_at_once, NULL), 0);
@@ -296,7 +297,7 @@ static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
 static int quit(domus_stack *stack, void *self, const void *payload)
 {
     domus_main_quit(*(const int *)payload);
-    domus_main_quit(99); /* the first one counts */
+    domus_main_quit(99); /* the first quit counts */
     return 0;
 }
 
@@ -388,7 +389,7 @@ DOMT_TEST(quit_with_a_negative_status_is_remembered_too)
     domt_program own;
 
     domt_program_start(&own, &program, domt_no_arguments, quit_early_below_zero);
-    ck_assert_int_eq(domt_program_wait(&own), 255); /* as exit(-1) */
+    ck_assert_int_eq(domt_program_wait(&own), 255); /* the status of exit(-1) */
     close(own.out);
     close(own.err);
 }
@@ -405,7 +406,7 @@ static int quit_while_stopping(domus_system *system, void *argument)
     return result;
 }
 
-/* SIGQUIT after SIGTERM is not a second signal: the program may go on draining. */
+/* SIGQUIT after SIGTERM is no second signal: the program may go on draining. */
 DOMT_TEST(quit_while_stopping_is_no_second_signal)
 {
     int status = 9;

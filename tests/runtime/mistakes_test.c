@@ -1,7 +1,7 @@
-/* Actors that do what they should not: nobody else suffers from it. The log tells mistakes of
- * handlers from which the library goes on, once for each behaviour and type, and the profile counts
- * them; lines that are less severe than its level are not written. A behaviour that is wrong is
- * refused with words that say what is wrong. */
+/* Actors that break rules do no harm to others. The log reports mistakes of handlers from which the
+ * library goes on, once for each behaviour and type, and the profile counts them; lines less severe
+ * than its level are not written. A wrong behaviour is refused with a text that says what is
+ * wrong. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 
@@ -60,8 +60,8 @@ static int return_five(domus_stack *stack, void *self, const void *payload)
     return 5;
 }
 
-/* None of this is a mistake: several asks, of which the first answer is enough; a failure after an
- * ask was begun; a wait behind a wait. */
+/* None of these calls is a mistake: several asks, of which the first answer is enough; a failure
+ * after an ask was begun; a wait behind a wait. */
 static int wait_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 1);
@@ -85,7 +85,8 @@ static const domus_behaviour hasty = {.name = "hasty",
                                                                {&right_type, do_right, 0},
                                                                {0}}};
 
-/* Let the hasty actor handle `times` notices of `type`, and wait until it was resumed so often. */
+/* Let the hasty actor handle `times` notices of `type`, and wait until it was resumed as many
+ * times. */
 static void provoke(domus_system *system, const domus_type *type, uint64_t times, uint64_t resumes)
 {
     domus_address address = domt_spawn(system, 0, &hasty, NULL);
@@ -174,7 +175,8 @@ static const domus_behaviour failing = {.name = "failing",
                                         .on = (const domus_on[]){{&fail_type, refuse, 0}, {0}}};
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
-/* On each thread an actor fails, which is a warning, and another is not mounted, an error. */
+/* On each thread, let one actor fail, which is a warning, and another one fail to mount, which is
+ * an error. */
 static void let_fail(domus_system *system)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
@@ -291,7 +293,7 @@ DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 DOMT_TEST(after_a_failed_start_detached_actors_can_be_made)
 {
     domus_config config = domt_config(2);
-    config.system.cpus = "auto"; /* a pinned thread wants memory when it is made */
+    config.system.cpus = "auto"; /* a pinned thread needs memory when it is made */
     int result = -1;
 
     for (int64_t count = 0; result != 0; count++) {
@@ -350,7 +352,7 @@ static const struct {
     {{.kind = DOMUS_CHANNELS, .channel = &state},
      "the kind of its `channel` is not DOMUS_CHANNELS"},
     {{.kind = (domus_kind)7}, "its kind is neither DOMUS_STATE nor DOMUS_CHANNELS"},
-    /* The kind is forgotten, and so it is that of a state actor. */
+    /* The kind is missing, so it is that of a state actor. */
     {{.on_read = {domt_ignore_message, 0}},
      "its kind is DOMUS_STATE, and it has a member that only channels actors use"},
     {{.pipeline = &of_lines},

@@ -1,4 +1,4 @@
-/* The actors' functions and the strangers' connections of the misuse tests. */
+/* Functions of the actors, and connections of the peers, in the tests of misuse. */
 #include "tests/runtime/misuse.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ void domt_misuse_begin(uint32_t threads)
     domt_misuse_system = domt_start(&config);
 }
 
-/* `found` is written anew while clients use it, and nothing else orders the two: what a client and
- * the service say to each other by a socket is not seen by ThreadSanitizer. */
+/* The actors write `found` again while clients use it, and nothing else orders the two:
+ * ThreadSanitizer does not see that client and service communicate by a socket. */
 static pthread_mutex_t found_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 domus_endpoint domt_misuse_found(void)

@@ -1,5 +1,5 @@
 /* A system in which a test misuses listeners and channels: how its actors listen, answer and count,
- * and how strangers connect to it. */
+ * and how peers connect to it. */
 #ifndef DOMT_MISUSE_H
 #define DOMT_MISUSE_H
 
@@ -11,41 +11,41 @@
 
 extern domus_system *domt_misuse_system;
 
-/* Things that the actors have seen and done. */
+/* Counts and results of the actors. */
 typedef struct domt_misuse {
-    _Atomic uint32_t listening; /* listens that came back */
-    _Atomic int result;         /* of the last listen */
-    domus_endpoint found;       /* where the last listener listens; read after `listening` */
+    _Atomic uint32_t listening; /* listens that have returned */
+    _Atomic int result;         /* result of the last listen */
+    domus_endpoint found;       /* endpoint of the last listener; read after `listening` */
     _Atomic uint32_t opened;    /* calls of on_open and on_close */
     _Atomic uint32_t closed;
-    _Atomic int last_error;     /* of the last on_close */
+    _Atomic int last_error;     /* error of the last on_close */
     domus_address last_channel; /* read after `opened` */
-    _Atomic uint32_t cancelled; /* sleeps that were cancelled, and those that were not */
+    _Atomic uint32_t cancelled; /* sleeps that were cancelled, and sleeps that were not */
     _Atomic uint32_t slept;
 } domt_misuse;
 
 extern domt_misuse domt_misuse_seen;
 
-/* Rows of an actor that fails when it gets a notice of this type. */
+/* The type of a notice at which the actor fails; the rows below handle it. */
 extern const domus_type domt_misuse_fail_type;
 extern const domus_on domt_misuse_rows[];
 
 /* Start the system. */
 void domt_misuse_begin(uint32_t threads);
 
-/* Returns where the newest listener is, while others may come. */
+/* Returns the endpoint of the newest listener, while others may be made. */
 domus_endpoint domt_misuse_found(void);
 
-/* Returns a connection to the IPv4 endpoint; -1 with errno. Its receives wait for 5 s at most. */
+/* Returns a connection to the IPv4 endpoint; -1 with errno. Its receives wait for at most 5 s. */
 int domt_misuse_connect(const domus_endpoint *at);
 
-/* Returns what recv(2) of all `size` bytes does. It is tried again if a ring that this thread has
- * opened and closed interrupts it. */
+/* Receive all `size` bytes, and return what recv(2) returns. The call is repeated if a ring that
+ * this thread has opened and closed interrupts it. */
 ssize_t domt_misuse_receive(int fd, void *bytes, size_t size);
 
 bool domt_misuse_echoes(int fd);
 
-/* Functions of behaviours, which note what they did in domt_misuse_seen. */
+/* Functions of behaviours, which record in domt_misuse_seen what they did. */
 int domt_misuse_listen(domus_stack *stack, const char *at);
 int domt_misuse_mount(domus_stack *stack, void *self); /* listens at 127.0.0.1:0 */
 int domt_misuse_open(domus_stack *stack, void *self, const void *payload);

@@ -1,5 +1,6 @@
-/* runtime/system/monitor.c: the monitor is there when it is needed, sleeps while no thread works,
- * and ends with its system. Stalls are watched from a change on only if there is one. */
+/* runtime/system/monitor.c: the monitor thread exists when it is needed, sleeps while no thread
+ * works, and ends with its system. After a change of the configuration stalls are watched only if
+ * there is a monitor. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/death.h"
 
@@ -58,11 +59,11 @@ DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
     DOMT_WAIT_FOR(10, domt_profile(system, 1).spawns == 1);
     for (int i = 0; i < 2; i++) {
         DOMT_WAIT_FOR(10, is_asleep(system));
-        domt_pause_ns(20 * DOMT_MS); /* until it really sleeps */
+        domt_pause_ns(20 * DOMT_MS); /* until the monitor really sleeps */
         clockid_t clock = (clockid_t)domi_counter_read(&system->monitor.cpu_clock);
         uint64_t looks = domi_counter_read(&system->monitor.looks);
         uint64_t cpu_ns = domi_clock_cpu_ns(clock);
-        domt_pause_ns(2100 * DOMT_MS); /* each thread is woken by the cap meanwhile */
+        domt_pause_ns(2100 * DOMT_MS); /* the cap wakes each thread meanwhile */
         ck_assert_uint_eq(domi_counter_read(&system->monitor.looks), looks);
         ck_assert_uint_eq(domi_clock_cpu_ns(clock), cpu_ns);
         ck_assert(is_asleep(system));
@@ -73,7 +74,7 @@ DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
     domt_end(system);
 }
 
-/* A thread that falls asleep and is woken often does not wake the monitor each time. */
+/* A thread that often falls asleep and wakes does not wake the monitor each time. */
 DOMT_TEST(who_wakes_often_finds_it_awake)
 {
     domus_config config = config_of(1);
@@ -83,7 +84,7 @@ DOMT_TEST(who_wakes_often_finds_it_awake)
 
     for (int i = 0; i < 20; i++) {
         ck_assert_int_eq(domus_outside_ask(system, address, &ask_type, NULL, 0, NULL), 0);
-        domt_pause_ns(40 * DOMT_MS); /* several looks */
+        domt_pause_ns(40 * DOMT_MS); /* time for several looks of the monitor */
         slept += is_asleep(system);
     }
     ck_assert_uint_le(slept, 10);
@@ -158,7 +159,7 @@ static void stop_system_of_the_parent(void *system)
     domus_system_free(system);
 }
 
-/* A child has no monitor of its parent's; one of a system that it starts itself watches. */
+/* A child has no monitor of its parent's systems, but a system that it starts itself has one. */
 DOMT_TEST(a_fork_keeps_the_monitor_with_its_threads)
 {
     domus_config config = config_of(1);
@@ -187,7 +188,7 @@ static int stand_still(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour still = {.name = "still",
                                       .on = (const domus_on[]){{&stay_type, stand_still, 0}, {0}}};
 
-/* Returns whether there is a stall that goes on. */
+/* Returns whether a stall goes on. */
 static bool has_stall(domus_system *system)
 {
     static domus_stall stalls[DOMUS_STALLS_KEPT];
@@ -218,7 +219,7 @@ DOMT_TEST(stall_is_over_when_stalls_are_not_watched_any_more)
     domt_end(system);
 }
 
-/* Without a monitor nothing would be watched. */
+/* Without a monitor thread no stall could be seen. */
 DOMT_TEST(stalls_are_not_watched_if_nothing_was_at_the_start)
 {
     domus_config config = domt_config(1);

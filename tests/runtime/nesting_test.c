@@ -1,5 +1,5 @@
-/* The nesting of records: the order of steps that have one time, outer things that are missing or
- * still under way, and, for any records at all, begins and ends that match. */
+/* The nesting of records: the order of steps that have one time, outer records that are missing or
+ * still under way, and, for any records at all, matching begins and ends. */
 #include "base/random.h"
 #include "runtime/trace/nesting.h"
 #include "tests/support/suite.h"
@@ -19,10 +19,10 @@ static domi_record record_of(domi_record_kind kind, uint64_t begin_ns, uint64_t 
 
 static char said[4096];
 
-/* "(I10" is an iteration that begins at 10, "I20)" its end, and ".A15" an instant. */
+/* Write a step: "(I10" is an iteration that begins at 10, "I20)" its end, and ".A15" an instant. */
 static void say(void *context, domi_nesting_step step, uint64_t at_ns, const domi_record *record)
 {
-    static const char letters[] = "?IPZSBRXLAaUu"; /* by the kind */
+    static const char letters[] = "?IPZSBRXLAaUu"; /* letters, indexed by the kind */
     char letter = letters[domi_record_kind_of(record)];
     size_t length = strlen(said);
 
@@ -91,7 +91,8 @@ DOMT_TEST(a_thing_that_ended_meanwhile_is_there_once)
 
     open[3] = record_of(DOMI_RECORD_RUN, 10, 10);
     check_steps(records, 2, open, "(R10 R20) (R20 R30) ");
-    check_steps(records + 1, 1, open, "(R20 R30) "); /* its record was not copied */
+    /* the record of the outer run was not copied */
+    check_steps(records + 1, 1, open, "(R20 R30) ");
     open[3] = record_of(DOMI_RECORD_RUN, 30, 30);
     check_steps(records, 2, open, "(R10 R20) (R20 R30) (R30 ");
     const domi_record short_ones[] = {record_of(DOMI_RECORD_PHASE, 30, 30),
@@ -161,7 +162,7 @@ DOMT_TEST(begins_and_ends_match_for_any_records)
             opened += is_there;
         }
         domi_nesting_walk(records, count, open, check_step, &stack);
-        ck_assert_uint_eq(stack.ended, count); /* each once */
+        ck_assert_uint_eq(stack.ended, count); /* each record ended once */
         ck_assert_uint_le(stack.depth, opened);
     }
 }
@@ -184,7 +185,8 @@ DOMT_TEST(time_grows_with_the_records)
     domi_nesting_walk(records, count, none, count_step, &steps);
     ck_assert_uint_eq(steps, 2 * count);
     steps = 0;
-    domi_nesting_walk(records, count - 1, none, count_step, &steps); /* nothing around them */
+    /* no record lies around them */
+    domi_nesting_walk(records, count - 1, none, count_step, &steps);
     ck_assert_uint_eq(steps, 2 * (count - 1));
 }
 

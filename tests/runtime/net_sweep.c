@@ -1,4 +1,4 @@
-/* The clients and the books of a sweep; see the header. */
+/* The clients of a sweep, and the checks of its sums; see the header. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_MAX 3000u /* bytes that a client sends at a time, at most */
-#define LONG      20u   /* times as many seeds in the long form */
+#define PIECE_MAX 3000u /* most bytes that a client sends at a time */
+#define LONG      20u   /* factor of the number of seeds in the long form */
 
 void domt_sweep_seeds(uint64_t count, int (*run_seed)(uint64_t seed, void *context))
 {
@@ -76,7 +76,8 @@ void domt_sweep_listen(domt_sweep *sweep, const char *name, const char *address)
     domt_sweep_make(sweep, &config, &listener, 1);
 }
 
-/* A fault is off in half of the seeds, and otherwise comes with one of several probabilities. */
+/* Draw the probability of a fault: in half of the seeds it is off, and otherwise it is one of
+ * several. */
 static uint32_t draw_chance(domt_sweep *sweep, uint32_t most)
 {
     static const uint32_t parts[] = {1, 4, 16, 64};
@@ -138,7 +139,7 @@ void domt_sweep_hold(domt_sweep *sweep, bool holds, const char *what)
            domus_testkit_replay(sweep->seed, replay, sizeof replay));
     if (sweep->kit != NULL && getenv("DOMUS_SEED") != NULL)
         printf("%s\n", domus_testkit_trace(sweep->kit));
-    (void)fflush(stdout); /* the process of a test that fails does not */
+    (void)fflush(stdout); /* the process of a failing test does not flush it */
 }
 
 /* --- clients ---------------------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ void domt_sweep_act(domt_sweep *sweep, domt_client *client)
         domus_peer_finish(client->peer);
         client->is_done = true;
         break;
-    case 4: /* rarer than in the sweeps of requests, because it ends what an echo can show */
+    case 4: /* rarer than in the sweeps of requests, because a reset ends the checks of an echo */
         if (domt_sweep_below(sweep, 4) != 0)
             break;
         client->has_reset = !client->is_done && domus_peer_is_connected(client->peer) &&
@@ -245,7 +246,7 @@ void domt_sweep_act(domt_sweep *sweep, domt_client *client)
             domt_sweep_close(client->peer, &client->is_done, &client->was_rude);
         break;
     default:
-        if (deed > 5) /* the deed 5 of a disturbance has the number 6 here */
+        if (deed > 5) /* number 5 of domt_sweep_disturb() has the number 6 here */
             deed--;
         if (!domt_sweep_disturb(sweep, deed, client->peer, &client->is_done, &client->was_rude) &&
             !client->is_done)
@@ -286,8 +287,8 @@ void domt_sweep_check_echoes(domt_sweep *sweep)
         check_echo(sweep, &sweep->clients[i]);
 }
 
-/* True if nothing but the client and the service could have made bytes vanish. Where there is a
- * second connection, its early end looks like a short stream. */
+/* True if only the client or the service could have lost bytes. Where there is a second connection,
+ * its early end looks like a short stream. */
 static bool is_complete(const domt_sweep *sweep, const domt_client *client)
 {
     domus_peer_counts counts = domus_peer_count(client->peer);
@@ -295,7 +296,7 @@ static bool is_complete(const domt_sweep *sweep, const domt_client *client)
            domus_peer_error(client->peer) == 0 && counts.lost == 0 && counts.missed == 0;
 }
 
-/* True if no connection is refused or reset by a fault. */
+/* True if no fault refuses or resets a connection. */
 static bool is_reliable(const domt_sweep *sweep)
 {
     const domus_net_faults *faults = &sweep->faults;
@@ -303,7 +304,7 @@ static bool is_reliable(const domt_sweep *sweep)
            !(sweep->is_relayed && (faults->no_memory != 0 || faults->no_descriptors != 0));
 }
 
-/* Check that the service has noticed as many resets as clients have made. */
+/* Check that the service has seen as many resets as clients have made. */
 static void hold_resets(domt_sweep *sweep)
 {
     uint64_t resets = 0, made = 0;
@@ -318,7 +319,7 @@ static void hold_resets(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, resets >= made);
 }
 
-/* True if all clients have the end of their streams. */
+/* True if all clients have got the end of their streams. */
 static bool is_at_rest(const domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < sweep->client_count; i++) {
@@ -349,7 +350,8 @@ void domt_sweep_settle(domt_sweep *sweep)
         const domt_client *client = &sweep->clients[i];
         domus_peer_counts counts = domus_peer_count(client->peer);
 
-        /* who closes reads no more, so an echo to it may be stuck, and with it what it sends */
+        /* A client that has closed reads no more, so an echo to it may be stuck, and behind it the
+         * bytes that it sends. */
         DOMT_SWEEP_HOLD(sweep, client->was_rude || counts.unsent == 0);
         DOMT_SWEEP_HOLD(sweep, client->was_rude || domus_peer_has_end(client->peer) ||
                                    domus_peer_error(client->peer) != 0);
@@ -357,7 +359,8 @@ void domt_sweep_settle(domt_sweep *sweep)
             DOMT_SWEEP_HOLD(sweep, client->checked == client->sent);
             DOMT_SWEEP_HOLD(sweep, counts.delivered == client->sent);
         } else if (is_reliable(sweep)) {
-            DOMT_SWEEP_HOLD(sweep, client->was_rude); /* nobody but itself has reset it */
+            /* only the client itself may have reset the connection */
+            DOMT_SWEEP_HOLD(sweep, client->was_rude);
         }
     }
     if (sweep->faults.ends == 0)
@@ -410,11 +413,12 @@ static void hold_counters(domt_sweep *sweep)
     for (const domus_peer *peer = sweep->kit->peers; peer != NULL; peer = peer->next)
         of_peers += domus_peer_count(peer).received;
     DOMT_SWEEP_HOLD(sweep, opened == closed);
-    DOMT_SWEEP_HOLD(sweep, totals.descriptors == sweep->kit->system->count); /* the wakes */
+    /* only the eventfds of the threads are left */
+    DOMT_SWEEP_HOLD(sweep, totals.descriptors == sweep->kit->system->count);
     DOMT_SWEEP_HOLD(sweep, totals.sent == totals.received + totals.lost + totals.in_flight);
     if (sweep->has_datagrams)
         return;
-    /* bytes that had come and were not read when a proxy closed are in both counters */
+    /* Bytes that had come and were not read when a proxy closed are in both counters. */
     uint64_t of_system = totals.received - of_peers;
     DOMT_SWEEP_HOLD(sweep, sweep->is_relayed ? received >= of_system : received == of_system);
     DOMT_SWEEP_HOLD(sweep, received - discarded <= of_system);

@@ -7,19 +7,19 @@
 
 #define DOMT_NET_SECOND UINT64_C(1000000000)
 
-/* The echo: every byte goes back. */
+/* A channel that sends back every byte. */
 extern const domus_behaviour domt_net_echo;
 
-/* Fill a configuration of three threads, without time-outs and bounds for addresses. */
+/* Fill a configuration of three threads, without time-outs and without bounds for addresses. */
 void domt_net_configure(domus_config *ret_config);
 
-/* Make a kit of three threads whose system listens at `at` on one of them, and echoes. */
+/* Make a kit of three threads, one of which listens at `at` and echoes. */
 domus_testkit *domt_net_kit(const char *at, uint64_t seed);
 
 /* Begin to connect a peer. */
 domus_peer *domt_net_client(domus_testkit *kit, const char *to);
 
-/* Check that a call on the kit has returned 0; otherwise say why it did not. */
+/* Check that a call on the kit has returned 0; if not, print the reason. */
 void domt_net_ok(domus_testkit *kit, int result);
 
 #endif

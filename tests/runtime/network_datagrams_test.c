@@ -19,7 +19,8 @@ typedef struct service {
     bool ends_on_error;
 } service;
 
-static domus_datagram_counters counted; /* of the channel, at its last datagram or its close */
+/* counters of the channel, at its last datagram or its close */
+static domus_datagram_counters counted;
 static domus_endpoint opened_at;
 static int open_result, last_result, close_error;
 static uint32_t closed;
@@ -40,7 +41,7 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
     return domus_datagram_counts(event->channel, &counted);
 }
 
-/* Orders to a channel: note the counters and write a text to the connected peer; note them;
+/* Orders to a channel: record the counters and write a text to the connected peer; record them;
  * pause; resume. */
 static const domus_type write_type = {.name = "write", .size = sizeof(const char *)};
 static const domus_type look_type = {.name = "look"};
@@ -87,7 +88,7 @@ static const domus_behaviour channel_behaviour = {
                              {&resume_type, on_resume, 0},
                              {0}}};
 
-static domus_address channel; /* of the service */
+static domus_address channel; /* address of the service */
 
 static int open_it(domus_stack *stack, void *self)
 {
@@ -133,7 +134,7 @@ static domus_testkit *kit_of(uint64_t seed, const domus_config *config)
     return domt_kit_new(config, seed);
 }
 
-/* Make a kit with one channel, which has to open. */
+/* Make a kit with one channel, whose open must succeed. */
 static domus_testkit *serve(const char *at, const char *to)
 {
     domus_testkit *kit = kit_of(7, NULL);
@@ -163,7 +164,7 @@ static void tell(domus_testkit *kit, const domus_type *type, const char *text)
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
-/* Hold the sum, stop, and check that nothing is left. */
+/* Check the sum of the counters, stop, and check that nothing is left. */
 static domus_net_datagrams finish(domus_testkit *kit)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -256,7 +257,7 @@ DOMT_TEST(refusals_are_counted_or_end_a_connected_channel)
     ck_assert_uint_eq(finish(kit).unclaimed, 5);
 }
 
-/* A Unix socket that is connected waits for room; one that is not throws away. */
+/* A connected Unix socket waits for room; an unconnected one drops the datagram. */
 DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
 {
     domus_testkit *kit = kit_of(7, NULL);
@@ -273,7 +274,8 @@ DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
     domus_datagram_peer_resume(peer);
     for (int i = 0; i < 30; i++)
         domt_net_ok(kit, domus_datagram_peer_expect(peer, text[i], strlen(text[i]), SECOND));
-    domus_datagram_peer_close(peer); /* the socket hears of that once, and has no peer any more */
+    /* the socket gets one error for this, and then has no peer any more */
+    domus_datagram_peer_close(peer);
     tell(kit, &write_type, "x");
     tell(kit, &write_type, "x");
     ck_assert_int_eq(counted.last_error, -ECONNREFUSED);
@@ -303,7 +305,7 @@ DOMT_TEST(unix_stranger_without_room_loses_its_answers)
     (void)finish(kit);
 }
 
-/* Each datagram counts 300 B, so the fourth one fills the buffer. */
+/* Each datagram counts 300 B, so the fourth one does not fit into the buffer. */
 DOMT_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
 {
     const domus_net_faults small = {.receive_buffer_bytes = 1000};
@@ -404,7 +406,7 @@ DOMT_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
     post(kit, other, NULL, "d");
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, false), 0);
-    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND)); /* it is lost */
+    domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND)); /* the datagram is lost */
     domus_net_datagrams all = finish(kit);
     ck_assert_uint_eq(all.sent, 4);
     ck_assert_uint_eq(all.doubled, 1);
@@ -455,7 +457,7 @@ DOMT_TEST(send_buffer_fills_where_there_is_a_bandwidth)
     ck_assert_uint_eq(counted.sent, 3);
     for (int i = 0; i < 5; i++)
         domt_net_ok(kit, domus_datagram_peer_expect(peer, text, sizeof text - 1, SECOND));
-    ck_assert_uint_eq((domus_testkit_now_ns(kit) - start_ns) / (3 * MS), 71); /* 215 ms */
+    ck_assert_uint_eq((domus_testkit_now_ns(kit) - start_ns) / (3 * MS), 71); /* 215 ms in sum */
     tell(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.sent, 5);
     ck_assert_uint_eq(counted.unsent + finish(kit).received, 5);

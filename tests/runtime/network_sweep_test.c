@@ -1,8 +1,8 @@
 /* Services over many seeds of a network that fails in all ways, with scripted peers: an echo on
  * three threads; examples/proxy.c in front of an echo of the same system, where both links of each
- * relayed connection have faults; and a pool. Every byte of the first two is accounted for, and
- * each ask of the pool has one outcome, whose answer is its own. DOMUS_SEED=n runs seed n alone,
- * and prints its trace if something does not hold. DOMT_LONG runs 50 times as many. */
+ * relayed connection have faults; and a pool. Every byte of the first two is counted, and each ask
+ * of the pool has one outcome, which is its own answer or an error. DOMUS_SEED=n runs seed n alone,
+ * and prints its trace if a check fails. DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/askers.h"
 #include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"
@@ -17,7 +17,7 @@
 /* --- an echo ---------------------------------------------------------------------------------- */
 
 #define SEEDS DOMT_SCALE(2000, 120)
-#define DEEDS 60u /* of the clients of a seed */
+#define DEEDS 60u /* actions of the clients of a seed */
 
 static const domus_type wake_type = {.name = "wake"};
 static const domus_type ask_type = {.name = "ask"};
@@ -30,7 +30,7 @@ static int give_back(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write(stack, event->channel, event->bytes);
 }
 
-/* The bytes go back in buffers of their own, piece by piece. */
+/* Send the bytes back in buffers of their own, piece by piece. */
 static int give_copies(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -53,7 +53,7 @@ static int give_copies(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-/* Each piece goes back, and no more is read for a millisecond. */
+/* Send each piece back, and read no more for a millisecond. */
 static int give_slowly(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -88,9 +88,9 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_channel_write(stack, channel, bytes);
 }
 
-static domus_address helper; /* of the seed that runs */
+static domus_address helper; /* an actor of the seed that runs */
 
-/* Each piece goes back when an actor of another thread has answered. */
+/* Send each piece back when an actor of another thread has answered. */
 static int ask_first(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -117,7 +117,8 @@ static int finish(domus_stack *stack, void *self, const void *payload)
     return domus_channel_finish(stack, event->channel);
 }
 
-/* Every connection of a thread keeps what it has got for 20 milliseconds, beyond its own end. */
+/* Bytes that the connections of a thread keep for 20 milliseconds, beyond the end of the
+ * connection. */
 typedef struct hoard {
     domus_buffer *kept[64];
     uint32_t count;
@@ -195,7 +196,7 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     domt_sweep_play(&sweep, "127.0.0.1:80", DEEDS);
-    /* in some seeds the system stops in the midst of it all */
+    /* In some seeds the system stops while clients are at work. */
     if (domt_sweep_below(&sweep, 4) != 0)
         domt_sweep_settle(&sweep);
     return domt_sweep_end(&sweep);
@@ -215,7 +216,7 @@ int domt_proxy_main(int argc, char **argv);
 #undef main
 
 #define PROXY_SEEDS DOMT_SCALE(1000, 60)
-#define PROXY_DEEDS 40u /* of the clients of a seed */
+#define PROXY_DEEDS 40u /* actions of the clients of a seed */
 
 /* --- the echo --------------------------------------------------------------------------------- */
 
@@ -333,12 +334,12 @@ static int run_seed_of_pool(uint64_t seed, void *context)
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     make_pool(&sweep);
     begin_asking(&sweep);
-    /* in some seeds the pool stops in the midst of it, and what is under way fails */
+    /* In some seeds the pool stops while asks are under way, which fail then. */
     uint64_t time_ns = domt_sweep_below(&sweep, 4) == 0
                            ? domt_sweep_below(&sweep, 50) * DOMT_SWEEP_MS
                            : 40 * DOMT_SWEEP_SECOND;
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, time_ns) == 0);
-    /* in others it reconnects while the system stops, which leaves no socket */
+    /* In others the pool reconnects while the system stops, which leaves no socket. */
     if (domt_sweep_below(&sweep, 2) == 0)
         DOMT_SWEEP_HOLD(&sweep, domus_outside_stop(domus_testkit_system(sweep.kit), pool) == 0);
     DOMT_SWEEP_HOLD(&sweep, domus_testkit_advance(sweep.kit, 5 * DOMT_SWEEP_SECOND) == 0);

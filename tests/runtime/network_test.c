@@ -1,5 +1,5 @@
 /* runtime/network/ and runtime/testkit/peer.c: services in a kit, and scripted peers in its
- * network. network_faults_test.c holds what goes wrong by the seed. */
+ * network. network_faults_test.c checks the faults that are drawn by seed. */
 #include "tests/runtime/network.h"
 #include "tests/support/suite.h"
 
@@ -15,7 +15,7 @@ DOMT_TEST(bytes_come_back_in_order)
     domt_net_ok(kit, domus_peer_expect_connected(peer, DOMT_NET_SECOND));
     domt_net_ok(kit, domus_peer_send(peer, "hello", 5));
     domt_net_ok(kit, domus_peer_expect(peer, "hello", 5, DOMT_NET_SECOND));
-    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS); /* all at once */
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS); /* no time passes */
     domus_peer_finish(peer);
     domt_net_ok(kit, domus_peer_expect_end(peer, DOMT_NET_SECOND));
     domus_peer_close(peer);
@@ -69,7 +69,7 @@ DOMT_TEST(a_peer_that_resets_or_closes_with_bytes_unread_is_told)
     domt_net_ok(kit, domus_peer_send(one, "abc", 3));
     domus_peer_pause(one);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domus_peer_close(one); /* its echo is unread */
+    domus_peer_close(one); /* the echo to this peer is unread */
     domt_net_ok(kit, domus_peer_expect_connected(other, DOMT_NET_SECOND));
     domus_peer_reset(other);
     ck_assert_int_eq(domus_testkit_run(kit), 0);

@@ -17,13 +17,13 @@
 #define LOT   100
 #define KEPT  DOMUS_LOG_KEPT
 
-static char *const text = domt_port_text; /* the last answer */
+static char *const text = domt_port_text; /* text of the last answer */
 
 /* --- a log ------------------------------------------------------------------------------------ */
 
-static _Atomic uint64_t newest; /* lines that there are; the last KEPT of them are kept */
+static _Atomic uint64_t newest; /* number of the newest line; the last KEPT lines are kept */
 static _Atomic uint64_t reads;
-static atomic_bool endless; /* each read brings one more line */
+static atomic_bool endless; /* true: each read adds one line */
 
 static int read_log(void *context, uint64_t from, domus_log_line *ret_line)
 {
@@ -55,7 +55,7 @@ static domus_system *start(uint32_t viewers)
     return domt_port_begin(&config);
 }
 
-/* Read until the stream has this, into `text`. */
+/* Read the stream into `text` until it has `part`. */
 static void read_until(int fd, const char *part)
 {
     (void)domt_read_until(fd, part, text, sizeof domt_port_text);
@@ -129,7 +129,7 @@ DOMT_TEST(wrong_queries_are_refused)
     domt_port_end(system);
 }
 
-/* A page of another site that a browser of this machine shows may change nothing. */
+/* A page of another site, shown by a browser of this machine, may change nothing. */
 DOMT_TEST(pages_of_others_change_nothing)
 {
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
@@ -198,7 +198,7 @@ DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
     domt_end(system);
 }
 
-/* Connect with little room for what comes. */
+/* Connect with a small receive buffer. */
 static int connect_small(const char *request)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(domt_port_number)};
@@ -211,7 +211,7 @@ static int connect_small(const char *request)
     return fd;
 }
 
-/* Wait until no more lines are read, as all viewers have what they take. */
+/* Wait until no more lines are read, because no viewer takes more. */
 static void await_rest(void)
 {
     uint64_t before;
@@ -221,7 +221,8 @@ static void await_rest(void)
     } while (before == 0 || before != atomic_load(&reads));
 }
 
-/* It takes as much of an endless log as fits into the buffers, and nobody waits for it. */
+/* The follower takes as much of an endless log as fits into the buffers, and no other viewer waits
+ * for it. */
 DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -232,7 +233,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     atomic_store(&endless, true);
     int fd = connect_small(follow);
     await_rest();
-    ck_assert_uint_lt(atomic_load(&reads), 20000); /* 8 MB, most of it the kernel's */
+    ck_assert_uint_lt(atomic_load(&reads), 20000); /* 8 MB, most of which the kernel buffers */
     ck_assert_uint_eq(domt_port_ask("GET /health"), 200);
     atomic_store(&endless, false);
     uint64_t sent = atomic_load(&newest);
@@ -240,7 +241,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
     size_t size = 0;
     ssize_t got = 1;
     while (got > 0 && (size < 64 || memmem(text, size, "lines were dropped", 18) == NULL)) {
-        if (size > sizeof domt_port_text / 2) { /* the end is enough */
+        if (size > sizeof domt_port_text / 2) { /* only the end of the text is needed */
             memmove(text, text + size - 64, 64);
             size = 64;
         }
@@ -277,7 +278,8 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
     domt_end(system);
 }
 
-/* One that reads an endless log without a pause does not take the port for itself. */
+/* A follower that reads an endless log without a pause does not keep the port from serving
+ * others. */
 DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 {
     domus_system *system = start(4);
@@ -301,7 +303,7 @@ static void allow_descriptors(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* A place is free again when its viewer has gone, though no line has come. */
+/* A place is free again when its viewer has gone, although no line has come. */
 DOMT_TEST(a_thousand_followers_have_few_places)
 {
     static int fds[CROWD];
@@ -311,7 +313,7 @@ DOMT_TEST(a_thousand_followers_have_few_places)
     domus_system *system = start(CROWD + 1);
     domus_observe_front.set_log(domt_port, &source);
     for (int i = 0; i < CROWD; i++) {
-        if (i % LOT == 0) /* more at a time would not fit into the backlog */
+        if (i % LOT == 0) /* more connects at a time would not fit into the backlog */
             for (int k = i; k < i + LOT; k++)
                 fds[k] = domt_port_send("GET /log?follow=1");
         read_until(fds[i], "\r\n\r\n");

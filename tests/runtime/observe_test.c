@@ -1,7 +1,7 @@
-/* protocols/observe: the port of a real system tells of it while a thread is stuck, while requests
- * find no memory, and until it is closed; and it can be opened again. /config shows what a program
- * has handed over, or else what its system has; and /stalls shows an actor that holds its thread,
- * while it does so. */
+/* protocols/observe: the port of a real system answers while a thread is stuck, while requests find
+ * no memory, and until it is closed; and it can be opened again. /config shows what a program has
+ * handed over, or else what its system has; and /stalls shows an actor while it holds its
+ * thread. */
 #include "base/memory.h"
 #include "tests/runtime/port.h"
 #include "tests/support/crowd.h"
@@ -22,7 +22,7 @@ static const domus_type note_type = {.name = "note"};
 
 static atomic_int begun;
 static atomic_bool may_go;
-static char *const text = domt_port_text; /* the last answer */
+static char *const text = domt_port_text; /* text of the last answer */
 
 static int get_stuck(domus_stack *stack, void *self, const void *payload)
 {
@@ -42,7 +42,7 @@ static domus_system *start(void)
     ck_assert_str_eq(config.observe.listen, "");
     ck_assert_uint_eq(config.observe.viewers_max, 64);
     ck_assert(!config.observe.is_public);
-    config.profile.records = 64; /* so that traces are short */
+    config.profile.records = 64; /* few records, so that traces are short */
     return domt_port_start(&config);
 }
 
@@ -75,7 +75,7 @@ static void *ask_for_actors(void *unused)
     return unused;
 }
 
-/* The dump of a thread that is stuck takes a second, and nobody else waits for it. */
+/* The dump of a stuck thread takes a second, and no other viewer waits for it. */
 DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 {
     domus_system *system = start();
@@ -119,7 +119,7 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     }
     domt_end(system);
 
-    system = domt_start(&config); /* which wants no port */
+    system = domt_start(&config); /* this configuration wants no port */
     ck_assert_int_eq(domus_observe_front.open(system, error, sizeof error, &none, &zero), 0);
     ck_assert(none == NULL && zero == 0);
     domus_observe_front.set_ready(NULL, true);
@@ -127,8 +127,8 @@ DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
     domt_end(system);
 }
 
-/* The n-th allocation fails while the port is opened, or while it is asked; then for each third n
- * in the short form. */
+/* The n-th allocation fails while the port is opened or asked: for each n, or each third n in the
+ * short form. */
 DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
 {
     static const char *const paths[] = {"GET /metrics", "GET /profile?histograms=1",
@@ -149,7 +149,8 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(domus_system_set_profile_level(system, DOMUS_PROFILE_SPANS), 0);
     DOMT_WAIT_FOR(10,
-                  domt_port_ask("GET /trace") == 200); /* the threads look at it once a second */
+                  /* the threads look at the level once a second */
+                  domt_port_ask("GET /trace") == 200);
     for (n = 0; n < ALLOCATIONS; n += step) {
         domi_memory_fail_after(n, 0);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
@@ -229,7 +230,7 @@ DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
     has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
     has("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
     has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
-    memset(value, '\1', sizeof value - 1); /* the longest one, and each of its bytes is escaped */
+    memset(value, '\1', sizeof value - 1); /* the longest value, each byte of which is escaped */
     ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, value), 0);
     ask_line("GET /config");
     for (const char *at = body; (at = strstr(at, "\\\\x01")) != NULL; at++)

@@ -1,6 +1,6 @@
 /* Actors with an order on real threads: of the loop, of a pool, and on a thread of their own; and
- * in a test kit. Mail that waits is taken by the order, and messages of one sender that are equal
- * keep theirs. */
+ * in a test kit. Waiting messages are taken by the order, and equal messages of one sender keep
+ * their own order. */
 #include "tests/runtime/pooled.h"
 
 #include <domus/detached.h>
@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <pthread.h>
 
-#define SENDERS 4u /* and a foreign thread */
+#define SENDERS 4u /* actors that send, besides a foreign thread */
 #define LEVELS  5u
-#define ROUNDS  (uint32_t) DOMT_SCALE(500, 100) /* so that no mailbox is full */
+#define ROUNDS  (uint32_t) DOMT_SCALE(500, 100) /* so few that no mailbox is full */
 #define CHUNK   40u
 
 typedef struct parcel {
@@ -34,11 +34,12 @@ static int by_level(const domus_type *one_type, const void *one, const domus_typ
 
 /* --- the receiver ----------------------------------------------------------------------------- */
 
-/* A receiver writes this alone. */
+/* Counts that only the receiver writes. */
 typedef struct seen {
-    uint32_t expected[2][SENDERS + 1][LEVELS]; /* the next number: of notices, and of asks */
-    uint32_t level;                            /* of the last message */
-    uint64_t count, out_of_order, up;          /* `up`: messages below the level of the last one */
+    /* the next number of each sender's notices, and of its asks */
+    uint32_t expected[2][SENDERS + 1][LEVELS];
+    uint32_t level;                   /* level of the last message */
+    uint64_t count, out_of_order, up; /* `up`: messages below the level of the last one */
 } seen;
 
 static seen it;
@@ -69,7 +70,7 @@ static int on_ask(domus_stack *stack, void *self, const void *payload)
     return domus_reply(stack, &go_type, NULL);
 }
 
-/* Hold up the thread until all mail has come. */
+/* Hold up the thread until all messages have come. */
 static int on_hold(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&held, true);
@@ -92,7 +93,7 @@ static _Atomic uint64_t sent, answered;
 
 typedef struct sender {
     uint32_t id;
-    uint32_t left; /* messages of each level and kind */
+    uint32_t left; /* messages of each level and kind that are left to send */
     uint32_t next;
 } sender;
 
@@ -160,7 +161,7 @@ static void send_from_outside(domus_system *system, uint32_t rounds)
     }
 }
 
-/* All mail waits before any of it is taken. */
+/* Check the order when all messages wait before any of them is taken. */
 static void take_what_waits(domus_system *system, uint32_t threads)
 {
     const uint64_t all = (uint64_t)CHUNK * LEVELS * (2 * SENDERS + 1);
@@ -187,7 +188,7 @@ DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
     domus_config config = domt_config(3);
 
     reset();
-    config.scheduler.belt_slots = 0; /* what waits on belts is taken in some at a time */
+    config.scheduler.belt_slots = 0; /* messages that wait on belts are taken some at a time */
     domus_system *system = domt_start(&config);
     receiver = domt_spawn(system, 2, &receiving, NULL);
     take_what_waits(system, 2);
@@ -209,8 +210,8 @@ DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 
 /* --- streams ---------------------------------------------------------------------------------- */
 
-/* Senders of all kinds send while the receiver takes: nothing is lost, and equal messages of one
- * sender and kind keep their order. */
+/* Check senders of all kinds that send while the receiver takes: no message is lost, and equal
+ * messages of one sender and kind keep their order. */
 static void stream(domus_system *system, uint32_t threads)
 {
     const uint64_t all = (uint64_t)ROUNDS * LEVELS * (2 * SENDERS + 1);
@@ -228,7 +229,7 @@ DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
     config.scheduler.steal.floor = 1;
     domus_system *system = domt_start(&config);
     receiver = domt_spawn(system, 0, &receiving, NULL);
-    stream(system, 2); /* the third thread may borrow the receiver */
+    stream(system, 2); /* the third thread may run the receiver on a loan */
     domt_end(system);
     ck_assert_uint_eq(it.out_of_order, 0);
 }

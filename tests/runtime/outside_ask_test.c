@@ -125,7 +125,7 @@ DOMT_TEST(an_answer_comes_with_its_type_and_payload)
         }
     }
     ck_assert_uint_eq(sum, 2 * 9900);
-    ck_assert_uint_eq(atomic_load(&released), 200); /* the asks; the answers are ours */
+    ck_assert_uint_eq(atomic_load(&released), 200); /* the asks; the caller owns the answers */
     domt_end(system);
 }
 
@@ -185,7 +185,8 @@ DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
     ck_assert_uint_eq(atomic_load(&kept), 1);
     ck_assert_int_eq(ask(system, to, &nap_type, 60 * DOMT_MS, 20 * DOMT_MS), -ETIMEDOUT);
     domt_pause_ns(80 * DOMT_MS);
-    ck_assert_uint_eq(late_replies(system), 0); /* nobody was inside to sort it */
+    /* no thread led the outside to sort the late reply */
+    ck_assert_uint_eq(late_replies(system), 0);
     uint64_t released_before = atomic_load(&released);
     ck_assert_int_eq(domus_outside_notice(system, to, &mute_type, NULL), 0);
     ck_assert_uint_eq(late_replies(system), 1);
@@ -237,14 +238,15 @@ struct asker {
 static struct asker askers[ASKERS];
 static pthread_t threads[ASKERS];
 
-/* Let the next one ask in this way. */
+/* Let the next asker ask in this way. */
 static void begin_asker(uint32_t i, struct asker asker, void *(*run)(void *self))
 {
     askers[i] = asker;
     ck_assert_int_eq(pthread_create(&threads[i], NULL, run, &askers[i]), 0);
 }
 
-/* Most are answered, some time out, so that the lead changes hands in every way. */
+/* Keep asking: most asks are answered, some time out, so that the lead changes hands in every
+ * way. */
 static void *keep_asking(void *self_)
 {
     struct asker *self = self_;
@@ -300,7 +302,7 @@ static void *ask_and_be_woken(void *self_)
     return NULL;
 }
 
-/* The first of those who wait leads. When its time is over the next one does, and is woken by its
+/* The first thread that waits leads. When its time is over the next one leads, and is woken by its
  * answer, not by the end of its time. */
 DOMT_TEST(the_lead_is_handed_on)
 {
@@ -309,7 +311,7 @@ DOMT_TEST(the_lead_is_handed_on)
 
     for (uint32_t i = 0; i < 3; i++) {
         begin_asker(i, (struct asker){.system = system, .to = {to}}, ask_and_be_woken);
-        if (i == 0) /* we, for the rest of it, follow */
+        if (i == 0) /* this thread follows for the rest of its time */
             domt_pause_ns(20 * DOMT_MS);
     }
     for (int i = 0; i < 3; i++) {
@@ -336,7 +338,7 @@ static void begin_to_wait(domus_system *system)
     DOMT_WAIT_FOR(10, atomic_load(&kept) == ASKERS);
 }
 
-/* Nobody but the stop can end the wait. */
+/* Only the stop of the system can end the wait. */
 DOMT_TEST(who_waits_when_the_system_stops_is_told)
 {
     domus_system *system = start(2);
@@ -345,7 +347,8 @@ DOMT_TEST(who_waits_when_the_system_stops_is_told)
     domt_end(system);
     for (uint32_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
-        /* The actor was stopped first, which fails what it keeps; or the end was sooner. */
+        /* The actor was stopped first, which fails the asks that it keeps; or the outside was
+         * closed sooner. */
         ck_assert(askers[i].failures == ESTALE || askers[i].failures == ESHUTDOWN);
     }
     ck_assert_uint_lt(domt_now_ns() - before_ns, 5000 * DOMT_MS);
@@ -358,7 +361,7 @@ DOMT_TEST(closing_the_outside_fails_all_that_wait)
     begin_to_wait(system);
     uint64_t before_ns = domt_now_ns();
     domi_system_set_stage(system, DOMI_STAGE_ENDING);
-    ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* they were woken */
+    ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* the askers were woken */
     ck_assert_uint_eq(system->askings_count, 0);
     ck_assert_ptr_null(system->leader);
     ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0), -ESHUTDOWN);
@@ -368,7 +371,7 @@ DOMT_TEST(closing_the_outside_fails_all_that_wait)
         ck_assert_uint_eq(askers[i].failures, ESHUTDOWN);
     }
     ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0),
-                     -EPROTO); /* it did not stop, after all */
+                     -EPROTO); /* the actor did not stop, after all */
     domt_end(system);
 }
 

@@ -73,7 +73,7 @@ DOMT_TEST(spawns_go_round_robin)
 
 struct foreigner {
     domus_system *system;
-    domus_address common; /* one actor that all of them send to */
+    domus_address common; /* one actor to which all foreign threads send */
     uint64_t failures;
     uint64_t sent;
 };

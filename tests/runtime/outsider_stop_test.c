@@ -1,5 +1,5 @@
-/* runtime/outside/seat.c: how outsiders end, by themselves, by others, with the system; who may use
- * one; and turns of them. */
+/* runtime/outside/seat.c: how outsiders end: by themselves, by others, and with the system; which
+ * thread may use one; and their turns. */
 #include "tests/runtime/outsiders.h"
 
 #include "base/memory.h"
@@ -32,7 +32,7 @@ static int no_turn(domus_stack *stack, void *argument)
     return 0;
 }
 
-/* Each verb returns this. */
+/* Check that each verb returns this error. */
 static void expect_from_all(int error)
 {
     uint32_t number = 0;
@@ -79,7 +79,7 @@ DOMT_TEST(outsider_is_for_its_own_thread)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    use_elsewhere(NULL); /* nobody's */
+    use_elsewhere(NULL); /* no thread has the outsider now */
     ck_assert_int_eq(domus_outside_detach(NULL), 0);
     domt_end(system_);
 }
@@ -157,7 +157,7 @@ static int on_resumed(domus_stack *stack, void *self, const domus_answer *answer
 {
     if (answer->error == 0)
         atomic_store(&resumed, *(const uint32_t *)answer->payload);
-    else /* the last one, if the outsider detaches before its answer comes */
+    else /* the last ask, if the outsider detaches before its answer comes */
         ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
 }
@@ -199,11 +199,12 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
         (void)domus_outside_receive(self_, NULL, DOMT_MS, &message);
     ck_assert_uint_eq(atomic_load(&resumed), 10);
     ck_assert_int_eq(domus_outsider_act(self_, fail_turn, NULL), -EXDEV);
-    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0); /* it goes on */
+    ck_assert_int_eq(domus_outsider_act(self_, ask_peer, NULL), 0); /* the outsider goes on */
 
     ck_assert_uint_eq(atomic_load(&domt_stopped), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1); /* the child, although nobody waits */
+    /* the child ends, although nobody waits for it */
+    DOMT_WAIT_FOR(10, atomic_load(&domt_stopped) == 1);
     self_ = domt_attach(system_);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
@@ -243,7 +244,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
 static _Atomic uint32_t inside;
 static _Atomic int said[2];
 
-/* Receive, or ask somebody who does not answer, until that is ended. */
+/* Receive, or ask an actor that does not answer, until that is ended. */
 static void *wait_for_end(void *asks)
 {
     domus_outsider *outsider = domt_attach(system_);
@@ -276,7 +277,7 @@ DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
     ck_assert_int_eq(atomic_load(&said[0]), -ESHUTDOWN);
-    /* the one whom it asks ends first, or the system's stop comes first */
+    /* The asked actor ends first, or the system's stop comes first. */
     int asked = atomic_load(&said[1]);
     ck_assert(asked == -ESHUTDOWN || asked == -ESTALE);
     ck_assert_int_eq(domus_outside_detach(self_), -EPERM);
@@ -285,7 +286,7 @@ DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
 
 static _Atomic bool go_on;
 
-/* Do not come back before the system has stopped. */
+/* Stay away until the system has stopped. */
 static void *be_away(void *nothing)
 {
     domus_outside_message message;
@@ -301,7 +302,7 @@ static void *be_away(void *nothing)
     atomic_store(&inside, 1);
     while (!atomic_load(&go_on))
         domt_pause_ns(DOMT_MS);
-    ck_assert_uint_eq(*(const uint32_t *)message.payload, 0); /* it is still there */
+    ck_assert_uint_eq(*(const uint32_t *)message.payload, 0); /* the payload is still there */
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_reply(self_, &domt_number_type, &number), -ESHUTDOWN);
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), -ESHUTDOWN);
@@ -329,7 +330,7 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
     atomic_store(&go_on, true);
     pthread_join(thread, NULL);
     domus_system_free(system_);
-    ck_assert_uint_eq(atomic_load(&domt_released), 2); /* what was in hand, and the answer */
+    ck_assert_uint_eq(atomic_load(&domt_released), 2); /* the message in hand, and the answer */
 }
 
 static int hold(domus_stack *stack, void *argument)

@@ -25,7 +25,7 @@ typedef struct asker {
 
 static const domus_type go_type = {.name = "go", .size = sizeof(domus_address)};
 
-/* The frame has the outsider that is asked. */
+/* Ask the outsider whose address is in the frame. */
 static int ask_next(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asker *state = self;
@@ -68,8 +68,8 @@ static void answer_ask(domus_outsider *outsider, const domus_outside_message *me
     atomic_fetch_add(&served, 1);
 }
 
-/* One ask to its actor is under way always, by turns one for which it waits. Asks of the actor are
- * answered as they come. */
+/* Keep one ask to the own actor under way, by turns one for which this thread waits. Asks of the
+ * actor are answered as they come. */
 static void *ask_and_answer(void *place)
 {
     uint32_t me = (uint32_t)(uintptr_t)place;
@@ -97,7 +97,7 @@ static void *ask_and_answer(void *place)
         ck_assert_uint_eq(*(const uint32_t *)message.payload, sent + 1);
         got++;
         atomic_fetch_add(&asked, 1);
-        /* no ask waits for this one, so it cannot be asked back in it */
+        /* No ask waits for this thread, so its ask cannot be answered by an ask back. */
     }
     ck_assert_int_eq(domus_outside_receive(outsider, NULL, 0, &message), -ETIMEDOUT);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
@@ -128,10 +128,10 @@ DOMT_TEST(outsiders_and_actors_ask_each_other_a_hundred_thousand_times)
  */
 
 static const domus_type shown_type = {.name = "shown", .size = sizeof(domus_address)};
-static _Atomic uint64_t ends[2]; /* asks that were answered, and that failed */
+static _Atomic uint64_t ends[2]; /* number of asks that were answered, and of those that failed */
 static _Atomic bool over;
 
-/* Ask whoever is there, for ever. */
+/* Ask the outsider that is there, for ever. */
 static int on_end_of_ask(domus_stack *stack, void *self, const domus_answer *answer);
 
 static int on_shown(domus_stack *stack, void *self, const void *who)
@@ -165,7 +165,7 @@ static const domus_behaviour sending = {
 
 static _Atomic uint64_t shown;
 
-/* Come, be shown to all actors, receive some of what they send, and go. */
+/* Attach, be shown to all actors, receive some of what they send, and detach. */
 static void *come_and_go(void *seed)
 {
     uint32_t number = (uint32_t)(uintptr_t)seed;
@@ -222,7 +222,7 @@ DOMT_TEST(outsiders_come_and_go_and_nothing_is_lost)
     start_storm(threads);
     domt_pause_ns(DOMT_SCALE(1000, 1500) * DOMT_MS);
     end_storm(threads);
-    /* each actor that was shown an outsider has asked it twice, and watched it once */
+    /* Each actor that was shown an outsider has asked it twice, and watched it once. */
     uint64_t count = atomic_load(&shown);
     ck_assert_uint_gt(count, 100);
     DOMT_WAIT_FOR(30, atomic_load(&domt_downs) == count);

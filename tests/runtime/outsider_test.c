@@ -27,8 +27,8 @@ static void end(void)
     domt_end(system_);
 }
 
-/* Wait until so many asks and notices wait at the outsider, by asking its peer, which has sent
- * them, for something. */
+/* Ask the peer for something, so that all asks and notices that it has sent before wait at the
+ * outsider. */
 static void let_peer_be_done(void)
 {
     uint32_t number = 0;
@@ -87,7 +87,7 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 3, 2, true);
     let_peer_be_done();
     (void)domt_receive_number(self_, &domt_number_type, &message);
-    /* One is in hand, and one waits. Two threads fail them, so either may be told first. */
+    /* One ask is in hand, and one waits. Two threads fail them, so either may fail first. */
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 4);
     ck_assert_uint_eq(atomic_load(&domt_stale_answers), 1);
@@ -99,7 +99,7 @@ static bool is_even(const void *self, const void *frame, const domus_type *type,
                     const void *payload)
 {
     ck_assert_ptr_null(frame);
-    ck_assert_ptr_null(*(void *const *)self); /* the context */
+    ck_assert_ptr_null(*(void *const *)self); /* the context of the outsider */
     return *(const uint32_t *)payload % 2 == 0;
 }
 
@@ -130,7 +130,8 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     end();
 }
 
-/* Mail that was looked at once is not looked at again, and mail that comes meanwhile is. */
+/* A message that a receive has skipped is not looked at again by it, and messages that come
+ * meanwhile are. */
 DOMT_TEST(receive_that_waits_wakes_for_what_it_wants)
 {
     const domus_type *const types[] = {&domt_number_type, NULL};
@@ -159,7 +160,7 @@ DOMT_TEST(receive_is_never_early_and_never_late)
     }
     uint32_t number = 1;
     domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
-    domus_outsider *other = domt_attach(system_); /* answers nothing */
+    domus_outsider *other = domt_attach(system_); /* this outsider answers nothing */
     ck_assert_int_eq(domus_outsider_ask(self_, domus_outsider_address(other), &domt_number_type,
                                         &number, 20 * DOMT_MS, NULL),
                      -ETIMEDOUT);
@@ -240,7 +241,7 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
     }
     ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
                      -ENOBUFS);
-    /* also when they are answered, which they are before this */
+    /* Asks count also when they are answered, which happens before this. */
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_number_type, &number, 0, NULL), 0);
     ck_assert_int_eq(domus_outsider_ask_add(self_, peer, &domt_number_type, &number, 0, 9),
                      -ENOBUFS);
@@ -277,7 +278,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
 
     begin(1);
     domus_address here = domus_outsider_address(self_);
-    /* a notice to oneself: released at the next receive, or taken */
+    /* A notice to oneself: released at the next receive, or taken. */
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
         (void)domt_receive_number(self_, &domt_owner_type, &message);
@@ -288,7 +289,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
         }
     }
     ck_assert_uint_eq(atomic_load(&domt_released), 0);
-    /* the answer to an ask, in a buffer that is too small, and as a message */
+    /* The answer to an ask, into a buffer that is too small, and as a message. */
     ck_assert_int_eq(domus_outsider_ask(self_, peer, &domt_other_type, &number, 0, &reply),
                      -EMSGSIZE);
     ck_assert_uint_eq(atomic_load(&domt_released), 1);
@@ -298,15 +299,16 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
         if (i == 0)
             ck_assert_int_eq(domus_outsider_take(self_), 0);
     }
-    ck_assert_uint_eq(atomic_load(&domt_released), 3); /* the notice, one answer; one is in hand */
-    /* asks that fail release theirs; a notice that fails does not */
+    /* the notice and one answer; another answer is in hand */
+    ck_assert_uint_eq(atomic_load(&domt_released), 3);
+    /* An ask that fails releases its payload; a notice that fails does not. */
     ck_assert_int_eq(
         domus_outsider_ask(self_, (domus_address){0}, &domt_owner_type, &number, 0, NULL), -ESTALE);
     ck_assert_uint_eq(atomic_load(&domt_released), 4);
     ck_assert_int_eq(domus_outsider_notice(self_, (domus_address){0}, &domt_owner_type, &number),
                      -ESTALE);
     ck_assert_uint_eq(atomic_load(&domt_released), 4);
-    /* what waits, and what is in hand, is released by the end */
+    /* The end releases the messages that wait, and the one in hand. */
     ck_assert_int_eq(domus_outsider_notice(self_, here, &domt_owner_type, &number), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_uint_eq(atomic_load(&domt_released), 6);
@@ -324,7 +326,8 @@ DOMT_TEST(outsider_watches_and_is_watched)
     begin(2);
     first = domt_spawn(system_, 0, &domt_peer, NULL);
     second = domt_spawn(system_, 1, &domt_peer, NULL);
-    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 3); /* otherwise on_stop does not run */
+    /* an actor that was not mounted has no on_stop */
+    DOMT_WAIT_FOR(10, atomic_load(&domt_mounted) == 3);
     ck_assert_int_eq(domus_outsider_watch(self_, first, NULL), 0);
     ck_assert_int_eq(domus_outsider_watch(self_, second, &watch), 0);
     ck_assert_int_eq(domus_outsider_unwatch(self_, watch), 0);
@@ -349,7 +352,7 @@ DOMT_TEST(outsider_watches_and_is_watched)
     domus_address before = domus_outsider_address(self_);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 1);
-    /* a watch that comes late, to a seat on which nobody sits */
+    /* A watch that comes late, to a vacant seat. */
     domt_poke_peer(system_, peer, before, 0, 0, false);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 2);
     self_ = domt_attach(system_);
@@ -384,7 +387,8 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
     end();
 }
 
-/* The peer works on an ask of the outsider, and asks it: nobody would ever answer that. */
+/* Work on an ask of the outsider, and ask the outsider meanwhile: nobody would ever answer that
+ * ask. */
 static int ask_back(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return domus_fail(stack, answer->error);
@@ -408,7 +412,7 @@ DOMT_TEST(ask_that_is_asked_back_fails_at_once)
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(domus_outsider_ask(self_, asker, &domt_number_type, &number, 0, NULL),
                          -EDEADLK);
-    /* one that does not wait can answer */
+    /* An outsider that does not wait can answer. */
     ck_assert_int_eq(domus_outsider_ask_add(self_, asker, &domt_number_type, &number, 0, 0), 0);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_ASK);

@@ -17,7 +17,7 @@ _Atomic uint64_t domt_released, domt_answers, domt_answer_sum, domt_downs;
 _Atomic int domt_answer_error;
 _Atomic uint64_t domt_stale_answers;
 
-/* An ask is answered with the next number; a notice is sent back. */
+/* Answer an ask with the next number; send a notice back. */
 static int on_number(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t next = *(const uint32_t *)payload + 1;
@@ -27,7 +27,7 @@ static int on_number(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* An ask of this type fails, or is answered with something that is owned if it is 0. */
+/* Fail an ask of this type, or answer it with an owned object if it is 0. */
 static int on_other(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const uint32_t *)payload == 0)

@@ -1,7 +1,7 @@
-/* Park and wake (contract: Park and wake): no thread sleeps while work is left (M3), each is awake
- * in time, and an idle one costs nothing.
+/* Park and wake (contract: Park and wake): no thread sleeps while work is left (M3), each wakes in
+ * time, and an idle one costs nothing.
  *
- * The stepped ring holds M3 whenever a thread goes to sleep; the rest is measured on real threads,
+ * The stepped ring checks M3 whenever a thread goes to sleep; the rest is measured on real threads,
  * with bounds that a busy machine keeps: a lost wake-up would show as a second (the cap). */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -28,7 +28,7 @@ static uint64_t poked, pokes, ticks;
 
 static const domus_behaviour mayfly = {.name = "mayfly"};
 
-/* `left` more pokes follow from this one, to anybody; some by timers; some spawn. */
+/* Send a poke on to any actor, by a timer, or by a spawn; `left` more follow from it. */
 static int poke(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t left = *(const uint32_t *)payload;
@@ -60,7 +60,8 @@ static const domus_behaviour restless[] = {
     [DOMUS_STATE] = {.name = "restless", .on = rows},
     [DOMUS_CHANNELS] = {.name = "restless", .kind = DOMUS_CHANNELS, .on = rows}};
 
-/* While one sleeps the others may run and put; the sleep then ends at some time before its end. */
+/* While one thread sleeps the others may run and put; its sleep then ends at some time before its
+ * end. */
 static void others_run(domt_stepped *stepped, uint32_t sleeper)
 {
     uint64_t sleep_ns = stepped->rings[sleeper].sleep_ns;
@@ -151,7 +152,8 @@ DOMT_TEST(park_lasts_until_the_next_timer_and_at_most_a_second)
     domt_stepped_fini(&world);
 }
 
-/* While it sleeps it is sent to from everywhere, until the sleep ends by the only write. */
+/* While a thread sleeps many messages are sent to it; only the first writes to its eventfd, which
+ * ends the sleep. */
 static void all_send(domt_stepped *stepped, uint32_t sleeper)
 {
     domi_manager *manager = &domt_stepped_thread(stepped, sleeper)->manager;
@@ -181,7 +183,7 @@ DOMT_TEST(sleeper_is_written_to_once_for_each_sleep)
     domt_stepped_fini(&world);
 }
 
-/* The sleep ends at once, with nothing at all. */
+/* The sleep ends at once, and nothing has come. */
 static void nothing_happens(domt_stepped *stepped, uint32_t sleeper)
 {
 }
@@ -194,14 +196,14 @@ DOMT_TEST(poll_is_armed_anew_after_512_empty_wakeups_in_a_row)
     for (uint32_t iteration = 1; iteration <= 3 * 512; iteration++) {
         domt_stepped_iterate(&world, 0, true);
         uint32_t rearms =
-            (iteration - 1) / 512; /* an iteration judges the sleep of the iteration before */
+            (iteration - 1) / 512; /* an iteration counts the sleep of the iteration before */
         ck_assert_uint_eq(world.rings[0].polls, polls + rearms);
         ck_assert_uint_eq(world.rings[0].cancels, rearms);
         ck_assert_uint_eq(domt_profile(world.system, 0).wake_rearms, rearms);
         ck_assert_uint_eq(domt_profile(world.system, 0).wakeups_empty, iteration - 1);
     }
     for (uint32_t iteration = 1; iteration <= 3000;
-         iteration++) { /* in a row: one that brings something breaks it */
+         iteration++) { /* count empty sleeps in a row: one that brings something breaks the row */
         world.rings[0].completions = iteration % 500 == 0;
         domt_stepped_iterate(&world, 0, true);
     }
@@ -260,8 +262,8 @@ static const domus_behaviour alarm_clock = {
     .on = (const domus_on[]){{&tick_type, alarm_rang, 0}, {0}},
     .on_mount = alarm_set};
 
-/* The best round counts, because what a busy machine adds is not ours. A thread that spins has used
- * up its share of such a machine, and 5 rounds in a row were late there. */
+/* The best round counts, because a busy machine only adds time. A spinning thread has used up its
+ * share of such a machine, and 5 rounds in a row were late there. */
 static void timers_ring_within(domus_system *system, uint64_t late_max_ns)
 {
     static const uint64_t delays_ms[] = {1, 2, 7, 30, 70};
@@ -324,7 +326,8 @@ DOMT_TEST(idle_thread_makes_few_iterations)
     domus_profile before = domt_profile_all(system);
     domt_pause_ns(1500 * DOMT_MS);
     domus_profile after = domt_profile_all(system);
-    ck_assert_uint_le(after.iterations - before.iterations, 2 * 3); /* the cap, once or twice */
+    /* the cap woke each thread once or twice */
+    ck_assert_uint_le(after.iterations - before.iterations, 2 * 3);
     ck_assert_uint_le(after.enters - before.enters, 2 * 4);
     ck_assert_uint_eq(after.wakeups_received, before.wakeups_received);
     ck_assert_uint_eq(after.wakeups_empty, before.wakeups_empty);
@@ -350,9 +353,9 @@ static void answers(domus_system *system, domus_address address)
     ck_assert_uint_lt(domt_now_ns() - began_ns, 900 * DOMT_MS); /* sooner than the cap */
 }
 
-/* A guard against a wake poll that fires for nothing, on a real ring: a stranger writes to the
- * eventfd without having put anything. The cancel and the new poll complete, too; they are not
- * taken for the next empty wake-up, or the thread would arm its poll anew for ever. */
+/* A guard against a wake poll that fires for nothing, on a real ring: the test writes to the
+ * eventfd without having put anything. The cancel and the new poll complete, too; they do not count
+ * as empty wake-ups, or the thread would arm its poll anew for ever. */
 DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
 {
     domus_config config = domt_config(1);

@@ -1,5 +1,6 @@
-/* runtime/outside/outside.c and io/acceptors/listen.c: a listener serves a socket that it was
- * given, and leaves it listening, with what waits there, to whoever holds it too. */
+/* runtime/outside/outside.c and io/acceptors/listen.c: a listener serves a socket that it was given
+ * and, when it stops, leaves the socket listening, with the connections in its backlog, to other
+ * holders of the socket. */
 #include "tests/runtime/running.h"
 
 #include <arpa/inet.h>
@@ -24,7 +25,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour server = {
     .name = "server", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
 
-/* Returns a socket that listens at loopback, with room for many. */
+/* Returns a socket that listens at loopback, with a long backlog. */
 static int listen_at_loopback(struct sockaddr_in *ret_at)
 {
     socklen_t size = sizeof *ret_at;
@@ -46,7 +47,7 @@ static int connect_to(const struct sockaddr_in *at)
     return fd;
 }
 
-/* Wait for the byte of a client to come back; then close it. */
+/* Wait until the byte of a client comes back; then close the connection. */
 static void is_answered(int fd)
 {
     char byte = 0;
@@ -82,14 +83,14 @@ static void is_open(int fd, bool open)
     ck_assert_int_eq(fcntl(fd, F_GETFD) >= 0, open);
 }
 
-/* The clients that come between two systems wait in the backlog, as those do that come in a drain.
- */
+/* Clients that connect between two systems, or during a drain, wait in the backlog. */
 DOMT_TEST(no_connection_is_lost_between_two_who_serve)
 {
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at), clients[CLIENTS];
 
-    ck_assert_int_eq(fcntl(listening, F_SETFL, O_NONBLOCK), 0); /* as who had it before left it */
+    /* as a program that had the socket before left it */
+    ck_assert_int_eq(fcntl(listening, F_SETFL, O_NONBLOCK), 0);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < CLIENTS; i++)
             clients[i] = connect_to(&at);
@@ -109,9 +110,9 @@ DOMT_TEST(no_connection_is_lost_between_two_who_serve)
     close(listening);
 }
 
-/* A listener that is its own takes all that waits in its backlog when it stops; this one must not.
- * The first client has the only place, so the others wait, but for a few that came before the
- * acceptor paused. */
+/* A listener that made its socket accepts all connections of its backlog when it stops; this one
+ * must not. The first client has the only place, so the others wait, except a few that came before
+ * the acceptor paused. */
 DOMT_TEST(what_waits_in_a_stop_stays_in_the_backlog)
 {
     struct sockaddr_in at;
@@ -153,12 +154,13 @@ DOMT_TEST(its_options_are_those_of_the_configuration)
     ck_assert_int_eq(getsockopt(listening, SOL_SOCKET, SO_RCVBUF, &size, &length), 0);
     ck_assert_int_eq(size, 2 * 65536);
     domt_end(system);
-    is_open(options.listening, false); /* it was the library's */
+    is_open(options.listening, false); /* the library has closed its descriptor */
     close(listening);
 }
 
 static const struct option {
-    int level, name, first, second; /* in the first life, and in the second */
+    /* the option, and its values in the first life and in the second */
+    int level, name, first, second;
 } inherited[] = {
     {IPPROTO_TCP, TCP_NODELAY, 1, 0},
     {SOL_SOCKET, SO_KEEPALIVE, 1, 0},
@@ -174,7 +176,7 @@ static void serve_once(int listening, const domus_config *config)
     domt_end(system);
 }
 
-/* The socket lives on, and the configuration of the next life has these options no more. */
+/* The socket lives on, but the configuration of the next life does not set these options. */
 DOMT_TEST(options_of_the_last_life_are_set_back)
 {
     const domus_listener_config listener = {
@@ -228,7 +230,7 @@ DOMT_TEST(a_unix_socket_is_served_too)
     close(listening);
 }
 
-/* Returns what a descriptor of this kind is refused with; it stays open. */
+/* Returns the error with which a descriptor of this kind is refused; the descriptor stays open. */
 static int refused(domus_system *system, int fd)
 {
     const domus_serve_options options = {.listening = fd};

@@ -1,4 +1,4 @@
-/* A thread that was held up takes what had arrived meanwhile before its overdue timers fire. */
+/* A thread that was held up handles what arrived meanwhile before it fires overdue timers. */
 #include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define COUNT    200u /* far more than the kernel completes in one enter */
+#define COUNT    200u /* far more completions than the kernel shows in one enter */
 #define PAUSE_NS (60 * DOMT_MS)
 
 static int fds[COUNT];
@@ -59,7 +59,7 @@ static int watch_all(domus_stack *stack, void *self)
     return 0;
 }
 
-/* The thread is held up, and everything becomes readable meanwhile. */
+/* Hold up the thread while everything becomes readable. */
 static void hold_up(void)
 {
     for (uint32_t i = 0; i < COUNT; i++)
@@ -67,7 +67,7 @@ static void hold_up(void)
     domt_pause_ns(PAUSE_NS);
 }
 
-/* The timer is due before the handler returns. */
+/* Handle a message for so long that the timer is due before the return. */
 static int on_pause(domus_stack *stack, void *self, const void *nothing)
 {
     int result = domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
@@ -89,7 +89,7 @@ static int expired(domus_stack *stack, void *self, const domus_answer *answer)
     return on_tick(stack, self, NULL);
 }
 
-/* The ask expires before the handler returns. */
+/* Handle an ask for so long that it expires before the return. */
 static int on_ask(domus_stack *stack, void *self, const void *whom)
 {
     int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
@@ -101,7 +101,7 @@ static int on_ask(domus_stack *stack, void *self, const void *whom)
 static const domus_behaviour asker = {.name = "asker",
                                       .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
 
-/* This ask has an hour, so the nearest deadline is not the overdue one. */
+/* Send an ask with a deadline in an hour, so that the nearest deadline is not the overdue one. */
 static int on_patience(domus_stack *stack, void *self, const void *whom)
 {
     return domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
@@ -114,7 +114,8 @@ static const domus_behaviour patient = {.name = "patient",
 static void pause_it(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config(1);
-    config.scheduler.messages_per_run_max = 2 * COUNT; /* the watcher takes all in one run */
+    /* the watcher handles all events in one run */
+    config.scheduler.messages_per_run_max = 2 * COUNT;
     domus_system *system = domt_start(&config);
 
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -125,13 +126,13 @@ static void pause_it(const domus_behaviour *behaviour)
     DOMT_WAIT_FOR(10, atomic_load(&watched) == 1);
     if (behaviour == &watcher)
         domt_notice(system, domt_spawn(system, 0, &patient, NULL), &ask_type, &actor);
-    domt_pause_ns(5 * DOMT_MS); /* the polls are armed with the enter of a park */
+    domt_pause_ns(5 * DOMT_MS); /* the polls are armed by the enter of a park */
     if (behaviour == &watcher)
         domt_notice(system, actor, &pause_type, NULL);
     else
         domt_notice(system, domt_spawn(system, 0, behaviour, NULL), &ask_type, &actor);
     DOMT_WAIT_FOR(10, atomic_load(&timers) == 1);
-    /* The descriptors stay readable, so a slow thread is told of them more than once. */
+    /* The descriptors stay readable, so a slow thread gets more than one event of each. */
     ck_assert_uint_ge(atomic_load(&before_timer), COUNT);
     domt_end(system);
     for (uint32_t i = 0; i < COUNT; i++)
@@ -152,7 +153,7 @@ DOMT_TEST(what_arrived_during_a_pause_is_told_before_an_ask_expires)
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
-/* Completions come, and the clock goes on by `takes_ns` while they are reaped. */
+/* Bring completions, and let the clock go on by `takes_ns` while they are reaped. */
 static void reap_for(domt_stepped *stepped, uint32_t completions, uint64_t takes_ns,
                      void (*phase)(domi_thread *thread))
 {
@@ -161,8 +162,8 @@ static void reap_for(domt_stepped *stepped, uint32_t completions, uint64_t takes
     phase(domt_stepped_thread(stepped, 0));
 }
 
-/* The time that the channel's bytes came is the time that the thread knew. When it was held up in
- * the middle, that was long ago, although they have come just now. */
+/* A channel's bytes count as come at the time that the thread knew. When the thread was held up
+ * between, that time was long ago, although the bytes have just come. */
 DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
 {
     domus_config config = domt_config(1);
@@ -179,7 +180,7 @@ DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
                                         &(domi_connection){.fd = eventfd(0, EFD_CLOEXEC)}),
                      0);
     domus_channel *channel = thread->io.slots[0].channel;
-    channel->paused = true; /* this ring receives nothing */
+    channel->paused = true; /* the stepped ring has no receives */
 
     /* The bytes are collected in phase 1, by a timer that is due, or by a timer that has to wait
      * because there are more completions than one turn takes. */
@@ -196,7 +197,7 @@ DOMT_TEST(bytes_that_were_reaped_after_a_pause_are_as_young_as_that)
             ck_assert_uint_eq(channel->active_ns, before_ns + (ms > 10 ? ms * DOMT_MS : 0));
             domi_wheel_cancel(&thread->io.wheel, &channel->timer.node);
         }
-        channel->active_ns = 1; /* long ago: no pause makes this young */
+        channel->active_ns = 1; /* long ago: no pause makes this recent */
         reap_for(&stepped, 1, 20 * DOMT_MS, domi_phase_io);
         ck_assert_uint_eq(channel->active_ns, 1);
     }

@@ -1,5 +1,6 @@
-/* A change of the pipeline beside a body that is open: behind the body of a request of the peer,
- * and behind an answer that leaves in pieces; refused beside bodies of asks of this side. */
+/* A change of the pipeline while a body is open: it is made behind the body of a peer's request,
+ * and behind an answer that leaves in pieces; it is refused while a body of an ask of this side is
+ * open. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/uploads.h"
 #include "tests/support/stages.h"
@@ -36,8 +37,8 @@ static bool has(const change_frame *frame, const char *word)
     return strstr(frame->line.text, word) != NULL;
 }
 
-/* A request "KIND HOW": the pipeline is changed if it has "up", before anything else. Then the body
- * is read (`read`), or echoed (`echo`), or left. */
+/* Handle a request "KIND HOW": the pipeline is changed first if HOW has "up". Then the body is read
+ * (`read`), or echoed (`echo`), or left. */
 DOMUS_SEQUENCE(change, change_frame)
 {
     DOMUS_BEGIN;
@@ -71,7 +72,7 @@ static const domus_behaviour service = {
     .pipeline = &domt_stream_server,
     .on_peer = (const domus_on_peer[]){DOMUS_ON_PEER(&domt_line_type, change, 0), {.type = NULL}}};
 
-/* The bytes behind the body are stuffed: "}]" stands for '}'. */
+/* Requests; the bytes behind the body are stuffed: "}]" stands for '}'. */
 static const char *const asked[] = {
     "L4 up read\n}~}~Q next}]\n", "L4 up\n}~}~Q next}]\n", "C up read\n2:}~2:}~0:Q next}]\n",
     "C up echo\n4:}~}~0:Q next}]\n", "Q x\nC up echo\n4:}~}~0:Q next}]\n"};
@@ -90,12 +91,13 @@ DOMT_TEST(a_change_takes_place_behind_the_body_of_its_request)
             ck_assert_int_eq(domus_peer_send(peer, asked[i] + cut, size - cut), 0);
             if (answered[i] != NULL) {
                 domt_pipes_expect(kit, peer, answered[i]);
-            } else { /* a stream, whose pieces depend on the cut */
+            } else { /* a stream, whose pieces depend on how the bytes were cut */
                 ck_assert_int_eq(domus_testkit_run(kit), 0);
                 const char *got = domus_peer_got(peer, &size);
                 ck_assert_uint_ge(size, 12);
                 ck_assert_mem_eq(got + size - 7, "0:ok}]\n", 7);
-                ck_assert_ptr_null(memmem(got, size - 7, "}]", 2)); /* the stream is not stuffed */
+                /* the stream was sent without stuffing */
+                ck_assert_ptr_null(memmem(got, size - 7, "}]", 2));
                 size = strlen(asked[i]);
             }
             ck_assert_int_eq(result, 0);
@@ -197,11 +199,12 @@ DOMT_TEST(a_client_does_not_change_within_bodies_of_asks)
     ck_assert_int_eq(domus_outside_spawn(system, &domt_uploader, NULL, &uploader), 0);
     ck_assert_int_eq(domus_probe_ask(probe, uploader, &domt_line_type, &question), 0);
     domt_net_ok(kit, domus_peer_expect(peer, "put+\n", 5, SECOND));
-    ck_assert_int_eq(change_now(kit), -EBUSY); /* the body of the request is open */
+    /* refused, because the body of the request is open */
+    ck_assert_int_eq(change_now(kit), -EBUSY);
     send_text(kit, peer, "early+\n2:hi");
-    ck_assert_int_eq(change_now(kit), -EBUSY); /* and it was answered */
+    ck_assert_int_eq(change_now(kit), -EBUSY); /* refused, because the request was answered */
     domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
-    ck_assert_int_eq(change_now(kit), -EBUSY); /* the body of the answer is open */
+    ck_assert_int_eq(change_now(kit), -EBUSY); /* refused, because the body of the answer is open */
     send_text(kit, peer, "0:");
     domt_net_ok(kit, domus_probe_expect(probe, &domt_line_type, SECOND, &question));
     ck_assert_int_eq(change_now(kit), 0);

@@ -1,6 +1,6 @@
 /* io/pipelines/change.c: the pipeline of a channel changes at a message boundary, whenever its
- * handler says so, and in whatever pieces the bytes come; mail of actors beside a change; and
- * clients that change theirs when their peer has allowed it. */
+ * handler says so, and in whatever pieces the bytes come; messages of actors beside a change; and
+ * clients that change their pipeline when their peer has agreed. */
 #include "tests/runtime/changes.h"
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
@@ -23,7 +23,8 @@
 static const char *const ways[] = {"up 0 ok",     "pre 0 ok",  "fwd 3 ok", "!up 0 ok",
                                    "!later 2 ok", "!pre 0 ok", "!fwd 0 ok"};
 
-#define EACH (DOMT_TSAN ? 7 : 1) /* a kit has one thread */
+/* ThreadSanitizer tries only each seventh cut, because a kit has one thread */
+#define EACH (DOMT_TSAN ? 7 : 1)
 
 DOMT_TEST(answers_before_leave_by_the_old_stages_and_bytes_behind_go_to_the_new)
 {
@@ -77,7 +78,7 @@ DOMT_TEST(a_clean_change_takes_no_bytes_that_came_before_the_answer)
     }
 }
 
-/* They come after the change was asked for, and before it takes place. */
+/* These bytes come after the change was requested, and before it takes place. */
 DOMT_TEST(a_clean_change_takes_no_bytes_while_it_waits)
 {
     domus_peer *peer;
@@ -140,7 +141,7 @@ DOMT_TEST(wrong_changes_are_refused_and_change_nothing)
     domt_pipes_expect(kit, peer, "a\n");
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domt_changes_now.results[i], -EINVAL);
-    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n"); /* "c" was decoded by then */
+    domt_pipes_send(kit, peer, "behind 2 b\nx 0 c\n"); /* "c" was decoded before the change */
     domt_pipes_expect(kit, peer, "b\nc\n");
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
     domt_pipes_send(kit, peer, "twice 0 d\n");
@@ -168,7 +169,8 @@ DOMT_TEST(only_the_channels_own_actor_may_change_its_pipeline)
         domus_outside_notice(domus_testkit_system(kit), address, &channel_type, &channel), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domt_changes_now.results[0], -EPERM);
-    ck_assert_int_eq(domt_changes_now.results[1], -EPERM); /* nor may another one send by it */
+    /* another actor may not send by the channel either */
+    ck_assert_int_eq(domt_changes_now.results[1], -EPERM);
     domus_peer_close(peer);
     domt_change_end(kit);
 }
@@ -185,7 +187,7 @@ DOMT_TEST(a_stage_that_does_not_open_resets_the_channel)
     domt_change_end(kit);
 }
 
-/* The new stages may have the first word, so the change does not wait for bytes of the peer. */
+/* The new stages may send first, so the change does not wait for bytes of the peer. */
 DOMT_TEST(a_change_that_waits_for_an_answer_is_made_behind_it)
 {
     domus_peer *peer;
@@ -305,7 +307,8 @@ static void notify(domus_probe *probe, const char *words)
                      0);
 }
 
-/* Mail comes at any step. Mail behind the answer is encoded by the new stages. */
+/* Messages of actors come at any step. One that comes behind the answer is encoded by the new
+ * stages. */
 DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
 {
     for (uint64_t seed = 1; seed <= DOMT_SCALE(200, 40); seed++) {
@@ -328,7 +331,10 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         const char *got = domus_peer_got(peer, &size);
         while (at + 2 <= size && memcmp(got + at, "ok", 2) != 0) {
             notes += got[at] == 'n';
-            at += 2; /* "n\n", "b\n" */
+            /* skip "n
+             * " and "b
+             * " */
+            at += 2;
         }
         ck_assert_msg(at + 3 <= size, "no answer in %zu bytes", size);
         for (at += 3, rest = (size - at) % coded.size; at + coded.size <= size; notes++) {
@@ -443,13 +449,13 @@ DOMT_TEST(a_client_changes_behind_the_answer)
 
     domt_add_coded(&asked, "q");
     domt_add_line(&answers, "go");
-    domt_add_coded(&answers, "early"); /* in the same piece as the answer */
+    domt_add_coded(&answers, "early"); /* these bytes come in the same piece as the answer */
     for (size_t cut = 0; cut <= answers.size; cut++) {
         domus_peer *peer;
         domus_testkit *kit = begin_client(0, cut + 1, &peer);
         domt_change_send(peer, &answers, 0, cut);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
-        /* the answer to "q" comes before it is asked, if the peer guesses so well */
+        /* The answer to "q" comes before "q" is asked, because the peer guesses it. */
         domt_change_send(peer, &answers, cut, 3);
         ck_assert_int_eq(domus_testkit_run(kit), 0);
         if (cut <= 3) {

@@ -38,7 +38,7 @@ DOMT_TEST(asks_inherit_the_time_of_their_request)
     domus_peer *peer = domt_pipe_begin_with(&hasty);
     char asked[64];
 
-    domt_pipe_say(peer, "now 0 x\nnow 0 y\n"); /* so numbers of requests are their own */
+    domt_pipe_say(peer, "now 0 x\nnow 0 y\n"); /* each channel numbers its requests for itself */
     domt_pipe_hear(peer, "x\ny\n");
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint64_t from_ns = domus_testkit_now_ns(domt_pipe_kit);
@@ -58,9 +58,9 @@ static const domus_pipeline greeting = {
     .stages = (const domus_pipeline_stage[]){{&domt_pipe_stage, &polite}, {NULL, NULL}}};
 
 enum ending {
-    FINISHES,       /* the peer finishes when it has heard all, and sees the end */
-    FINISHES_FIRST, /* it finishes before it hears, and sees the end */
-    SEES_END,       /* it sees the end before it closes */
+    FINISHES,       /* the peer finishes when it has got all answers, and sees the end */
+    FINISHES_FIRST, /* the peer finishes before the answers, and sees the end */
+    SEES_END,       /* the peer sees the end before it closes */
     SEES_RESET,
 };
 
@@ -69,7 +69,7 @@ static const struct {
     const domus_pipeline *pipeline;
     const char *said, *heard;
     enum ending ending;
-    uint32_t begun; /* requests that a handler was shown */
+    uint32_t begun; /* number of requests that the handlers get */
 } dialogues[] = {
     {"failure without a text", &without_fail, "far 5 a\nerr 0 b\n", "", SEES_RESET, 2},
     {"wrong bytes without one", &without_fail, "now 0 a\n$x\n", "", SEES_RESET, 1},
@@ -147,14 +147,14 @@ DOMT_TEST(a_handler_closes_its_channel_and_still_sees_the_request)
         char asked[64];
 
         snprintf(asked, sizeof asked, "now 0 a\nclose 0 text\n%s", behind[i]);
-        domt_pipe_talk(peer, asked, "a\n"); /* after a close nothing is sent any more */
+        domt_pipe_talk(peer, asked, "a\n"); /* nothing is sent after a close */
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         ck_assert_uint_eq(domt_pipes_now.begun, 2);
         domt_pipe_close(peer);
     }
 }
 
-/* Provided buffers that the threads of a kit hold. */
+/* Returns how many provided buffers the threads of a kit hold. */
 static uint32_t held_buffers(void)
 {
     const domus_system *system = domt_pipe_system();
@@ -264,7 +264,7 @@ DOMT_TEST(what_outlives_the_connection_goes_on_to_its_end)
     domt_pipe_end();
 }
 
-/* The kept ones are answered, though nobody gets the answer; one that is forwarded then fails. The
+/* Kept requests are answered, though nobody gets the answer; one that is forwarded then fails. The
  * rows of the first behaviour have frames, those of the second have none, and requests of the third
  * have a time-out. */
 DOMT_TEST(kept_requests_that_outlive_the_connection_are_still_known)
@@ -309,7 +309,8 @@ DOMT_TEST(the_time_of_requests_ends_with_their_connection)
         domt_pipe_pass(5 * MS);
         ck_assert(is_gone(domt_pipes_now.channel));
         domus_peer *others[6];
-        for (int i = 0; i < 6 * round; i++) { /* one of them has the house meanwhile */
+        /* one of these channels lives in the slot of the reset one */
+        for (int i = 0; i < 6 * round; i++) {
             others[i] = domt_pipe_peer();
             domt_pipe_say(others[i], "sleep 15 w\nsleep 15 x\nsleep 15 y\nsleep 15 z\n");
         }
@@ -355,7 +356,7 @@ DOMT_TEST(a_channel_that_is_stopped_ends_its_requests)
 
 /* --- drains ----------------------------------------------------------------------------------- */
 
-/* Every request that was read is answered before the system ends. */
+/* Check that every request that was read is answered before the system ends. */
 static void hold_drain(const char *asked, const char *answers)
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -1,7 +1,7 @@
-/* Byte stages, and how much of them is done at a time. Byte stages with a dialogue of their own,
- * as TLS is one, see bytes in the order in which these leave, say why they have failed, end before
- * the connection does, and begin in bounded time. Bytes of which stages make no message are looked
- * at in bounded parts, so that they do not hold the thread: many calls, and many pieces. */
+/* Byte stages, and how many bytes they handle at a time. Byte stages with a dialogue of their own,
+ * as TLS, see bytes in the order in which these leave, say why they have failed, end before the
+ * connection does, and begin in bounded time. Bytes that become no message are handled in bounded
+ * parts, so that they do not hold the thread: many calls, and many pieces. */
 #include "io/wire/wire.h"
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
@@ -14,9 +14,11 @@
 
 #define SECOND DOMT_PIPE_SECOND
 
-/* A guard lets nothing by before "hi\n". Then '#' is wrong, '~' takes long, and '.' is the end
- * of the peer. It numbers the bytes that it wraps: "1:...". Its end is "bye\n", or "why\n" if
- * it has failed. */
+/* A guard passes no byte on before "hi
+ * ". Then '#' is wrong, '~' takes long, and '.' is the end of the peer. It numbers the bytes that
+ * it wraps: "1:...". Its own end is "bye
+ * ", or "why
+ * " if it has failed. */
 typedef struct guard_state {
     bool greeted;
     bool failed;
@@ -38,7 +40,8 @@ static int pass_guarded(domus_wire *wire, guard_state *state, const char *bytes,
         used = size;
     int error = domus_wire_pass(wire, bytes, used);
     if (error != 0 || used == size || (used != 0 && bytes[used] == '#'))
-        return error != 0 ? error : (int)used; /* what a failing call passes on is not decoded */
+        /* bytes that a failing call passes on are not decoded */
+        return error != 0 ? error : (int)used;
     if (bytes[used] == '~')
         domus_wire_yield(wire);
     if (bytes[used] == '.') {
@@ -153,7 +156,7 @@ DOMT_TEST(begin_of_a_byte_stage_is_bounded)
             domt_pipe_say(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
         if (i == 1)
-            domt_pipe_say(peer, "i"); /* bytes that drip bring no time */
+            domt_pipe_say(peer, "i"); /* bytes that come one by one get no more time */
         if (i == 2)
             ck_assert_int_eq(domus_peer_expect_nothing(peer, 5 * SECOND), 0);
         else
@@ -200,7 +203,7 @@ DOMT_TEST(stage_that_has_taken_long_gets_the_caller_a_word)
 static uint32_t calls;
 static uint64_t used_bytes;
 
-/* The options are the bytes that it uses in a call; 0: all. */
+/* Use as many bytes in a call as the options say; 0: all. */
 static int use_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     const uint32_t *most = *(const uint32_t *const *)state;
@@ -246,7 +249,7 @@ static const domus_behaviour piece_by_piece = CHANNEL(&all);
 
 #define SENT 100000u
 
-/* Send many bytes, and check that no step makes more than `calls_max` calls. */
+/* Send many bytes, and check that no step makes more than `calls_max` calls of the stage. */
 static void hold_calls_of_a_step(const domus_behaviour *behaviour, uint32_t calls_max)
 {
     static char bytes[SENT];

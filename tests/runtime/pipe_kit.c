@@ -1,4 +1,4 @@
-/* The service of lines in the kit that was made last; see pipes.h. */
+/* The service of lines in the newest kit; see pipes.h. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -16,7 +16,7 @@ domus_peer *domt_pipe_begin(const domus_config *config, const domus_behaviour *b
 
 domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline)
 {
-    static domus_behaviour behaviour; /* the kit uses it to its end */
+    static domus_behaviour behaviour; /* the kit uses it until it is freed */
     behaviour = domt_pipe_framed;
     behaviour.pipeline = pipeline;
     return domt_pipe_begin(NULL, &behaviour, 1);

@@ -1,5 +1,5 @@
-/* io/pipelines/mail.c: mail of actors to the peer of a channel, notices of the peer, and asks that
- * the peer answers. */
+/* io/pipelines/mail.c: messages of actors to the peer of a channel, notices of the peer, and asks
+ * that the peer answers. */
 #include "tests/runtime/pipes.h"
 #include "tests/support/suite.h"
 
@@ -59,8 +59,8 @@ DOMT_TEST(notices_to_a_channel_go_to_its_peer)
     tell(&domt_note_type, "two");
     ck_assert_uint_eq(dead_letters(), 0);
     domt_pipe_hear(peer, "one\ntwo\na\n");
-    tell(&domus_packet_type, "no\nline"); /* the stage refuses it */
-    tell(&strange_type, "strange");       /* the pipeline does not list it */
+    tell(&domus_packet_type, "no\nline"); /* the stage refuses this packet */
+    tell(&strange_type, "strange");       /* the pipeline does not list this type */
     tell(&domus_packet_type, "three");
     domt_pipe_hear(peer, "three\n");
     ck_assert_uint_eq(dead_letters(), 2);
@@ -76,12 +76,13 @@ DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
     domt_pipe_say(peer, "+sleep 100 a\nfinish 0 text\n");
     domt_pipe_run();
     uint64_t before = dead_letters();
-    tell(&domus_packet_type, "one"); /* the channel has finished */
+    tell(&domus_packet_type, "one"); /* refused, because the channel has finished */
     domt_pipe_run();
     ck_assert_uint_eq(dead_letters(), before + 1);
     domus_peer_reset(peer);
     domt_pipe_run();
-    tell(&domus_packet_type, "two"); /* the connection is gone, the conversation is not */
+    /* refused: the connection is gone, though the conversation is not */
+    tell(&domus_packet_type, "two");
     domt_pipe_run();
     ck_assert_uint_eq(dead_letters(), before + 2);
     domt_pipe_end();
@@ -232,7 +233,7 @@ DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
     begin_client();
     ask("a");
     ask("b");
-    ask("c"); /* waits, because two may be with the peer */
+    ask("c"); /* waits, because at most two asks may be with the peer */
     domt_pipe_hear(server, "a\nb\n");
     ck_assert_int_eq(domus_peer_expect_nothing(server, MS), 0);
     domt_pipe_say(server, "1\n");
@@ -283,7 +284,7 @@ DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
     domt_pipe_end();
 }
 
-/* Four asks: two are with the peer when its connection ends, and two are not. */
+/* Check four asks: two are with the peer when its connection ends, and two were not sent. */
 static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t answered)
 {
     begin_client();

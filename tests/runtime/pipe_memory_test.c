@@ -1,8 +1,8 @@
-/* io/pipelines/ without memory. A conversation that waits and whose bytes cannot be copied out sees
- * them unchanged to its end, the channel is reset, and no thread runs in circles meanwhile. In a
+/* io/pipelines/ without memory. Without memory for a copy, a conversation that waits sees its bytes
+ * unchanged to its end, the channel is reset, and no thread loops without rest meanwhile. In a
  * system whose memory.limit is little above what the process has, peers send more requests than
- * there is memory for, and read late: all get answers in order and unharmed, or their connections
- * end; and afterwards the system serves as before. */
+ * there is memory for, and read late: each gets its answers in order and whole, or its connection
+ * ends; and afterwards the system serves as before. */
 #include "base/memory.h"
 #include "runtime/testkit/kit.h"
 #include "tests/runtime/pipes.h"
@@ -23,11 +23,12 @@
 
 /* --- a service whose requests wait without memory --------------------------------------------- */
 
-/* The seen of the service since hold_waiting() began. */
+/* Counts of the service since hold_waiting() began. */
 static uint32_t waited, cancelled, kept;
 static uint32_t held; /* runs in which a receive buffer was not given back at once */
-static bool is_kept;  /* a resumed conversation keeps its slice, as there is memory again */
-static int64_t fails_at_close; /* the allocation that fails when the channel has closed */
+static bool is_kept;  /* a resumed conversation keeps its slice, because there is memory again */
+/* number of the allocation that fails after the channel has closed */
+static int64_t fails_at_close;
 
 typedef struct waiting {
     domus_slice text;
@@ -68,7 +69,7 @@ static int wait_without_memory(domus_stack *stack, void *self, const void *paylo
     ((waiting *)domus_frame(stack))->text = text;
     assert_whole(text);
     int error = domus_sleep(stack, 20 * MS, has_waited);
-    domi_memory_fail_after(0, 0); /* the next one is for the copy */
+    domi_memory_fail_after(0, 0); /* the next allocation is for the copy */
     return error;
 }
 
@@ -89,7 +90,8 @@ static int note_close(domus_stack *stack, void *self, const void *payload)
     domt_pipes_now.closed++;
     domt_pipes_now.close_error = ((const domus_channel_event *)payload)->error;
     if (domt_pipes_now.closed == 1)
-        domi_memory_fail_after(fails_at_close, 0); /* one is for another try to copy them */
+        /* one allocation is for another try to copy the bytes */
+        domi_memory_fail_after(fails_at_close, 0);
     return 0;
 }
 
@@ -103,7 +105,7 @@ static const domus_behaviour service = {
     .on_open = {note_open, 0},
     .on_close = {note_close, 0}};
 
-/* Write the request of this size. Returns its bytes. */
+/* Write a request of this size. Returns how many bytes it has. */
 static size_t write_request(char *to, char mark, uint32_t size)
 {
     int head = snprintf(to, size, "%c%u ", mark, (unsigned)size);
@@ -112,7 +114,7 @@ static size_t write_request(char *to, char mark, uint32_t size)
     return (uint32_t)head + size + 1;
 }
 
-/* Other peers fill the receive buffers with other bytes. */
+/* Let other peers fill the receive buffers with other bytes. */
 static void overwrite(void)
 {
     static char bytes[20000];
@@ -139,8 +141,8 @@ static bool has_all_buffers(void)
     return true;
 }
 
-/* A request waits when there is no memory for its bytes: as the only one of a piece, before others,
- * or in a window, because it came in two parts. */
+/* Let a request wait when there is no memory for its bytes: as the only one of a piece, before
+ * others, or in a window, because it came in two parts. */
 static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first_part)
 {
     char *bytes = calloc(1, 3 * (size_t)size + 100);
@@ -148,7 +150,7 @@ static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first
 
     domus_config config = domt_pipe_config();
     config.io.buffers.count = 32;
-    config.io.buffers.size_bytes = 16384; /* those of a kit are smaller than these messages */
+    config.io.buffers.size_bytes = 16384; /* a kit's own buffers are smaller than these messages */
     domus_peer *peer = domt_pipe_begin(&config, &service, 1);
 
     waited = cancelled = kept = 0;
@@ -173,7 +175,7 @@ static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first
     ck_assert_uint_eq(cancelled, mark != '+');
     ck_assert_uint_eq(kept, is_kept ? 1 : 0);
     free(bytes);
-    domt_pipe_end(); /* every buffer has come back */
+    domt_pipe_end(); /* the end checks that every buffer has come back */
 }
 
 DOMT_TEST(bytes_that_cannot_be_copied_stay_until_their_conversation_ends)
@@ -200,7 +202,7 @@ static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
     "odd 0 i\nline 0 j\nkfwd 0 l\ntake 0 m\n&fnear 0 n\n!far 0 o\nnow 0 p\n";
 
-/* Returns whether everything was answered although memory was short. */
+/* Returns whether all requests were answered although memory was short. */
 static bool run_short(int64_t count, const char *line)
 {
     domus_peer *peer = domt_pipe_begin(NULL, &domt_pipe_framed, 1);
@@ -243,17 +245,17 @@ DOMT_TEST(memory_that_stays_away_ends_in_an_error)
 
 #define MIB     UINT64_C(1048576)
 #define PEERS   24
-#define ASKED   DOMT_SCALE(400, 60) /* requests of each */
+#define ASKED   DOMT_SCALE(400, 60) /* requests of each reader */
 #define FILLING 3000u
 
 typedef struct reader {
     int fd;
-    uint32_t sent, got; /* requests, answers */
-    size_t left;        /* bytes of `line` that were not sent */
+    uint32_t sent, got; /* requests sent, answers received */
+    size_t left;        /* bytes of `line` that were not sent yet */
     bool ended;
     char line[FILLING + 64];
     size_t in_size;
-    char in[FILLING + 64]; /* the start of an answer */
+    char in[FILLING + 64]; /* the start of an answer that has not come as a whole */
 } reader;
 
 static reader readers[PEERS];
@@ -276,7 +278,7 @@ static size_t write_text(char to[FILLING + 64], uint32_t peer, uint32_t number)
     return (uint32_t)head + FILLING + 1;
 }
 
-/* Send on, as much as the socket takes. */
+/* Send on, as many bytes as the socket takes. */
 static void send_some(reader *one)
 {
     static const char *const hows[] = {"sleep 400 ", "far 200 ", "keep 300 ", "slice 0 ",
@@ -296,12 +298,12 @@ static void send_some(reader *one)
         if (done < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (done < 0)
-            return; /* its end is read */
+            return; /* the end of the connection was read */
         one->left -= (size_t)done;
     }
 }
 
-/* Check that a line is the answer to the next request, or says that it has failed. */
+/* Check that a line is the answer to the next request, or says that the request has failed. */
 static void take_line(reader *one, const char *line, size_t size)
 {
     char expected[FILLING + 64];
@@ -350,8 +352,8 @@ static bool is_over(void)
     return true;
 }
 
-/* A sanitizer keeps what is freed, so a system in one may stay at its limit, where it
- * accepts nobody. */
+/* A sanitizer keeps freed memory, so a system under it may stay at its limit, where it accepts no
+ * connection. */
 static void wait_for_all(void)
 {
     uint64_t until_ns = domt_now_ns() + (DOMT_SANITIZED ? 5 : 60) * UINT64_C(1000) * DOMT_MS;
@@ -377,7 +379,7 @@ static void ask_anew(uint16_t port)
     close(fd);
 }
 
-/* Run with so much memory above what the process has. Adds what has happened to the sums. */
+/* Run with so many bytes above what the process has. Adds the results to the sums. */
 static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
 {
     domus_config config = domt_config(2);
@@ -392,7 +394,7 @@ static void run_with(uint64_t bytes, uint32_t *ended, uint32_t *answers)
     uint16_t port = domt_serve_front(system, &domt_pipe_framed, NULL);
     for (int i = 0; i < PEERS; i++)
         readers[i] = (reader){.fd = domt_connect(port)};
-    for (int i = 0; i < 150; i++) { /* nobody reads */
+    for (int i = 0; i < 150; i++) { /* meanwhile nobody reads */
         for (int peer = 0; peer < PEERS; peer++)
             send_some(&readers[peer]);
         domt_pause_ns(2 * DOMT_MS);

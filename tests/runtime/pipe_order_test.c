@@ -1,6 +1,6 @@
 /* io/pipelines/: answers leave in the order of the requests, in whatever order the conversations
- * end, and requests that are alone. The envelopes of messages of peers are given back, and each
- * message has one that is large enough for it. */
+ * end; some requests are handled alone. The envelopes of messages of peers are given back, and each
+ * message has one that is large enough. */
 #include "base/random.h"
 #include "base/slab.h"
 #include "runtime/testkit/kit.h"
@@ -16,8 +16,8 @@
 
 typedef struct answer_way {
     const char *how;
-    const char *answer; /* NULL: its text */
-    bool is_framed;     /* only a conversation with a frame can do that */
+    const char *answer; /* NULL: the text of the request */
+    bool is_framed;     /* only a conversation with a frame can do this */
 } answer_way;
 
 static const answer_way ways[] = {
@@ -230,8 +230,8 @@ static void count_one(void *object, void *context)
     ++*(uint32_t *)context;
 }
 
-/* Returns how many objects the threads have ever made. Objects that are given back are taken again,
- * so this stays as it is while the same work is done again. */
+/* Returns how many objects the threads have ever made. Objects that were given back are used again,
+ * so the number does not grow when the same work is done again. */
 static uint32_t count_objects(void)
 {
     domus_system *system = domt_pipe_system();
@@ -246,8 +246,8 @@ static uint32_t count_objects(void)
 
 #define ROUNDS 100
 
-/* Messages of all kinds: answered and failed requests, notices that are handled and
- * that are taken. */
+/* Send messages of all kinds: requests that are answered and that fail, notices that are handled
+ * and that are taken. */
 static void send_messages(domus_peer *peer)
 {
     static const char asked[] = "now 0 a\nerr 0 b\n?c\n%forward\n%own\nsleep 1 d\nfar 1 e\n"
@@ -299,8 +299,8 @@ typedef struct large {
 static const domus_type small_type = {.name = "small", .size = 1};
 static const domus_type large_type = {.name = "large", .size = sizeof(large)};
 
-/* Each byte is a request: a digit is a small one that waits, a letter a small one that is answered
- * at once, and a capital a large one. The answers are the same bytes. */
+/* Each byte is a request: a digit is a small one that waits, a small letter one that is answered at
+ * once, and a capital a large one. The answers are the same bytes. */
 static int decode_letter(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     bool is_large = bytes[0] >= 'A' && bytes[0] <= 'Z';
@@ -353,7 +353,7 @@ static const domus_behaviour speller = {
                                 {.type = &large_type, .handle = take_large},
                                 {.type = NULL}}};
 
-/* The envelope that was free last is a small one, beside those of requests that wait. */
+/* The envelope that was freed last is a small one, beside those of requests that wait. */
 DOMT_TEST(a_large_message_behind_a_small_one_has_room)
 {
     static const char asked[] = "0123456789aA0123456789bB0123456789cdC0123456789";

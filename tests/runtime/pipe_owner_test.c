@@ -13,7 +13,7 @@
 #define SECOND DOMT_PIPE_SECOND
 
 static domus_address owner;
-static uint32_t mounts; /* of the owner */
+static uint32_t mounts; /* times that the owner was mounted */
 
 static const domus_type fail_type = {.name = "fail"};
 
@@ -47,7 +47,7 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
 static const domus_behaviour top = {
     .name = "top", .on_mount = bear_owner, .supervision = &restarting};
 
-/* Make a kit whose owner has channels of this behaviour, beside those of the kit. */
+/* Make a kit with an owner whose channels have this behaviour, beside those of the kit. */
 static void begin(const domus_behaviour *behaviour, bool streams)
 {
     domus_address address;
@@ -68,7 +68,8 @@ static domus_peer *connect_one(void)
     return peer;
 }
 
-/* The bytes that the peers have sent, each on its own connection, when the owner goes. */
+/* The bytes that the peers have sent, each on its own connection, when the owner ends or
+ * restarts. */
 static const char *const requests[] = {"hang 0 a\n",
                                        "sleep 5000 a\nnow 0 b\nslice 0 c\n",
                                        "far 5000 a\nffar 5000 b\nkeep 5000 c\nkffar 5000 d\n",
@@ -102,7 +103,7 @@ static void hold(const char *const *sent, size_t count, bool is_stream, bool sto
     } else {
         ck_assert_int_eq(domus_outside_notice(system, owner, &fail_type, NULL), 0);
         domt_pipe_pass(10 * MS);
-        ck_assert_uint_eq(mounts, 2); /* it has waited for nobody */
+        ck_assert_uint_eq(mounts, 2); /* the restart has waited for no peer */
     }
     domt_pipe_pass(10 * SECOND);
     for (size_t i = 0; i < count; i++) {
@@ -146,7 +147,8 @@ DOMT_TEST(a_stop_ends_requests_and_streams)
 
 /* --- without memory --------------------------------------------------------------------------- */
 
-/* The owner fails while some allocation does. Returns whether nothing came of that. */
+/* Let the owner fail while an allocation fails. Returns whether the owner has restarted all the
+ * same. */
 static bool restart_short(bool is_stream, int64_t fails_after)
 {
     const char *const *sent = is_stream ? streams : requests;
@@ -167,7 +169,8 @@ static bool restart_short(bool is_stream, int64_t fails_after)
                   domus_testkit_error(domt_pipe_kit));
     domt_pipe_pass(10 * SECOND);
     bool has_lost =
-        domt_pipe_kit->net->is_out_of_memory; /* the network of the kit has lost something */
+        /* the network of the kit has lost something for want of memory */
+        domt_pipe_kit->net->is_out_of_memory;
     for (size_t i = 0; i < 6; i++)
         ck_assert_msg(has_lost || domus_peer_error(peers[i]) != 0 || domus_peer_has_end(peers[i]),
                       "allocation %d: %s", (int)fails_after, sent[i]);

@@ -1,5 +1,5 @@
-/* io/pipelines/: what bounds a channel: requestsMax, sendHigh with answers that wait for their
- * turn, conversationsMax, slow readers, large messages, and memory that is not there. */
+/* io/pipelines/: the bounds of a channel: requestsMax, sendHigh with answers that wait for their
+ * turn, conversationsMax, slow readers, large messages, and memory that is missing. */
 #include "base/memory.h"
 #include "io/channels/crowd.h"
 #include "runtime/network/network.h"
@@ -88,7 +88,7 @@ DOMT_TEST(answers_that_wait_count_toward_send_high)
     for (int i = 0; i < 30; i++)
         domt_pipe_say(peer, line);
     domt_pipe_pass(500 * MS);
-    ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4); /* the fourth goes beyond */
+    ck_assert_uint_eq(domt_pipes_now.begun, 1 + 4); /* the fourth request is beyond the bound */
     domt_pipe_hear(peer, "a\n");
     for (int i = 0; i < 30; i++)
         domt_pipe_hear(peer, line + strlen("slice 0 "));
@@ -105,8 +105,8 @@ static uint64_t queued(void)
     return sum;
 }
 
-/* Answers that wait are charged to the bound of the thread, and it gets them back whatever becomes
- * of them; domt_pipes_end() holds that. */
+/* Answers that wait are charged to the bound of the thread, and the charge is given back in every
+ * case; domt_pipes_end() checks that. */
 DOMT_TEST(answers_that_wait_are_charged)
 {
     static const char *const ends[] = {"answer", "reset", "stop", "close", "finish"};
@@ -133,7 +133,7 @@ DOMT_TEST(answers_that_wait_are_charged)
             char text[64];
             snprintf(text, sizeof text, "%s 0 text\n", ends[i]);
             domt_pipe_say(peer, text);
-            /* what is answered from now on does not wait */
+            /* Answers to later requests do not wait. */
             domt_pipe_say(peer, line);
         }
         domt_pipe_pass(5 * SECOND);
@@ -143,20 +143,21 @@ DOMT_TEST(answers_that_wait_are_charged)
     }
 }
 
-/* Many channels, of which each has a request that hangs and much that is answered behind it, stay
- * within the bound of their threads, and all get their answers in the end. */
+/* Many channels, each with a request that hangs and many answers behind it, stay within the bound
+ * of their threads, and all get their answers in the end. */
 DOMT_TEST(answers_that_wait_stay_within_the_bound)
 {
     enum { PEERS = 24, BOUND = 400000 };
     domus_config config = domt_pipe_config();
-    config.memory.enabled = false; /* nothing is measured, so the bound is the test's */
+    /* memory is not measured, so the bound is the one that the test sets */
+    config.memory.enabled = false;
     (void)domt_pipes_kit(&config, &domt_pipe_framed, 1);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS];
     char *line = line_of("slice 0 ", 3000);
 
     atomic_store(&system->pressure.queue_max, BOUND);
-    for (uint32_t i = 0; i < system->count; i++) /* one that sleeps has not seen it */
+    for (uint32_t i = 0; i < system->count; i++) /* a thread that sleeps has not seen the bound */
         domi_io_set_queue_max(&system->threads[i].io, BOUND);
     for (int i = 0; i < PEERS; i++) {
         peers[i] = domt_pipe_peer();
@@ -181,8 +182,8 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
     domt_pipe_end();
 }
 
-/* 128 requests are with actors when their answers come, and the peer reads nothing: what was read
- * is answered all the same. */
+/* When their answers come, 128 requests are with actors, and the peer reads nothing: the requests
+ * that were read are answered all the same. */
 static void hold_flood(const char *how)
 {
     domus_config config = domt_pipe_config();
@@ -266,8 +267,8 @@ static const char some_of_all[] =
     "now 0 a\nslice 0 b\nsleep 1 c\nffar 1 d\nfar 1 e\nkeep 1 f\nkffar 1 g\n!now 0 h\n%note\n"
     "odd 0 i\nline 0 j\nnone 0 k\nkfwd 0 l\ntake 0 m\n&fnear 0 n\n!far 0 o\nnow 0 p\n$x\n";
 
-/* Whatever allocation fails, the channel answers in order or is reset, and nothing is left. The
- * requests come at once, or byte by byte, or more than one connection has them. */
+/* Whichever allocation fails, the channel answers in order or is reset, and nothing is left. The
+ * requests come at once, or byte by byte, or on more than one connection. */
 static void hold_memory(uint32_t pieces, bool is_long)
 {
     char *line = line_of("far 0 ", 5000);
@@ -283,7 +284,8 @@ static void hold_memory(uint32_t pieces, bool is_long)
             size_t from = all * i / pieces, to = all * (i + 1) / pieces;
             if (is_long && i == 0)
                 domt_pipe_say(peer, line);
-            (void)domus_peer_send(peer, some_of_all + from, to - from); /* it may be reset */
+            /* the connection may have been reset */
+            (void)domus_peer_send(peer, some_of_all + from, to - from);
             if (i == 0)
                 domi_memory_fail_after(count, 0);
             domt_pipe_run();
@@ -295,7 +297,8 @@ static void hold_memory(uint32_t pieces, bool is_long)
         bool is_whole = size > 14 && memcmp(got + size - 13, "wrong EPROTO\n", 13) == 0;
         bool has_failed = memmem(got, size, "ENOMEM", 6) != NULL || domt_pipes_now.close_error != 0;
         bool has_lost =
-            domt_pipe_kit->net->is_out_of_memory; /* the network of the kit has lost something */
+            /* the network of the kit has lost something for want of memory */
+            domt_pipe_kit->net->is_out_of_memory;
         ck_assert_msg(has_lost || is_whole || has_failed || domus_peer_error(peer) != 0,
                       "allocation %d: %.*s", (int)count, (int)size, got);
         ck_assert_msg(has_lost || domus_peer_has_end(peer) || domus_peer_error(peer) != 0,

@@ -1,7 +1,7 @@
-/* io/pipelines/raw.c, and `finish` and `end` of stages: what an actor writes itself passes its byte
- * stages, these end what they send, and an end of the peer that they did not see is an error.
- * domus_channel_open_rest() says why the rest of the peer's bytes can be no body (tunnels
- * themselves are those of http_tunnel_test.c). */
+/* io/pipelines/raw.c, and `finish` and `end` of stages: bytes that an actor writes itself pass its
+ * byte stages, the end is sent by these stages, and an end of the peer that the stages did not see
+ * is an error. domus_channel_open_rest() says why the rest of the peer's bytes can be no body
+ * (http_tunnel_test.c tests tunnels). */
 #include "tests/runtime/pipes.h"
 #include "tests/runtime/streams.h"
 #include "tests/support/suite.h"
@@ -19,10 +19,11 @@
 
 /* --- a byte stage with records, and with an end of its own ------------------------------------ */
 
-/* A record is "<n:" and n bytes; the end is "<end>". Its finish fails if the options say so. */
+/* A stage of records: a record is "<n:" and n bytes; the end is "<end>". Its finish fails if the
+ * options say so. */
 typedef struct seal_state {
-    const int *finish_error; /* the options; NULL: it is 0 */
-    bool ended;              /* the peer has said that it has ended */
+    const int *finish_error; /* the options: the error of `finish`; NULL: 0 */
+    bool ended;              /* the peer has sent its end */
 } seal_state;
 
 static int open_seal(domus_wire *wire, void *state_, const void *options)
@@ -111,7 +112,7 @@ DOMT_TEST(stages_end_their_output_from_the_messages_to_the_wire)
     line.finish = finish_line;
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_end_output(kit), 0);
-    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0); /* once */
+    ck_assert_int_eq(domus_stage_kit_end_output(kit), 0); /* the output is ended only once */
     const char *output = domus_stage_kit_output(kit, &size);
     ck_assert_uint_eq(size, 9 + 8 + 5);
     ck_assert_mem_eq(output, "<6:<3:bye<5:<end><end>", size);
@@ -226,7 +227,8 @@ static int write_too_much(domus_stack *stack, void *self, const void *payload)
         if (error != 0) {
             ck_assert_int_eq(error, -ENOBUFS);
             ck_assert_int_gt(i, 0);
-            ck_assert_uint_lt((uint64_t)i << 20, send_max); /* records are longer */
+            /* records are longer than their bytes */
+            ck_assert_uint_lt((uint64_t)i << 20, send_max);
             ck_assert_int_eq(domus_channel_finish(stack, channel), 0);
             ck_assert_int_eq(domus_channel_append(stack, channel, "x", 1), -EPIPE);
             return domus_channel_reset(stack, channel, -EIO);
@@ -252,23 +254,23 @@ static void expect_all(const char *text)
 
 DOMT_TEST(an_output_ends_before_the_end)
 {
-    begin(&sealed, NULL); /* the peer ends */
+    begin(&sealed, NULL); /* The peer ends. */
     domt_pipe_say(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* the last answer */
+    begin(&sealed, NULL); /* The connection ends behind the last answer. */
     domt_pipe_say(peer, "<7:Q last\n");
     expect_all("<5:last\n<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* the actor stops, without anything before */
+    begin(&sealed, NULL); /* The actor stops without a request. */
     domt_pipe_stop();
     expect_all("<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* a drain, of a connection that is idle */
+    begin(&sealed, NULL); /* A drain ends a connection that is idle. */
     domt_pipe_pass(60 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_all("<end>");
@@ -286,7 +288,7 @@ DOMT_TEST(an_output_that_cannot_end_is_reset)
     domt_pipe_end();
 }
 
-/* Check that nothing comes before the reset. */
+/* Check that no byte comes before the reset. */
 static void expect_reset_at_once(void)
 {
     size_t size;
@@ -302,7 +304,7 @@ DOMT_TEST(an_output_that_is_cut_has_no_end)
     expect_reset_at_once();
     domt_pipe_end();
 
-    begin(&sealed_cutless, NULL); /* a close in the midst of a stream */
+    begin(&sealed_cutless, NULL); /* A close comes within a stream. */
     domt_pipe_talk(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
     domt_pipe_stop();
     expect_reset_at_once();
@@ -325,7 +327,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
         ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
         domt_pipe_end();
     }
-    begin(&sealed, NULL); /* between two messages */
+    begin(&sealed, NULL); /* The end comes between two messages. */
     domt_pipe_say(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
@@ -334,7 +336,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
 
 /* --- the rest of the bytes -------------------------------------------------------------------- */
 
-static domus_channel *first; /* the channel of the connection that came first */
+static domus_channel *first; /* the channel of the first connection */
 static int on_open_result, results[5];
 static domus_body body;
 
@@ -355,7 +357,7 @@ static int note_close(domus_stack *stack, void *self, const void *payload)
 static const domus_pipeline web = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, NULL}, {NULL, NULL}}};
 
-/* Do what the path says, and note the results. */
+/* Do what the path says, and record the results. */
 static int on_request(domus_stack *stack, void *self, const void *payload)
 {
     domus_channel *channel = domus_channel_running(stack);
@@ -389,7 +391,7 @@ static const domus_behaviour service = {
     .on_peer = (const domus_on_peer[]){{&domus_http_request_type, on_request, 0, 0, marks_of},
                                        {.type = NULL}}};
 
-/* Ask for a path on a connection of its own. */
+/* Ask for a path on a new connection. */
 static void ask(const char *request)
 {
     domus_peer *asker = domt_pipe_peer();

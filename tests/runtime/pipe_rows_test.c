@@ -42,7 +42,7 @@ static uint32_t no_marks(const void *payload)
     return 0;
 }
 
-/* The marks of a message come to those of its row. */
+/* A message gets the marks of its row, and not those of the message before it. */
 DOMT_TEST(a_row_has_its_marks_whatever_its_messages_have)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
@@ -74,7 +74,7 @@ static int hear_end(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* A peer finishes while a request of its is alone, and has sent another one behind it. */
+/* A peer finishes while its request is handled alone, and has sent another one behind it. */
 static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t heard_early,
                                     uint32_t heard)
 {
@@ -90,7 +90,7 @@ static void finish_behind_one_alone(uint32_t marks, const char *text, uint32_t h
     domus_peer_finish(peer);
     domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard_early);
-    /* the actor has closed nothing */
+    /* The actor has closed nothing. */
     domt_pipe_hear(peer, strchr(text, 'b') != NULL ? "a\nb\n" : "a\n");
     domt_pipe_pass(50 * MS);
     ck_assert_uint_eq(ends_heard, heard);
@@ -106,7 +106,7 @@ DOMT_TEST(a_request_alone_may_hear_of_the_end_before_what_is_behind_it)
     finish_behind_one_alone(DOMUS_ALONE | DOMUS_HEARS_END, "sleep 100 a\nsleep 100 b\n", 1, 3);
 }
 
-/* A peer finishes while its request is under way: the channel ends, and its conversations do. */
+/* A peer finishes while its request is under way: the channel ends, and so do its conversations. */
 static void finish_and_end(uint32_t marks, const char *text, bool hears)
 {
     domus_on_peer rows[] = {domt_pipe_framed.on_peer[0], {.type = NULL}};
@@ -138,7 +138,8 @@ DOMT_TEST(a_request_alone_may_end_with_its_peer)
     finish_and_end(marks, "sleep 100 a\nnow 0 b\n", false);
     finish_and_end(marks, "sleep 100 a\n", true);
     finish_and_end(marks | DOMUS_OUTLIVES, "sleep 100 a\nnow 0 b\n", true);
-    finish_behind_one_alone(marks, "now 0 a\n", 1, 1); /* it is answered: nothing is lost */
+    /* the request is answered: nothing is lost */
+    finish_behind_one_alone(marks, "now 0 a\n", 1, 1);
 }
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -150,7 +151,7 @@ struct steps {
     uint32_t step;
 };
 
-/* Three waits, of each kind one; the answer is what the last actor has said. */
+/* Wait three times, once in each way; the answer is what the last actor has answered. */
 DOMUS_SEQUENCE(take_steps, struct steps)
 {
     DOMUS_BEGIN;
@@ -225,7 +226,7 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
 
 /* --- ids -------------------------------------------------------------------------------------- */
 
-/* One request hangs, and those behind it are answered up to 65,536 from the first one. */
+/* While one request hangs, those behind it are answered up to the 65,536th from it. */
 DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 {
     enum { MOST = 65536, MORE = 100 };
@@ -252,7 +253,7 @@ DOMT_TEST(requests_behind_one_that_hangs_have_a_limit)
 
 /* --- large answers ---------------------------------------------------------------------------- */
 
-/* They are more than a buffer takes, sent at once and behind another one. */
+/* The answers are longer than a buffer, and are sent at once and behind another answer. */
 DOMT_TEST(huge_answers_are_whole)
 {
     domus_config config = domt_pipe_config();
@@ -278,7 +279,7 @@ DOMT_TEST(huge_answers_are_whole)
 
 static _Atomic uint32_t checks;
 
-/* The options are the result. */
+/* Check options that are the result themselves. */
 static int check(const void *options)
 {
     atomic_fetch_add(&checks, 1);

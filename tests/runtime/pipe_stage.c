@@ -1,5 +1,5 @@
-/* The stage of the service in pipes.h: a line is a message, and its first bytes say
- * of which kind. */
+/* The stage of the service in pipes.h: a line is a message, and its first bytes say of which kind
+ * it is. */
 #include "tests/runtime/pipes.h"
 
 #include <errno.h>
@@ -40,14 +40,14 @@ static int decode_pipe(domus_wire *wire, void *state, const char *bytes, size_t 
     if (end == NULL)
         return 0;
     if (options->has_ids) {
-        for (id = 0; *from != ':'; from++) /* the bytes are no string, so strtoull() is not used */
+        for (id = 0; *from != ':'; from++) /* no strtoull(), because the bytes are no string */
             id = id * 10 + (uint64_t)(*from - '0');
         from++;
     }
     if (from == end)
         return 1; /* an empty line is no message */
     const char *kind = from;
-    while (*kind == '!' || *kind == '+') /* a line end stops it */
+    while (*kind == '!' || *kind == '+') /* the end of the line stops the loop */
         kind++;
     if (*from == '&' && domus_wire_append(wire, "&\n", 2) != 0)
         return -ENOMEM;
@@ -70,7 +70,7 @@ static int append_id(domus_wire *wire, const void *state, uint64_t id)
                                                  : 0;
 }
 
-/* Append bytes that are more than one buffer takes. */
+/* Append more bytes than one buffer holds. */
 static int append_huge(domus_wire *wire)
 {
     char bytes[1000];
@@ -95,7 +95,7 @@ static int encode_pipe(domus_wire *wire, void *state, uint64_t id, const domus_t
                 ? append_huge(wire)
                 : domus_wire_append_slice(wire, packet->bytes);
     if (error == 0 && memchr(domus_slice_data(packet->bytes), '\n', packet->bytes.size) != NULL)
-        error = -EINVAL; /* what was appended is taken back */
+        error = -EINVAL; /* the bytes that were appended are taken back */
     return error != 0 ? error : domus_wire_append(wire, "\n", 1);
 }
 

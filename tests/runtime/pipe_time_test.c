@@ -13,17 +13,18 @@
 
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
-/* each of the three threads holds 2 ms and the last message, and they move the same clock */
+/* Each of the three threads may take 2 ms and one more message, and all move the same clock. */
 #define LONG_GAP (3 * 3 * MS)
 #define PEERS    DOMT_SCALE(1000, 200)
 
 /* --- a stage that takes its time -------------------------------------------------------------- */
 
 static domus_system *running;
-static uint64_t cost_ns;        /* of a message */
-static uint32_t decoded;        /* messages in all */
-static uint32_t most_of_one;    /* messages of the channel that has had most */
-static uint32_t first_unserved; /* when it was zero, each channel had had one */
+static uint64_t cost_ns;     /* time that a message takes */
+static uint32_t decoded;     /* messages of all channels */
+static uint32_t most_of_one; /* messages of the channel that has had most */
+/* channels that have had no message yet, when a second one came too early */
+static uint32_t first_unserved;
 
 typedef struct slow_state {
     uint32_t messages;
@@ -92,7 +93,7 @@ static const domus_behaviour service = {
 
 static const domus_type tick_type = {.name = "tick"};
 static uint64_t last_ns, longest_ns;
-static uint32_t long_gaps; /* of more than LONG_GAP */
+static uint32_t long_gaps; /* number of gaps longer than LONG_GAP */
 
 static int tick(domus_stack *stack, void *self, const void *payload)
 {
@@ -161,8 +162,8 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     while (decoded < 3 * PEERS)
         domt_pipe_pass(MS);
-    /* a thread notices after 16 messages, and then it holds 2 ms and the last message; the clock is
-     * that of three threads, which each move it */
+    /* A thread notices the time after 16 messages; until then it takes 2 ms and one more message.
+     * Three threads move the one clock. */
     ck_assert_uint_le(longest_ns, 3 * 17 * MS);
     ck_assert_uint_le(long_gaps, 2 * 3);
     ck_assert_uint_ge(count_late(), PEERS);
@@ -182,8 +183,8 @@ DOMT_TEST(each_channel_gets_its_turn)
         domt_pipe_say(peers[i], "a\nb\nc\n");
     while (first_unserved != 0)
         domt_pipe_pass(MS);
-    /* those that ran before the thread noticed, and the turns of three threads, which do not go
-     * round together */
+    /* The channels that ran before the thread noticed the time, and the turns of three threads,
+     * which do not go round together. */
     ck_assert_uint_le(served_twice_too_early, PEERS / 4);
     ck_assert_uint_le(most_of_one, 3);
     domt_pipe_free();

@@ -1,6 +1,6 @@
 /* Pipelines on real sockets and threads, with both backends. A service is asked in each way, and
  * answers in order, while peers come and go, and a stop finds requests under way. Actors on all
- * threads ask a service through pools. And bodies of 16 MiB (1 GiB with DOMT_LONG; an eighth with a
+ * threads ask a service through pools. Bodies of 16 MiB (1 GiB with DOMT_LONG; an eighth with a
  * sanitizer), of a request, of an answer, and of both at a time, pass between three threads and
  * through a pool, in memory that does not grow with them. */
 #include "tests/runtime/askers.h"
@@ -44,7 +44,8 @@ static void expect(int fd, const char *text)
 
     for (size_t at = 0; at < size;) {
         ssize_t part = recv(fd, got + at, size - at, 0);
-        if (part < 0 && errno == EINTR) /* the kernel has done work for a ring of this thread */
+        /* the kernel has interrupted the call for a ring of this thread */
+        if (part < 0 && errno == EINTR)
             continue;
         ck_assert_msg(part > 0, "%s after %zu bytes", part == 0 ? "end" : strerror(errno), at);
         at += (size_t)part;
@@ -82,7 +83,7 @@ DOMT_TEST(answers_come_in_order_over_real_sockets)
             ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
         if (round % 5 != 4)
             expect(fd, expected);
-        close(fd); /* in some rounds with requests under way, and answers unread */
+        close(fd); /* in some rounds requests are under way and answers unread */
     }
     domt_end(system);
 }
@@ -173,7 +174,7 @@ DOMT_TEST(askers_of_all_threads_get_their_answers_from_pools_of_their_own)
 /* --- large bodies ----------------------------------------------------------------------------- */
 
 #define PIECE  50000u
-#define GROWTH (UINT64_C(24) << 20) /* bytes that the process may grow by */
+#define GROWTH (UINT64_C(24) << 20) /* bytes by which the process may grow */
 
 static domus_address pool, writer;
 static _Atomic uint64_t done;
@@ -198,7 +199,7 @@ static const domus_pipeline_stage stages[] = {{&domt_stream_stage, &as_client}, 
 static const domus_pipeline pipeline = {.stages = stages, .encodes = encodes};
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .pipeline = &pipeline};
 
-/* The byte at a place of a body. */
+/* Returns the byte at a place of a body. */
 static char byte_at(uint64_t place)
 {
     return (char)('a' + place % 26);
@@ -206,14 +207,14 @@ static char byte_at(uint64_t place)
 
 typedef struct write_frame {
     domus_request request;
-    uint64_t bytes; /* that were written, or read */
+    uint64_t bytes; /* bytes of the body that were written, or read */
     uint64_t sum;
     bool writes; /* the other actor still writes */
     bool ended;
     domus_body body;
 } write_frame;
 
-/* Make the next piece, and count it. */
+/* Make the next piece of the body, and count its bytes. */
 static domus_slice next_piece(write_frame *frame)
 {
     static _Thread_local char data[PIECE];
@@ -230,7 +231,7 @@ static domus_slice next_piece(write_frame *frame)
     return slice;
 }
 
-/* Look at some bytes of a piece that has come. */
+/* Check some bytes of a piece that has come. */
 static void take_piece(write_frame *frame, const domus_answer *answer)
 {
     const domus_piece *piece = answer->payload;
@@ -297,7 +298,7 @@ DOMUS_SEQUENCE(down, write_frame)
     DOMUS_END;
 }
 
-/* Another actor writes, and ends the body, while this one reads what comes back. */
+/* Read what comes back, while another actor writes and ends the body. */
 DOMUS_SEQUENCE(both, write_frame)
 {
     static const domt_line head = {.text = "C echo 0 "};
@@ -309,7 +310,7 @@ DOMUS_SEQUENCE(both, write_frame)
         return note_done(answer->error);
     frame->request = *(const domus_request *)answer->payload;
     ck_assert_int_eq(domus_ask_add(stack, writer, &write_type, &frame->request, 0, 1), 0);
-    DOMUS_WAIT_FIRST(); /* the answer comes before its body, and that ends behind the request's */
+    DOMUS_WAIT_FIRST(); /* the answer comes before its body, whose end comes behind the request's */
     ck_assert_uint_eq(answer->tag, 0);
     if (answer->error != 0)
         return note_done(answer->error);

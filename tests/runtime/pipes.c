@@ -19,7 +19,7 @@ static void release(void *payload)
     domus_slice_free(((domus_packet *)payload)->bytes);
 }
 
-/* A type that the stage does not know. */
+/* A type of answer that the stage does not know. */
 static const domus_type odd_type = {
     .name = "odd", .size = sizeof(domus_packet), .release = release};
 
@@ -31,7 +31,7 @@ typedef struct pipe_request {
     domus_slice text;
 } pipe_request;
 
-/* Divide the line of a request. */
+/* Split the line of a request. */
 static pipe_request parse(domus_slice line)
 {
     pipe_request made = {.text = line};
@@ -64,7 +64,7 @@ static int reply_slice(domus_stack *stack, domus_slice text)
 
 /* --- the actors that answer ------------------------------------------------------------------- */
 
-/* The payload of an ask stays valid until it is answered. */
+/* The frame of an actor that answers; the payload of an ask stays valid until it is answered. */
 typedef struct helper_frame {
     domus_slice text;
 } helper_frame;
@@ -98,7 +98,7 @@ static const domus_behaviour helper = {
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
-/* A kept ask, for a timer. */
+/* A kept ask that a timer answers. */
 typedef struct kept_ask {
     domus_kept kept;
     bool is_forwarded;
@@ -137,7 +137,7 @@ static int wake(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Answer a kept ask later. */
+/* Keep an ask, to answer it later. */
 static int keep_for_later(domus_stack *stack, const pipe_request *asked, domus_kept kept)
 {
     kept_ask *ask = calloc(1, sizeof *ask);
@@ -168,7 +168,7 @@ static int keep(domus_stack *stack, const pipe_request *asked)
     return 0;
 }
 
-/* The frame of a conversation: its request. */
+/* The frame of a conversation of a channel: its request. */
 typedef struct pipe_frame {
     pipe_request asked;
 } pipe_frame;
@@ -186,7 +186,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         return -EBADMSG;
     if (frame != NULL)
         return reply_slice(stack, frame->asked.text);
-    return domus_fail(stack, -EDOM); /* without a frame nothing is remembered */
+    return domus_fail(stack, -EDOM); /* without a frame no request is stored */
 }
 
 static int take_help(domus_stack *stack, void *self, const domus_answer *answer)
@@ -219,7 +219,7 @@ static int reply_odd(domus_stack *stack, const pipe_request *asked)
                       : domus_reply(stack, is_line ? &domus_packet_type : &odd_type, &answer);
 }
 
-/* The request stays readable whatever happens to the channel. */
+/* End the channel; its request stays readable all the same. */
 static int end_channel(domus_stack *stack, const pipe_request *asked)
 {
     domus_channel *channel = domus_channel_running(stack);
@@ -238,7 +238,7 @@ static int end_channel(domus_stack *stack, const pipe_request *asked)
     return reply_slice(stack, asked->text);
 }
 
-/* The ways that take no time of this actor. */
+/* Answer in a way that takes no time of this actor. */
 static int answer_here(domus_stack *stack, const domus_packet *packet, const pipe_request *asked)
 {
     domus_packet answer;
@@ -259,7 +259,7 @@ static int answer_here(domus_stack *stack, const domus_packet *packet, const pip
         int error = domus_take(stack);
         if (error != 0)
             return error;
-        /* another thread may have it now, though it was not kept */
+        /* Another thread may have the page now, though it was not kept. */
         ck_assert(asked->text.page == NULL || !domi_page_of(asked->text)->borrowed);
         answer.bytes = asked->text;
         return domus_reply(stack, &domus_packet_type, &answer);
@@ -282,7 +282,7 @@ static int answer_here(domus_stack *stack, const domus_packet *packet, const pip
     if (is(asked, "fail"))
         return domus_fail(stack, -EPERM);
     (void)packet;
-    return 0; /* none */
+    return 0; /* no text */
 }
 
 static int on_request(domus_stack *stack, void *self, const void *payload)
@@ -321,7 +321,8 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (domus_slice_equals(line, "%fail", 5))
         return -EBADMSG;
-    if (domus_slice_equals(line, "%forward", 8)) /* it is refused, so the note ends here */
+    /* the forward is refused, so the notice ends here */
+    if (domus_slice_equals(line, "%forward", 8))
         return domus_forward(stack, (domus_address){NULL, 0}) != 0 ? 0 : -EBADMSG;
     if (domus_slice_equals(line, "%own", 4)) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -332,7 +333,7 @@ static int on_note(domus_stack *stack, void *self, const void *payload)
     if (error != 0)
         return error;
     domt_pipes_now.taken++;
-    /* it goes round by this actor, and then to the peer */
+    /* The message goes to this actor again, and then to the peer. */
     return domus_message_send(stack, domus_self(stack), message);
 }
 

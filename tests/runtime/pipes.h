@@ -32,64 +32,65 @@
 #define DOMT_PIPE_AT     "127.0.0.1:80"
 #define DOMT_PIPE_HUGE   600000u /* bytes of the answer "huge": byte i is 'a' + i / 1000 % 26 */
 
-/* The deeds of the conversations of a kit, since domt_pipes_kit(). */
+/* Counts of the conversations of a kit, since domt_pipes_kit(). */
 typedef struct domt_pipes {
-    domus_address near, far;         /* the actors that answer */
-    _Atomic uint32_t begun;          /* requests that a handler was shown */
-    _Atomic uint32_t resumed;        /* conversations that slept, and had slept their time */
-    _Atomic uint32_t cancelled;      /* those that were cancelled */
-    _Atomic uint32_t notices;        /* notices that were handled */
-    _Atomic uint32_t taken;          /* and came back as messages (domus_message_take()) */
-    _Atomic uint32_t kept_replies;   /* kept asks that were answered and still known then */
-    _Atomic uint32_t helped;         /* asks that an actor was asked */
-    _Atomic uint64_t deadline_ns;    /* of the last ask that an actor was asked; 0: none */
-    _Atomic uint32_t opened, closed; /* channels */
+    domus_address near, far;       /* actors that answer for the channels */
+    _Atomic uint32_t begun;        /* requests that a handler got */
+    _Atomic uint32_t resumed;      /* conversations that slept, and whose sleep ended in time */
+    _Atomic uint32_t cancelled;    /* conversations that were cancelled */
+    _Atomic uint32_t notices;      /* notices that were handled */
+    _Atomic uint32_t taken;        /* notices that came back as messages (domus_message_take()) */
+    _Atomic uint32_t kept_replies; /* kept asks that were answered while they were still known */
+    _Atomic uint32_t helped;       /* asks that the helping actors got */
+    /* deadline of the last ask that a helping actor got; 0: none */
+    _Atomic uint64_t deadline_ns;
+    _Atomic uint32_t opened, closed; /* channels that were opened, and that were closed */
     bool is_kit;
-    int close_error;       /* of the last one */
-    domus_address channel; /* the last one that opened */
+    int close_error;       /* error of the last close */
+    domus_address channel; /* the channel that was opened last */
 } domt_pipes;
 
 extern domt_pipes domt_pipes_now;
 
-/* The stage, whose options are domt_pipe_options. */
+/* Options of the stage. */
 typedef struct domt_pipe_options {
-    bool has_ids;      /* a line begins with its id and ":", and its answer does, too */
-    bool no_fail;      /* it has no text for failures */
-    const char *hello; /* appended in `open` */
+    bool has_ids;      /* a line begins with its id and ":", and so does its answer */
+    bool no_fail;      /* the stage has no text for failures */
+    const char *hello; /* text that `open` appends */
 } domt_pipe_options;
 
 extern const domus_stage domt_pipe_stage;
 extern const domus_pipeline domt_pipe_pipeline;
-extern const domus_pipeline domt_pipe_by_id; /* whose messages begin with an id: "7:now 0 a" */
+extern const domus_pipeline domt_pipe_by_id; /* its messages begin with an id: "7:now 0 a" */
 
-extern const domus_type domt_note_type; /* a notice, whose payload is a domus_packet */
+extern const domus_type domt_note_type; /* a notice; its payload is a domus_packet */
 
 /* Behaviours of channels with this stage; the rows of the second have frames. */
 extern const domus_behaviour domt_pipe_plain, domt_pipe_framed;
 
-/* Set up the configuration of such kits. */
+/* Fill in the configuration of kits with this service. */
 void domt_pipes_configure(domus_config *ret_config);
 
-/* Where the next kit listens: DOMT_PIPE_AT, if a test says nothing else. */
+/* The address at which the next kit listens; DOMT_PIPE_AT, if a test sets no other. */
 extern const char *domt_pipe_at;
 
-/* Make a kit of three threads that serves `behaviour` there. NULL: the configuration is
+/* Make a kit of three threads that serves `behaviour` at domt_pipe_at. NULL: the configuration is
  * that of domt_pipes_configure(). */
 domus_testkit *domt_pipes_kit(const domus_config *config, const domus_behaviour *behaviour,
                               uint64_t seed);
 
 /* Make the actors that answer, on these threads of any system, for a behaviour that is served in no
- * kit. Then `close_error` and `channel` are not kept. */
+ * kit. Then `close_error` and `channel` are not set. */
 void domt_pipes_helpers(domus_system *system, uint32_t near, uint32_t far);
 
-/* Connect a peer. */
+/* Connect a peer to the service. */
 domus_peer *domt_pipes_peer(domus_testkit *kit);
 
-/* Send text; hold that this text comes back, and nothing else before it. */
+/* Send text, and check that this text comes back, and no other before it. */
 void domt_pipes_send(domus_testkit *kit, domus_peer *peer, const char *text);
 void domt_pipes_expect(domus_testkit *kit, domus_peer *peer, const char *text);
 
-/* Stop the system, hold that nothing is left, and free the kit. */
+/* Stop the system, check that nothing is left, and free the kit. */
 void domt_pipes_end(domus_testkit *kit);
 
 /* --- the same with the kit that was made last ------------------------------------------------- */
@@ -97,33 +98,34 @@ void domt_pipes_end(domus_testkit *kit);
 extern domus_testkit *domt_pipe_kit;
 domus_system *domt_pipe_system(void);
 
-/* Make the kit, and connect a peer; connect another one. */
+/* Make the kit, and connect a peer; or connect another peer. */
 domus_peer *domt_pipe_begin(const domus_config *config, const domus_behaviour *behaviour,
                             uint64_t seed);
-domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline); /* a framed service with this */
+/* serves a behaviour with frames and this pipeline */
+domus_peer *domt_pipe_begin_with(const domus_pipeline *pipeline);
 domus_peer *domt_pipe_peer(void);
 
-/* The configuration of such kits, as of domt_pipes_configure(). */
+/* Returns the configuration that domt_pipes_configure() fills in. */
 domus_config domt_pipe_config(void);
 
-/* Send text; hold that this text comes back; do both. */
+/* Send text; check that this text comes; or do both. */
 void domt_pipe_say(domus_peer *peer, const char *text);
 void domt_pipe_hear(domus_peer *peer, const char *text);
 void domt_pipe_talk(domus_peer *peer, const char *said, const char *heard);
 
-/* Run until nothing is left to do now; let time pass; stop the channel that opened last. */
+/* Run until nothing is left to do now; let time pass; or stop the channel that opened last. */
 void domt_pipe_run(void);
 void domt_pipe_pass(uint64_t ns);
 void domt_pipe_stop(void);
 
 /* End the kit as domt_pipes_end() does: at once; when the peer has closed; when it has finished and
- * sees the end of the channel; when it sees that end and closes. */
+ * sees the end of the channel; or when it sees that end and closes. */
 void domt_pipe_end(void);
 void domt_pipe_close(domus_peer *peer);
 void domt_pipe_finish(domus_peer *peer);
 void domt_pipe_ends(domus_peer *peer);
 
-/* Stop the system and free the kit, whose actors are not those of this service. */
+/* Stop the system and free a kit whose actors are not those of this service. */
 void domt_pipe_free(void);
 
 #endif

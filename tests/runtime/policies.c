@@ -13,7 +13,7 @@ const domus_policy *const domt_policies[DOMT_POLICIES] = {
 
 #define ALIGNMENT 128
 
-/* A link that no queue has made. A policy that follows it crashes. */
+/* A link that no queue has made: a policy that follows it crashes. */
 #define NO_LINK ((domus_job *)(uintptr_t)16)
 
 static void *new_zeroed(size_t bytes)
@@ -75,7 +75,8 @@ typedef struct started {
     domus_runner *runner;
 } started;
 
-/* One wait of four has a bound, so that its end meets signals that come just then. */
+/* Returns how long a runner waits: one wait of four has a bound, so that its end meets signals that
+ * come just then. */
 static uint64_t wait_by_chance(domus_runner *runner)
 {
     if (domus_runner_chance(runner, 4) != 0)
@@ -138,7 +139,7 @@ uint64_t domt_stand_events(const domt_stand *stand, uint32_t runner, domus_runne
 bool domt_job_claim(domt_job *job)
 {
     uint32_t idle = DOMT_JOB_IDLE;
-    /* acquire: the end of its last turn, by another thread. */
+    /* acquire: the caller sees the end of the job's last turn, which another thread ran. */
     return atomic_compare_exchange_strong_explicit(&job->state, &idle, DOMT_JOB_QUEUED,
                                                    memory_order_acquire, memory_order_relaxed);
 }
@@ -176,7 +177,7 @@ domt_job *domt_take(domt_stand *stand, domus_runner *runner, uint64_t wait_ns)
         return NULL;
     domus_job_link(&job->house, NO_LINK);
     atomic_fetch_add_explicit(&stand->taken, 1, memory_order_relaxed);
-    /* Relaxed: the policy alone orders a take behind its put. */
+    /* Relaxed: only the policy orders a take behind its put. */
     if (atomic_exchange_explicit(&job->state, DOMT_JOB_RUN, memory_order_relaxed) !=
         DOMT_JOB_QUEUED)
         atomic_fetch_add_explicit(&stand->doubled, 1, memory_order_relaxed);

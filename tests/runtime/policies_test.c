@@ -1,10 +1,10 @@
 /* Policies (domus/policy.h): each of them takes each job once for each put, and loses no wake-up.
- * The order in which they take jobs is that of policy_rings_test.c.
+ * policy_rings_test.c tests the order in which they take jobs.
  *
  * Threads that are no runners put jobs from outside; turns put further jobs, and themselves again.
  * Nobody calls the runners meanwhile. In most tests a producer waits until all that followed from
- * its puts is done, and pauses, so that runners park in between: a wake-up that is lost then is
- * made up for by nobody, and shows as a job that is never taken. */
+ * its puts is done, and pauses, so that runners park in between: then nothing makes up for a lost
+ * wake-up, which shows as a job that is never taken. */
 #include "tests/runtime/policies.h"
 
 #include <unistd.h>
@@ -19,11 +19,11 @@ static const uint32_t runner_counts[] = {1, 2, 4};
 typedef struct storm {
     uint32_t runners;
     uint32_t producers;
-    uint32_t jobs; /* of each producer */
+    uint32_t jobs; /* jobs of each producer */
     uint32_t rounds;
     uint32_t burst; /* the most jobs that are put in a round */
     bool waits;     /* a producer waits until its last round is done */
-    bool calls;     /* it calls a runner now and then */
+    bool calls;     /* a producer calls a runner now and then */
 } storm;
 
 typedef struct producer {
@@ -31,13 +31,13 @@ typedef struct producer {
     domt_stand *stand;
     uint32_t number;
     domi_random random;
-    bool lost; /* something was not done in time */
+    bool lost; /* some jobs were not done in time */
     pthread_t thread;
 } producer;
 
-static _Atomic uint32_t outstanding[PRODUCERS_MAX]; /* jobs of a producer that are not idle */
+static _Atomic uint32_t outstanding[PRODUCERS_MAX]; /* jobs of each producer that are not idle */
 
-/* A job by chance of those of a group. */
+/* Returns a job of a group, drawn by chance. */
 static domt_job *job_by_chance(const domt_stand *stand, uint32_t group, uint32_t groups,
                                uint32_t chance)
 {
@@ -59,9 +59,9 @@ static void end(domt_job *job)
     atomic_fetch_sub_explicit(&outstanding[group], 1, memory_order_release);
 }
 
-static uint32_t producers_now; /* of the storm under way; constant in it */
+static uint32_t producers_now; /* producers of the present storm; constant while it lasts */
 
-/* A turn spends one unit of energy, gives some of the rest to another job, and comes again. */
+/* Spend one unit of energy in a turn, give some of the rest to another job, and come again. */
 static void stormy_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     if (job->energy == 0) {
@@ -84,7 +84,7 @@ static void stormy_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
     domt_put_resumed(stand, runner, job);
 }
 
-/* Call one runner alone: its flag, and then the policy. */
+/* Call one runner alone: set its flag, and then call the policy. */
 static void call_one(producer *self)
 {
     uint32_t number = (uint32_t)domi_random_below(&self->random, self->storm->runners);
@@ -108,7 +108,7 @@ static void put_burst(producer *self)
         call_one(self);
 }
 
-/* Returns false if the jobs of the producer are not done in time. */
+/* Wait for the jobs of a producer. Returns false if they are not done in time. */
 static bool wait_until_done(uint32_t number)
 {
     double end_s = domt_policies_now() + DOMT_PATIENCE_S;
@@ -122,7 +122,7 @@ static bool wait_until_done(uint32_t number)
     return true;
 }
 
-/* Runners park in the longer pauses, and are about to in the shorter ones. */
+/* Pause by chance: in the longer pauses runners park, and in the shorter ones they are about to. */
 static void pause_by_chance(domi_random *random)
 {
     if (domi_random_below(random, 4) == 0)
@@ -149,7 +149,7 @@ static void *produce(void *self_)
     return NULL;
 }
 
-/* Let a storm be, and check that each put was taken once, in time, without a call. */
+/* Run a storm, and check that each put was taken once, in time, without a call. */
 static void run_storm(const domus_policy *policy, const storm *plan)
 {
     domt_stand stand;
@@ -205,7 +205,7 @@ DOMT_TEST(parked_runners_wake_for_each_put)
         .jobs = 16, .rounds = domt_more_if_long(DOMT_SCALE(600, 100)), .burst = 6, .waits = true});
 }
 
-/* A put of one job at a time, so that no second put makes up for the wake-up of the first. */
+/* One job is put at a time, so that no second put makes up for the lost wake-up of the first. */
 DOMT_TEST(a_parked_runner_wakes_for_a_single_put)
 {
     run_storms((storm){
@@ -223,7 +223,7 @@ DOMT_TEST(called_runners_lose_nothing)
 
 /* --- a turn that puts many -------------------------------------------------------------------- */
 
-/* The turn of job 0 puts all others, which are more than a ring of a runner has places. */
+/* In the turn of job 0, put all others, which are more than a ring of a runner holds. */
 static void fertile_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     for (uint32_t i = 1; job->number == 0 && i < stand->jobs_count; i++) {
@@ -258,10 +258,10 @@ DOMT_TEST(turn_may_put_very_many_jobs)
 
 #define HELPED 3u /* jobs that the long turn puts */
 
-static _Atomic uint32_t helped; /* how many of them others have taken */
+static _Atomic uint32_t helped; /* number of these jobs that other runners have taken */
 static _Atomic bool waited_for_help_in_vain;
 
-/* The turn of job 0 puts three jobs, and does not end before another runner has taken one. */
+/* In the turn of job 0, put three jobs, and return only after another runner has taken one. */
 static void helped_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     double end_s = domt_policies_now() + DOMT_PATIENCE_S;
@@ -299,7 +299,7 @@ static void spread(const domus_policy *policy, uint32_t runners)
     stand.turn = helped_turn;
     domt_stand_start(&stand);
     for (uint32_t round = 0; round < rounds && !waited_for_help_in_vain; round++) {
-        usleep(round % 100); /* they park */
+        usleep(round % 100); /* the runners park meanwhile */
         helped = 0;
         ck_assert(domt_job_claim(&stand.jobs[0]));
         domt_put_central(&stand, &stand.jobs[0]);
@@ -325,8 +325,8 @@ DOMT_TEST(work_put_in_a_turn_spreads_to_parked_runners)
 
 /* --- call ------------------------------------------------------------------------------------- */
 
-/* Call the runners again and again, while they wait and just before: those that have returned go
- * back to wait, while the others still return. */
+/* Call the runners again and again, while they wait and just before: runners that have returned go
+ * back to wait, while others still return. */
 static void call_again_and_again(const domus_policy *policy, uint32_t runners)
 {
     domt_stand stand;
@@ -367,7 +367,7 @@ DOMT_TEST(runner_that_is_called_before_it_waits_does_not_wait)
         domt_stand stand;
         domt_stand_make(&stand, domt_policies[p], 2, 1, 1);
         domus_runner *runner = domt_stand_runner(&stand, 1);
-        atomic_store(&runner->called, true); /* and nobody signals */
+        atomic_store(&runner->called, true); /* the flag is set, but nobody signals */
         ck_assert_ptr_null(domt_take(&stand, runner, UINT64_MAX));
         atomic_store(&runner->called, false);
         ck_assert(domt_job_claim(&stand.jobs[0]));

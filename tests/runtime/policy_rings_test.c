@@ -1,8 +1,9 @@
 /* The order in which the only runner of a pool takes jobs, for each policy; and what the policy
- * `rings` does beyond what every policy does (policies_test.c): where jobs overflow to, what a
- * thief takes and from whom, and the growth of the global ring with and without memory.
+ * `rings` does beyond every other policy (policies_test.c): where jobs go when a ring is full,
+ * which jobs a thief takes and from whom, and the growth of the global ring with and without
+ * memory.
  *
- * No test has threads: the runners are stepped by turns, so each count is exact. */
+ * No test has threads: the runners are stepped in turn, so each count is exact. */
 #include "base/memory.h"
 #include "runtime/policies/global_ring.h"
 #include "tests/runtime/policies.h"
@@ -11,15 +12,17 @@
 
 /* --- the order of each policy ----------------------------------------------------------------- */
 
-#define LETTERS 8u /* the most jobs of which an order is held */
+#define LETTERS 8u /* the most jobs whose order is checked */
 
 /* A policy, and the order in which its only runner takes jobs `a`, `b`... in four cases. */
 typedef struct expected {
     const domus_policy *policy;
-    const char *central;  /* a to d come from outside */
-    const char *internal; /* a to d come from the runner's actors */
-    const char *both;     /* a and b come from outside, and then c and d from its actors */
-    const char *resumed;  /* a, b and c come from its actors; the first one taken resumes */
+    const char *central;  /* order when a to d come from outside */
+    const char *internal; /* order when a to d come from the runner's actors */
+    /* order when a and b come from outside, and then c and d from the runner's actors */
+    const char *both;
+    /* order when a, b and c come from the runner's actors, and the first one taken resumes */
+    const char *resumed;
 } expected;
 
 static const expected all[] = {{&domus_policy_sharing, "abcd", "abcd", "abcd", "abca"},
@@ -38,7 +41,7 @@ static void put_letter(domt_stand *stand, uint32_t letter, int how)
         domt_put_internal(stand, domt_stand_runner(stand, 0), &stand->jobs[letter]);
 }
 
-/* Take all jobs; the first `resumes` of them have more to do. */
+/* Take all jobs; the first `resumes` of them are put again, because they have more to do. */
 static void take_letters(domt_stand *stand, uint32_t resumes, char order[static LETTERS + 1])
 {
     domus_runner *runner = domt_stand_runner(stand, 0);
@@ -86,8 +89,8 @@ DOMT_TEST(only_runner_takes_jobs_in_the_order_of_its_policy)
 
 /* --- rings ------------------------------------------------------------------------------------ */
 
-#define PLACES          256u /* of the ring of a runner */
-#define TURNS_TO_GLOBAL 61u  /* the dequeue that looks into the global ring first */
+#define PLACES          256u /* places in the ring of a runner */
+#define TURNS_TO_GLOBAL 61u  /* number of the dequeue that looks into the global ring first */
 
 static domt_stand stand;
 
@@ -96,8 +99,8 @@ static void make(uint32_t runners, uint32_t jobs)
     domt_stand_make(&stand, &domus_policy_rings, runners, jobs, 1);
 }
 
-/* Put the jobs from `first` on: to the ring of a runner, or, if `runner` is negative, from outside.
- */
+/* Put the jobs from `first` on: into the ring of a runner or, if `runner` is negative, from
+ * outside. */
 static void put(int runner, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
@@ -109,7 +112,7 @@ static void put(int runner, uint32_t first, uint32_t count)
     }
 }
 
-/* The runner takes just these jobs next, in their order. */
+/* Check that the runner takes just these jobs next, in their order. */
 static void take(uint32_t runner, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
@@ -134,7 +137,8 @@ DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
 {
     make(2, PLACES + 44);
     put(0, 0, PLACES + 44);
-    take(1, PLACES, 44); /* the global ring comes before the siblings */
+    /* the runner looks into the global ring before it looks at the others' rings */
+    take(1, PLACES, 44);
     ck_assert_uint_eq(events(1, DOMUS_RUNNER_GLOBAL), 44);
     ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), 0);
     take(1, 0, 1);
@@ -168,7 +172,7 @@ DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
     domt_job *job = domt_take(&stand, domt_stand_runner(&stand, 0), 0);
     put(0, PLACES, 1);
     domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
-    /* The first look into the global ring, in the 61st dequeue, finds it. */
+    /* The first look into the global ring, in the 61st dequeue, finds the job. */
     take(0, 1, TURNS_TO_GLOBAL - 2);
     take(0, 0, 1);
     ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 1);
@@ -202,20 +206,20 @@ DOMT_TEST(thief_goes_around_behind_its_last_victim)
     put(0, 0, 4);
     put(1, 4, 4);
     put(2, 8, 4);
-    for (uint32_t i = 0; i < 3; i++) { /* two of each, one of which is taken at once */
+    for (uint32_t i = 0; i < 3; i++) { /* each runner has two jobs, one of which is taken at once */
         take(3, 4 * i, 2);
         ck_assert_uint_eq(events(i, DOMUS_RUNNER_STOLEN), 2);
     }
     take(3, 2, 1);
     take(1, 6, 2);
-    take(3, 10, 1); /* behind runner 0 there is nothing at 1 */
+    take(3, 10, 1); /* behind runner 0 comes runner 1, which has no job any more */
     take(3, 3, 1);
     take(3, 11, 1);
     take_nothing(3);
     domt_stand_free(&stand);
 }
 
-/* Two jobs that resume for ever would keep the runner from the global ring. */
+/* Two jobs that resume for ever must not keep the runner from the global ring. */
 DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
 {
     make(1, 2 + 10);
@@ -250,7 +254,8 @@ DOMT_TEST(global_ring_grows_and_keeps_the_order)
 
 static size_t capacity(void)
 {
-    return ((domi_global_ring *)stand.pool->data)->capacity; /* the first member */
+    /* the global ring is the first member of the data */
+    return ((domi_global_ring *)stand.pool->data)->capacity;
 }
 
 DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
@@ -259,23 +264,23 @@ DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
     put(-1, 0, 20);
     take(0, 0, 20);
     domi_memory_fail_after(0, 1);
-    put(-1, 0, 1000); /* 64 in the ring, and a list */
+    put(-1, 0, 1000); /* 64 jobs in the ring, and the rest in a list */
     take(0, 0, 500);
-    put(-1, 1000, 500); /* still behind the list */
+    put(-1, 1000, 500); /* these jobs go behind the list */
     take(0, 500, 990);
     put(-1, 1500, 500);
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(capacity(), DOMI_GLOBAL_RING_PLACES);
     take(0, 1490, 510);
     take_nothing(0);
-    put(-1, 2000, MANY - 2000); /* now it grows */
+    put(-1, 2000, MANY - 2000); /* now the ring grows */
     ck_assert_uint_eq(capacity(), 8192);
     take(0, 2000, MANY - 2000);
     take_nothing(0);
     domt_stand_free(&stand);
 }
 
-/* Each growth fails once, in turn; the list behind the ring is empty again before the next. */
+/* Each growth fails once, in turn; the list behind the ring is empty again before the next one. */
 DOMT_TEST(each_growth_may_fail)
 {
     for (int growth = 0; growth < 7; growth++) {

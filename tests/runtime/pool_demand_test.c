@@ -1,6 +1,6 @@
-/* Pools that connect on demand, in a test kit: when they connect, where asks wait, and what becomes
- * of them when there is no connection. And io/pipelines/returned.c: asks that a connection will not
- * answer, wherever they wait when it ends, and how they fail when no other one can have them. */
+/* Pools that connect on demand, in a test kit: when they connect, where asks wait, and how asks end
+ * when there is no connection. And io/pipelines/returned.c: asks that a connection will not answer,
+ * wherever they wait when it ends, and how they fail when no other connection can take them. */
 #include "tests/runtime/pools.h"
 
 #include <domus/supervise.h>
@@ -31,7 +31,8 @@ DOMT_TEST(a_connection_is_made_when_it_is_needed)
 
     domt_pool_pass(20 * DOMT_NET_SECOND);
     ck_assert_uint_eq(domt_pool_look().connects, 0);
-    for (uint64_t i = 0; i < 3; i++) { /* a peer that closes is asked again, with no back-off */
+    /* when a peer closes, the pool connects again, with no back-off */
+    for (uint64_t i = 0; i < 3; i++) {
         domt_pool_ask("a");
         domus_peer *peer = domt_pool_peer(listener);
         domt_pool_sent(peer, "a\n");
@@ -51,7 +52,7 @@ DOMT_TEST(an_ask_waits_for_whatever_connection_has_room)
     domus_peer_listener *listener = domt_pool_begin_listening(&on_demand);
     static const char *const texts[] = {"a", "b", "c", "d", "e"};
 
-    for (uint32_t i = 0; i < 5; i++) /* in one run of the pool */
+    for (uint32_t i = 0; i < 5; i++) /* asked in one run of the pool */
         domt_ask_line(domt_pool_probe, domt_pool, texts[i]);
     ck_assert_uint_eq(domt_pool_look().connecting, 2);
     domt_pool_error(-ENOBUFS); /* d */
@@ -60,7 +61,7 @@ DOMT_TEST(an_ask_waits_for_whatever_connection_has_room)
     domt_pool_sent(one, "a\n");
     domt_pool_sent(two, "b\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
-    domt_pool_answer(two, "2\n"); /* the first one is slow */
+    domt_pool_answer(two, "2\n"); /* the first service is slow */
     domt_pool_hear("2");
     domt_pool_sent(two, "c\n");
     ck_assert_uint_eq(domt_pool_look().waiting, 0);
@@ -89,7 +90,7 @@ DOMT_TEST(an_ask_that_waits_goes_to_a_new_connection_when_one_ends)
     domt_pool_ask("d");
     ck_assert_uint_eq(domt_pool_look().waiting, 1);
     domus_peer_reset(one);
-    domt_pool_error(-EPIPE); /* c may have been done */
+    domt_pool_error(-EPIPE); /* the service may have done c */
     one = domt_pool_peer(listener);
     domt_pool_serve(one, "d", "4");
     domt_pool_reply(two, "2");
@@ -104,13 +105,14 @@ DOMT_TEST(asks_fail_with_the_error_of_the_connect)
                                                .backoff_max_ns = 100 * MS};
 
     domt_pool_begin();
-    domt_pool_open("10.0.0.9:1", &options); /* nobody listens */
+    domt_pool_open("10.0.0.9:1", &options); /* nobody listens there */
     domt_ask_line(domt_pool_probe, domt_pool, "a");
     domt_ask_line(domt_pool_probe, domt_pool, "b");
     domt_pool_error(-ECONNREFUSED);
     domt_pool_error(-ECONNREFUSED);
     domt_pool_ask("c");
-    domt_pool_error(-ECONNREFUSED); /* at once: nobody connects within the back-off */
+    /* fails at once, because no connect begins within the back-off */
+    domt_pool_error(-ECONNREFUSED);
     ck_assert_uint_eq(domt_pool_look().failures, 1);
     domt_pool_pass(100 * MS);
     domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
@@ -138,7 +140,7 @@ DOMT_TEST(a_connection_that_ends_unused_is_a_failure)
 
     domt_net_ok(domt_pool_kit, domus_testkit_net_set(domt_pool_kit, &slow));
     domt_ask_line_within(domt_pool_probe, domt_pool, "a", MS);
-    domt_pool_error(-ETIMEDOUT); /* before there is a connection */
+    domt_pool_error(-ETIMEDOUT); /* fails before there is a connection */
     domus_peer *peer = domt_pool_peer(listener);
     domt_net_ok(domt_pool_kit, domus_peer_expect_nothing(peer, 10 * MS));
     domus_peer_reset(peer);
@@ -177,7 +179,7 @@ DOMT_TEST(a_connection_is_reset_at_the_deadline_of_its_ask)
     domt_pool_error(-ETIMEDOUT);
     domt_net_ok(domt_pool_kit, domus_peer_expect_reset(peer, 10 * MS));
     ck_assert_uint_eq(domt_pool_look().failures, 0);
-    domt_pool_ask("b"); /* it has no deadline */
+    domt_pool_ask("b"); /* this ask has no deadline */
     peer = domt_pool_peer(listener);
     domt_pool_sent(peer, "b\n");
     domt_pool_pass(DOMT_NET_SECOND);
@@ -246,7 +248,7 @@ static int note_outcome(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-/* Ask; before the channel runs, the other actor stops it. */
+/* Ask, and let another actor stop the channel before it runs. */
 static int go(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
@@ -340,11 +342,11 @@ DOMT_TEST(an_ask_that_was_sent_before_may_be_done_whatever_ends_it)
         domt_pool_sent(peer, "a\n");
         domus_peer_reset(peer);
         domt_pool_run();
-        if (i == 0) { /* it waits for a connection, as does the other */
+        if (i == 0) { /* this ask waits for a connection, as does the other */
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(domt_pool_kit), domt_pool), 0);
             domt_pool_error(-EPIPE);
             domt_pool_error(-ESTALE);
-        } else { /* it waits behind the other, or is sent again */
+        } else { /* this ask waits behind the other, or is sent again */
             peer = domt_pool_peer(listener);
             domt_pool_run();
             size_t size;
@@ -374,7 +376,7 @@ DOMT_TEST(an_ask_that_was_sent_before_finds_no_room)
     domt_pool_sent(two, "a\n");
     domus_peer_reset(one);
     domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOBUFS); /* it was not sent */
+    domt_pool_error(-ENOBUFS); /* this ask was not sent */
     domus_testkit_free(domt_pool_kit);
 }
 

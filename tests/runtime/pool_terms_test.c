@@ -1,6 +1,6 @@
-/* Asks wait while a client comes to terms with its peer, and none of them leaves in clear before:
+/* Asks wait while a client negotiates with its peer, and none of them leaves unencrypted before:
  * while a byte stage has its dialogue, and with domus_pipeline.holds_asks until the pipeline has
- * changed. If that fails, they fail as those that were not sent, so all of them may be done
+ * changed. If the negotiation fails, the asks fail as unsent ones, so the user may do all of them
  * elsewhere. */
 #include "tests/runtime/pools.h"
 #include "tests/support/stages.h"
@@ -17,7 +17,7 @@ typedef struct dialogue {
     bool over;
 } dialogue;
 
-/* It tells the peer with whom it wants to talk. */
+/* Send the name of the service that the client wants. */
 static int begin_dialogue(domus_wire *wire, void *state, const void *options)
 {
     uint16_t port;
@@ -26,7 +26,7 @@ static int begin_dialogue(domus_wire *wire, void *state, const void *options)
     return domus_wire_append_text(wire, "%s %u?", server != NULL ? server : "nobody", port);
 }
 
-/* The peer says "!" if that is right, and "x" if it is not. */
+/* Read the peer's answer: "!" if the name is right, and "x" if it is not. */
 static int decode(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     dialogue *own = state;
@@ -100,7 +100,7 @@ DOMT_TEST(asks_leave_behind_the_dialogue)
     domus_peer *two = domt_pool_peer(listener);
     domt_pool_sent(two, "10.0.0.9 1?");
     domt_pool_reply(one, "2");
-    domt_pool_sent(one, "c\n"); /* it was ready first */
+    domt_pool_sent(one, "c\n"); /* this connection was ready first */
     domt_pool_ask("d");
     domt_pool_answer(two, "!");
     domt_pool_serve(two, "d", "4");
@@ -112,16 +112,16 @@ DOMT_TEST(asks_fail_with_the_error_of_the_dialogue)
 {
     domus_peer_listener *listener = begin_listening(&on_demand);
 
-    domt_pool_ask("a"); /* of a type that may not be sent twice */
+    domt_pool_ask("a"); /* an ask of a type that may not be sent twice */
     domus_peer *one = domt_pool_peer(listener);
     domt_pool_sent(one, "10.0.0.9 1?");
     domt_pool_answer(one, "x");
-    domt_pool_sent(one, "#"); /* and nothing of the ask */
+    domt_pool_sent(one, "#"); /* no byte of the ask is sent */
     domt_net_ok(domt_pool_kit, domus_peer_expect_end(one, DOMT_NET_SECOND));
     domus_peer_finish(one);
     domt_pool_error(-EACCES);
     domt_pool_ask("b");
-    domt_pool_error(-EACCES); /* at once, in the back-off */
+    domt_pool_error(-EACCES); /* fails at once, because of the back-off */
     ck_assert_uint_ge(domt_pool_look().failures, 1);
     pause_ns(200 * MS);
     domt_pool_ask("c");
@@ -142,7 +142,8 @@ DOMT_TEST(a_cut_dialogue_lets_asks_go_elsewhere)
     domus_peer_reset(one);
     one = domt_pool_peer(listener);
     domt_pool_sent(one, "10.0.0.9 1?");
-    domt_pool_answer(one, "!1"); /* the first byte of an answer comes with the end */
+    /* the first byte of an answer comes with the end of the dialogue */
+    domt_pool_answer(one, "!1");
     domt_pool_sent(one, "a\n");
     domt_pool_answer(one, "2\n");
     domt_pool_hear("12");

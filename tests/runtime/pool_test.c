@@ -1,5 +1,5 @@
-/* Pools in a test kit, whose services are scripts of the test: where asks go, what becomes of them
- * when connections end, back-offs, addresses that are left out, and the ends of a pool. */
+/* Pools in a test kit, whose services are scripts of the test: which connection gets an ask, how
+ * asks end when connections end, back-offs, addresses that are left out, and the ends of a pool. */
 #include "tests/runtime/pools.h"
 #include "tests/support/suite.h"
 
@@ -20,7 +20,7 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
 
     domus_peer_listener *listener = domt_pool_begin_listening(&options);
     domus_peer *one = domt_pool_peer(listener), *two = domt_pool_peer(listener);
-    for (uint32_t i = 0; i < 4; i++) /* in one run of the pool */
+    for (uint32_t i = 0; i < 4; i++) /* asked in one run of the pool */
         domt_ask_line(domt_pool_probe, domt_pool, "a");
     domt_pool_sent(one, "a\na\n");
     domt_pool_sent(two, "a\na\n");
@@ -29,7 +29,7 @@ DOMT_TEST(asks_go_where_the_fewest_are_under_way)
     domt_pool_hear("2");
     for (uint32_t i = 0; i < 4; i++)
         domt_ask_line(domt_pool_probe, domt_pool, "b");
-    domt_pool_sent(one, "b\n"); /* so that three are with each */
+    domt_pool_sent(one, "b\n"); /* so each connection has three asks */
     domt_pool_sent(two, "b\nb\nb\n");
     ck_assert_uint_eq(domt_pool_look().under_way, 6);
     domt_pool_answer(one, "n\nn\nn\n");
@@ -45,7 +45,7 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
         .behaviour = &line, .queue_max = 2, .wait_ns = 300 * MS, .backoff_min_ns = 50 * MS};
 
     domt_pool_begin();
-    domt_pool_open("10.0.0.9:1", &options); /* nobody listens */
+    domt_pool_open("10.0.0.9:1", &options); /* nobody listens there */
     domt_pool_ask("a");
     domt_pool_ask("b");
     domt_pool_ask("c");
@@ -55,7 +55,7 @@ DOMT_TEST(asks_wait_for_the_first_connection_within_bounds)
     domt_pool_error(-ENOTCONN);
     domt_pool_error(-ENOTCONN);
     domt_pool_ask("d");
-    domt_pool_error(-ENOTCONN); /* at once, from now on */
+    domt_pool_error(-ENOTCONN); /* later asks fail at once */
     ck_assert_uint_eq(domt_pool_look().refused, 4);
     domus_peer_listener *listener = domt_pool_listen("10.0.0.9:1");
     domus_peer *peer = domt_pool_peer(listener);
@@ -92,7 +92,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails)
     domt_pool_sent(peer, "a\n");
     domus_peer_reset(peer);
     domt_pool_error(-EPIPE);
-    domt_pool_ask("b"); /* waits for the next connection */
+    domt_pool_ask("b"); /* this ask waits for the next connection */
     peer = domt_pool_peer(listener);
     domt_pool_serve(peer, "b", "2");
     domt_pool_end();
@@ -114,8 +114,8 @@ DOMT_TEST(an_ask_that_was_not_sent_goes_to_the_next_connection)
     domt_pool_end();
 }
 
-/* An actor beside the domt_pool, which lets the first connection close when an ask lies
- * in its mailbox. */
+/* An actor beside the pool, which lets the first connection close while an ask lies in the
+ * connection's mailbox. */
 static const domus_type turn_type = {.name = "turn"}, go_type = {.name = "go"};
 static domus_address beside;
 static domus_kept held;
@@ -225,7 +225,7 @@ DOMT_TEST(an_ask_that_was_perhaps_done_fails_so_for_want_of_a_connection)
     domt_pool_run();
     domt_pool_ask("b");
     domt_pool_error(-EPIPE);
-    domt_pool_error(-ENOTCONN); /* it was never sent */
+    domt_pool_error(-ENOTCONN); /* this ask was never sent */
     domt_pool_end();
 }
 
@@ -235,7 +235,7 @@ DOMT_TEST(an_address_that_fails_is_left_out)
 
     domt_pool_begin();
     domus_peer_listener *good = domt_pool_listen("10.0.0.9:1");
-    domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first one */
+    domt_pool_open("10.0.0.8:1, 10.0.0.9:1", &options); /* nobody listens at the first address */
     (void)domt_pool_peer(good);
     (void)domt_pool_peer(good);
     domus_pool_status status = domt_pool_look();
@@ -254,7 +254,8 @@ DOMT_TEST(a_pool_grows_while_all_connections_are_busy)
     domus_peer *one = domt_pool_peer(listener);
     domt_pool_ask("a");
     domt_pool_sent(one, "a\n");
-    domt_pool_ask("b"); /* waits behind the first one, and asks for a second connection */
+    /* this ask waits behind the first one, and makes the pool open a second connection */
+    domt_pool_ask("b");
     domus_peer *two = domt_pool_peer(listener);
     domt_pool_ask("c");
     domt_pool_sent(two, "c\n");

@@ -1,4 +1,4 @@
-/* A running system with one pool, for tests of pools. One at a time. */
+/* A running system with one pool, for tests of pools; there is one such system at a time. */
 #ifndef DOMT_POOLED_H
 #define DOMT_POOLED_H
 
@@ -6,19 +6,19 @@
 
 #include <domus/pools.h>
 
-/* The policies of the library, by their names. */
+/* The names of the library's policies. */
 #define DOMT_POOLED_POLICIES 4u
 extern const char *const domt_pooled_policies[DOMT_POOLED_POLICIES];
 
 extern struct domt_pooled {
     domus_system *system;
-    const domus_pool *pool; /* named "work" */
+    const domus_pool *pool; /* the pool, whose name is "work" */
 } domt_pooled;
 
-/* Start a system of this configuration, with this pool, whose name is "work". */
+/* Start a system with this configuration and this pool, whose name is "work". */
 void domt_pooled_start(domus_config *config, const domus_pool_config *pool);
 
-/* The same, with a policy, and the default configuration. */
+/* Start a system with the default configuration and a pool with this policy. */
 void domt_pooled_begin(const char *policy, uint32_t runners, uint32_t threads);
 
 /* Spawn an actor in a pool; NULL: on a thread. */

@@ -41,7 +41,7 @@ void domt_pool_open(const char *to, const domus_pool_options *options)
     domt_net_ok(domt_pool_kit, domus_testkit_run(domt_pool_kit));
 }
 
-/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns what listens there. */
+/* Begin with a service at 10.0.0.9:1 and a pool of it. Returns the service's listener. */
 domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options)
 {
     domt_pool_begin();

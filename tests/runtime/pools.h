@@ -1,5 +1,5 @@
-/* A pool of a line protocol in a test kit, one for each test, whose service is a
- * script of the test. */
+/* A pool of a line protocol in a test kit, one for each test, whose service is a script of the
+ * test. */
 #ifndef DOMT_POOLS_H
 #define DOMT_POOLS_H
 
@@ -9,10 +9,10 @@
 #include <domus/pool.h>
 
 extern domus_testkit *domt_pool_kit;
-extern domus_probe *domt_pool_probe; /* who asks the pool */
+extern domus_probe *domt_pool_probe; /* the probe that asks the pool */
 extern domus_address domt_pool;
 
-/* Channels of lines that have one ask under way. */
+/* A behaviour of channels of lines that have at most one ask under way. */
 extern const domus_behaviour domt_pool_narrow;
 
 domus_peer_listener *domt_pool_listen(const char *at);
@@ -20,25 +20,25 @@ domus_peer_listener *domt_pool_listen(const char *at);
 /* Take the next connection of a service. */
 domus_peer *domt_pool_peer(domus_peer_listener *listener);
 
-/* Make the kit and the probe; open the pool; do both, with a service at 10.0.0.9:1; end. */
+/* Make the kit and the probe; open the pool; do both, with a service at 10.0.0.9:1; or end all. */
 void domt_pool_begin(void);
 void domt_pool_open(const char *to, const domus_pool_options *options);
 domus_peer_listener *domt_pool_begin_listening(const domus_pool_options *options);
 void domt_pool_end(void);
 
-/* Ask the pool with a line; hold that a service got it; let it answer; hold that an ask fails. */
+/* Ask the pool with a line; check that a service got it; let it answer; or check that an ask
+ * fails. */
 void domt_pool_ask(const char *text);
 void domt_pool_sent(domus_peer *peer, const char *text);
 void domt_pool_answer(domus_peer *peer, const char *text);
 void domt_pool_error(int error);
 
-/* Hold that the probe hears a line; let a service answer so; hold before that that it got a line.
- */
+/* Check that the probe gets a line; let a service answer; or first check that it got a line. */
 void domt_pool_hear(const char *text);
 void domt_pool_reply(domus_peer *peer, const char *answer);
 void domt_pool_serve(domus_peer *peer, const char *asked, const char *answer);
 
-/* Run the kit until nothing is left to do now; let time pass. */
+/* Run the kit until nothing is left to do now; or let time pass. */
 void domt_pool_run(void);
 void domt_pool_pass(uint64_t ns);
 

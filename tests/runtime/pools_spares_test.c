@@ -1,5 +1,5 @@
-/* runtime/pools/spares.c: actors of a pool are run though handlers of others block, by spares,
- * which end when the handlers are back. */
+/* runtime/pools/spares.c: actors of a pool run although handlers of others block: spares run them,
+ * which end when the handlers have returned. */
 #include "tests/runtime/pooled.h"
 #include "tests/runtime/stalls.h"
 
@@ -11,7 +11,7 @@ static const domus_type tick_type = {.name = "tick"};
 static int pipes[2];
 static _Atomic uint32_t reading, answers, ticks;
 
-/* It blocks in read(2) until the test writes a byte for it. */
+/* Block in read(2) until the test writes a byte for this handler. */
 static int on_read(domus_stack *stack, void *self, const void *nothing)
 {
     char byte;
@@ -99,7 +99,7 @@ static void run_actors_answer_while_all_runners_sleep(const char *policy)
         for (uint32_t i = 0; i < 20; i++)
             is_answered(address);
         ck_assert_uint_ge(count_spares(), 1);
-        /* Once in a spell, with the one that blocks. */
+        /* Logged once in a spell, with the actor that blocks. */
         ck_assert_uint_eq(domt_lines("pool work: all 2 runners are blocked", "in reader"), spell);
         unblock(2);
         DOMT_WAIT_FOR(20, count_spares() == 0);
@@ -131,7 +131,7 @@ DOMT_TEST(spares_are_as_many_as_configured)
     finish();
 }
 
-/* The first one is told at once, others in that second only counted. */
+/* The first stall is logged at once, and others in the same second are only counted. */
 DOMT_TEST(stalls_of_runners_are_counted_and_told)
 {
     domus_profile counters;
@@ -160,7 +160,7 @@ DOMT_TEST(stalls_of_runners_are_counted_and_told)
     ck_assert_uint_eq(
         domt_lines("pool work: runner ", "ms in reader, handling read; 0 actors wait"), 1);
     ck_assert_int_eq(domus_stalls_read(domt_pooled.system, kept, DOMUS_STALLS_KEPT, &count), 0);
-    ck_assert_uint_eq(count, 1); /* of those that were told */
+    ck_assert_uint_eq(count, 1); /* number of logged lines */
     ck_assert_str_eq(kept[0].pool, "work");
     ck_assert_uint_lt(kept[0].index, 2);
     ck_assert_str_eq(kept[0].behaviour, "reader");
@@ -188,7 +188,7 @@ DOMT_TEST(a_pool_without_spares_has_none)
 
 static domus_address told;
 
-/* It gives its own runner a job, and then blocks. */
+/* Give the own runner a job, and then block. */
 static int tell_and_read(domus_stack *stack, void *self, const void *nothing)
 {
     ck_assert_int_eq(domus_notice(stack, told, &ask_type, NULL), 0);
@@ -211,7 +211,8 @@ static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *pol
         DOMT_WAIT_FOR(20, atomic_load(&reading) == 1);
         uint64_t since_ns = domt_now_ns();
         DOMT_WAIT_FOR(20, atomic_load(&answers) == i + 1);
-        ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS); /* runners wake each second */
+        /* sleeping runners wake each second */
+        ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS);
         unblock(1);
     }
     finish();

@@ -1,4 +1,4 @@
-/* Stops of pooled actors and of their system, and what a pool refuses. */
+/* Stops of pooled actors and of their system, and calls that a pool refuses. */
 #include "tests/runtime/pooled.h"
 
 #include <domus/detached.h>
@@ -71,8 +71,8 @@ static int hold_runner(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* The only runner is held until the timers of actors are due that were asked to stop: they are put
- * off, because their houses are scheduled, and then the actors end in one turn. */
+/* The only runner is held until the timers of actors are due that were asked to stop. The timers
+ * are put off, because the actors' houses are scheduled; then the actors end in one turn. */
 DOMT_TEST(a_timer_that_is_put_off_does_not_outlive_its_actor)
 {
     const domus_behaviour timed = {
@@ -119,7 +119,7 @@ static void *let_go(void *nothing)
     return NULL;
 }
 
-/* Begin a system whose actors get little time for their end, with one runner. */
+/* Begin a system with one runner, whose actors get little time for their end. */
 static void begin_with_short_stop(void)
 {
     const domus_pool_config work = {.name = "work", .runners = 1};
@@ -132,7 +132,7 @@ static void begin_with_short_stop(void)
     domt_pooled_start(&config, &work);
 }
 
-/* Stop it, and let the handler return that holds the runner, some time after that. */
+/* Stop the system, and let the handler return that holds the runner, some time after that. */
 static void stop_and_let_go(void)
 {
     pthread_t thread;

@@ -1,5 +1,5 @@
-/* runtime/pools/: actors of pools do what all actors do, beside loops, and each policy loses and
- * doubles nothing. */
+/* runtime/pools/: actors of pools do what all actors do, beside loops, and no policy loses or
+ * doubles a message. */
 #include "house/message/manager.h"
 #include "tests/runtime/pooled.h"
 
@@ -13,7 +13,7 @@
 #define SENDERS   6u
 #define RECEIVERS 6u
 #define CHUNK     50u
-#define FAILS     997u /* parcels of a receiver of which it fails with one, and is restarted */
+#define FAILS     997u /* a receiver fails at one of so many parcels, and is restarted */
 
 typedef struct parcel {
     uint32_t sender, number;
@@ -21,7 +21,7 @@ typedef struct parcel {
 
 typedef struct sender {
     uint32_t id;
-    uint32_t next[RECEIVERS]; /* the number that goes to each receiver next */
+    uint32_t next[RECEIVERS]; /* the number that each receiver gets next */
 } sender;
 
 typedef struct receiver {
@@ -32,7 +32,8 @@ typedef struct receiver {
 static const domus_type parcel_type = {.name = "parcel", .size = sizeof(parcel)};
 static const domus_type go_type = {.name = "go"};
 static domus_address receivers[RECEIVERS];
-static uint32_t numbers; /* of each stream; in the long form all streams have 10^8, or 10^6 */
+/* numbers of each stream; in the long form all streams have 10^8, or 10^6 */
+static uint32_t numbers;
 static _Atomic uint64_t received, out_of_order, restarted;
 
 static int on_parcel(domus_stack *stack, void *self, const void *payload)
@@ -47,14 +48,14 @@ static int on_parcel(domus_stack *stack, void *self, const void *payload)
     return ++mine->parcels % FAILS == 0 ? -EIO : 0;
 }
 
-/* It goes on with what it has: no parcel that waited is lost or handled twice. */
+/* Restart with the same state: no parcel that waited is lost or handled twice. */
 static int begin_again(domus_stack *stack, void *self, int error)
 {
     atomic_fetch_add(&restarted, error == -EIO);
     return 0;
 }
 
-/* Send some to each receiver, until its mailbox is full, and go on in another turn. */
+/* Send some numbers to each receiver, until its mailbox is full, and go on in another turn. */
 static int on_go(domus_stack *stack, void *self, const void *nothing)
 {
     sender *mine = self;
@@ -84,7 +85,7 @@ static const domus_behaviour receiving = {.name = "receiving",
 static const domus_supervision always = {.intensity = UINT32_MAX, .otherwise = DOMUS_RESTART};
 static _Atomic uint32_t all_receive;
 
-/* The parent of the receivers; every third of them is on a thread. */
+/* Spawn the receivers, as their parent; every third of them lives on a thread. */
 static int spawn_receivers(domus_stack *stack, void *self)
 {
     for (uint32_t i = 0; i < RECEIVERS; i++) {
@@ -133,7 +134,7 @@ static _Atomic uint32_t lives, answered, expired;
 static int on_question(domus_stack *stack, void *self, const void *number)
 {
     domus_kept kept;
-    if (*(const uint32_t *)number % 16 == 7) /* it is never answered */
+    if (*(const uint32_t *)number % 16 == 7) /* this ask is never answered */
         return domus_keep(stack, &kept);
     return domus_reply(stack, &question_type, number);
 }
@@ -150,7 +151,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
     return domus_stop(stack, domus_self(stack));
 }
 
-/* A short life: it asks once, and ends with the answer or without. */
+/* Live shortly: ask once, and end with the answer or without it. */
 static int live(domus_stack *stack, void *self)
 {
     uint32_t number = atomic_fetch_add(&lives, 1);
@@ -161,7 +162,7 @@ static int live(domus_stack *stack, void *self)
 static const domus_behaviour living = {
     .name = "living", .on_mount = live, .on_stop = domt_count_stop};
 
-/* One life is over: begin the next. */
+/* Begin the next life when one is over. */
 static int on_over(domus_stack *stack, void *self, const void *nothing)
 {
     uint32_t *begun = self;
@@ -173,9 +174,9 @@ static const domus_behaviour breeding = {.name = "breeding",
                                          .state_size = sizeof(uint32_t),
                                          .on = (const domus_on[]){{&over_type, on_over, 0}, {0}}};
 
-/* Streams between actors of the domt_pooled.pool, of threads, and a foreign thread, with short
- * lives and restarts beside them: each stream is whole and in order, each actor that was mounted
- * has stopped. */
+/* Check streams between actors of the pool, of threads, and a foreign thread, with short lives and
+ * restarts beside them: each stream is complete and in order, and each actor that was mounted has
+ * stopped. */
 static void run_streams_are_whole_and_in_order(const char *policy, uint32_t runners)
 {
     pthread_t outsider;
@@ -270,7 +271,7 @@ static int on_busy_tick(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* It never comes to rest, and its timers fire between its messages. */
+/* Notice oneself for ever; timers must fire between these messages. */
 static int on_spin(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_notice(stack, domus_self(stack), &go_type, NULL);
@@ -340,7 +341,8 @@ static int breed(domus_stack *stack, void *self)
     return 0;
 }
 
-/* A tree of actors, each with eight children in the pool: a stop of the root ends all of them. */
+/* Check a tree of actors, each with eight children in the pool: a stop of the root ends all of
+ * them. */
 static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *policy,
                                                                 uint32_t runners)
 {
@@ -354,7 +356,7 @@ static void run_a_tree_grows_in_the_pool_and_ends_with_its_root(const char *poli
     DOMT_WAIT_FOR(30, atomic_load(&births) == count);
     ck_assert_int_eq(domus_outside_stop(domt_pooled.system, address), 0);
     DOMT_WAIT_FOR(30, atomic_load(&bodies) == count);
-    ck_assert_uint_eq(atomic_load(&strays), 0); /* NEAR is the same pool */
+    ck_assert_uint_eq(atomic_load(&strays), 0); /* DOMUS_NEAR is the same pool */
     domt_end(domt_pooled.system);
 }
 
@@ -430,7 +432,7 @@ static domus_address try_many(uint32_t count, const domus_routing *routing, int 
     return address;
 }
 
-/* Strays, and all of them, are counted by on_mount. */
+/* on_mount counts all routees, and those outside of the pool. */
 DOMT_TEST(routees_live_in_the_pool_that_the_options_name)
 {
     const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS};

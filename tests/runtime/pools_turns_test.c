@@ -1,6 +1,6 @@
 /* The turns of runners: the functions of the program around them, and the wake for a job. Wakes
  * that come by no queue are seen between long turns, and runners that are awake are not called. The
- * profile of runners is that of runtime/pools/span.c, with their columns of the table. */
+ * profile of runners (runtime/pools/span.c) has their columns in the table. */
 #include "tests/runtime/pooled.h"
 
 #include <domus/profile.h>
@@ -74,7 +74,7 @@ static int hear_go(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* A runner of `stealing` sleeps for a second here when it has found nothing. */
+/* A runner of `stealing` would sleep for a second here, because it has found nothing. */
 DOMT_TEST(a_job_from_outside_wakes_a_runner)
 {
     const domus_behaviour hearing = {.name = "hearing",
@@ -91,7 +91,7 @@ DOMT_TEST(a_job_from_outside_wakes_a_runner)
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &hearing, NULL);
         atomic_store(&handled, 0);
         for (uint32_t j = 1; j <= 10; j++) {
-            domt_pause_ns(5 * DOMT_MS); /* the runners sleep */
+            domt_pause_ns(5 * DOMT_MS); /* the runners fall asleep */
             uint64_t since_ns = domt_now_ns();
             domt_notice(domt_pooled.system, address, &go_type, NULL);
             DOMT_WAIT_FOR(10, atomic_load(&handled) == j);
@@ -133,7 +133,7 @@ static const domus_behaviour ticking = {.name = "ticking",
                                         .on = (const domus_on[]){{&tick_type, on_tick, 0}, {0}},
                                         .on_mount = mount_ticking};
 
-/* One runner, two actors that never come to rest, and turns of 5 ms. */
+/* Begin with one runner, two actors that never come to rest, and turns of 5 ms. */
 static void begin_long_turns(const domus_policy *policy)
 {
     const domus_pool_config work = {
@@ -141,7 +141,7 @@ static void begin_long_turns(const domus_policy *policy)
     domus_config config = domt_config(1);
 
     domt_pooled_start(&config, &work);
-    domt_pause_ns(20 * DOMT_MS); /* the runner falls asleep, with no timer in sight */
+    domt_pause_ns(20 * DOMT_MS); /* the runner falls asleep without a timer */
     for (int i = 0; i < 2; i++)
         domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &computing, NULL),
                     &go_type, NULL);
@@ -169,7 +169,7 @@ static void count_call(domus_pool *pool)
     domus_policy_sharing.call(pool);
 }
 
-/* Each timer is later than the one before. */
+/* Arm timers, each of which is later than the one before. */
 static int mount_arming(domus_stack *stack, void *self)
 {
     domus_timer timer;
@@ -178,7 +178,7 @@ static int mount_arming(domus_stack *stack, void *self)
     return domt_count_mount(stack, self);
 }
 
-/* The runner does not sleep any more when they are armed. */
+/* The runner does not sleep any more when the timers are armed. */
 DOMT_TEST(timers_that_come_later_call_nobody)
 {
     const domus_behaviour arming = {.name = "arming",
@@ -204,7 +204,7 @@ DOMT_TEST(timers_that_come_later_call_nobody)
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static _Atomic uint32_t worked;
 
-/* It computes for so many nanoseconds. */
+/* Compute for so many nanoseconds. */
 static int on_work(domus_stack *stack, void *self, const void *ns)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)ns;
@@ -272,8 +272,8 @@ static void run_runners_tell_what_they_did(const char *policy)
     ck_assert_uint_gt(sum.parks, 0);
     ck_assert_uint_eq(sum.steals, sum.stolen);
     ck_assert_uint_ge(sum.run_ns, 80 * DOMT_MS);
-    ck_assert_uint_ge(sum.wall_ns + 100 * DOMT_MS, RUNNERS * over_ns); /* they begin later */
-    /* While they had nothing to do they slept, and one of them while the other worked. */
+    ck_assert_uint_ge(sum.wall_ns + 100 * DOMT_MS, RUNNERS * over_ns); /* the runners begin later */
+    /* While the runners had nothing to do they slept, and one of them while the other worked. */
     ck_assert_uint_ge(sum.park_ns + sum.search_ns, 200 * DOMT_MS);
     ck_assert_uint_gt(sum.search_ns, 0);
     ck_assert_uint_gt(sum.park_ns, sum.search_ns);
@@ -305,7 +305,7 @@ DOMT_TEST(level_off_measures_no_time)
     domt_end(domt_pooled.system);
 }
 
-/* Snapshots of runners that begin and end waits all the time. */
+/* Snapshots are taken of runners that begin and end waits all the time. */
 DOMT_TEST(times_never_go_back)
 {
     domus_runner_profile before[RUNNERS] = {0};
@@ -347,7 +347,7 @@ DOMT_TEST(table_has_the_runners)
     ck_assert_ptr_nonnull(at);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_msg(strstr(at, texts[i]) != NULL, "no%s in\n%s", texts[i], at);
-    ck_assert_ptr_null(strstr(at, "\nsteals ")); /* there were none */
+    ck_assert_ptr_null(strstr(at, "\nsteals ")); /* there were no steals */
     free(table);
     domt_end(domt_pooled.system);
 }

@@ -1,6 +1,6 @@
-/* Verbs of actors of pools that reach beyond their runner: groups, what needs a ring, and what is
- * told of actors that do not end. And runtime/control/dump_pools.c: a dump describes the actors of
- * pools, beside runners that go on. */
+/* Verbs of pooled actors that reach beyond their runner: groups, operations that need a ring, and
+ * reports of actors that do not end. And runtime/control/dump_pools.c: a dump describes the actors
+ * of pools, beside runners that go on. */
 #include "tests/runtime/pooled.h"
 #include "tests/runtime/pools.h"
 #include "tests/runtime/stalls.h"
@@ -25,13 +25,13 @@ static const domus_type number_type = {.name = "number", .size = sizeof(uint32_t
 /* --- groups ----------------------------------------------------------------------------------- */
 
 #define NUMBERS (uint32_t) DOMT_SCALE(2000, 400)
-#define STEADY  100u /* more than a shard gives a publication to in one step */
+#define STEADY  100u /* more members than a shard gives a publication to in one step */
 
 static _Atomic uint64_t heard, wrong;
 static _Atomic uint32_t joined, published, lives;
 
 typedef struct member {
-    uint32_t next; /* the number that it expects */
+    uint32_t next; /* the number that the member expects */
 } member;
 
 static int join(domus_stack *stack, void *self)
@@ -58,7 +58,7 @@ static const domus_behaviour steady = {.name = "steady",
                                        .on =
                                            (const domus_on[]){{&number_type, hear_number, 0}, {0}}};
 
-/* It joins, hears some, and ends: by a stop, or by leaving first. */
+/* Join, get some publications, and end: by a stop, or by leaving first. */
 static int hear_and_end(domus_stack *stack, void *self, const void *number)
 {
     domus_group group;
@@ -73,7 +73,7 @@ static const domus_behaviour fleeting = {
     .on_mount = join,
     .on = (const domus_on[]){{&number_type, hear_and_end, 0}, {0}}};
 
-/* Publish a number, with a new member that hears few of them, and go on. */
+/* Publish a number, with a new member that gets few of them, and go on. */
 static int publish(domus_stack *stack, void *self, const void *nothing)
 {
     uint32_t number = atomic_load(&published);
@@ -93,8 +93,8 @@ static int publish(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour publishing = {.name = "publishing",
                                            .on = (const domus_on[]){{&go_type, publish, 0}, {0}}};
 
-/* Members on a thread and in a pool, some of which come and go, hear all that one actor publishes,
- * in its order. */
+/* Check that members on a thread and in a pool, some of which come and go, get all that one actor
+ * publishes, in its order. */
 static void run_groups_have_members_in_pools(const char *policy)
 {
     domt_pooled_begin(policy, 2, 1);
@@ -257,7 +257,7 @@ static int compute(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour computing = {.name = "holding",
                                           .on = (const domus_on[]){{&begin_type, compute, 0}, {0}}};
 
-/* Wait until a dump of the actor has this in it. */
+/* Wait until a dump of the actor contains `part`. */
 static void is_told(domus_address address, const char *part)
 {
     int result = 0;
@@ -291,7 +291,7 @@ DOMT_TEST(actors_of_pools_are_described)
     ck_assert_msg(strstr(text, "is in a handler of holding") != NULL, "%s", text);
     ck_assert_msg(strstr(text, ": scheduled, or its handler runs") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "pool work: 3 actors\n") != NULL, "%s", text);
-    /* Its share has no room for all. */
+    /* The pool's share of the text has no room for all actors. */
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN - 1), -EINVAL);
     ck_assert_int_eq(domus_dump(domt_pooled.system, text, 2 * DOMUS_DUMP_BYTES_MIN), 0);
 
@@ -318,7 +318,7 @@ DOMT_TEST(actors_without_room_are_counted)
 
 typedef struct player {
     uint32_t id;
-    domus_address child; /* the last one that it has spawned */
+    domus_address child; /* the child that was spawned last */
 } player;
 
 #define PLAYERS 8u
@@ -332,7 +332,7 @@ static int on_ball(domus_stack *stack, void *self, const void *nothing)
     if (mine->child.house != NULL)
         (void)domus_stop(stack, mine->child);
     if (domus_spawn(stack, &silent, NULL, &mine->child) != 0)
-        return 0; /* the system stops */
+        return 0; /* the spawn failed because the system stops */
     return domus_notice(stack, players[(mine->id + 1) % PLAYERS], &ball_type, NULL);
 }
 
@@ -368,7 +368,7 @@ DOMT_TEST(dumps_do_not_disturb_actors_that_run)
         int result =
             domus_dump_actor(domt_pooled.system, players[dumps % PLAYERS], text, sizeof text);
         ck_assert(result == 0 || result == -ETIMEDOUT);
-        if (++dumps % 10 == 0) { /* the balls are still in play */
+        if (++dumps % 10 == 0) { /* the actors still send to each other */
             DOMT_WAIT_FOR(10, atomic_load(&balls) > before);
             before = atomic_load(&balls);
         }

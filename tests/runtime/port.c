@@ -44,7 +44,8 @@ int domt_port_send(const char *start_line)
     int length =
         snprintf(request, sizeof request,
                  "%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", start_line);
-    (void)send(fd, request, (size_t)length, MSG_NOSIGNAL); /* it may have been reset at once */
+    /* the connection may have been reset at once */
+    (void)send(fd, request, (size_t)length, MSG_NOSIGNAL);
     return fd;
 }
 

@@ -21,7 +21,8 @@ void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent)
 {
     char text[32], path[PATH_MAX];
 
-    /* The doors to memory count what the library holds: they are told that it is so much. */
+    /* The library's own functions of allocation count what it holds: the count is set to so
+     * much. */
     atomic_store(&pressed->pressure.meter.held, (int64_t)((percent - foreign_percent) * MIB * 10));
     /* The number is written in place and has a fixed length, so a thread that reads meanwhile finds
      * the old number or the new one. */
@@ -98,7 +99,7 @@ static int spawn_large(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* One timer for all: memory may be full between a spawn and a timer that it would arm. */
+/* One timer serves all spawns: memory may be full between a spawn and a timer that it would arm. */
 static int begin_spawning(domus_stack *stack, void *self)
 {
     int error = domus_every(stack, 2 * DOMT_MS, &spawn_it, NULL, NULL);
@@ -114,7 +115,7 @@ void domt_pressed_spawn_large(uint32_t thread)
     atomic_store(&spawn_error, 0);
     atomic_store(&has_spawned, false);
     (void)domt_spawn(pressed, thread, &spawning, NULL);
-    /* where memory is full already, it could not mount */
+    /* where memory is already full, the actor could not mount */
     DOMT_WAIT_FOR(10, atomic_load(&has_spawned));
 }
 

@@ -1,5 +1,5 @@
-/* A system of two threads in a memory cgroup made of files: a gigabyte, of which a test says how
- * much is used. One at a time. */
+/* A system of two threads in a memory cgroup made of files: its limit is a gigabyte, and a test
+ * says how much is used. There is one such system at a time. */
 #ifndef DOMT_PRESSED_H
 #define DOMT_PRESSED_H
 
@@ -22,17 +22,17 @@ void domt_pressed_use_with(uint64_t percent, uint64_t foreign_percent);
 domus_memory domt_pressed_memory(void);
 
 /* Start the system and keep the lines that it logs. domt_pressed_lines() returns how many of them
- * have `part` in them. */
+ * contain `part`. */
 domus_system *domt_pressed_start_logged(bool enabled);
 uint32_t domt_pressed_lines(const char *part);
 
 /* From now on an actor on `thread` spawns, every 2 ms, another one with so much state that it takes
- * heap, and stops it. domt_pressed_spawn_error() tells how the last spawn ended; it is 0 also if
- * there was none yet. */
+ * heap, and stops it. domt_pressed_spawn_error() returns the error of the last spawn; 0 also before
+ * the first one. */
 void domt_pressed_spawn_large(uint32_t thread);
 int domt_pressed_spawn_error(void);
 
-/* Serve an echo; connect to it, send it a byte, wait for it to come back. */
+/* Serve an echo; connect to it, send it a byte, and wait until the byte comes back. */
 void domt_pressed_serve(void);
 int domt_pressed_connect(void);
 void domt_pressed_say(int fd);

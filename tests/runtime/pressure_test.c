@@ -1,7 +1,8 @@
-/* runtime/system/pressure.c: while memory is short a system refuses, pauses and tells so, and all
- * goes on by itself. The cgroup is made of files of the test. runtime/system/pressure_report.c: the
- * begin and the end of resets are logged once each, and an end tells the figures since the last
- * one. runtime/loop/trim.c: a thread that is never idle gives memory back all the same. */
+/* runtime/system/pressure.c: while memory is short a system refuses, pauses and reports it, and
+ * goes on by itself afterwards. The cgroup is made of files of the test.
+ * runtime/system/pressure_report.c: the begin and the end of resets are logged once each, and the
+ * line of an end has the figures since the last one. runtime/loop/trim.c: a thread that is never
+ * idle gives memory back all the same. */
 #include "runtime/system/budget.h"
 #include "runtime/system/pressure.h"
 #include "runtime/system/pressure_report.h"
@@ -77,7 +78,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* An ask every 2 ms, sent by events, because these pass at each level. */
+/* Send an ask every 2 ms, from the handler of an event, because events pass at each level. */
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL), 0);
@@ -95,7 +96,8 @@ static const domus_behaviour asking = {.name = "asking",
                                        .on = (const domus_on[]){{&ask_it, ask_counter, 0}, {0}},
                                        .on_mount = begin_asking};
 
-/* The notices keep the thread awake: one that sleeps does not look, as long as nothing is short. */
+/* The notices keep the thread awake: one that sleeps does not look at memory as long as it is not
+ * short. */
 static void reach(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
@@ -123,20 +125,20 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_int_eq(domus_outside_profile(system_, &before), 0);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), -EBUSY);
     ck_assert_int_eq(domus_outside_ask(system_, counter, &owned, "payload", 0, NULL), -EBUSY);
-    ck_assert_uint_eq(releases, 1); /* as with any other error */
+    ck_assert_uint_eq(releases, 1); /* released, as with any other error */
     ck_assert_int_eq(domus_outside_publish(system_, group, &owned, "payload"), -EBUSY);
     ck_assert_uint_eq(releases, 2);
     ck_assert_int_eq(domus_outside_profile(system_, &after), 0);
     ck_assert_uint_eq(after.busy - before.busy, 3);
     ck_assert_uint_eq(after.refusals, 0);
-    /* what is no message is not, nor what actors say to each other */
+    /* Events are not refused, nor are messages between actors. */
     uint64_t told = atomic_load(&handled);
     DOMT_WAIT_FOR(10, atomic_load(&handled) > told + 3);
     ck_assert_int_eq(domus_outside_stop(system_, asker), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, counter), 0);
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_uint_ge(domt_profile_all(system_).pressed, 1);
-    domt_pressed_use(70); /* everybody may be asleep */
+    domt_pressed_use(70); /* each thread may be asleep */
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
@@ -144,7 +146,7 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
     end();
 }
 
-/* An acceptor that has paused looks every 10 ms; without one nobody has a timer. */
+/* An acceptor that has paused looks every 10 ms; without an acceptor no thread has a timer. */
 DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
 {
     begin_with(true, false);
@@ -152,7 +154,8 @@ DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
     reach(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
     uint64_t looks =
-        domt_pressed_memory().looks; /* one every 5 ms, not by the cap of a sleep, a second */
+        /* a look every 5 ms, not one each second by the cap of a sleep */
+        domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
     domt_pressed_use(10);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
@@ -170,7 +173,8 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     reach(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
     ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
-    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1); /* said at the next tick */
+    /* the line is logged at the next tick */
+    DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1);
     reach(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
@@ -197,8 +201,8 @@ DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
     end();
 }
 
-/* Tell `by` more bytes in free slots of thread 1 than there are. (Spare bytes of messages are held
- * against the slabs at each step of a trim, so it cannot be these.) */
+/* Report `by` more bytes in free slots of thread 1 than there are. (Spare bytes of messages are
+ * compared with the slabs at each step of a trim, so those cannot be changed.) */
 static void pretend_free_slots(uint64_t by)
 {
     domi_slots *slots = &system_->threads[1].manager.births.slots;
@@ -212,12 +216,12 @@ DOMT_TEST(what_slabs_hold_free_is_not_used)
     begin(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     pretend_free_slots(200 * MIB);
-    domt_pressed_use(95); /* of 1000 MiB: 75 without it */
+    domt_pressed_use(95); /* of 1000 MiB; without the slots 75 % are used */
     uint64_t looks = domt_pressed_memory().looks;
     DOMT_WAIT_FOR(10, ((void)domus_outside_notice(system_, counter, &note, NULL),
                        domt_pressed_memory().looks > looks + 3));
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
-    ck_assert_uint_eq(domt_pressed_memory().fulls, 1); /* for that it is */
+    ck_assert_uint_eq(domt_pressed_memory().fulls, 1); /* for `full` the free bytes count as used */
     pretend_free_slots(0 - 200 * MIB);
     reach(85, DOMUS_MEMORY_HIGH);
     end();
@@ -237,7 +241,7 @@ DOMT_TEST(a_system_that_is_short_of_memory_drains)
     while (domt_pressed_hears(fd, 50))
         continue;
     domt_pressed_say(fd);
-    end(); /* what had come is answered first */
+    end(); /* the end answers first what had come */
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
@@ -312,7 +316,7 @@ DOMT_TEST(a_system_that_is_full_ends)
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
-    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* they ask, and are mounted */
+    DOMT_WAIT_FOR(10, atomic_load(&handled) > 3); /* the actors ask, and are mounted */
     domt_pressed_use(99);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     domt_pressed_say(fd);
@@ -378,7 +382,7 @@ DOMT_TEST(each_end_of_resets_has_its_own_figures)
 
 static const domus_type beat_it = {.name = "beat it"};
 
-#define FLOOD 600000u /* to ten actors: each has room for a tenth */
+#define FLOOD 600000u /* messages to ten actors: each has room for a tenth of them */
 
 static int beat(domus_stack *stack, void *self, const void *payload)
 {
@@ -441,7 +445,7 @@ static int go_on(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour busy_one = {.name = "busy one",
                                          .on = (const domus_on[]){{&note, go_on, 0}, {0}}};
 
-/* All that filled the thread's memory is handled; it is never idle. */
+/* All messages that filled the thread's memory are handled, but the thread is never idle. */
 DOMT_TEST(a_busy_thread_at_its_bound_gives_back_what_it_does_not_use)
 {
     domus_config config = domt_config(1);

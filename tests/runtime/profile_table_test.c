@@ -1,5 +1,5 @@
 /* runtime/control/profile_table.c: the table of the profile has its rows in groups, leaves out
- * zeros unless it is asked for them, and is cut at its size. */
+ * zeros unless all rows are wanted, and is cut at its size. */
 #include "tests/runtime/running.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static size_t stall_rows(const domus_system *system)
 #define MEMORY_ROWS 6
 #define GROUPS      6
 
-/* The value of a row that is the whole system's: there is no other number in it. */
+/* Returns the value of a row of the whole system, which has no other number. */
 static uint64_t only_value(const char *text, const char *name)
 {
     char start[64];
@@ -55,10 +55,10 @@ DOMT_TEST(table_tells_memory_once_for_the_system)
     domus_config config = domt_config(3);
     domus_memory memory;
 
-    config.memory.limit_bytes = UINT64_C(16) << 30; /* so that there is one on every machine */
+    config.memory.limit_bytes = UINT64_C(16) << 30; /* set so that each machine has a limit */
     domus_system *system = domt_start(&config);
     DOMT_WAIT_FOR(10, (domus_system_memory(system, &memory), memory.looks != 0));
-    ck_assert_int_eq(domus_system_stop(system), 0); /* nobody looks any more */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* no thread looks at memory any more */
     domus_system_memory(system, &memory);
     ck_assert_uint_lt(domus_system_profile_table(system, text, sizeof text), sizeof text);
     ck_assert_uint_ne(memory.limit_bytes, 0);
@@ -89,7 +89,7 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
     for (int i = 0; i < 123; i++)
         domt_notice(system, address, &work_type, &(uint64_t){0});
     DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 123);
-    ck_assert_int_eq(domus_system_stop(system), 0); /* nothing moves any more */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* no counter changes any more */
 
     size_t length = domus_system_profile_table(system, text, sizeof text);
     ck_assert_uint_lt(length, sizeof text);
@@ -105,10 +105,11 @@ DOMT_TEST(table_has_every_row_and_is_cut_at_its_size)
     const char *row = strstr(text, "\nnotices ");
     ck_assert_ptr_nonnull(row);
     char *at = strstr(row, "notices") + strlen("notices");
-    ck_assert_uint_eq(strtoul(at, &at, 10), 123); /* the first thread, the second, all */
+    /* numbers of the first thread, of the second, and of all */
+    ck_assert_uint_eq(strtoul(at, &at, 10), 123);
     ck_assert_uint_eq(strtoul(at, &at, 10), 0);
     ck_assert_uint_eq(strtoul(at, &at, 10), 123);
-    ck_assert_double_gt(strtod(at, &at), 0); /* a second */
+    ck_assert_double_gt(strtod(at, &at), 0); /* the rate: the number for a second */
     ck_assert_int_eq(strncmp(at, "/s\n", 3), 0);
 
     for (size_t size = 1; size <= length + 1; size += size < 300 ? 1 : 97) {

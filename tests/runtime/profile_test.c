@@ -1,5 +1,4 @@
-/* runtime/control/profile.c: the profile counts the time to the nanosecond, and the work to the
- * message. */
+/* runtime/control/profile.c: the profile counts time to the nanosecond, and work to the message. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -17,7 +16,7 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Uses so much CPU time, however often it is interrupted. */
+/* Use so much CPU time, however often the thread is interrupted. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
@@ -55,7 +54,7 @@ DOMT_TEST(phases_sum_to_wall_time)
     domus_address busy = domt_spawn(system, 0, &workers[DOMUS_STATE], NULL);
     domus_profile before[2], after[2];
 
-    /* Snapshots are of what has been stamped: both are taken while the threads sleep. */
+    /* Snapshots contain only ended spans of time, so both are taken while the threads sleep. */
     for (uint32_t i = 0; i < 2; i++)
         DOMT_WAIT_FOR(10, domt_profile(system, i).parks != 0);
     domt_pause_ns(20 * DOMT_MS);
@@ -78,7 +77,8 @@ DOMT_TEST(phases_sum_to_wall_time)
     }
     ck_assert_int_eq(domus_system_stop(system), 0);
     for (uint32_t i = 0; i < 2; i++) {
-        domus_profile last = domt_profile(system, i); /* and still when the thread is gone */
+        /* the counts are still there when the thread is gone */
+        domus_profile last = domt_profile(system, i);
         ck_assert_uint_eq(sum_of_phases(&last), last.wall_ns);
         ck_assert_uint_ge(last.wall_ns, after[i].wall_ns);
     }
@@ -154,7 +154,7 @@ static int decline(domus_stack *stack, void *self, const void *payload)
     return -EDOM;
 }
 
-/* Even ones are answered, odd ones fail. */
+/* Answer even numbers; fail at odd ones. */
 static int reply(domus_stack *stack, void *self, const void *payload)
 {
     return *(const uint64_t *)payload % 2 == 0 ? domus_reply(stack, &answer_type, NULL) : -EDOM;
@@ -203,7 +203,7 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
     domus_config config = domt_config(2);
 
     config.scheduler.mailbox_max = 16;
-    config.scheduler.idle.stand_in_ns = 0; /* each thread handles what its actors get */
+    config.scheduler.idle.stand_in_ns = 0; /* each thread runs its own actors */
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &known, NULL);
     domus_address two = domt_spawn(system, 1, &known, NULL);
@@ -217,7 +217,8 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
         domt_notice(system, one, &begin_type, &two);
         DOMT_WAIT_FOR(10, atomic_load(&resumed) == i);
     }
-    DOMT_WAIT_FOR(10, domt_profile_all(system).events == 15); /* three that were mounted set five */
+    /* three mounted actors set five timers each */
+    DOMT_WAIT_FOR(10, domt_profile_all(system).events == 15);
     ck_assert_int_eq(domus_outside_stop(system, gone), 0);
     DOMT_WAIT_FOR(10, domt_profile_all(system).stops == 2);
     ck_assert_int_eq(domus_outside_notice(system, gone, &plain_type, NULL), -ESTALE);
@@ -236,7 +237,7 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
     ck_assert_uint_eq(first.events, 10);
     ck_assert_uint_eq(second.asks, 100);
     ck_assert_uint_eq(second.notices + second.replies + second.exceptions, 0);
-    ck_assert_uint_eq(second.failures, 1); /* the mount; a failed ask is its asker's */
+    ck_assert_uint_eq(second.failures, 1); /* the failed mount; a failed ask counts for its asker */
     ck_assert_uint_eq(second.spawns, 2);
     ck_assert_uint_eq(second.stops, 1);
     ck_assert_uint_eq(second.timers_fired, 5);
@@ -249,7 +250,7 @@ DOMT_TEST(counters_add_up_for_a_known_workload)
 static domus_profile refusals_seen;
 static atomic_bool refused;
 
-/* Sends 40 to a mailbox of 16 on its own thread, before that can run. */
+/* Send 40 messages to a mailbox of 16 on the own thread, before its actor can run. */
 static int overflow(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to = *(const domus_address *)payload;
@@ -284,7 +285,7 @@ DOMT_TEST(refusals_are_counted)
 /* --- snapshots -------------------------------------------------------------------------------- */
 
 /* Submit and sleep divide one span by the thread's CPU time, which is read later than the rest: a
- * thread that was interrupted elsewhere moves time from one to the other. Their sum holds. */
+ * thread that was interrupted elsewhere moves time from one to the other. Their sum is right. */
 static void fold_enter(domus_profile *profile)
 {
     profile->phase_ns[DOMUS_PHASE_SUBMIT] += profile->phase_ns[DOMUS_PHASE_SLEEP];

@@ -48,7 +48,7 @@ void domt_program_start(domt_program *own, const domus_program *program,
     own->err = err[0];
 }
 
-/* The end of a text: what Check takes into a message is bounded. */
+/* Returns the end of a text, because a message of Check has bounded length. */
 static const char *end_of(const char *text)
 {
     size_t length = strlen(text);

@@ -10,7 +10,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-/* Fields that the proxy adds. */
+/* The header fields that the proxy adds. */
 #define FOR(host)                                                                                  \
     "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: " host "\r\n"
 #define ADDED FOR("h") "Via: 1.1 domus\r\n\r\n"
@@ -18,33 +18,34 @@
 #define GOT   "GET /a HTTP/1.1\r\nHost: h\r\n" ADDED
 
 typedef struct domt_proxied {
-    const domus_config *config; /* of the next kits; NULL: that of domt_pipes_configure() */
+    /* configuration of the next kits; NULL: that of domt_pipes_configure() */
+    const domus_config *config;
     domus_testkit *kit;
     domus_peer_listener *listener;
-    domus_peer *client, *server; /* the server is NULL until it was accepted */
+    domus_peer *client, *server; /* the server is NULL until its connection was accepted */
     domus_http_proxy proxy;      /* its path is "/p" at first */
 } domt_proxied;
 
 extern domt_proxied domt_edge;
 
-extern const domus_behaviour domt_proxied_edge;           /* bodies come in pieces */
-extern const domus_behaviour domt_proxied_gathering_edge; /* and whole */
+extern const domus_behaviour domt_proxied_edge;           /* passes bodies on in pieces */
+extern const domus_behaviour domt_proxied_gathering_edge; /* passes bodies on as a whole */
 extern const domus_behaviour domt_proxied_frameless_edge; /* its row has no frame */
 extern const domus_behaviour domt_proxied_plain_edge;     /* its row has no marks */
 
-/* Begin with this behaviour of the proxy's side for clients; and of its side for the server. */
+/* Begin with this behaviour for the connections of clients; or also for those to the server. */
 void domt_proxied_begin(const domus_behaviour *behaviour);
 void domt_proxied_begin_with(const domus_behaviour *behaviour, const domus_behaviour *connection);
 void domt_proxied_end(void);
 
-/* The client sends, and the server gets what is expected; and the other way. */
+/* Check that the server gets what is expected when the client sends `sent`; and the other way. */
 void domt_proxied_goes(const char *sent, const char *expected);
 void domt_proxied_comes(const char *sent, const char *expected);
 
-/* The server answers 204, which the client gets. */
+/* Let the server answer 204, and check that the client gets that. */
 void domt_proxied_comes_empty(void);
 
-/* The client gets an answer that begins with this. */
+/* Check that the client gets an answer that begins with `status`. */
 void domt_proxied_fails(const char *status);
 
 #endif

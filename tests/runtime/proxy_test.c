@@ -1,5 +1,5 @@
-/* Connections that come by proxies: the header names the client, limits for each address hold for
- * the client, and nobody else can claim an address. */
+/* Connections that come through proxies: the header names the client, limits for each address hold
+ * for the client, and only trusted proxies can claim an address. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -22,7 +22,7 @@
 static _Atomic uint32_t opened;
 static _Atomic uint32_t closed;
 
-/* Greet the client with its endpoint and the one that is connected. */
+/* Greet the client with its endpoint and the endpoint of the connection. */
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -36,7 +36,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     size_t size = domus_endpoint_text(&peer, text, sizeof text);
     text[size++] = ' ';
     if (direct.family != AF_UNIX)
-        direct.port = 1; /* the kernel chose it */
+        direct.port = 1; /* the port was chosen by the kernel */
     size += domus_endpoint_text(&direct, text + size, sizeof text - size);
     text[size++] = '\n';
     ck_assert_int_eq(domus_buffer_new(stack, size, &buffer), 0);
@@ -64,7 +64,7 @@ static const domus_behaviour greeting = {.name = "greeting",
 
 static domus_system *system_;
 static uint16_t port;
-static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* holds the next two */
+static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
 static char first_line[256];
 static uint32_t lines;
 
@@ -76,7 +76,7 @@ static void keep_line(void *context, domus_log_level level, uint32_t thread, con
     pthread_mutex_unlock(&logged);
 }
 
-/* One warning was logged since the last call, however many connections were refused. */
+/* Check that one warning was logged since the last call, however many connections were refused. */
 static void hold_warning(const char *expected)
 {
     pthread_mutex_lock(&logged);
@@ -87,7 +87,8 @@ static void hold_warning(const char *expected)
     pthread_mutex_unlock(&logged);
 }
 static uint32_t thread_count = 2;
-static uint32_t loopback_percent = 5; /* of 20 connections */
+/* share of 20 connections that one address may have, in percent */
+static uint32_t loopback_percent = 5;
 
 /* Serve behind proxies of these networks; one address may have a tenth of 20 connections. */
 static void begin_from(const char *networks, uint64_t first_byte_ns)
@@ -123,7 +124,7 @@ static void put(int fd, const char *bytes, size_t size)
     ck_assert_int_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-/* Read one line, which has to be `expected`. */
+/* Read one line, which must be `expected`. */
 static void hold_line(int fd, const char *expected)
 {
     char line[256] = "";
@@ -144,7 +145,7 @@ static void is_reset(int fd)
 
 #define REFUSED(field) domt_profile_all(system_).field
 
-/* A line and bytes of the client, in one piece and byte by byte. */
+/* The header and bytes of the client come in one piece and byte by byte. */
 DOMT_TEST(header_names_the_client)
 {
     static const char sent[] = "PROXY TCP4 203.0.113.7 127.0.0.1 4711 80\r\nhello\n";
@@ -183,7 +184,7 @@ DOMT_TEST(block_names_the_client)
     domt_end(system_);
 }
 
-/* LOCAL: the proxy looks by itself whether the service lives. */
+/* LOCAL: the proxy itself checks whether the service lives. */
 DOMT_TEST(header_without_a_client_leaves_the_own_address)
 {
     begin();
@@ -212,7 +213,7 @@ DOMT_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
     domt_end(system_);
 }
 
-/* The header is right, and it is not even read. */
+/* The header is right, but it is not even read. */
 DOMT_TEST(who_comes_from_elsewhere_is_reset)
 {
     begin_from("192.0.2.0/24", 10000 * MS);
@@ -226,7 +227,7 @@ DOMT_TEST(who_comes_from_elsewhere_is_reset)
     domt_end(system_);
 }
 
-/* Strangers cannot fill the log: each reason is told once. All connections come to one thread. */
+/* Strangers cannot fill the log: each reason is logged once. All connections come to one thread. */
 DOMT_TEST(each_refusal_is_told_once)
 {
     thread_count = 1;
@@ -262,8 +263,8 @@ DOMT_TEST(each_refusal_is_told_once)
     domt_end(system_);
 }
 
-/* A tenth of 20 connections for each client, although all come from one address, which may have
- * one. Connections whose header is not done have no client yet. */
+/* Each client may have a tenth of 20 connections, although all come from one address, which may
+ * have one. Connections whose header is not complete have no client yet. */
 DOMT_TEST(each_client_has_its_share)
 {
     char header[64];
@@ -282,7 +283,7 @@ DOMT_TEST(each_client_has_its_share)
     put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
     is_reset(more);
     DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 1);
-    close(fds[2]); /* a place of that client */
+    close(fds[2]); /* gives back a place of that client */
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
     more = connect_there();
     put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
@@ -294,7 +295,7 @@ DOMT_TEST(each_client_has_its_share)
     domt_end(system_);
 }
 
-/* Half a header, and the rest never comes. */
+/* Half of the header comes, and the rest never. */
 DOMT_TEST(header_has_to_come_in_time)
 {
     begin_from("127.0.0.1", 200 * MS);
@@ -310,7 +311,7 @@ DOMT_TEST(header_has_to_come_in_time)
     domt_end(system_);
 }
 
-/* A proxy that only connects and goes is not an error; a drain waits for no header. */
+/* A proxy that connects and closes is no error; a drain waits for no header. */
 DOMT_TEST(connections_without_a_header_go_quietly)
 {
     begin();
@@ -387,7 +388,7 @@ DOMT_TEST(haproxy_is_understood)
 
     if (access(HAPROXY, X_OK) != 0)
         return;
-    loopback_percent = 100; /* the connection by which it was awaited may end late */
+    loopback_percent = 100; /* the connection that waited for HAProxy may end late */
     begin();
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint16_t behind = port, front;

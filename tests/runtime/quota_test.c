@@ -1,16 +1,17 @@
-/* runtime/os/quota.c: the CPU quota is read in all the forms in which machines and containers show
- * it, from files of the test. */
+/* runtime/os/quota.c: the CPU quota is read in all forms in which machines and containers show it,
+ * from files of the test. */
 #include "runtime/os/quota.h"
 
 #include "tests/support/suite.h"
 #include "tests/support/tree.h"
 
 struct file {
-    const char *path; /* below sys/fs/cgroup; NULL ends the list */
+    const char *path; /* path below sys/fs/cgroup; NULL ends the list */
     const char *text;
 };
 
-/* The quota that is found when /proc/self/cgroup says `cgroup` (NULL: there is none). */
+/* Returns the quota that is found when /proc/self/cgroup contains `cgroup` (NULL: the file is
+ * missing). */
 static uint32_t quota_of(const char *cgroup, const struct file *files)
 {
     domt_tree tree;
@@ -40,7 +41,7 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
         }                                                                                          \
     }
 
-/* The files of v2 and of v1. */
+/* Rows of the files of v2 and of v1. */
 #define V2(at, text)                                                                               \
     {                                                                                              \
         at "cpu.max", text "\n"                                                                    \
@@ -54,7 +55,7 @@ static uint32_t quota_of(const char *cgroup, const struct file *files)
 /* The files of a row end with one that has no path. */
 static const struct {
     const char *name, *cgroup;
-    uint32_t cpus; /* that are found */
+    uint32_t cpus; /* CPUs of the quota that must be found */
     struct file files[5];
 } cases[] = {
     {"v2", "0::/a\n", 2, {V2("a/", "200000 100000")}},
@@ -85,7 +86,7 @@ static const struct {
     {"hybrid, in v2", HYBRID, 3, {V2("unified/two/", "300000 100000")}},
     {"hybrid, the smaller of both", .cgroup = HYBRID, .cpus = 3,
      .files = {V1("cpu/one/", "400000", "100000"), V2("unified/two/", "300000 100000")}},
-    /* The path is the host's, or lies outside the namespace. */
+    /* The path is that of the host, or lies outside of the namespace. */
     {"a container at the mount point", "0::/docker/0af8\n", 2, {V2("", "200000 100000")}},
     {"a path outside", .cgroup = "0::/../other\n", .cpus = 2,
      .files = {V2("", "200000 100000"), V2("../other/", "100000 100000")}},
@@ -129,7 +130,7 @@ DOMT_TEST(quota_that_makes_no_sense_is_ignored)
         "0000000000000000000000000000000000000000000000000000000000000000000000001 1\n",
     };
 
-    /* an outer one that does make sense still counts */
+    /* A quota of an outer cgroup still counts if it is right. */
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         ck_assert_uint_eq(
             quota_of("0::/a\n", FILES({"a/cpu.max", texts[i]}, {"cpu.max", "500000 100000\n"})), 5);
@@ -143,7 +144,7 @@ DOMT_TEST(quota_survives_a_malformed_list_of_cgroups)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         quota_of(texts[i], FILES({"cpu.max", "max 100000\n"}));
 
-    /* longer than any path, and than what is read */
+    /* A text longer than any path, and longer than what is read. */
     memset(text, 'a', sizeof text - 1);
     memcpy(text, "0::/", 4);
     text[sizeof text - 1] = '\0';

@@ -1,5 +1,5 @@
-/* A recorder alone: the ring and its bounds, what has begun, the table of recorders, and readers
- * that copy while the owner writes, who may never see half a record. */
+/* A recorder alone: the ring and its bounds, records that have only begun, the table of recorders,
+ * and readers that copy while the owner writes, and must never see half a record. */
 #include "base/memory.h"
 #include "runtime/trace/recorder.h"
 #include "tests/support/sanitizer.h"
@@ -24,7 +24,7 @@ static domi_recorder *make(void)
     return recorder;
 }
 
-/* A record of which each word tells the number. */
+/* Write a record each word of which shows the number. */
 static void note_number(domi_recorder *recorder, uint64_t number)
 {
     domi_record_kind kind = DOMI_RECORD_ITERATION + (number % (DOMI_RECORD_KINDS - 1));
@@ -63,7 +63,7 @@ DOMT_TEST(a_copy_begins_with_what_ended_at_a_time)
     domi_recorder *recorder = make();
 
     for (uint64_t i = 0; i < 10; i++)
-        note_number(recorder, i); /* ends at 2 * i */
+        note_number(recorder, i); /* ends at 2 * i ns */
     ck_assert_uint_eq(domi_recorder_copy(recorder, 9, copy), 5);
     check_number(&copy[0], 5);
     ck_assert_uint_eq(domi_recorder_copy(recorder, 10, copy), 5);
@@ -133,7 +133,7 @@ DOMT_TEST(a_thing_that_has_not_begun_does_not_end)
 
     domi_recorder_end(recorder, DOMI_RECORD_RUN, 0, 30);
     domi_recorder_begin(recorder, DOMI_RECORD_STEAL, 20, NULL, 0);
-    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30); /* of the same depth */
+    domi_recorder_end(recorder, DOMI_RECORD_STAND_IN, 0, 30); /* a record of the same depth */
     ck_assert_uint_eq(domi_recorder_copy(recorder, 0, copy), 0);
     domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 30);
     domi_recorder_end(recorder, DOMI_RECORD_STEAL, 0, 40);
@@ -224,7 +224,7 @@ struct race {
     atomic_bool ended; /* the owner writes no more */
 };
 
-/* A run is under way all the time; each of its words tells the number, too. */
+/* Write records while a run is under way all the time; each of its words also shows the number. */
 static void *write_records(void *race_)
 {
     struct race *race = race_;
@@ -239,7 +239,7 @@ static void *write_records(void *race_)
     return NULL;
 }
 
-/* Returns how many records were copied. */
+/* Copy and check the records. Returns how many were copied. */
 static uint64_t read_once(const domi_recorder *recorder)
 {
     uint32_t count = domi_recorder_copy(recorder, 0, copy);

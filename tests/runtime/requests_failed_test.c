@@ -1,5 +1,5 @@
-/* A request of HTTP whose handler fails is counted, and the log tells of it once in a spell, with
- * the route; a failure that is the peer's is counted alone. */
+/* A request of HTTP whose handler fails is counted, and logged once in a spell, with the route; a
+ * failure that is the peer's is only counted. */
 #include "tests/runtime/running.h"
 
 #include <domus/http_chain.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* holds the next two */
+static pthread_mutex_t logged = PTHREAD_MUTEX_INITIALIZER; /* guards the next two */
 static char lines[16][DOMUS_LOG_TEXT_MAX + 1];
 static unsigned lines_count;
 
@@ -43,7 +43,7 @@ static int fail_with(domus_stack *stack, void *self, const domus_http_request *r
     return -(int)match->route->id;
 }
 
-/* Pass on what a read of the body has come to. */
+/* Handle the result of a read of the body. */
 static int hear_piece(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const domus_http_request *request = domus_asked(stack, &domus_http_request_type);
@@ -59,7 +59,7 @@ static int read_body(domus_stack *stack, void *self, const domus_http_request *r
     return domus_body_read(stack, request->stream, hear_piece);
 }
 
-/* This is no mistake: a handler that closes the connection needs no answer. */
+/* Close the connection: a handler that does so needs no answer, so this is no mistake. */
 static int quit(domus_stack *stack, void *self, const domus_http_request *request,
                 const domus_http_match *match)
 {
@@ -112,7 +112,8 @@ static const domus_behaviour bare = {
                                        {NULL, NULL, 0, 0, NULL}},
 };
 
-/* A site that answers with what its stage does not know, and one that knows no request. */
+/* A site that answers with a type that its stage does not know, and one that has no row for
+ * requests. */
 static const domus_type odd_type = {.name = "odd"};
 
 static int answer_oddly(domus_stack *stack, void *self, const void *payload)
@@ -143,7 +144,7 @@ static domus_system *start(const domus_behaviour *behaviour, uint16_t *ret_port)
     return system;
 }
 
-/* Let a new peer send a text, and then perhaps FIN. Returns the status; 0: no answer came. */
+/* Let a new peer send a text, and then FIN if `finishes`. Returns the status; 0: no answer came. */
 static unsigned send_to(uint16_t port, const char *said, bool finishes)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -174,15 +175,15 @@ static unsigned ask_for(uint16_t port, const char *path)
 DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
 {
     static const struct {
-        const char *text; /* a path, or more */
+        const char *text; /* a path, or the bytes of a request */
         unsigned status;
-        uint64_t failed; /* requests, up to here */
-        unsigned told;   /* lines, up to here */
+        uint64_t failed; /* failed requests that are counted after this row */
+        unsigned told;   /* lines that are logged after this row */
     } asked[] = {
-        {"/nowhere", 404, 0, 0},        /* no handler, so none has failed */
-        {"garbage\r\n\r\n", 400, 0, 0}, /* no request */
+        {"/nowhere", 404, 0, 0},        /* no handler is called, so none has failed */
+        {"garbage\r\n\r\n", 400, 0, 0}, /* the bytes are no request */
         {"/none", 404, 1, 0},
-        {"/left", 503, 1, 0}, /* cancelled */
+        {"/left", 503, 1, 0}, /* the request is cancelled */
         {"/quit", 0, 1, 0},
         {"POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc", 400, 2, 0},
         {"/io/1", 500, 3, 1},

@@ -1,5 +1,5 @@
 /* Restarts do not wait for peers: channels below an actor that restarts are reset, wherever they
- * are and whatever they do, also if they close already. A stop waits for them. */
+ * are and in whatever state, also if they are already closing. A stop waits for them. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -12,18 +12,18 @@
 
 #define MS UINT64_C(1000000)
 
-/* The actors below the one that restarts, and what is done with them. */
+/* The actors below the one that restarts, and what happens to them. */
 typedef struct plan {
-    bool connects;    /* it connects itself; otherwise an owner below it listens */
-    bool is_deep;     /* another actor stands between it and the owner */
-    uint32_t thread;  /* of the owner */
+    bool connects;    /* the actor connects itself; else an owner below it listens */
+    bool is_deep;     /* another actor stands between the restarting actor and the owner */
+    uint32_t thread;  /* thread of the owner */
     bool closes;      /* the channel is closed, and waits for its peer */
     bool stops_owner; /* the owner is stopped, and waits for its channel */
-    bool stops_all;   /* instead of a restart */
+    bool stops_all;   /* the actor is stopped, and not restarted */
 } plan;
 
 static const plan *now;
-static uint32_t mounts; /* of the actor that restarts */
+static uint32_t mounts; /* number of mounts of the restarting actor */
 static domus_address middle, owner, channel;
 static domus_testkit *kit;
 
@@ -37,7 +37,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* Without it the end of the peer would close the channel. */
+/* This handler is there because the end of the peer would close the channel otherwise. */
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
@@ -116,7 +116,7 @@ static void tell(domus_address to, const domus_type *type)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-/* Make the tree and a connection. Returns its other end. */
+/* Make the tree and a connection. Returns the peer of that connection. */
 static domus_peer *begin(domus_peer_listener **ret_listener)
 {
     domus_address address;
@@ -160,7 +160,7 @@ static void hold(const plan *is)
         tell(middle, &fail_type);
         domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
         ck_assert_int_eq(domus_peer_error(peer), -ECONNRESET);
-        ck_assert_uint_eq(mounts, 2); /* nobody was waited for */
+        ck_assert_uint_eq(mounts, 2); /* the restart has waited for no peer */
     }
     domus_testkit_free(kit);
 }

@@ -1,5 +1,5 @@
-/* A ring fails while the system runs: a handler lets a filter refuse every enter of its thread from
- * then on, with any error. Nothing aborts: either the enter is tried again, or the system is
+/* A ring fails while the system runs: a handler installs a filter that refuses each later enter of
+ * its thread, with any error. Nothing aborts: either the enter is tried again, or the system is
  * stopped, with a line that says why. */
 #include <domus/main.h>
 
@@ -58,7 +58,7 @@ static void note_failure(void *context, int error)
     atomic_fetch_add(&failures, 1);
 }
 
-/* One connection on a thread whose ring fails with `error`. */
+/* Check a system with a connection on a thread whose ring fails with `error`: it stops. */
 static void system_stops_with(int error)
 {
     const domus_hooks hooks = {.failed = note_failure, .failed_context = &failures};
@@ -80,26 +80,27 @@ static void system_stops_with(int error)
     domus_system_wait(system);
     DOMT_WAIT_FOR(10, atomic_load(&failures) == 1);
     ck_assert_int_eq(atomic_load(&failed_with), -error);
-    /* The peer is told at once, and by a reset: a FIN would look like the end of an answer. */
+    /* The peer gets a reset at once: a FIN would look like the end of an answer. */
     ck_assert_int_eq(recv(fd, &byte, 1, 0), -1);
     ck_assert_int_eq(errno, ECONNRESET);
-    for (int i = 1; i <= 3; i++) { /* and actors go on, and can be woken, until they are stopped */
+    for (int i = 1; i <= 3; i++) { /* Actors go on, and can be woken, until they are stopped. */
         domt_notice(system, address, &count_type, NULL);
         DOMT_WAIT_FOR(10, atomic_load(&counted) == i);
     }
     uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system), -error);
-    ck_assert_uint_lt(domt_now_ns() - began_ns, 8000 * DOMT_MS); /* nobody waits for the lost */
+    /* the stop does not wait for the lost connection */
+    ck_assert_uint_lt(domt_now_ns() - began_ns, 8000 * DOMT_MS);
     ck_assert_int_eq(atomic_load(&closed_with), -error);
     ck_assert_int_eq(atomic_load(&failures), 1);
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "the ring of thread 0 has failed: "));
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), strerrorname_np(error)));
-    ck_assert_int_eq(domus_system_stop(system), 0); /* it is stopped already */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* the system has already stopped */
     domus_system_free(system);
     close(fd);
 }
 
-/* A filter goes with its thread, so one process can have many. */
+/* A filter ends with its thread, so one process can have many of them. */
 DOMT_TEST(a_ring_that_fails_stops_the_system_with_its_error)
 {
     static const int errors[] = {EBADR,  EBADF,      EBADFD, EFAULT, ENXIO,
@@ -108,7 +109,7 @@ DOMT_TEST(a_ring_that_fails_stops_the_system_with_its_error)
         system_stops_with(errors[i]);
 }
 
-/* While the kernel has no room, the thread tries again without burning its CPU, and its
+/* While the kernel has no room, the thread tries again without using its CPU all the time, and its
  * actors go on. */
 DOMT_TEST(a_kernel_without_room_for_long_ends_nothing)
 {
@@ -128,7 +129,8 @@ DOMT_TEST(a_kernel_without_room_for_long_ends_nothing)
         domt_pause_ns(300 * DOMT_MS);
         uint64_t tries = domt_profile(system, 0).enters_refused - before;
         ck_assert_uint_gt(tries, 0);
-        ck_assert_uint_le(tries, 1000); /* a millisecond apart or more; the test may be late */
+        /* the tries are at least a millisecond apart; the test may be late */
+        ck_assert_uint_le(tries, 1000);
         ck_assert_int_eq(domus_system_stop(system), 0);
         domus_system_free(system);
     }

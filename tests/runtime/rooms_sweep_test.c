@@ -1,6 +1,7 @@
-/* examples/rooms over many seeds of a network that fails: each line that comes was said, comes
- * whole and once, and lines of one guest come in order; whoever was neither reset nor slow has got
- * each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as many. */
+/* examples/rooms over many seeds of a network that fails: each line that comes was sent by a guest,
+ * comes complete and once, and lines of one guest come in order; a guest that was neither reset nor
+ * slow has got each line of its own. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
+ * many. */
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/sanitizer.h"
 #include "tests/support/suite.h"
@@ -12,22 +13,24 @@
 #include <string.h>
 
 #define SEEDS  DOMT_SCALE(1000, 60)
-#define DEEDS  40u /* of the guests of a seed */
+#define DEEDS  40u /* actions of the guests of a seed */
 #define GUESTS 5u
 
 typedef struct teller {
     domus_peer *peer;
-    uint32_t said;          /* whole lines given to the peer */
-    uint32_t heard[GUESTS]; /* of each guest: the number behind that of its last line that came */
-    uint32_t own;           /* lines of its own that have come back */
-    char line[32];          /* the line that is being given to the peer, */
-    size_t given;           /* and how much of it was */
-    bool has_moved; /* it has gone to another room, and may miss lines that are on their way */
-    bool is_gone;   /* it has reset the connection */
+    uint32_t said; /* complete lines given to the peer */
+    /* for each guest: the number behind that of its last line that came here */
+    uint32_t heard[GUESTS];
+    uint32_t own;  /* lines of this guest's own that have come back */
+    char line[32]; /* the line that is being given to the peer */
+    size_t given;  /* bytes of `line` that were given to the peer */
+    /* the guest has gone to another room, and may miss lines that are on their way */
+    bool has_moved;
+    bool is_gone; /* the guest has reset the connection */
 } teller;
 
 static teller guests[GUESTS];
-static bool drops_lines; /* marks so low that slow readers miss lines */
+static bool drops_lines; /* the marks are so low that slow readers miss lines */
 
 static void make_kit(domt_sweep *sweep)
 {
@@ -96,7 +99,8 @@ static void act(domt_sweep *sweep, uint32_t index)
     }
 }
 
-/* Take all whole lines that have come to a guest, and hold what is said at the top. */
+/* Read all complete lines that have come to a guest, and check the claims in the head of this
+ * file. */
 static void check_lines(domt_sweep *sweep, uint32_t index)
 {
     teller *one = &guests[index];
@@ -115,7 +119,8 @@ static void check_lines(domt_sweep *sweep, uint32_t index)
                                    memcmp(expected, data + at, length) == 0 && from < GUESTS);
         if (sweep->has_failed)
             return;
-        DOMT_SWEEP_HOLD(sweep, number >= one->heard[from]); /* not again, not out of order */
+        /* the line comes neither again nor out of order */
+        DOMT_SWEEP_HOLD(sweep, number >= one->heard[from]);
         DOMT_SWEEP_HOLD(sweep, number < guests[from].said);
         one->heard[from] = number + 1;
         one->own += from == index;
@@ -130,7 +135,7 @@ static void check_all(domt_sweep *sweep)
         check_lines(sweep, i);
 }
 
-/* Let everything arrive. A guest whose connection lives has then got all lines of its own. */
+/* Let everything arrive. A guest whose connection lives must then have got all lines of its own. */
 static void settle(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < GUESTS; i++) {

@@ -40,7 +40,7 @@ domus_config domt_config(uint32_t threads)
     domus_config_init(&config);
     config.system.threads = threads;
     config.system.cpus = "none";
-    config.io.buffers.count = 16; /* most of these tests have no connections */
+    config.io.buffers.count = 16; /* few buffers, because most of these tests have no connections */
     return config;
 }
 

@@ -1,8 +1,8 @@
-/* Real systems for tests: made, started, fed, read and ended in one line each.
+/* Real systems for tests: made, started, given messages, read and ended in one line each.
  *
- * domt_end() holds what every test has to hold: all channels drained, and nobody woke by the cap
- * and found work. Handlers run on the system's threads, so they count into atomics, and the test
- * asserts the sums. */
+ * domt_end() checks what must hold in every test: all channels drained, and no thread slept until
+ * the cap while it had work. Handlers run on the system's threads, so they count into atomics, and
+ * the test asserts the sums. */
 #ifndef DOMT_RUNNING_H
 #define DOMT_RUNNING_H
 
@@ -15,26 +15,27 @@
 
 #define DOMT_MS UINT64_C(1000000)
 
-/* The default configuration with so many threads. They are not pinned, because tests
- * share few CPUs. */
+/* Returns the default configuration with so many threads. They are not pinned, because tests share
+ * few CPUs. */
 domus_config domt_config(uint32_t threads);
 
-/* Behaviours that have these as on_mount and on_stop count how many actors were
- * mounted and stopped. */
+/* Behaviours with these functions as on_mount and on_stop count how many actors were mounted and
+ * stopped. */
 extern _Atomic uint64_t domt_mounted, domt_stopped;
 int domt_count_mount(domus_stack *stack, void *self);
 void domt_count_stop(domus_stack *stack, void *self);
 
-/* Handlers that give back what a channel got, and that do nothing with a message or an answer. */
+/* Handlers that send back the bytes of a channel, and that do nothing with a message or an
+ * answer. */
 int domt_echo(domus_stack *stack, void *self, const void *payload);
 int domt_ignore_message(domus_stack *stack, void *self, const void *payload);
 int domt_ignore_answer(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Make and start a system; the second with the configuration of domt_config(). */
+/* Make and start a system; the second function takes the configuration of domt_config(). */
 domus_system *domt_start(const domus_config *config);
 domus_system *domt_start_threads(uint32_t threads);
 
-/* Stop and free a system, and hold what every test has to hold. */
+/* Stop and free a system, and check what must hold in every test. */
 void domt_end(domus_system *system);
 
 domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_behaviour *behaviour,
@@ -43,8 +44,9 @@ domus_address domt_spawn(domus_system *system, uint32_t thread, const domus_beha
 /* Spawn a detached actor without a state. */
 domus_address domt_spawn_detached(domus_system *system, const domus_behaviour *behaviour);
 
-/* Listen at any port of loopback for channels of this behaviour, for an actor on thread 0. Returns
- * where. `channel` is used as long as the system lives, and one system at a time is served so. */
+/* Listen at any port of loopback for channels of this behaviour, by an actor on thread 0. Returns
+ * the endpoint. `channel` is used as long as the system lives; one system at a time can be served
+ * like this. */
 domus_endpoint domt_serve(domus_system *system, const domus_behaviour *channel);
 
 /* Give a configuration the listener `front`, at any port of loopback; serve it with this behaviour
@@ -56,17 +58,18 @@ uint16_t domt_serve_front(domus_system *system, const domus_behaviour *behaviour
 void domt_notice(domus_system *system, domus_address to, const domus_type *type,
                  const void *payload);
 
-/* The counters of one thread, and the sums over all. */
+/* Returns the counters of one thread, or the sums over all. */
 domus_profile domt_profile(const domus_system *system, uint32_t thread);
 domus_profile domt_profile_all(const domus_system *system);
 
 uint64_t domt_now_ns(void);
 void domt_pause_ns(uint64_t ns);
 
-/* How many entries a directory has; /proc/self/fd tells what is open in this process. */
+/* Returns how many entries a directory has; /proc/self/fd has the open descriptors of this
+ * process. */
 uint32_t domt_entries(const char *directory);
 
-/* Look every 0.2 ms; the test fails when it takes more than `seconds`. */
+/* Wait until the condition holds, and test it every 0.2 ms; the test fails after `seconds`. */
 #define DOMT_WAIT_FOR(seconds, condition)                                                          \
     do {                                                                                           \
         uint64_t until_ns_ = domt_now_ns() + (seconds)*UINT64_C(1000000000);                       \

@@ -1,6 +1,7 @@
-/* A thread that goes to sleep looks a second time after it has said so. The tests put something
- * between the two looks for certain: by the ring, when a thread arms its wake poll; by a handler
- * that lasts; by a payload's release, which runs on the thread that is about to sleep. */
+/* A thread that goes to sleep looks for work a second time after it has announced its sleep. The
+ * tests put something between the two looks without fail: by the ring, when a thread arms its wake
+ * poll; by a handler that lasts; by a payload's release, which runs on the thread that is about to
+ * sleep. */
 #include "house/dispatch/phases.h"
 #include "runtime/outside/detached.h"
 #include "runtime/system/monitor.h"
@@ -29,12 +30,14 @@ static void let_time_pass(domt_stepped *stepped, uint32_t index)
     domt_stepped_advance(stepped, 2000 * DOMT_MS); /* past the end of any sleep */
 }
 
-/* Thread 0 wants to sleep, `between` happens, and it does not. */
+/* Check that thread 0 wants to sleep, but does not when `between` happens before the second
+ * look. */
 static void stays_awake(void (*between)(domt_stepped *stepped, uint32_t index))
 {
     domt_stepped_begin(&world, 2);
     world.on_poll = between;
-    domt_stepped_thread(&world, 0)->io.wake_armed = false; /* as when its poll has fired */
+    /* the state after the wake poll has fired */
+    domt_stepped_thread(&world, 0)->io.wake_armed = false;
     uint32_t polls = world.rings[0].polls;
     domt_stepped_iterate(&world, 0, true);
     ck_assert_uint_eq(world.rings[0].polls, polls + 1);
@@ -119,7 +122,8 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
     domi_monitor *monitor = &world.system->monitor;
     _Atomic uint32_t *parks[2] = {&domt_stepped_thread(&world, 0)->manager.park,
                                   &domt_stepped_thread(&world, 1)->manager.park};
-    for (int awake = 0; awake < 2; awake++) { /* whoever it is: nobody would come to wake it */
+    /* neither thread may sleep: no other thread would wake it */
+    for (int awake = 0; awake < 2; awake++) {
         atomic_store(parks[awake], DOMI_PARK_RUNNING);
         atomic_store(parks[1 - awake], DOMI_PARK_SLEEPING);
         atomic_store(&monitor->word, DOMI_MONITOR_AWAKE);
@@ -129,7 +133,7 @@ DOMT_TEST(monitor_does_not_sleep_when_a_thread_has_woken_since_it_looked)
     atomic_store(parks[0], DOMI_PARK_SLEEPING);
     atomic_store(parks[1], DOMI_PARK_SLEEPING);
     ck_assert_int_eq(pthread_create(&waker, NULL, wake_monitor, monitor), 0);
-    domi_monitor_rest(world.system); /* nobody is awake: it sleeps until it is woken */
+    domi_monitor_rest(world.system); /* no thread is awake: the monitor sleeps until it is woken */
     ck_assert_int_eq(pthread_join(waker, NULL), 0);
     ck_assert_uint_eq(atomic_load(&monitor->word), DOMI_MONITOR_AWAKE);
     domt_stepped_fini(&world);
@@ -174,7 +178,8 @@ static int last_until_stop(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour lasting = {.name = "lasting",
                                         .on = (const domus_on[]){{&go, last_until_stop, 0}, {0}}};
 
-/* The best of some rounds: without the second look each lasts a second, the cap of a sleep. */
+/* The best of some rounds counts: without the second look each lasts a second, the cap of a
+ * sleep. */
 DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
 {
     const domus_spawn_options options = {.detached = true};
@@ -202,8 +207,8 @@ DOMT_TEST(detached_thread_does_not_sleep_when_it_is_to_stop)
 static _Atomic bool let_answer, let_late, asked;
 static _Atomic uint32_t releases;
 
-/* The release runs on the thread that leads the waiting ones: now the leader's own
- * answer is put. */
+/* Put the leader's own answer in a release, which runs on the thread that leads the waiting
+ * ones. */
 static void release_and_let_answer(void *payload)
 {
     const domi_manager *outside = &system_->outside;

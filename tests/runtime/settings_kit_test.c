@@ -1,6 +1,6 @@
-/* Settings of listeners and of single channels in a test kit, where their time-outs are exact: what
- * the options say holds for these channels, and for no others; and they change while a channel
- * lives. settings_test.c has the rest. */
+/* Settings of listeners and of single channels in a test kit, where time-outs are exact: options
+ * hold for the channels for which they are given, and for no others; and they can change while a
+ * channel lives. settings_test.c has further tests. */
 #include "tests/runtime/network.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -20,7 +20,7 @@ static domus_testkit *kit;
 static domus_address brief_listener;
 static uint32_t closed;
 
-/* Echo; the byte 'o' asks for settings of its own. */
+/* Send the bytes back; the byte 'o' gives the channel settings of its own. */
 static int echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_options wrong = {.linger_ns = 1}, own = {.idle_timeout_ns = IDLE};
@@ -31,7 +31,7 @@ static int echo(domus_stack *stack, void *self, const void *payload)
         ck_assert_int_eq(domus_channel_set_options(stack, event->channel, &own), 0);
         const char *name = "";
         ck_assert_int_eq(domus_channel_listener(event->channel, NULL, &name), 0);
-        ck_assert_str_eq(name, "front"); /* it stays that of the same listener */
+        ck_assert_str_eq(name, "front"); /* the channel stays that of the same listener */
     }
     return domus_channel_write(stack, event->channel, event->bytes);
 }
@@ -91,7 +91,7 @@ static domus_peer *connect_to(const char *to)
     return peer;
 }
 
-/* None of the peers sees an end before the idle time is over, and each of them does then. */
+/* Check that no peer sees an end before the idle time is over, and that each of them does then. */
 static void hold_ends(domus_peer *const *peers, uint32_t count)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, IDLE - 10 * MS));
@@ -103,7 +103,8 @@ static void hold_ends(domus_peer *const *peers, uint32_t count)
     ck_assert_uint_eq(closed, count);
 }
 
-/* The listener is stopped while its channels live, so the channels are the last users. */
+/* The listener is stopped while its channels live, so the channels are the last users of the
+ * options. */
 DOMT_TEST(options_of_a_listener_hold_for_its_channels_alone)
 {
     domus_peer *brief[2];
@@ -118,7 +119,7 @@ DOMT_TEST(options_of_a_listener_hold_for_its_channels_alone)
     domus_testkit_free(kit);
 }
 
-/* Two listeners of the configuration, whose connections are on all threads: one has options. */
+/* The configuration has two listeners, whose connections are on all threads: one has options. */
 DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
 {
     const domus_listener_config listeners[] = {
@@ -168,7 +169,7 @@ DOMT_TEST(a_channel_gets_settings_of_its_own)
 
 static const domus_type change_type = {.name = "change", .size = sizeof(domus_channel_options)};
 static uint32_t opened, reads, closed_lines;
-static domus_address channel; /* the last one that was opened */
+static domus_address channel; /* the channel that was opened last */
 
 /* --- channels --------------------------------------------------------------------------------- */
 
@@ -185,7 +186,7 @@ static int rest(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Each piece is a request without an answer. "x" takes 5 s, and another one no time. */
+/* Handle each piece as a request without an answer: "x" takes 5 s, and another one no time. */
 static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -271,7 +272,7 @@ static void request(domus_peer *peer, const char *byte)
     pass(MS);
 }
 
-/* A server may wait for the first byte of this side. */
+/* A server may wait for the first byte of its client. */
 DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
 {
     const domus_channel_options other = {.linger_ns = 2 * SECOND};
@@ -324,7 +325,7 @@ DOMT_TEST(channel_that_is_too_old_no_more_stays)
     begin_changing(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
     request(peer, "x");
-    pass(2 * SECOND); /* it is too old now, and waits for the end of the request */
+    pass(2 * SECOND); /* the connection is too old now, and waits for the end of the request */
     change(&longer);
     pass(10 * SECOND);
     request(peer, "q");

@@ -1,5 +1,5 @@
-/* Settings of listeners: options that are wrong, what a channel tells of its listener, and Unix
- * sockets by name. settings_kit_test.c has what the options do. */
+/* Settings of listeners: wrong options, what a channel can read of its listener, and Unix sockets
+ * by name. settings_kit_test.c tests what the options do. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
 
@@ -25,10 +25,11 @@ static const domus_type order_type = {.name = "order", .size = sizeof(order)};
 static _Atomic int result;
 static _Atomic uint32_t done;
 static char complaint[160];
-static domus_address listener; /* of the last listen; read after `done` */
+static domus_address listener; /* address of the last listener; read once `done` is set */
 static domus_endpoint found;
-static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER; /* holds the next three */
-static domus_address its_listener;                       /* of the channel that has read last */
+static pthread_mutex_t told = PTHREAD_MUTEX_INITIALIZER; /* guards the next three */
+/* listener of the channel that has read last */
+static domus_address its_listener;
 static char its_listener_name[64];
 static uint32_t its_thread;
 
@@ -130,7 +131,7 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
     domt_end(system_);
 }
 
-/* Serve at a Unix socket, and hold an echo. Returns what domus_serve() returned. */
+/* Serve at a Unix socket, and check an echo. Returns the result of domus_serve(). */
 static int serve_at(const char *at)
 {
     const domus_listener_config one = {.name = "local", .address = at, .backlog = 16};
@@ -160,7 +161,8 @@ static int serve_at(const char *at)
     return served;
 }
 
-/* The path stays when a service ends, and the next one takes it over; but not from a living one. */
+/* The path stays when a service ends, and the next service takes it over, but not from one that
+ * still lives. */
 DOMT_TEST(configuration_names_unix_sockets)
 {
     char at[2][64];

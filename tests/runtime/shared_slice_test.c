@@ -27,7 +27,7 @@ static int give(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
 }
 
-/* Its answers are a line, and so the value has no line end. */
+/* The answers of this service are lines, so the value has no line end. */
 static const domus_behaviour service = {
     .name = "value",
     .kind = DOMUS_CHANNELS,
@@ -60,7 +60,7 @@ static int connect_with_window(uint16_t port, int window)
     return fd;
 }
 
-/* Read up to `most` bytes of one, and check that they are those of the value. */
+/* Read up to `most` bytes of one reader, and check that they are those of the value. */
 static void read_some(reader *one, size_t most)
 {
     static char bytes[262144];
@@ -71,7 +71,7 @@ static void read_some(reader *one, size_t most)
             return;
         ck_assert_msg(got > 0, "reader %d has %llu bytes: recv is %d, %s", (int)(one - readers),
                       (unsigned long long)one->got, (int)got, strerror(errno));
-        for (ssize_t i = 0; i < got; i += 997) /* not all, because they are many */
+        for (ssize_t i = 0; i < got; i += 997) /* only some of the many bytes are compared */
             ck_assert_int_eq(
                 bytes[i], one->got + (uint64_t)i == VALUE ? '\n' : byte_at(one->got + (uint64_t)i));
         one->got += (uint64_t)got;
@@ -87,8 +87,8 @@ static void ping(int fd)
     ck_assert_mem_eq(got, "pong\n", 5);
 }
 
-/* Let all read `most` bytes, again and again, until each has `enough`. Meanwhile another
- * one is served. */
+/* Let all readers read `most` bytes, again and again, until each has `enough`. Meanwhile another
+ * client is served. */
 static void read_all(int other, uint64_t enough, size_t most)
 {
     uint64_t until_ns = domt_now_ns() + 100000 * DOMT_MS;
@@ -129,7 +129,7 @@ static void hold_readers(uint32_t threads)
         readers[i] = (reader){.fd = connect_with_window(port, 65536)};
         ck_assert_int_eq(send(readers[i].fd, "value\n", 6, MSG_NOSIGNAL), 6);
     }
-    /* the value waits for all of them at the same time, and counts once on each thread */
+    /* The value waits for all readers at the same time, and counts once on each thread. */
     DOMT_WAIT_FOR(30, domt_profile_all(system).queued_bytes >= threads * VALUE);
     read_all(other, 100000, 1000);
     ck_assert_uint_lt(domt_profile_all(system).queued_bytes, threads * VALUE + 8 * MIB);

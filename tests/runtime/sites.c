@@ -1,4 +1,4 @@
-/* The site, and the calls of the library that may refuse. */
+/* The site, and replacements of calls of the C library that may refuse. */
 #include "tests/runtime/sites.h"
 
 #include "runtime/files/handle.h"
@@ -27,7 +27,7 @@ const char *domt_site_path(const char *name)
     return path;
 }
 
-/* This is not static, because the C library may declare the functions below as inline ones. */
+/* Not static, because the C library may declare the functions below as inline ones. */
 void domt_site_shrink(void);
 void domt_site_shrink(void)
 {
@@ -198,8 +198,8 @@ void domt_site_end(void)
     domt_tree_remove(&domt_site.tree);
 }
 
-/* Ask on a connection of its own. Returns the status; the whole domt_site.answer is in `answer`. 0:
- * there is none. */
+/* Ask on a connection of its own, and write the whole answer to domt_site.answer. Returns the
+ * status; 0: no answer came. */
 unsigned domt_site_ask(const char *method, const char *target, const char *fields)
 {
     static char text[8192];

@@ -1,6 +1,6 @@
 /* One slice for many channels, over real sockets. It is encoded once and published to a group of
  * connections, and every peer gets exactly its bytes, while they lie in memory once. A reader that
- * takes nothing is skipped, one that reads gets everything: the slow one has a full mailbox, on
+ * reads nothing is skipped, and one that reads gets everything: the slow one has a full mailbox, on
  * every thread, until it reads; then a conversation waits until bytes have left. */
 #include "tests/runtime/running.h"
 #include "tests/support/crowd.h"
@@ -124,7 +124,7 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
     DOMT_WAIT_FOR(10, atomic_load(&joined) == PEERS);
     for (uint32_t i = 0; i < BYTES; i++) {
         char byte = byte_at(i);
-        (void)domus_append(&appender, &byte, 1); /* an error is told at the end */
+        (void)domus_append(&appender, &byte, 1); /* domus_append_end() returns the error */
     }
     ck_assert_int_eq(domus_append_end(&appender, &slice), 0);
     ck_assert_int_eq(domus_outside_publish(system, news, &domus_slice_type, &slice), 0);
@@ -132,7 +132,7 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
         read_all(fds[i], 1);
         (void)close(fds[i]);
     }
-    domt_end(system); /* asan holds that the page is freed */
+    domt_end(system); /* AddressSanitizer checks that the page is freed */
 }
 
 DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
@@ -151,12 +151,12 @@ DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 #define ROUNDS 400u
 #define KIB    1024u
 
-static domus_address slow, good; /* the channels; written before `known` grows */
+static domus_address slow, good; /* addresses of the two channels; written before `known` grows */
 static _Atomic unsigned known;
-static _Atomic uint64_t lines; /* that the two channels have handled */
+static _Atomic uint64_t lines; /* lines that the two channels have handled */
 static _Atomic unsigned rooms;
-static _Atomic int refused_with; /* what the notice from the other thread returned */
-static _Atomic int flushed;      /* 1 + how the flush ended */
+static _Atomic int refused_with; /* result of the notice from the other thread */
+static _Atomic int flushed;      /* 1 + the error with which the flush ended */
 
 static const domus_type line_type = {.name = "line"};
 static const domus_type publish_type = {.name = "publish"};
@@ -172,7 +172,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return error != 0 ? error : domus_group_join(stack, group);
 }
 
-/* A client says by its first byte which one it is. */
+/* Read the first byte of a client, which says which of the two it is. */
 static int on_read(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
@@ -235,7 +235,7 @@ static const domus_behaviour publisher = {.name = "publisher",
 
 /* --- the clients ------------------------------------------------------------------------------ */
 
-/* Its window is small, so the kernel does not take much for a client that does not read. */
+/* Connect with a small window, so that the kernel keeps little for a client that does not read. */
 static int connect_as(char name, uint16_t port)
 {
     const struct sockaddr_in address = {
@@ -287,7 +287,7 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
         domt_notice(system, other, &publish_type, NULL);
         read_some(good_fd, PIECE);
     }
-    uint64_t skipped; /* the slow one may be on the other thread, and a bit late */
+    uint64_t skipped; /* The slow channel may be on the other thread, and a bit late. */
     DOMT_WAIT_FOR(30, (skipped = domt_profile_all(system).refusals) + atomic_load(&lines) ==
                           2 * (uint64_t)ROUNDS);
     ck_assert_uint_gt(skipped, ROUNDS / 2);
@@ -295,7 +295,8 @@ DOMT_TEST(slow_reader_is_skipped_and_holds_up_nobody)
     DOMT_WAIT_FOR(30, atomic_load(&refused_with) == -ENOBUFS);
     ck_assert_uint_eq(atomic_load(&rooms), 0);
 
-    read_some(slow_fd, (ROUNDS - (size_t)skipped) * PIECE); /* everything that was not refused */
+    /* reads every line that was not refused */
+    read_some(slow_fd, (ROUNDS - (size_t)skipped) * PIECE);
     DOMT_WAIT_FOR(30, atomic_load(&rooms) == 1);
     ck_assert_int_eq(recv(slow_fd, &byte, 1, MSG_DONTWAIT), -1);
 

@@ -4,7 +4,8 @@
 
 #include <domus/domus.h>
 
-/* A handler of messages: "close" ends the connection with 4000 and "bye", others go back. */
+/* Handle a message of WebSocket: "close" ends the connection with 4000 and "bye", others are sent
+ * back. */
 int domt_socket_echo(domus_stack *stack, void *self, const void *payload);
 
 #endif

@@ -1,6 +1,6 @@
-/* profile.level: spans beyond phases and runs: sleeps, houses that are run for other threads,
- * stalls, and the way of an ask to its answer; who has run something for whom, and the trace that a
- * stall leaves. */
+/* profile.level: spans beyond phases and runs: sleeps, houses that run for other threads, stalls,
+ * and the way of an ask to its answer; which thread has run which house for whom, and the trace
+ * that a stall leaves. */
 #include "protocols/observe/pairs.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
@@ -54,7 +54,8 @@ static bool is_open_now(const domus_system *system, const char *thread, const ch
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-static const domus_type work = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
+/* payload: a time in nanoseconds */
+static const domus_type work = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type begin = {.name = "begin", .size = sizeof(uint64_t)};
 static const domus_type stay = {.name = "stay", .size = 0};
 static const domus_type question = {.name = "question", .size = 0};
@@ -108,7 +109,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *got)
     return 0;
 }
 
-/* A short run on each side, so that a stand-in is worth it. */
+/* Do a short run on each side, so that a stand-in is worthwhile. */
 static int on_nudge(domus_stack *stack, void *self, const void *payload)
 {
     const uint64_t ns = 0;
@@ -172,7 +173,7 @@ static uint64_t sum_of_pairs(const domus_system *system, bool stand_ins)
     return sum;
 }
 
-/* The port tells the same (protocols/observe/pairs.c). */
+/* The observation port shows the same texts (protocols/observe/pairs.c). */
 static void check_texts(const domus_system *system, const domus_pair *pairs, size_t count)
 {
     domus_appender json = {0};
@@ -226,7 +227,7 @@ DOMT_TEST(a_steal_names_whose_house_it_runs_and_home_that_it_was_lent)
     ck_assert_uint_eq(domus_system_pairs(system, NULL, 0), 0);
     for (uint32_t i = 0; i < WORKERS; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
-    bool seen = false; /* both threads follow the level only when they come to it */
+    bool seen = false; /* both threads follow the level only when they run */
     for (uint64_t round = 1; !seen; round++) {
         ck_assert_uint_lt(round, 100);
         domt_notice(system, first, &begin, &ns);
@@ -286,11 +287,11 @@ static domus_system *start_to_stall(domus_profile_level level, const char *file,
     domus_config config = config_of(2);
 
     config.profile.level = level;
-    config.stall.threshold_ns = 100 * DOMT_MS; /* the machine alone stalls nobody for so long */
+    config.stall.threshold_ns = 100 * DOMT_MS; /* so long that the machine alone causes no stall */
     config.profile.stall_file = file;
     domus_system *system = domt_start_logging(&config);
     *ret_stuck = domt_spawn(system, 1, &stuck, NULL);
-    /* The thread follows the level when it works. */
+    /* A thread follows the level when it works. */
     const uint64_t ns = 2 * DOMT_MS;
     for (int i = 0; i < 5; i++)
         domt_notice(system, *ret_stuck, &work, &ns);
@@ -387,8 +388,8 @@ DOMT_TEST(a_stall_without_spans_leaves_no_file)
 
 /* --- flows ------------------------------------------------------------------------------------ */
 
-/* The first flow that has come to its end: its four events, in their order. Returns false if there
- * is none yet. */
+/* Find the first flow that has ended: its four events, in order. Returns false if there is none
+ * yet. */
 static bool find_flow(const domt_traced_event *ret_steps[4])
 {
     static const char *const texts[] = {"ask question", "take ask question", "answer question",
@@ -425,7 +426,7 @@ static bool has_run_at(const char *thread, const char *text, uint64_t at_ns)
 static void follow_an_ask(bool late, const domt_traced_event *steps[4])
 {
     domus_config config = config_of(2);
-    config.scheduler.steal.enabled = false; /* all runs at home */
+    config.scheduler.steal.enabled = false; /* each house runs at home */
     domus_system *system = domt_start(&config);
     domus_address first = domt_spawn(system, 0, &asker, NULL);
     uint64_t asked = 0;
@@ -455,7 +456,7 @@ DOMT_TEST(a_flow_leads_from_an_ask_to_its_answer)
         ck_assert(i == 0 || steps[i]->at_ns >= steps[i - 1]->at_ns);
         ck_assert(steps[i]->is_last == (i == 3));
     }
-    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* one run */
+    ck_assert_uint_eq(steps[1]->at_ns, steps[2]->at_ns); /* both belong to one run */
     ck_assert(has_run_at("thread 0", "run asker (wander)", steps[0]->at_ns));
     ck_assert(has_run_at("thread 1", "run answerer (question)", steps[1]->at_ns));
     ck_assert(has_run_at("thread 0", "run asker (answer)", steps[3]->at_ns));

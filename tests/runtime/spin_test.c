@@ -1,5 +1,5 @@
 /* runtime/loop/spin.c: a thread spins before it parks as long as that pays, and no longer. The
- * threads are real, and a busy machine keeps the bounds. */
+ * threads are real, and the bounds hold on a busy machine, too. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"
@@ -31,7 +31,7 @@ static void begin(uint64_t spin_ns)
     address = domt_spawn(system_, 0, &target, NULL);
 }
 
-/* One poke after each `pause_ns`. Returns how long the thread looked for work meanwhile. */
+/* Send one poke after each `pause_ns`. Returns how long the thread searched for work meanwhile. */
 static uint64_t poke_every(uint64_t pause_ns, int times)
 {
     uint64_t before = domt_profile(system_, 0).phase_ns[DOMUS_PHASE_OTHER];
@@ -57,7 +57,8 @@ DOMT_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
     domus_profile before = domt_profile(system_, 0);
     (void)poke_every(0, 200);
     domus_profile after = domt_profile(system_, 0);
-    ck_assert_uint_le(after.parks - before.parks, 100); /* nearly all were seen by who spun */
+    /* a spinning thread has seen nearly all messages */
+    ck_assert_uint_le(after.parks - before.parks, 100);
     ck_assert_uint_le(after.wakeups_received - before.wakeups_received,
                       after.parks - before.parks + 1);
     fall_asleep();
@@ -69,7 +70,8 @@ DOMT_TEST(a_quiet_thread_soon_spins_no_more)
     begin(SPIN_NS);
     fall_asleep();
     uint64_t spun_ns = poke_every(2 * SPIN_NS, 8);
-    ck_assert_uint_le(spun_ns, 2 * SPIN_NS); /* 1/2 + 1/4 + ..., not 8 */
+    /* half of the time for each spin in vain: 1/2 + 1/4 + ..., not 8 */
+    ck_assert_uint_le(spun_ns, 2 * SPIN_NS);
     fall_asleep();
     domt_end(system_);
 }
@@ -78,7 +80,7 @@ DOMT_TEST(a_thread_that_is_woken_soon_spins_anew)
 {
     begin(SPIN_NS);
     fall_asleep();
-    system_->threads[0].spin_ns = 0; /* as after a long quiet time */
+    system_->threads[0].spin_ns = 0; /* the spin time after a long quiet time */
     uint64_t spun_ns = poke_every(DOMT_MS, 100);
     ck_assert_uint_ge(spun_ns, 10 * DOMT_MS);
     ck_assert_uint_eq(system_->threads[0].config->scheduler.idle.spin_ns, SPIN_NS);

@@ -1,5 +1,5 @@
-/* The stall watch reports an actor's code whatever it is called for, tells code that is not an
- * actor's as such, and says why a report has no backtrace. */
+/* The stall watch reports an actor's code in each kind of callback, says when the code is not an
+ * actor's, and says why a report has no backtrace. */
 #include "tests/runtime/stalls.h"
 #include "tests/support/crowd.h"
 
@@ -32,7 +32,8 @@ static domus_system *start(const domus_config *config)
     return domt_start_logging(config);
 }
 
-/* A loaded machine may have other stalls, outside of handlers. */
+/* Wait until a stall with `part` was logged, and end the system. A loaded machine may have other
+ * stalls, outside of handlers. */
 static void ends_told(domus_system *system, const char *part)
 {
     uint64_t until_ns = domt_now_ns() + 30000 * DOMT_MS;
@@ -115,7 +116,7 @@ static const domus_behaviour waker = {.name = "waker",
 static const struct {
     const domus_behaviour *behaviour;
     const char *told;
-    bool is_begun, is_stopped; /* by the test */
+    bool is_begun, is_stopped; /* set by the test */
 } cases[] = {
     {&mounter, "in mounter, handling on_mount", false, false},
     {&stopper, "in stopper, handling on_stop", false, true},
@@ -186,7 +187,7 @@ static const domus_behaviour parent = {.name = "parent",
                                        .on = (const domus_on[]){{&begin_type, begin_child, 0}, {0}},
                                        .supervision = &once};
 
-/* The log hook, which is called between two runs. */
+/* The log hook is stuck, which is called between two runs. */
 DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 {
     domus_config config = config_of();
@@ -237,7 +238,8 @@ DOMT_TEST(why_there_is_no_backtrace_is_said)
     is_told_without(domt_start_logging(&config), "stall.signal is 0");
     config.stall.signal = SIGNAL;
     system = domt_start_logging(&config);
-    ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0); /* it would end the process */
+    /* the signal's default would end the process */
+    ck_assert_int_eq(sigaction(SIGNAL, &none, NULL), 0);
     is_told_without(system, "has not called domus_stall_signal()");
 }
 
@@ -277,7 +279,7 @@ DOMT_TEST(the_signal_is_a_real_time_one_and_nobody_elses)
     ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
     ck_assert_int_eq(domus_stall_signal(SIGNAL + 1), 0);
     errno = 77;
-    ck_assert_int_eq(raise(SIGNAL + 1), 0); /* on a thread that is nobody's */
+    ck_assert_int_eq(raise(SIGNAL + 1), 0); /* raised on a thread that is no thread of a system */
     ck_assert_int_eq(errno, 77);
 }
 

@@ -1,7 +1,6 @@
-/* runtime/system/stall.c: a handler that is stuck is reported once, while it is stuck, with
- * everything that a report holds. runtime/system/stall_history.c, runtime/control/stalls.c: the
- * last stalls of a system can be read, with what is known of each, while it goes on and when it is
- * over. */
+/* runtime/system/stall.c: a handler that is stuck is reported once, while it is stuck, with all
+ * parts of a report. runtime/system/stall_history.c, runtime/control/stalls.c: the last stalls of a
+ * system can be read, with what is known of each, while it goes on and when it is over. */
 #include "runtime/system/stall.h"
 #include "tests/runtime/stalls.h"
 
@@ -21,12 +20,12 @@
 typedef struct stay {
     void (*how)(uint64_t ns, const char *part);
     uint64_t ns;
-    const char *until; /* a line with this has come */
+    const char *until; /* a text: the actor stays until a line with it was logged */
 } stay;
 
 static const domus_type stay_type = {.name = "stay", .size = sizeof(stay)};
 static const domus_type other_type = {.name = "other"};
-static _Atomic uint64_t stayed_ns; /* by the last one */
+static _Atomic uint64_t stayed_ns; /* how long the last actor stayed */
 
 static void do_stay(const stay *order)
 {
@@ -40,7 +39,7 @@ static int on_stay(domus_stack *stack, void *self, const void *payload)
     const stay *order = payload;
     errno = 77;
     do_stay(order);
-    return errno == 77 || order->how != domt_burn ? 0 : -EPROTO; /* who sleeps sees EINTR */
+    return errno == 77 || order->how != domt_burn ? 0 : -EPROTO; /* a sleeping actor sees EINTR */
 }
 
 static int on_other(domus_stack *stack, void *self, const void *payload)
@@ -63,7 +62,7 @@ static domus_config config_of(uint64_t threshold_ms)
     return config;
 }
 
-/* A stall of at least 60 ms that is said with its place; it is over. */
+/* Check that a stall of at least 60 ms was reported with its place, and is over. */
 static void one_stall(domus_system *system, domus_address address, stay order)
 {
     uint64_t before = domt_profile_all(system).notices;
@@ -87,7 +86,7 @@ static void is_told_once(void (*how)(uint64_t ns, const char *part))
     ck_assert(domt_trace_shows_it());
     domus_profile profile = domt_profile(system, 1);
     ck_assert_uint_ge(profile.stalled_ns, atomic_load(&stayed_ns));
-    ck_assert_uint_eq(profile.failures, 0); /* errno was kept */
+    ck_assert_uint_eq(profile.failures, 0); /* the watch kept errno */
     domt_end(system);
 }
 
@@ -104,7 +103,7 @@ DOMT_TEST(handler_that_sleeps_is_reported_once_with_name_type_and_place)
 /* --- who waits -------------------------------------------------------------------------------- */
 
 #define NEIGHBOURS 7
-#define ARRIVE     3 /* of them by mail from outside */
+#define ARRIVE     3 /* messages of these that come from outside */
 
 static domus_address neighbours[NEIGHBOURS];
 static atomic_bool is_in;
@@ -119,7 +118,7 @@ static int on_crowd(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour crowded = {.name = "crowded",
                                         .on = (const domus_on[]){{&stay_type, on_crowd, 0}, {0}}};
 
-/* Makes the crowded one ready, then those who wait behind it. */
+/* Make the crowded actor ready, then those that wait behind it. */
 static int on_direct(domus_stack *stack, void *self, const void *payload)
 {
     const domus_address *first = self;
@@ -183,12 +182,12 @@ DOMT_TEST(two_stalls_are_two_and_each_has_its_length)
     }
     domus_profile profile = domt_profile(system, 0);
     uint64_t long_ones = 0;
-    for (int i = 7; i < DOMUS_STALL_LENGTHS; i++) /* 128 ms or more */
+    for (int i = 7; i < DOMUS_STALL_LENGTHS; i++) /* lengths of 128 ms or more */
         long_ones += profile.stall_lengths[i];
     ck_assert_uint_eq(long_ones, 2);
     ck_assert_uint_ge(profile.stalled_ns, sum_ns);
     if (profile.stalls ==
-        2) /* nothing but ours: no longer than it was, within an eighth and a tick */
+        2) /* If all stalls are the test's own, their time has an upper bound, too. */
         ck_assert_uint_le(profile.stalled_ns, sum_ns + sum_ns / 2);
     char table[16384];
     ck_assert_uint_lt(domus_system_profile_table(system, table, sizeof table), sizeof table);
@@ -196,7 +195,8 @@ DOMT_TEST(two_stalls_are_two_and_each_has_its_length)
     domt_end(system);
 }
 
-/* Each goes on as soon as it was said; in one second few are asked where they are. */
+/* Each handler goes on as soon as its stall was reported; in one second only a few backtraces are
+ * taken. */
 DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
 {
     domus_config config = config_of(3);
@@ -209,7 +209,7 @@ DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
         domt_notice(system, address, &stay_type, &(stay){domt_doze, 30 * DOMT_MS, NULL});
         DOMT_WAIT_FOR(10, domt_profile(system, 0).notices == 2 * i + 2);
     }
-    DOMT_WAIT_FOR(10, domt_lines(in_stuck, NULL) >= 8); /* a monitor may be late */
+    DOMT_WAIT_FOR(10, domt_lines(in_stuck, NULL) >= 8); /* the monitor may be late */
     uint64_t seconds = (domt_now_ns() - began_ns) / (1000 * DOMT_MS) + 2;
     ck_assert_uint_le(domt_lines("#0 ", NULL), seconds * DOMI_STALL_TRACES_MAX);
     ck_assert_uint_ge(domt_lines("#0 ", NULL), 1);
@@ -221,7 +221,7 @@ DOMT_TEST(backtraces_are_bounded_and_reports_are_not)
 DOMT_TEST(short_runs_and_threads_at_rest_are_no_stalls)
 {
     domus_config config = config_of(300);
-    config.scheduler.idle.spin_ns = 400 * DOMT_MS; /* looking for work is none either */
+    config.scheduler.idle.spin_ns = 400 * DOMT_MS; /* a search for work is no stall either */
     domus_system *system = domt_start_logging(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
 
@@ -298,13 +298,13 @@ DOMT_TEST(a_stall_is_seen_while_it_lasts_and_afterwards)
     ck_assert_str_eq(stalls[0].pool, "");
     ck_assert_uint_eq(stalls[0].index, 1);
     ck_assert(
-        has_frame(&stalls[0], "on_long_stay")); /* it is static, so it has no name in dladdr() */
+        has_frame(&stalls[0], "on_long_stay")); /* a static function has no name in dladdr() */
 
     atomic_store(&stays, false);
     DOMT_WAIT_FOR(20, read_stalls(system) == 1 && stalls[0].is_over);
     length_ns = stalls[0].length_ns;
     ck_assert_uint_le(length_ns, domt_now_ns() - before_ns + 50 * DOMT_MS);
-    /* the begin is known to a look of the watch, and both clocks tell of one moment */
+    /* A look of the watch knows the begin, and both clocks show the same moment. */
     ck_assert_uint_ge(stalls[0].began_ns, before_ns - 50 * DOMT_MS);
     ck_assert_uint_le(stalls[0].began_ns, domt_now_ns());
     int64_t apart = (int64_t)(stalls[0].began_ns - before_ns) -
@@ -352,7 +352,7 @@ DOMT_TEST(the_last_ones_are_kept_the_oldest_first)
     domus_system_free(system);
 }
 
-/* The end of a stall is never written to the one that has taken its place. */
+/* The end of a stall is never written to the stall that has taken its place. */
 DOMT_TEST(an_end_goes_to_its_own_stall)
 {
     domus_system *system = make_system();
@@ -394,7 +394,7 @@ DOMT_TEST(long_names_and_deep_stacks_are_cut)
     ck_assert_uint_eq(strlen(stalls[0].behaviour), DOMUS_STALL_NAME_SIZE - 1);
     ck_assert_uint_eq(stalls[0].frame_count, DOMUS_STALL_FRAMES_MAX);
     ck_assert_str_eq(stalls[0].frames[0], "code without a module");
-    trace.count = 2; /* fewer than belong to the handler */
+    trace.count = 2; /* fewer frames than belong to the handler */
     domi_stall_record_trace(&record, &trace);
     ck_assert_uint_eq(record.count, 0);
     domus_system_free(system);

@@ -1,4 +1,5 @@
-/* The kept log, the functions that stay, and how a backtrace is searched for them. */
+/* The log that is kept, the functions in which actors stay, and the search for them in a
+ * backtrace. */
 #include "tests/runtime/stalls.h"
 
 #include <dirent.h>
@@ -69,13 +70,13 @@ const char *domt_line(const char *part)
     pthread_mutex_lock(&mutex);
     for (uint32_t i = count; i-- > 0;) {
         if (strstr(lines[i], part) != NULL)
-            line = lines[i]; /* lines are never changed */
+            line = lines[i]; /* lines do not change once they are written */
     }
     pthread_mutex_unlock(&mutex);
     return line;
 }
 
-/* The linker knows where a section begins and ends. */
+/* The linker defines where a section begins and ends. */
 #define HERE __attribute__((noinline, section("domt_stays")))
 extern const char __start_domt_stays[], __stop_domt_stays[];
 

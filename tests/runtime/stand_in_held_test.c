@@ -1,9 +1,9 @@
 /* The worst that a thread which stands in for others may do to them (contract: Standing in), on
- * real threads and both backends: an actor that hangs in its hands keeps no other actor from its
- * thread; if it loses its CPU during a hold, nothing is lost, also not a stop; and an overwhelmed
- * thread is helped beside two that stand in for each other. A handler that sends to a sleeper and
- * does not return lets the sleeper begin soon all the same, because its wake-up is put off only
- * while it dozes (contract: Park and wake).
+ * real threads and both backends: an actor that hangs on a standing-in thread keeps no other actor
+ * from its own thread; if the standing-in thread loses its CPU during a hold, nothing is lost, also
+ * not a stop; and an overwhelmed thread is helped beside two that stand in for each other. A
+ * handler that sends to a sleeper and does not return lets the sleeper begin soon all the same,
+ * because its wake-up is put off only while it dozes (contract: Park and wake).
  *
  * All but the last two tests wait for what has to come, and measure no time. */
 #include "runtime/system/system.h"
@@ -11,8 +11,8 @@
 
 #include <pthread.h>
 
-#define SENDS 0u /* the thread of those who send */
-#define HOME  1u /* the thread that sleeps */
+#define SENDS 0u /* number of the thread that sends */
+#define HOME  1u /* number of the thread that sleeps */
 
 static _Atomic uint64_t worked, spoken, stood_in, helped, ticks;
 static _Atomic bool hangs, is_hanging;
@@ -27,7 +27,7 @@ static const domus_type burn_type = {.name = "burn"};
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-/* Remembers which thread is the sleeper. */
+/* Record which thread is the sleeper. */
 static int note_home(domus_stack *stack, void *self)
 {
     atomic_store(&home, pthread_self());
@@ -39,8 +39,8 @@ static bool is_at_home(void)
     return pthread_equal(pthread_self(), atomic_load(&home)) != 0;
 }
 
-/* In another thread's hands it hangs, if it is to, until the other actor of its
- * thread has spoken. */
+/* Hang on another thread, if so ordered, until the other actor of the home thread has been
+ * heard. */
 static int work(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&stood_in, !is_at_home());
@@ -85,7 +85,7 @@ static const domus_behaviour speaker = {.name = "speaker",
                                                                  {&begin_type, tick_every_ms, 0},
                                                                  {&tick_type, count_tick, 0},
                                                                  {0}}};
-/* Sends work at each message, and at each tick of its own. */
+/* An actor that sends work at each message, and at each tick of its own. */
 static const domus_behaviour sender = {.name = "sender",
                                        .on = (const domus_on[]){{&work_type, send_work, 0},
                                                                 {&begin_type, tick_every_ms, 0},
@@ -96,8 +96,8 @@ static const domus_behaviour sender = {.name = "sender",
 
 typedef struct world {
     domus_system *system;
-    domus_address sender;  /* on the thread SENDS */
-    domus_address speaker; /* on the thread HOME, as the worker is */
+    domus_address sender;  /* actor on the thread SENDS */
+    domus_address speaker; /* actor on the thread HOME, like the worker */
 } world;
 
 static world begin(uint32_t threads, domus_io_backend backend)
@@ -174,7 +174,7 @@ DOMT_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
     hang(DOMUS_BACKEND_EPOLL);
 }
 
-/* The sleeper wakes by its timer while it is held, and waits. */
+/* Hold the sleeper for long: it wakes by its timer, and waits. */
 static void hold_for_long(domus_io_backend backend)
 {
     world it = begin(2, backend);
@@ -184,7 +184,7 @@ static void hold_for_long(domus_io_backend backend)
     hold(&it);
     uint64_t before = atomic_load(&ticks);
     uint64_t spoke = atomic_load(&spoken);
-    domt_pause_ns(20 * DOMT_MS); /* ten times a doze */
+    domt_pause_ns(20 * DOMT_MS); /* ten times as long as a doze */
     ck_assert_uint_eq(atomic_load(&ticks), before);
     domt_notice(it.system, it.speaker, &speak_type, NULL);
     ck_assert_uint_eq(atomic_load(&manager_of(&it, HOME)->park), DOMI_PARK_WANTED);
@@ -205,7 +205,8 @@ DOMT_TEST(holder_that_loses_its_cpu_loses_no_timer_and_no_message)
 static void *let_go_soon(void *it)
 {
     domt_pause_ns(20 * DOMT_MS);
-    wake_held(it); /* before the end of the hold, because nobody else keeps the system then */
+    /* woken before the end of the hold, because later nobody keeps the system alive */
+    wake_held(it);
     (void)domi_park_release(&manager_of(it, HOME)->park, false);
     return NULL;
 }
@@ -232,7 +233,7 @@ DOMT_TEST(thread_that_is_held_follows_a_stop_when_it_is_let_go)
 /* --- beside stealing -------------------------------------------------------------------------- */
 
 #define BURNERS 400u
-#define BURNS   2u /* the thread that has too much to do */
+#define BURNS   2u /* number of the thread that has too much to do */
 
 static _Atomic uint64_t burnt;
 static domus_address burners[BURNERS];
@@ -281,7 +282,7 @@ DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
         DOMT_WAIT_FOR(20, atomic_load(&burnt) == before + BURNERS);
         if (atomic_load(&helped) >= BURNERS / 8 && atomic_load(&stood_in) >= 20)
             break;
-        domt_pause_ns(20 * DOMT_MS); /* nobody is busy, so the two stand in */
+        domt_pause_ns(20 * DOMT_MS); /* no thread is busy, so the two stand in */
     }
     ck_assert_uint_ge(atomic_load(&helped), BURNERS / 8);
     ck_assert_uint_ge(atomic_load(&stood_in), 20);
@@ -294,7 +295,7 @@ DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
 #define WARM_UPS  40u
 #define PAUSE_NS  UINT64_C(300000)
 #define LONG_NS   (200 * DOMT_MS)
-#define BEGINS_NS (100 * DOMT_MS) /* most of a doze is what the machine may be late */
+#define BEGINS_NS (100 * DOMT_MS) /* a doze, and the time by which the machine may be late */
 
 static const domus_type warm_type = {.name = "warm"};
 static const domus_type compute_type = {.name = "compute"};

@@ -39,8 +39,8 @@ enum { NOTICES, ASKS, KINDS };
 typedef struct numbered {
     uint32_t from;
     uint32_t number;
-    uint32_t depth; /* how many more may follow from this one */
-    uint32_t check; /* tells a message whose parts belong to two */
+    uint32_t depth; /* messages that may still follow from this one */
+    uint32_t check; /* shows a message whose parts belong to two messages */
 } numbered;
 
 typedef struct large_numbered {
@@ -54,7 +54,7 @@ static const domus_type question = {.name = "question", .size = sizeof(numbered)
 static const domus_type nothing = {.name = "nothing"};
 
 static domus_address crowd[CROWD];
-static _Atomic uint64_t under_way; /* messages and answers */
+static _Atomic uint64_t under_way; /* messages and answers that are under way */
 static _Atomic uint64_t wrong;     /* messages out of their order, or torn */
 static _Atomic uint64_t handled;
 
@@ -96,7 +96,7 @@ static int ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 {
     large_numbered message = make(self, to, ASKS, depth);
 
-    atomic_fetch_add(&under_way, 2); /* itself, and its answer */
+    atomic_fetch_add(&under_way, 2); /* counts the ask and its answer */
     int error = domus_ask_add(stack, crowd[to], &question, &message, 0, 0);
     if (error != 0) {
         atomic_fetch_sub(&under_way, 2);
@@ -114,7 +114,7 @@ static int heard(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Send a burst of messages, mostly to one other member. Returns as a handler does. */
+/* Send a burst of messages, mostly to one other member. Returns what a handler returns. */
 static int pass_on(domus_stack *stack, member *self, uint32_t depth)
 {
     uint32_t to = (uint32_t)domi_random_below(&self->random, CROWD);
@@ -139,7 +139,7 @@ static int take(domus_stack *stack, member *self, const numbered *message, uint3
 {
     uint32_t depth = message->depth;
 
-    if (message->from < CROWD) { /* otherwise it came from outside */
+    if (message->from < CROWD) { /* else the message came from outside */
         uint32_t *came = &self->came[message->from][kind];
         bool is_wrong = message->number != *came || message->check != check_of(message);
         atomic_fetch_add(&wrong, is_wrong);
@@ -159,7 +159,7 @@ static int take_notice(domus_stack *stack, void *self, const void *message)
 static int take_question(domus_stack *stack, void *self, const void *message)
 {
     const numbered question_of = *(const numbered *)message;
-    /* The answer comes before all that follows from the question. */
+    /* The answer comes before all messages that follow from the question. */
     int error = domus_reply(stack, &nothing, NULL);
     return error != 0 ? error : take(stack, self, &question_of, ASKS);
 }
@@ -184,7 +184,7 @@ static domus_config sleepy_config(uint64_t seed)
     return config;
 }
 
-/* Let one of them begin, and wait for a while. */
+/* Let a member begin a burst, and wait for a while. */
 static void begin_burst(domus_system *system, domi_random *dice)
 {
     const numbered first = {.from = CROWD, .depth = 6};
@@ -255,7 +255,7 @@ static const domus_type poke_type = {.name = "poke", .size = sizeof(uint64_t)};
 struct watcher {
     int fd; /* an eventfd that is readable, or -1 */
     domus_fd_watch watch;
-    uint64_t then; /* what to do when it is ready */
+    uint64_t then; /* decides what the actor does when the descriptor is ready */
 };
 
 static void end_watch(struct watcher *self)
@@ -312,7 +312,7 @@ static const domus_behaviour watcher = {
     .on_mount = on_watcher_mount,
     .on_stop = on_watcher_stop};
 
-/* An actor on another thread, which stands in for the watcher's one. */
+/* The state of an actor on another thread, which stands in for the watcher's thread. */
 struct poke {
     domus_address watcher;
     uint64_t then;
@@ -352,14 +352,14 @@ static void ask_from_outside(domus_system *system, uint32_t to)
         domt_load_free(answer.load);
 }
 
-static domus_address poker_address; /* on the first thread */
+static domus_address poker_address; /* address of the poker on the first thread */
 
 static void poke(domus_system *system, domus_address *watchers, uint32_t i, uint64_t then)
 {
     domus_address *one = &watchers[i % WATCHERS];
     struct poke poke = {*one, then};
 
-    /* Every now and then another one takes the place of one that may have stopped itself. */
+    /* Now and then a new watcher takes the place of one that may have stopped itself. */
     if (one->house == NULL || then % 5 == 0)
         *one = domt_spawn(system, i % domus_system_threads(system), &watcher, NULL);
     else

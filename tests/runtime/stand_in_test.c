@@ -1,13 +1,13 @@
 /* Standing in (contract: Park and wake): a thread that was asleep a moment ago runs the one actor
  * for which a sleeper would have to wake, and wakes the sleeper in every other case.
  *
- * The threads are stepped by hand, so what is asleep, and since when, is exact. */
+ * The threads are stepped by hand, so it is exact which thread sleeps, and since when. */
 #include "house/dispatch/loan.h"
 
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
 
-#define HERE   0u /* the thread that sends */
+#define HERE   0u /* number of the thread that sends */
 #define SECOND (1000 * DOMT_MS)
 
 static const domus_type go_type = {.name = "go"};
@@ -22,7 +22,7 @@ static uint32_t worked, woken_when_worked, stopped;
 static uint64_t sleep_takes_ns;
 static uint32_t word_asleep, woken_behind_send;
 
-/* The deeds of the actors of the test that runs, and of the sleepers' threads. */
+/* The actions of the present test's actors, and events on the sleepers' threads. */
 typedef struct deeds {
     bool stops_itself, pins_itself, floods_itself;
     bool sleeps_long, uses_belt_first;
@@ -52,7 +52,7 @@ static int send_one(domus_stack *stack, domus_address to, bool large)
     return domus_notice(stack, to, large ? &large_type : &work_type, large ? bytes : NULL);
 }
 
-/* A sender that does not see yet that its receiver goes to sleep uses the belt. */
+/* A sender that does not see yet that its receiver falls asleep uses the belt. */
 static void send_by_belt(domus_stack *stack)
 {
     atomic_store(word_of(1), DOMI_PARK_RUNNING);
@@ -78,7 +78,7 @@ static int work(domus_stack *stack, void *self, const void *payload)
     domt_stepped_advance(&world, does.work_takes_ns);
     if (does.stops_itself)
         ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    if (does.pins_itself) /* as the first watch of a descriptor does */
+    if (does.pins_itself) /* the first watch of a descriptor pins the actor like this */
         receivers[0].house->marks |= DOMI_MARK_PINNED;
     for (uint32_t i = 0; does.floods_itself && i <= DOMI_PLAIN_MAIL_MAX; i++)
         ck_assert_int_eq(domus_notice(stack, domus_self(stack), &tick_type, NULL), 0);
@@ -110,7 +110,7 @@ static domus_config with_standing_in(uint32_t threads)
     return config;
 }
 
-/* All threads sleep, and the sender's one wakes for a message. */
+/* Let all threads sleep, and the sender's thread wake for a message. */
 static void begin(domus_config config)
 {
     domt_stepped_init(&world, &config);
@@ -124,14 +124,14 @@ static void add(uint32_t thread, const domus_behaviour *behaviour)
     receivers[receivers_count++] = domt_spawn(world.system, thread, behaviour, NULL);
 }
 
-/* Thread HERE wakes and sends, `after_ns` later. */
+/* Let thread HERE wake and send, `after_ns` later. */
 static void send_after(uint64_t after_ns)
 {
     for (uint32_t i = world.system->count; i-- > 0;) {
-        domt_stepped_iterate(&world, i, true); /* it mounts what was spawned */
+        domt_stepped_iterate(&world, i, true); /* the iteration mounts the spawned actors */
         domt_stepped_iterate(&world, i, true);
         if (i != HERE) {
-            doze(i); /* it sleeps until the end of the test */
+            doze(i); /* the thread sleeps until the end of the test */
             if (does.sleeps_long)
                 domi_park_begin(word_of(i));
             ring_of(i)->wakes = 0;
@@ -151,7 +151,7 @@ static void end(void)
     domt_stepped_fini(&world);
 }
 
-/* Hold what has happened to one actor on thread 1. */
+/* Check what has happened to one actor on thread 1. */
 static void expect(uint32_t runs_here, uint32_t wakes)
 {
     ck_assert_uint_eq(worked, runs_here);
@@ -162,17 +162,18 @@ static void expect(uint32_t runs_here, uint32_t wakes)
     end();
 }
 
-#define STANDS_IN_NS 100000u /* a thread stands in that was asleep so short a time ago */
+#define STANDS_IN_NS 100000u /* a thread that was asleep less than this ago stands in */
 
 /* A message to one actor of thread 1, or to two of them. */
 static const struct {
     const char *name;
-    const domus_behaviour *behaviour; /* NULL: plain */
+    const domus_behaviour *behaviour; /* NULL: an actor without peculiarities */
     bool is_one_of_two, is_pinned, is_off, cannot_steal, has_belts;
-    uint64_t after_ns; /* the send, behind the sleep of the sender's thread */
+    uint64_t after_ns; /* time of the send, after the sleep of the sender's thread */
     deeds does;
-    uint32_t runs_here, wakes;      /* what has to happen */
-    uint32_t lent, belted, at_once; /* loans that are left, messages on belts, wakes at the send */
+    uint32_t runs_here, wakes; /* runs on thread HERE and wakes that must happen */
+    /* loans that are left, messages on belts, and wakes at the send */
+    uint32_t lent, belted, at_once;
 } cases[] = {
     {"one actor", .runs_here = 1},
     {"two actors", .is_one_of_two = true, .wakes = 1},
@@ -185,17 +186,18 @@ static const struct {
     {"a timer that is due before the end of the sleep", .does = {.tick_after_ns = 10 * DOMT_MS},
      .runs_here = 1, .wakes = 1},
     {"a timer behind that", .does = {.tick_after_ns = 3600 * SECOND}, .runs_here = 1},
-    /* Watches on descriptors are begun in the sleeper's ring, and much mail takes long to sort. */
+    /* Watches of descriptors are begun in the sleeper's ring, and many messages take long to
+     * sort. */
     {"a loan that pins itself", .does = {.pins_itself = true}, .runs_here = 1, .wakes = 1,
      .lent = 1},
     {"a loan with much mail", .does = {.floods_itself = true}, .runs_here = 1, .wakes = 1,
      .lent = 1},
-    /* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does behind.
-     */
+    /* A wake-up is put off only if the sleep ends soon by itself, whatever the sender does after
+     * the send. */
     {"a sleeper that does not doze", .does = {.sleeps_long = true}, .wakes = 1, .belted = 1,
      .at_once = 1},
-    /* Others stand in for a thread that dozes as without belts. A notice on a belt all the same
-     * wakes it, and notices in the inbox wait for it, because an earlier one may be on a belt. */
+    /* Threads stand in for a dozing thread as without belts. A notice on a belt wakes it all the
+     * same, and notices in the inbox wait for that, because an earlier one may be on a belt. */
     {"belts", .has_belts = true, .runs_here = 1},
     {"a message on a belt", .has_belts = true, .does = {.uses_belt_first = true}, .wakes = 1,
      .belted = 1},
@@ -203,7 +205,8 @@ static const struct {
 
 DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
 {
-    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, STANDS_IN_NS); /* the default */
+    /* the default value */
+    ck_assert_uint_eq(domt_config(2).scheduler.idle.stand_in_ns, STANDS_IN_NS);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         domus_config config = with_standing_in(2);
         config.scheduler.steal.enabled = !cases[i].cannot_steal;
@@ -233,7 +236,7 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
     }
 }
 
-/* The one that a victim has named to help it, just as another thread held it. */
+/* A victim has named the sleeper as its helper, just when another thread held the sleeper. */
 DOMT_TEST(sleeper_that_is_called_to_steal_is_woken)
 {
     begin(with_standing_in(2));
@@ -250,7 +253,8 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     config.scheduler.idle.stand_in_ns = 110000;
     begin(config);
     add(1, &plain);
-    does.work_takes_ns = 100000; /* more than a stand-in may take, and too little to wake at once */
+    /* more work than a stand-in may take, and too little for a wake at once */
+    does.work_takes_ns = 100000;
     send_after(0);
     ck_assert_uint_eq(worked, 1);
     domt_notice(world.system, sender, &go_type, NULL);
@@ -266,7 +270,8 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     does.stops_itself = true;
     send_after(0);
     ck_assert_uint_eq(stopped, 0);
-    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0); /* it is settled */
+    /* the loan is settled */
+    ck_assert_uint_eq(domt_stepped_thread(&world, 1)->manager.loans.lent, 0);
     (void)domi_park_end(word_of(1));
     domt_stepped_iterate(&world, 1, false);
     ck_assert_uint_eq(stopped, 1);
@@ -282,7 +287,7 @@ DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
     send_after(0);
     ck_assert_uint_eq(worked, 1);
     ck_assert(domi_park_try_hold(word_of(1)));
-    domt_notice(world.system, receivers[0], &work_type, NULL); /* from a foreign thread */
+    domt_notice(world.system, receivers[0], &work_type, NULL); /* sent from a foreign thread */
     ck_assert_uint_eq(atomic_load(word_of(1)), DOMI_PARK_WANTED);
     ck_assert_uint_eq(ring_of(1)->wakes, 0);
     ck_assert(domi_park_release(word_of(1), false));
@@ -290,7 +295,8 @@ DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
     end();
 }
 
-/* The notes of a phase have room for DOMI_SLEEPERS_MAX threads. The others are woken at once. */
+/* In a phase, the wake-ups of up to DOMI_SLEEPERS_MAX threads are put off; further threads are
+ * woken at once. */
 DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 {
     uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
@@ -310,7 +316,7 @@ static void sleep_shortly(domt_stepped *stepped, uint32_t index)
     domt_stepped_advance(stepped, 1000);
 }
 
-/* The sleeper does what it was woken for and dozes again, the sender's thread sleeps for a moment
+/* The sleeper does what it was woken for and dozes again; the sender's thread sleeps for a moment
  * and sends once more. */
 static void send_again(void)
 {
@@ -324,15 +330,15 @@ static void send_again(void)
     domt_stepped_iterate(&world, HERE, false);
 }
 
-/* So many wake-ups and runs in place of thread 1 there were. */
+/* Check how many wake-ups, and runs in place of thread 1, there were so far. */
 static void expect_so_far(uint32_t wakes, uint32_t runs_here)
 {
     ck_assert_uint_eq(ring_of(1)->wakes, wakes);
     ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
 }
 
-/* A sleeper had to wait for a handler that worked behind its send: the next ones wait no more, for
- * a time. */
+/* A sleeper had to wait for a handler that worked after its send: for a time, later sleepers are
+ * not made to wait. */
 DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
 {
     begin(with_standing_in(2));
@@ -343,10 +349,11 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     does.works_behind_send_ns = 0;
     send_again();
     expect_so_far(2, 0);
-    domt_stepped_advance(&world, 10 * DOMT_MS); /* then it is trusted again */
+    /* then the sender's thread may put off wake-ups again */
+    domt_stepped_advance(&world, 10 * DOMT_MS);
     send_again();
     expect_so_far(2, 1);
-    does.works_behind_send_ns = DOMT_MS; /* again, a little later: now for twice as long */
+    does.works_behind_send_ns = DOMT_MS; /* the same again, a little later: now for twice as long */
     send_again();
     expect_so_far(3, 1);
     does.works_behind_send_ns = 0;
@@ -367,7 +374,7 @@ static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
                                       : ring_of(index)->sleep_ns);
 }
 
-/* Sleep once for `takes_ns`, or to the end. */
+/* Sleep once, for `takes_ns` or to the end. */
 static void expect_sleep(uint64_t takes_ns, uint64_t most_ns, uint32_t word)
 {
     sleep_takes_ns = takes_ns;
@@ -382,7 +389,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     domus_config config = with_standing_in(2);
     uint64_t doze_ns = config.scheduler.idle.doze_ns;
 
-    ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default */
+    ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default doze */
     begin(config);
     world.on_sleep = note_word_and_sleep;
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
@@ -390,7 +397,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     domt_stepped_thread(&world, HERE)->was_held = true;
-    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING); /* it has not slept since */
+    expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING); /* the thread has not slept since */
     expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     end();

@@ -1,5 +1,5 @@
 /* runtime/loop/steal.c, step by step, on threads that do not exist: thieves are counted, houses are
- * exposed and taken back, and counters tell so. */
+ * exposed and taken back, and the counters show this. */
 #include "house/dispatch/loan.h"
 #include "house/dispatch/phases.h"
 #include "runtime/loop/steal.h"
@@ -10,8 +10,8 @@
 #define FLOOR  4
 
 static domt_stepped world;
-static domus_address actors[HOUSES]; /* on thread 0 */
-static domus_address other;          /* on thread 1 */
+static domus_address actors[HOUSES]; /* actors on thread 0 */
+static domus_address other;          /* an actor on thread 1 */
 static const domus_type poke = {.name = "poke"};
 static const domus_behaviour idle = {.name = "idle"};
 
@@ -60,7 +60,7 @@ static void make_ready(void)
     ck_assert_uint_eq(queue()->count, HOUSES);
 }
 
-/* A look of the victim, `after_ns` later. */
+/* Let the victim look, `after_ns` later. */
 static void look(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
@@ -71,10 +71,10 @@ static void look(uint64_t after_ns)
 DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
 {
     open_world();
-    atomic_store(&world.system->waking, 2); /* thread 1 */
+    atomic_store(&world.system->waking, 2); /* stands for thread 1 */
     domt_notice(world.system, actors[0], &poke, NULL);
     for (int i = 0; i < 3; i++) {
-        domt_stepped_iterate(&world, 0, true); /* busy, then idle */
+        domt_stepped_iterate(&world, 0, true); /* the victim is busy, then idle */
         ck_assert_uint_eq(atomic_load(&world.system->waking), 2);
     }
     domt_notice(world.system, other, &poke, NULL);
@@ -100,7 +100,7 @@ DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
 {
     open_world();
     make_ready();
-    atomic_store(&victim()->manager.loans.thieves, 1); /* one that is in a long handler */
+    atomic_store(&victim()->manager.loans.thieves, 1); /* the only thief is in a long handler */
     look(0);
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
     look(DOMT_MS);
@@ -108,7 +108,7 @@ DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
     look(2 * DOMT_MS);
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     ck_assert_uint_eq(queue()->count, HOUSES);
-    look(DOMT_MS); /* they are not shown again for a while */
+    look(DOMT_MS); /* these houses are not exposed again for a while */
     ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
     atomic_store(&victim()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
@@ -128,8 +128,8 @@ DOMT_TEST(what_is_shown_counts_as_ready)
     domt_stepped_fini(&world);
 }
 
-/* All that was ready is shown, and the thread says so. Then thieves take it: nothing is left, and
- * nobody else may come for it. */
+/* All houses that were ready are exposed, and the thread says so. Then thieves take them: nothing
+ * is left, and no other thief may come for them. */
 DOMT_TEST(thread_without_ready_houses_says_so)
 {
     open_world();
@@ -155,7 +155,7 @@ static domi_manager *manager_of(uint32_t index)
     return &domt_stepped_thread(&world, index)->manager;
 }
 
-/* Thread 0 and thread 2 show houses; the thief is after thread 0, which others keep locked. */
+/* Thread 0 and thread 2 expose houses; the thief tries thread 0, whose queue others keep locked. */
 static void open_contention(void)
 {
     open_world_of(3, 32768);
@@ -164,7 +164,7 @@ static void open_contention(void)
 
         for (int i = 0; i < 2 * FLOOR; i++)
             domt_notice(world.system, domt_spawn(world.system, index, &idle, NULL), &poke, NULL);
-        domt_stepped_iterate(&world, index, false); /* they are mounted, and run */
+        domt_stepped_iterate(&world, index, false); /* the actors are mounted, and run */
         (void)domi_manager_take_arrivals(home);
     }
     make_ready();
@@ -224,7 +224,7 @@ DOMT_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
     domi_spinlock_lock(&manager_of(2)->loans.shared_lock);
     ck_assert(domi_thread_steal(thief()));
     ck_assert_ptr_null(thief()->stealing.loan);
-    ck_assert_uint_eq(thief()->stealing.patience, 1); /* it waits, and not for ever */
+    ck_assert_uint_eq(thief()->stealing.patience, 1); /* the thief waits, but not for ever */
     ck_assert_uint_eq(
         atomic_load(&manager_of(0)->loans.thieves) + atomic_load(&manager_of(2)->loans.thieves), 1);
     domi_spinlock_unlock(&manager_of(2)->loans.shared_lock);
@@ -249,7 +249,7 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         atomic_store(&manager_of(index)->loans.lendable, 1000);
         domi_spinlock_lock(&manager_of(index)->loans.shared_lock);
     }
-    for (uint32_t tries = 1; tries <= 4; tries++) { /* from one to the other, and back */
+    for (uint32_t tries = 1; tries <= 4; tries++) { /* from one victim to the other, and back */
         thief()->stealing.victim = 4 * (tries % 2);
         atomic_store(&manager_of(0)->loans.thieves, tries % 2 == 0);
         atomic_store(&manager_of(4)->loans.thieves, tries % 2 == 1);
@@ -270,7 +270,7 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
 DOMT_TEST(thief_waits_as_long_as_its_patience)
 {
     open_world_of(2, 5);
-    atomic_store(&victim()->manager.loans.lendable, 1000); /* and shows nothing */
+    atomic_store(&victim()->manager.loans.lendable, 1000); /* the victim exposes nothing */
     for (int i = 0; i < 5; i++)
         ck_assert(domi_thread_steal(thief()));
     ck_assert(!domi_thread_steal(thief()));
@@ -302,7 +302,7 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 #define MANY    100
 static uint64_t began_ns, offered_ns;
 
-/* Runs for long, and sees whether something is shown. */
+/* Run for long, and record whether a house is exposed meanwhile. */
 static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
     if (offered_ns == 0 && domi_loans_count_shown(&victim()->manager) != 0)
@@ -314,8 +314,8 @@ static int on_poke(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour slow = {.name = "slow",
                                      .on = (const domus_on[]){{&poke, on_poke, 0}, {0}}};
 
-/* Nothing is known of these houses when the phase begins. With a look after 16 houses, the first
- * one was shown after 320 ms. */
+/* Nothing is known about these houses when the phase begins. With a look after 16 houses, the first
+ * one was exposed after 320 ms. */
 DOMT_TEST(long_houses_are_shown_after_the_first_one)
 {
     domus_address many[MANY];
@@ -371,7 +371,7 @@ DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
         ck_assert_uint_eq(domi_thread_runs_before_first_look(home, FLOOR + 1), 1);
         ck_assert_uint_eq(domi_thread_runs_before_next_look(home, 16), rows[i].houses);
     }
-    home->stealing.run_ns = 0; /* nothing is known: twice as many each time */
+    home->stealing.run_ns = 0; /* nothing is known: each look exposes twice as many */
     for (uint32_t houses = 1; houses < 16; houses *= 2)
         ck_assert_uint_eq(domi_thread_runs_before_next_look(home, houses), 2 * houses);
     world.system->config.scheduler.steal.enabled = false;

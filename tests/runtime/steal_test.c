@@ -1,5 +1,5 @@
-/* runtime/loop/steal.c, on real threads: a thread that is overwhelmed gets help, and no other one
- * is touched. */
+/* runtime/loop/steal.c, on real threads: a thread that is overwhelmed gets help, and houses of no
+ * other thread are stolen. */
 #include "tests/runtime/running.h"
 
 #include "runtime/system/system.h"
@@ -22,7 +22,8 @@ static void burn(uint64_t ns)
 
 /* --- actors ----------------------------------------------------------------------------------- */
 
-static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)}; /* nanoseconds */
+/* payload: a time in nanoseconds */
+static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 static const domus_type begin_type = {.name = "begin", .size = sizeof(uint64_t)};
 static const domus_type here_type = {.name = "here"};
 static const domus_type again_type = {.name = "again"};
@@ -54,7 +55,7 @@ static const domus_behaviour worker = {
     .state_size = sizeof(uint64_t),
     .on = (const domus_on[]){{&work_type, on_work, 0}, {&numbered_type, on_numbered, 0}, {0}}};
 
-/* Lives on thread 0; sends work to all workers from there, by their home lane. */
+/* An actor on thread 0 that sends work to all workers from there, by their home lane. */
 struct starter {
     uint32_t count;
     bool pinned;
@@ -80,7 +81,7 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
     return 0;
 }
 
-/* Keeps its thread busy with messages to itself. */
+/* Keep the thread busy with messages to oneself. */
 static int on_again(domus_stack *stack, void *self, const void *payload)
 {
     burn(20000);
@@ -111,7 +112,7 @@ static domus_address start(domus_system *system, uint32_t count, bool pinned)
     return starter;
 }
 
-/* Each of its workers for `ns`. */
+/* Let the starter give each of its workers `ns` of work. */
 static void let_work(domus_system *system, domus_address starter, uint32_t count, uint64_t ns)
 {
     atomic_store(&done, 0);
@@ -121,9 +122,9 @@ static void let_work(domus_system *system, domus_address starter, uint32_t count
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* Work is given again until there was help enough: other processes may take the helper's
- * CPU for the time of one or of many. On a quiet machine the first one suffices, with half
- * of the houses. */
+/* Work is given again until there was enough help: other processes may take the helper's CPU for
+ * the time of one or of many rounds. On a quiet machine the first round suffices, with half of the
+ * houses. */
 DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
 {
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
@@ -132,14 +133,15 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     domus_address starter = start(system, COUNT, false);
 
     for (int i = 0; i < ROUNDS && atomic_load(&elsewhere) <= ENOUGH; i++) {
-        domt_pause_ns(5 * DOMT_MS); /* both sleep */
+        domt_pause_ns(5 * DOMT_MS); /* both threads sleep */
         let_work(system, starter, COUNT, ns);
     }
     domus_profile home = domt_profile(system, 0);
     domus_profile thief = domt_profile(system, 1);
     ck_assert_uint_eq(atomic_load(&elsewhere), thief.steals);
     ck_assert_uint_gt(thief.steals, ENOUGH);
-    /* The helper was woken. Its cap ends a sleep now and then, too, and then it helps by chance. */
+    /* The helper was woken. The cap also ends its sleep now and then, and then it helps by
+     * chance. */
     ck_assert_uint_gt(home.wakeups_sent, 0);
     ck_assert_uint_ge(home.exposed, thief.steals);
     ck_assert_uint_eq(home.steals, 0);
@@ -161,7 +163,7 @@ DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
     uint64_t steals = domt_profile(system, 1).steals;
     let_work(system, starter, COUNT, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, exposed);
-    ck_assert_uint_eq(domt_profile(system, 1).steals, steals); /* who is busy never steals */
+    ck_assert_uint_eq(domt_profile(system, 1).steals, steals); /* a busy thread never steals */
     ck_assert_uint_eq(atomic_load(&elsewhere), 0);
     atomic_store(&go_on, false);
     domt_end(system);
@@ -210,7 +212,8 @@ DOMT_TEST(few_ready_houses_stay_where_they_are)
     domt_end(system);
 }
 
-/* A sender on each of two other threads, and one at home, to all workers in turn. */
+/* A sender: there is one on each of two other threads, and one at home; each sends to all workers
+ * in turn. */
 struct sender {
     uint32_t count;
     uint64_t rounds;
@@ -232,7 +235,8 @@ static const domus_behaviour sending = {.name = "sender",
                                         .on =
                                             (const domus_on[]){{&again_type, send_round, 0}, {0}}};
 
-/* Returns how many loans there were: on a loaded machine perhaps none. */
+/* Check the order of messages. Returns how many loans there were: on a loaded machine perhaps
+ * none. */
 static uint64_t hold_order(uint32_t sender_thread)
 {
     enum { COUNT = 200, ROUNDS = DOMT_SANITIZED ? 20 : 100 };
@@ -287,12 +291,12 @@ DOMT_TEST(system_stops_while_houses_are_lent)
     }
 }
 
-/* Counts, where it is lent, how often the time that it is shown is old; works a millisecond. */
+/* How many times a lent worker was shown an old time; it works for a millisecond each time. */
 static _Atomic uint32_t old;
 
 static int on_timed(domus_stack *stack, void *self, const void *ns)
 {
-    int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack)); /* of two clocks */
+    int64_t age_ns = (int64_t)(domt_now_ns() - domus_now_ns(stack)); /* difference of two clocks */
 
     if (!pthread_equal(pthread_self(), home_thread)) {
         atomic_fetch_add(&elsewhere, 1);
@@ -306,7 +310,7 @@ static int on_timed(domus_stack *stack, void *self, const void *ns)
 static const domus_behaviour timed = {.name = "timed",
                                       .on = (const domus_on[]){{&work_type, on_timed, 0}, {0}}};
 
-/* Returns how often one was lent. */
+/* Returns how many times a worker was lent. */
 static uint32_t look_at_time(void)
 {
     enum { COUNT = 200 };
@@ -316,7 +320,7 @@ static uint32_t look_at_time(void)
     domus_system *system = domt_start(&config);
     domus_address actors[COUNT];
 
-    (void)start(system, 0, false); /* who is at home */
+    (void)start(system, 0, false); /* records which thread is home */
     atomic_store(&old, 0);
     for (int i = 0; i < COUNT; i++)
         actors[i] = domt_spawn(system, 0, &timed, NULL);

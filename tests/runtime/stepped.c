@@ -1,4 +1,5 @@
-/* The ring that brings what it is told and holds M3, and the turns of threads that do not exist. */
+/* The ring that shows the completions it is given and checks M3, and the iterations of threads that
+ * do not exist. */
 #include "tests/runtime/stepped.h"
 #include "runtime/control/thread_life.h"
 #include "runtime/loop/loop.h"
@@ -50,7 +51,7 @@ static void ring_close(void *ring)
 {
 }
 
-/* M3, looked at from the outside: each thing that a thread might forget when it goes to sleep. */
+/* Check M3 from the outside: each thing that a thread might forget when it goes to sleep. */
 static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
 {
     domi_thread *thread = ring->thread;
@@ -62,14 +63,15 @@ static void hold_nothing_left(const domt_ring *ring, uint64_t timeout_ns)
     ck_assert_uint_eq(manager->schedule.ready[DOMUS_CHANNELS].count, 0);
     ck_assert_ptr_null(manager->schedule.mounting.head);
     ck_assert_ptr_null(atomic_load(&manager->mail.arrivals));
-    ck_assert_uint_eq(manager->pool.chained, 0); /* what others wait for has gone home */
+    /* the objects that other threads wait for have gone home */
+    ck_assert_uint_eq(manager->pool.chained, 0);
     ck_assert_uint_eq(ring->completions, 0);
     ck_assert_ptr_null(thread->io.dirty);
     ck_assert(thread->io.wake_armed);
     ck_assert(domi_park_is_at_rest(atomic_load(&manager->park)));
     ck_assert_uint_eq(atomic_load(&thread->system->orders), thread->orders);
     ck_assert(!domi_thread_is_waking(thread));
-    ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* the cap */
+    ck_assert_uint_le(timeout_ns, UINT64_C(1000000000)); /* the cap of a sleep */
     ck_assert(due_ns > now_ns);
     ck_assert(due_ns == UINT64_MAX || timeout_ns <= due_ns - now_ns);
 }
@@ -92,7 +94,7 @@ static int ring_enter(void *ring_, uint32_t min_complete, uint64_t timeout_ns)
     return 0;
 }
 
-/* Completions that mean nothing to anybody: their kind and slot say "the end of a wake poll". */
+/* Show completions that mean nothing: their kind and slot say "the end of a wake poll". */
 static uint32_t ring_reap(void *ring_, domi_completion *completions, uint32_t max)
 {
     domt_ring *ring = ring_;
@@ -149,7 +151,7 @@ static void ring_publish(void *ring)
 {
 }
 
-/* Nothing here has connections, so nothing of channels comes to this ring. */
+/* The stepped system has no connections, so an accept on its ring is a bug. */
 static void never_accept(void *ring, int fd, uint64_t user_data)
 {
     ck_abort_msg("an accept in the stepped ring");
@@ -193,7 +195,7 @@ const domi_backend domt_stepped_ring = {
 
 /* --- the system ------------------------------------------------------------------------------- */
 
-/* A sleeper's word has changed; the one who sleeps is the test. */
+/* Record that a sleeper's word has changed; the test runs the sleeper itself. */
 static void wake(domi_manager *manager)
 {
     current->rings[manager->index].wakes++;
@@ -248,7 +250,7 @@ void domt_stepped_begin(domt_stepped *stepped, uint32_t threads)
     domus_config_init(&config);
     config.system.threads = threads;
     config.system.cpus = "none";
-    config.io.buffers.count = 16; /* the ring is this file's */
+    config.io.buffers.count = 16; /* the ring of this file needs no buffers */
     domt_stepped_init(stepped, &config);
 }
 

@@ -1,6 +1,6 @@
 /* runtime/control/stop.c, one step at a time, on threads that do not exist: when a step is over,
- * and what a thread refuses from then on. A stop that a handler holds up tells only what is new,
- * and frees nothing that the handler uses. */
+ * and what a thread refuses from then on. A stop that a handler holds up logs only what is new, and
+ * frees nothing that the handler uses. */
 #include "house/family/life.h"
 #include "runtime/control/stop.h"
 #include "runtime/loop/work.h"
@@ -26,7 +26,7 @@ static void turn_all(void)
         domt_stepped_iterate(&world, i, false);
 }
 
-/* Quiet: each thread has begun to drain, and none listens any more. */
+/* Check when it is quiet: each thread has begun to drain, and none listens any more. */
 static void hold_quiet(bool (*is_quiet)(const domus_system *system))
 {
     ck_assert(!is_quiet(world.system));
@@ -36,14 +36,15 @@ static void hold_quiet(bool (*is_quiet)(const domus_system *system))
     ck_assert(is_quiet(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
         domi_counter *listening = &world.system->threads[i].io.counters.listeners_open;
-        atomic_store(listening, 1); /* its accept has not come back yet */
+        atomic_store(listening, 1); /* the accept has not completed yet */
         ck_assert(!is_quiet(world.system));
         atomic_store(listening, 0);
     }
     ck_assert(is_quiet(world.system));
 }
 
-/* A connection that was accepted is waited for first, and then those that this side has made. */
+/* Check that the stop waits first for accepted connections, and then for those that this side has
+ * made. */
 static void hold_served(bool (*has_served)(const domus_system *system))
 {
     domi_io *io = &world.system->threads[1].io;
@@ -67,7 +68,8 @@ static void hold_upstream(bool (*is_quiet)(const domus_system *system))
     ck_assert(is_quiet(world.system));
 }
 
-/* Actors that were spawned before the stop are mounted, when each thread has begun the step. */
+/* Check that actors that were spawned before the stop are mounted when each thread has begun the
+ * step. */
 static void hold_followed(bool (*have_followed)(const domus_system *system))
 {
     uint32_t orders = atomic_load(&world.system->orders);
@@ -77,7 +79,8 @@ static void hold_followed(bool (*have_followed)(const domus_system *system))
     atomic_store(&world.system->orders, orders);
 }
 
-/* No process is left that is to end by itself, or one has come that was not told. */
+/* Check that no process is left which is to end by itself, or that one has come which was not
+ * told. */
 static void hold_finished(bool (*has_nobody_to_tell)(const domus_system *system))
 {
     domi_processes *processes = &world.system->processes;
@@ -109,7 +112,7 @@ static void hold_closed(bool (*is_closed)(const domus_system *system))
     ck_assert(is_closed(world.system));
 }
 
-/* Every actor has stopped. */
+/* Check that every actor has stopped. */
 static void hold_empty(bool (*is_empty)(const domus_system *system))
 {
     ck_assert(!is_empty(world.system));
@@ -118,7 +121,7 @@ static void hold_empty(bool (*is_empty)(const domus_system *system))
     ck_assert(is_empty(world.system));
     for (uint32_t i = 0; i < world.system->count; i++) {
         domi_counter *houses = &world.system->threads[i].manager.births.houses;
-        atomic_store(houses, 1); /* one that ends late */
+        atomic_store(houses, 1); /* an actor ends late */
         ck_assert(!is_empty(world.system));
         atomic_store(houses, 0);
     }
@@ -146,7 +149,7 @@ DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
     turn_all();
     world.system->simulator = &simulator;
     ck_assert_int_eq(domus_system_stop(world.system), 0);
-    /* The seventh wait is for the threads to leave their loops. */
+    /* In the seventh wait the threads leave their loops. */
     ck_assert_uint_eq(waits, 7);
     world.system->simulator = NULL;
     domt_stepped_fini(&world);
@@ -154,7 +157,8 @@ DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 
 /* --- a crowd ---------------------------------------------------------------------------------- */
 
-/* The first turn of a drain takes what a turn may take; meanwhile nobody is told that it drains. */
+/* The first turn of a drain collects as much as a turn may; meanwhile no actor is told of the
+ * drain. */
 DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 {
     domus_config config = domt_config(1);
@@ -178,7 +182,8 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
         if (i == 0)
             ck_assert_uint_ge(turns, 10);
         else
-            ck_assert_uint_eq(turns, 1); /* its time is over: it begins in any case */
+            /* the time of the drain is over, so the thread begins in any case */
+            ck_assert_uint_eq(turns, 1);
     }
     world.rings[0].completions = 0;
     domi_system_set_stop_step(world.system, DOMI_STOP_NONE);
@@ -195,8 +200,8 @@ static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *
     return true;
 }
 
-/* Its thread is never seen to mount it: as when a handler does not return until the
- * stop is over. */
+/* The thread never mounts the acceptor, as when a handler does not return until the stop is
+ * over. */
 DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_counted)
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
@@ -232,7 +237,7 @@ static bool is_closed(void)
     return closed;
 }
 
-/* A handler that lasts into the stop, and then spawns. */
+/* Last until the stop has begun, and then spawn. */
 static int spawn_late(domus_stack *stack, void *self, const void *nothing)
 {
     domus_address address;
@@ -290,8 +295,8 @@ static atomic_bool may_go;
 static atomic_bool is_in;
 static atomic_int went_well;
 
-/* Use the actor's memory, its stack, its system and its thread's pools, after the stop
- * has given up. */
+/* Use the actor's memory, its stack, its system and its thread's pools, after the stop has given
+ * up. */
 static void stay(domus_stack *stack, void *self)
 {
     const uint64_t *facts = self;
@@ -327,7 +332,8 @@ static const domus_behaviour held = {.name = "held",
                                      .on_read = {sleep_long, 0},
                                      .on_stop = stay};
 
-/* Starts a system whose only thread is held up by its stop, with a connection that it has cut. */
+/* Start a system with a handler that holds up the stop of its only thread, and with a connection
+ * that it has cut. */
 static domus_system *begin(int *ret_peer)
 {
     domus_config config = domt_config(1);
@@ -349,7 +355,7 @@ static domus_system *begin(int *ret_peer)
     return system;
 }
 
-/* ThreadSanitizer starts a thread of its own with the program's first one, and keeps it. */
+/* ThreadSanitizer starts a thread of its own with the program's first thread, and keeps it. */
 #define OWN_THREADS (DOMT_TSAN ? 1u : 0u)
 
 DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
@@ -362,7 +368,7 @@ DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
     ck_assert_uint_eq(domt_lines("1 channels had not drained", NULL), 1);
     ck_assert_uint_eq(domt_lines("a handler of held has not returned", NULL), 1);
     atomic_store(&may_go, true);
-    ck_assert_int_eq(domus_system_stop(system), 1); /* the sum, as it promises */
+    ck_assert_int_eq(domus_system_stop(system), 1); /* the number of cut channels, as documented */
     ck_assert_uint_eq(domt_lines("had not drained", NULL), 1);
     ck_assert_uint_eq(domt_lines("has not returned", NULL), 1);
     ck_assert_int_eq(atomic_load(&went_well), 1);
@@ -378,7 +384,7 @@ DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
     domus_system *system = begin(&peer);
 
     ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
-    domus_system_free(system); /* frees nothing: the handler goes on with all that it has */
+    domus_system_free(system); /* frees nothing: the handler still uses everything */
     ck_assert_int_eq(domus_outside_spawn(system, &held, NULL, &(domus_address){NULL, 0}),
                      -ESHUTDOWN);
     ck_assert_uint_gt(domt_entries("/proc/self/task"), threads_before);
@@ -387,7 +393,7 @@ DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
     domus_system_free(system);
     close(peer);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), open_before);
-    /* A thread that was joined stays in this list until the kernel has taken it out. */
+    /* A thread that was joined stays in this list until the kernel has removed it. */
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/task") == threads_before);
 }
 

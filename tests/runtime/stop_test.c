@@ -1,5 +1,5 @@
 /* runtime/control/stop.c: when a system ends, every actor ends once, and every message is handled
- * or released once, whoever still works or calls. */
+ * or released once, whichever threads still work or call. */
 #include "tests/runtime/running.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 static _Atomic uint64_t made, handled, released, resumed, strange;
 
-/* Each payload is a count of its own: it may be handled or released, once. */
+/* A payload of which each is counted: it may be handled or released once. */
 typedef struct parcel {
     _Atomic uint32_t *ends;
 } parcel;
@@ -69,7 +69,7 @@ static int keep_asking(domus_stack *stack, void *self, const domus_answer *answe
     return 0;
 }
 
-/* Waits in a barrier for an answer that never comes, so that all its mail stays. */
+/* Wait in a barrier for an answer that never comes, so that all messages stay in the mailbox. */
 static int hold(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
@@ -106,7 +106,8 @@ DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
     domus_address two = domt_spawn(system, 1, &holder, NULL);
 
     domt_notice(system, one, &hold_type, &two);
-    DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1); /* on either thread */
+    /* an ask was put on one of the threads */
+    DOMT_WAIT_FOR(10, domt_profile_all(system).asks == 1);
     for (uint32_t i = 0; i < PARCELS; i++) {
         domt_notice(system, one, &parcel_type, &(parcel){&ends[2 * i]});
         domt_notice(system, two, &parcel_type, &(parcel){&ends[2 * i + 1]});
@@ -119,10 +120,10 @@ DOMT_TEST(mail_that_is_left_is_dropped_exactly_once)
         wrong += atomic_load(&ends[i]) != 1;
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(atomic_load(&handled), 0);
-    /* One more release is of the ask that the other actor was about to answer. */
+    /* The ask that the other actor was about to answer is released, too. */
     ck_assert_uint_eq(atomic_load(&released), 2 * PARCELS + 1);
     ck_assert_uint_eq(atomic_load(&domt_stopped), 2);
-    ck_assert_uint_eq(atomic_load(&resumed), 2); /* both sleeping conversations, cancelled */
+    ck_assert_uint_eq(atomic_load(&resumed), 2); /* both sleeping conversations were cancelled */
     domt_end(system);
 }
 
@@ -159,8 +160,7 @@ static void meet_the_other_thread(void)
         continue;
 }
 
-/* All that a handler may do, at the very end: nothing of it may harm, and what is
- * sent is dropped. */
+/* Call every verb at the very end: nothing of it may do harm, and the messages sent are dropped. */
 static void farewell(domus_stack *stack, void *self_)
 {
     const struct link *self = self_;
@@ -172,7 +172,7 @@ static void farewell(domus_stack *stack, void *self_)
     atomic_fetch_add(&domt_stopped, 1);
     for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
         if (domus_notice(stack, to[i], &parcel_type, &(parcel){NULL}) == 0)
-            atomic_fetch_add(&handled, 1); /* sent, here */
+            atomic_fetch_add(&handled, 1); /* counts as sent and as handled */
     }
     (void)domus_ask(stack, self->next, &question_type, &(parcel){NULL}, keep_asking);
     (void)domus_stop(stack, self->next);
@@ -196,7 +196,7 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
     static domus_address addresses[2][RING];
     domus_config config = domt_config(2);
 
-    config.shutdown.actor_timeout_ns = 0; /* most are ended as they are */
+    config.shutdown.actor_timeout_ns = 0; /* most actors are ended as they are */
     domus_system *system = domt_start(&config);
     for (uint32_t i = 0; i < 2 * RING; i++)
         addresses[i % 2][i / 2] = domt_spawn(system, i % 2, &leaver, NULL);
@@ -206,7 +206,7 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
     }
     DOMT_WAIT_FOR(20, atomic_load(&made) == 2 * RING);
     int result;
-    do /* on a busy machine a thread may take longer than the least time */
+    do /* On a busy machine a thread may take longer than the least time. */
         result = domus_system_stop(system);
     while (result == -ETIMEDOUT);
     ck_assert_int_eq(result, 0);
@@ -232,7 +232,7 @@ static const domus_behaviour fury = {.name = "fury",
 
 #define FURIES_MAX 5000
 
-/* Births, messages, asks, timers and deaths, as fast as it can, for ever. */
+/* Spawn, send, ask, arm timers and stop, as fast as possible, for ever. */
 static int rage(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *turn = self_;
@@ -335,7 +335,7 @@ static void *flood(void *self_)
             self->taken++;
         self->wrong += !is_expected(domus_outside_stop(self->system, born));
     }
-    /* Once over, over for all calls. */
+    /* A stop that is over is over for all calls. */
     domus_address born;
     self->wrong += domus_outside_spawn(self->system, &taker, NULL, &born) != -ESHUTDOWN;
     self->wrong += domus_outside_stop(self->system, self->to) != -ESHUTDOWN;

@@ -1,8 +1,9 @@
-/* A store at its limit: a program that keeps what its clients send, in memory of its own. When
- * memory is short it refuses to keep more, by a watch on the level; whatever it holds, it answers
- * who reads or deletes, on old connections and on new ones, and has room again afterwards.
+/* A store at its limit: a program that keeps the values that its clients send, in memory of its
+ * own. When memory is short it refuses to keep more, by a watch on the level; however much it
+ * holds, it answers clients that read or delete, on old connections and on new ones, and has room
+ * again afterwards.
  *
- * A request is five bytes: S, G or D, and the number of a value; S brings VALUE_BYTES with it. The
+ * A request is five bytes: S, G or D, and the number of a value; S is followed by VALUE_BYTES. The
  * answers are K (kept, deleted), R (refused), N (there is none), and V with the value. */
 #include "tests/support/crowd.h"
 #include "tests/support/service.h"
@@ -30,7 +31,7 @@
 typedef struct shared {
     _Atomic uint32_t port;
     _Atomic bool over;
-    _Atomic int closed_with; /* the error of the last channel that was closed with one */
+    _Atomic int closed_with; /* the error of the last channel that was closed with an error */
 } shared;
 
 static shared *ours;
@@ -43,7 +44,7 @@ static _Atomic bool is_short;
 typedef struct request {
     unsigned char head[HEAD_BYTES];
     uint32_t head_bytes;
-    char *value; /* being received */
+    char *value; /* the value that is being received */
     uint32_t value_bytes;
 } request;
 
@@ -81,7 +82,7 @@ static uint32_t number_of(const request *of)
     return number % VALUES_MAX;
 }
 
-/* All of a request has come. */
+/* Serve a request of which all bytes have come. */
 static int serve(domus_stack *stack, domus_channel *channel, request *asked)
 {
     char **place = &values[number_of(asked)];
@@ -176,7 +177,7 @@ static _Noreturn void run_store(pid_t parent)
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     domus_config_init(&config);
-    config.system.threads = 1; /* the table of values has one owner */
+    config.system.threads = 1; /* one thread, so the table of values has one owner */
     config.system.cpus = "none";
     config.memory.limit_bytes = (DOMT_SANITIZED ? 300 : 100) * MIB;
     config.listeners = &listener;
@@ -216,7 +217,7 @@ static char ask(int fd, char word, uint32_t number)
 
 static char ask_anew(uint16_t port, char word, uint32_t number)
 {
-    int fd = domt_connect(port); /* its receives are limited to 5 s */
+    int fd = domt_connect(port); /* receives of this connection are limited to 5 s */
     char back = ask(fd, word, number);
     close(fd);
     return back;
@@ -249,7 +250,7 @@ DOMT_TEST(a_store_at_its_limit_always_answers)
     printf("%u values of %u bytes kept\n", kept, VALUE_BYTES);
     ck_assert_uint_ge(kept, 300);
     ck_assert_uint_lt(kept, VALUES_MAX);
-    domt_sleep_ms(300); /* it stays at its limit */
+    domt_sleep_ms(300); /* the store stays at its limit */
     for (uint32_t i = 0; i < 100; i++) {
         ck_assert_int_eq(ask(fd, 'S', kept + i), 'R');
         ck_assert_int_eq(ask(fd, 'G', i), 'V');
@@ -258,7 +259,7 @@ DOMT_TEST(a_store_at_its_limit_always_answers)
     }
     for (uint32_t i = 0; i < kept; i++)
         ck_assert_int_eq(i % 2 == 0 ? ask(fd, 'D', i) : ask_anew(port, 'D', i), 'K');
-    /* The heap goes back once a second while memory is short. */
+    /* Memory of the heap is given back once a second while memory is short. */
     char back = 'R';
     for (int i = 0; i < WAIT_MS * 4 && back == 'R' && !DOMT_SANITIZED; i += 50) {
         domt_sleep_ms(50);

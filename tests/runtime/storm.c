@@ -1,4 +1,4 @@
-/* The books of the storm; see the header. */
+/* The counts and checks of the storm; see the header. */
 #include "tests/runtime/storm.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ static void end_memory(const domt_load *load)
 static void release(void *payload)
 {
     const domt_load *load = payload;
-    if (load->memory == NULL) /* a message that was never filled */
+    if (load->memory == NULL) /* a message whose payload was never filled */
         return;
     end_memory(load);
     atomic_fetch_add(&released, 1);

@@ -1,10 +1,10 @@
-/* The storm: actors whose payloads own memory do at random whatever an actor may do.
+/* The storm: actors whose payloads own memory call at random every verb that an actor may call.
  *
- * Held whatever they do: each payload is released once, by the library or by the actor that took
- * it; each ask is answered once, unless its conversation ended before; what a handler is shown is
- * there while it may be looked at. Each actor draws from dice of its own, so in a test kit one seed
- * is one run. storm.c keeps the books, storm_deeds.c and storm_society.c have the verbs,
- * storm_actors.c has those who use them. */
+ * It is checked that each payload is released once, by the library or by the actor that took it;
+ * that each ask is answered once, unless its conversation ended before; and that a message that a
+ * handler is shown stays readable as long as promised. Each actor draws from dice of its own, so in
+ * a test kit one seed is one run. storm.c has the counts, storm_deeds.c and storm_society.c the
+ * verbs, storm_actors.c the actors. */
 #ifndef DOMT_STORM_H
 #define DOMT_STORM_H
 
@@ -22,11 +22,11 @@
 
 /* The beginning of each payload of the storm. */
 typedef struct domt_load {
-    char *memory;   /* its own */
-    uint64_t depth; /* how many deeds may still follow from it */
+    char *memory;   /* memory that the payload owns */
+    uint64_t depth; /* verbs that may still follow from this payload */
 } domt_load;
 
-/* The deeds of the storm: each must have been seen at least once. */
+/* The counted actions of the storm: each must happen at least once. */
 /* clang-format off: one line for each */
 #define DOMT_STORM_DEEDS(X)                                                                        \
     X(NOTICE, "a notice")                                                                          \
@@ -86,21 +86,21 @@ enum domt_deed { DOMT_STORM_DEEDS(DOMT_STORM_NAME) DOMT_DEEDS };
 #undef DOMT_STORM_NAME
 
 extern _Atomic uint64_t domt_storm_did[DOMT_DEEDS];
-extern _Atomic int64_t domt_storm_budget; /* of deeds; at 0 nothing more is begun */
+extern _Atomic int64_t domt_storm_budget; /* verbs that are left to call; at 0 no more are begun */
 
 /* Types of notices, asks, replies, events of timers and publications, and a type that
  * no actor knows. */
 extern const domus_type domt_storm_note, domt_storm_letter, domt_storm_question, domt_storm_essay,
     domt_storm_answer, domt_storm_volume, domt_storm_alarm, domt_storm_news, domt_storm_unknown;
 
-/* Begin a run with empty books. */
+/* Begin a run with all counts at 0. */
 void domt_storm_begin(int64_t budget);
 
-/* End a run. Returns "" if the books balance, else what is wrong. With `killed`, actors were ended
+/* End a run. Returns "" if the counts agree, else what is wrong. With `killed`, actors were ended
  * as they were, and their asks with them. */
 const char *domt_storm_end(bool killed);
 
-/* Note something that must not happen. Only the first note is kept. */
+/* Record something that must not happen. Only the first record is kept. */
 void domt_storm_wrong(const char *what);
 
 static inline void domt_did(enum domt_deed deed, bool done)
@@ -109,20 +109,20 @@ static inline void domt_did(enum domt_deed deed, bool done)
 }
 
 /* Make a payload of up to the largest type. It lies in thread-local memory and is valid until the
- * next one. */
+ * next call. */
 void *domt_load_new(uint64_t depth);
-void domt_load_look(const void *payload); /* it must be alive */
-void domt_load_free(domt_load load);      /* it was taken */
+void domt_load_look(const void *payload); /* checks that the payload was not released */
+void domt_load_free(domt_load load);      /* frees a payload that was taken */
 
-/* `payload` was given to a verb that returned `result`: what was not taken is freed. */
+/* Handle the `result` of a verb that was given `payload`: frees it if the verb did not take it. */
 int domt_load_gave(int result, const void *payload);
 
-/* A ticket stands for an ask, from its making to its answer, or to the end of its conversation. 0:
- * there is no more room. */
+/* Returns a ticket, which stands for an ask from its making to its answer, or to the end of its
+ * conversation. 0: there is no more room. */
 uint32_t domt_ticket_new(void);
 void domt_ticket_answer(uint32_t ticket);
 void domt_ticket_abandon(uint32_t ticket);
-void domt_ticket_undo(uint32_t ticket); /* it was not made */
+void domt_ticket_undo(uint32_t ticket); /* gives back a ticket whose ask was not made */
 
 /* --- who there is: storm.c -------------------------------------------------------------------- */
 
@@ -135,12 +135,13 @@ domus_address domt_crowd_at(uint32_t place);
 
 #define DOMT_TALK_ASKS 6
 
-/* A conversation, in its frame. */
+/* The frame of a conversation. */
 typedef struct domt_talk {
-    uint32_t tickets[DOMT_TALK_ASKS]; /* of asks under way; 0: free */
-    uint32_t single;                  /* of the one that is waited for by itself */
-    bool all;                         /* it waits for all */
-    const void *asked;                /* the ask that it answers, while that is there */
+    uint32_t tickets[DOMT_TALK_ASKS]; /* tickets of asks under way; 0: a free place */
+    uint32_t single;                  /* ticket of the ask that is waited for alone */
+    bool all;                         /* the conversation waits for all its asks */
+    /* the ask that the conversation answers, while the ask is readable */
+    const void *asked;
 } domt_talk;
 
 /* The state of an actor. */
@@ -166,13 +167,13 @@ typedef enum domt_shown_kind {
 typedef struct domt_step {
     domus_stack *stack;
     domt_doer *self;
-    domt_talk *talk; /* NULL: it has no frame, and asks nobody */
+    domt_talk *talk; /* NULL: the conversation has no frame, and asks nobody */
     domus_resumed *then;
-    const void *shown; /* what was shown; NULL: nothing, or no longer valid */
+    const void *shown; /* the payload that was shown; NULL: none, or no longer valid */
     domt_shown_kind kind;
-    bool received; /* it was received */
+    bool received; /* the payload came by a receive */
     bool taken;
-    domt_load own; /* what was taken, until it is freed or sent on */
+    domt_load own; /* the payload that was taken, until it is freed or sent on */
     uint64_t depth;
 } domt_step;
 
@@ -181,29 +182,30 @@ domus_address domt_anyone(domt_step *step);
 
 uint64_t domt_some_time(domt_step *step);
 
-/* A payload to give: one that was taken, or a new one. */
+/* Returns a payload to give: the one that was taken, or a new one. */
 const void *domt_something(domt_step *step);
 
-/* Count a deed if the `result` of its verb says that it was done. */
+/* Count an action if the `result` of its verb says that it was done. */
 void domt_did_if(enum domt_deed deed, int result);
 
-/* Each of these does one deed; they are in storm_society.c. */
+/* Functions that do one action each; they are in storm_society.c. */
 void domt_use_timers(domt_step *step);
 void domt_spawn_somebody(domt_step *step);
 void domt_look_around(domt_step *step);
 void domt_end_somebody(domt_step *step);
 void domt_converse(domt_step *step);
 
-/* Do some deeds, and perhaps wait. Returns what the handler has to return. */
+/* Do some actions, and perhaps wait. Returns what the handler has to return. */
 int domt_step_act(domt_step *step);
 
 /* --- actors: storm_actors.c ------------------------------------------------------------------- */
 
 extern const domus_behaviour domt_storm_wild, domt_storm_calm, domt_storm_boss, domt_storm_hermit;
-extern const domus_on domt_storm_rows[]; /* of actors whose state is a domt_doer */
+extern const domus_on domt_storm_rows[]; /* rows of actors whose state is a domt_doer */
 extern const domus_process domt_storm_process;
 
-/* Let an actor of some kind begin at place `i` of the crowd, if there is memory. From outside. */
+/* Spawn an actor of some kind, from a foreign thread, for place `i` of the crowd, if there is
+ * memory. */
 void domt_storm_spawn_root(domus_system *system, uint32_t i, uint64_t seed);
 
 #endif

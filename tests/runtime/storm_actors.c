@@ -1,5 +1,5 @@
-/* The actors of the storm, of all kinds, with their handlers: among them a process and a
- * detached actor. */
+/* The actors of the storm, of all kinds, with their handlers: among them a process and a detached
+ * actor. */
 #include "tests/runtime/storm.h"
 
 #include <domus/detached.h>
@@ -13,8 +13,8 @@
 
 static int resumed(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* The step has ended with `result`. A conversation that goes on is answered later; for one that
- * ends, the open tickets are abandoned. */
+/* End a step with `result`. A conversation that goes on is answered later; for one that ends, the
+ * open tickets are given up. */
 static int end_step(domt_step *step, int result)
 {
     domt_talk *talk = step->talk;
@@ -64,7 +64,7 @@ static domt_shown_kind kind_of(const domus_type *type)
     return type == &domt_storm_alarm ? DOMT_SHOWN_EVENT : DOMT_SHOWN_NOTICE;
 }
 
-/* Several answers at once: look at them, and take some of them, or all. */
+/* Look at several answers that came at once, and take some or all of them. */
 static void hear_all(domt_step *step, const domus_answer *answers)
 {
     bool all = domt_dice(step, 4) == 0 && domus_take(step->stack) == 0;
@@ -91,7 +91,7 @@ static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
 
     if (talk->asked != NULL)
-        domt_load_look(talk->asked); /* there as long as it is not answered */
+        domt_load_look(talk->asked); /* the ask is readable as long as it is not answered */
     step.depth = domt_dice(&step, 4);
     if (talk->all) {
         talk->all = false;
@@ -143,7 +143,7 @@ static int on_alarm(domus_stack *stack, void *self, const void *payload)
     return handle(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
-/* The library tells of another actor: it has ended, it has room again, or it got no letter. */
+/* Handle an event about another actor: it has ended, it has room again, or it got no letter. */
 static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
@@ -157,7 +157,7 @@ static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
 
     domt_load_look(asked);
     if (domi_random_below(&doer->dice, 3) == 0)
-        return 0; /* -ENOMSG */
+        return 0; /* -ENOMSG: no message was there */
     if (domi_random_below(&doer->dice, 2) == 0 && domus_take(stack) == 0) {
         const domt_load own = *asked;
         return domt_load_gave(domus_reply(stack, &domt_storm_answer, &own), &own);
@@ -172,7 +172,7 @@ static int on_mount(domus_stack *stack, void *self_)
     domi_random_init(&self->dice, self->seed);
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
     int result = act(&step);
-    return result < 0 ? 0 : result; /* it is mounted in any case */
+    return result < 0 ? 0 : result; /* the actor is mounted in any case */
 }
 
 static void give_back(domus_stack *stack, domt_doer *self)
@@ -188,7 +188,7 @@ static void on_stop(domus_stack *stack, void *self)
     give_back(stack, self);
 }
 
-/* The actor begins anew and forgets everybody that it knew. */
+/* Restart, and forget all known actors. */
 static int on_restart(domus_stack *stack, void *self_, int error)
 {
     domt_doer *self = self_;
@@ -282,7 +282,7 @@ const domus_behaviour domt_storm_hermit = {
 
 typedef struct stepper {
     uint32_t steps;
-    uint32_t ticket; /* of what it yielded */
+    uint32_t ticket; /* ticket of the item that the process yielded */
 } stepper;
 
 static void answer_or_leave(domus_stack *stack, const domus_process_event *event)
@@ -330,7 +330,8 @@ static int process_step(domus_stack *stack, void *self_, const domus_process_eve
     return domt_load_gave(domus_process_done(out, &domt_storm_note, load), load) < 0 ? -EIO : 0;
 }
 
-/* An item that the process yielded and has not heard of is dropped with the process. */
+/* An item that the process yielded, and of whose end it was not told, is dropped with the
+ * process. */
 static void process_close(domus_stack *stack, void *self_)
 {
     const stepper *self = self_;

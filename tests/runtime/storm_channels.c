@@ -1,6 +1,7 @@
-/* The channels of the storm: connections whose actors do what all actors of the storm do, besides
+/* The channels of the storm: connections whose actors do what all actors of the storm do, and also
  * what only channels can do. There are three kinds of owners: one whose channels have states of
- * their own, one whose channels share its state, and one whose channels' conversations go on. */
+ * their own, one whose channels share its state, and one whose channels' conversations go on after
+ * the connection. */
 #include "tests/runtime/storm_channels.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static void did(enum domt_line_deed deed)
     atomic_fetch_add(&domt_channels_deeds[deed], 1);
 }
 
-/* The channel has been opened and not closed, and its actor runs. */
+/* Check that the channel has been opened and not closed, and that its actor runs. */
 static void hold_open(const domus_stack *stack, const domus_channel *channel)
 {
     const record *own = domus_channel_data(channel);
@@ -35,7 +36,7 @@ static void hold_open(const domus_stack *stack, const domus_channel *channel)
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
 
-/* Conversations of these functions have no frame, so they ask nobody. */
+/* Do a step without a frame: such a conversation asks nobody. */
 static int act(domus_stack *stack, void *self)
 {
     domt_step step = {.stack = stack, .self = self, .then = go_on, .depth = 1};
@@ -100,7 +101,7 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
     return act(stack, self);
 }
 
-/* Do what only a channel can do. */
+/* Do an action that only a channel can do. */
 static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *channel)
 {
     domus_buffer *bytes;
@@ -164,7 +165,8 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
     domus_channel_set_data(event->channel, NULL);
     free(own);
     atomic_fetch_sub(&domt_channels_open, 1);
-    domt_step step = {.stack = stack, .self = self, .then = go_on}; /* it waits for nothing */
+    /* the conversation waits for nothing */
+    domt_step step = {.stack = stack, .self = self, .then = go_on};
     (void)domt_step_act(&step);
     return 0;
 }

@@ -1,6 +1,7 @@
-/* The storm with connections (storm_channels.h), on real threads: actors and strangers on loopback
- * do at random what they may. A seed is the dice's, and the schedule is nobody's; DOMUS_SEED=n runs
- * one. Bounded: so many deeds of actors and of strangers. DOMT_LONG runs many seeds. */
+/* The storm with connections (storm_channels.h), on real threads: actors, and peers on loopback, do
+ * at random what they may. The seed determines the dice, but not the schedule; DOMUS_SEED=n runs
+ * one seed. The numbers of actions of actors and of peers are bounded. DOMT_LONG runs many
+ * seeds. */
 #include "tests/runtime/storm_channels.h"
 
 #include "tests/runtime/running.h"
@@ -183,7 +184,7 @@ static int storm(uint64_t seed, void *ret_text)
             (stranger){.system = system, .seed = domi_random_next(&dice), .ports = ports};
         ck_assert_int_eq(pthread_create(&strangers[i].pthread, NULL, be_strange, &strangers[i]), 0);
     }
-    if (seed % 2 == 0) { /* in the middle */
+    if (seed % 2 == 0) { /* closed in the middle of the bytes */
         domt_pause_ns(40 * MS);
         ck_assert_int_ge(domus_system_stop(system), 0);
         atomic_store(&domt_storm_budget, 0);

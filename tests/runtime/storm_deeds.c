@@ -1,5 +1,5 @@
-/* The deeds of an actor of the storm in one step of a conversation: sends, asks, waits,
- * answers and takes. */
+/* The actions of an actor of the storm in one step of a conversation: sends, asks, waits, answers
+ * and takes. */
 #include "tests/runtime/storm.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ void domt_did_if(enum domt_deed deed, int result)
 
 /* --- what was shown --------------------------------------------------------------------------- */
 
-/* The message that was shown has left, and with it everything that it owned. */
+/* Forget the message that was shown: it has left, with everything that it owned. */
 static void lose_shown(domt_step *step)
 {
     if (step->taken && step->kind != DOMT_SHOWN_ASK)
@@ -39,7 +39,8 @@ static void lose_shown(domt_step *step)
     step->kind = DOMT_SHOWN_NOTHING;
 }
 
-/* The ask at hand has left: one just received, else the one that the conversation began with. */
+/* Forget the ask that has left: one just received, else the one that the conversation began
+ * with. */
 static void lose_ask(domt_step *step)
 {
     if (step->kind == DOMT_SHOWN_ASK && step->received) {
@@ -54,7 +55,8 @@ static void lose_ask(domt_step *step)
 
 static void take(domt_step *step)
 {
-    if (step->shown == NULL) /* after a wait for all it would take what was looked at already */
+    /* after a wait for all answers, domus_take() would take one that was already looked at */
+    if (step->shown == NULL)
         return;
     int result = domus_take(step->stack);
 
@@ -71,10 +73,10 @@ static void take(domt_step *step)
     step->taken = true;
     step->own = *(const domt_load *)step->shown;
     if (step->talk != NULL && step->talk->asked == step->shown)
-        step->talk->asked = NULL; /* it is not looked at when this step has ended */
+        step->talk->asked = NULL; /* the ask is not readable when this step has ended */
 }
 
-/* A payload to give: what was taken, or a new one. */
+/* Returns a payload to give: the one that was taken, or a new one. */
 const void *domt_something(domt_step *step)
 {
     domt_load *load = domt_load_new(step->depth);
@@ -159,7 +161,7 @@ static void publish(domt_step *step)
     case 1:
         domt_did_if(DOMT_DID_LEAVE, domus_group_leave(step->stack, group));
         break;
-    default: /* consumed in every case */
+    default: /* the payload is consumed in every case */
         domt_did_if(DOMT_DID_PUBLISH,
                     domus_publish(step->stack, group, &domt_storm_news, domt_something(step)));
         break;
@@ -241,7 +243,7 @@ static void answer(domt_step *step)
             domt_load_gave(domus_kept_reply(step->stack, *kept, &domt_storm_volume, load), load));
         break;
     case 4:
-    case 5: /* mostly its asker is gone already */
+    case 5: /* the asker has mostly ended already */
         domt_did_if(DOMT_DID_KEPT_FORWARD,
                     domus_kept_forward(step->stack, *kept, domt_anyone(step)));
         (void)domus_kept_fail(step->stack, *kept, -EIO);
@@ -314,7 +316,7 @@ static int wait_for_something(domt_step *step)
     enum domt_deed deed = DOMT_DID_SLEEP;
     int result;
 
-    if (domt_dice(step, 2) == 0) /* so that somebody may cancel it */
+    if (domt_dice(step, 2) == 0) /* shared so that another actor may cancel the conversation */
         (void)domus_conversation_of(stack, &step->self->conversations[domt_dice(step, 2)]);
     switch (domt_dice(step, 12)) {
     case 0:

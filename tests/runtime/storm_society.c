@@ -1,4 +1,4 @@
-/* The deeds of an actor of the storm besides talking: timers, children, names, watches, ends
+/* The actions of an actor of the storm other than messages: timers, children, names, watches, ends
  * and conversations. */
 #include "tests/runtime/storm.h"
 

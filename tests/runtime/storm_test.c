@@ -1,9 +1,9 @@
 /* The storm (storm.h), in the test kit by seed, and on real threads.
  *
- * In the kit a seed is a run: what fails prints the command that replays it. On threads a seed
- * is only the dice's, and the schedule is nobody's. DOMUS_SEED=n runs one seed, DOMT_SUMS=1
- * prints how often each deed was done. The short form takes some seconds; the long form
- * (DOMT_LONG) many seeds. */
+ * In the kit a seed determines the run: a failure prints the command that replays it. On threads a
+ * seed determines the dice, but not the schedule. DOMUS_SEED=n runs one seed, DOMT_SUMS=1 prints
+ * how many times each action was done. The short form takes some seconds; the long form (DOMT_LONG)
+ * runs many seeds. */
 #include "tests/runtime/storm.h"
 
 #include "tests/runtime/running.h"
@@ -17,10 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS                   DOMT_STORM_MS
-#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(200u, 100u)) /* a kit has one thread */
+#define MS DOMT_STORM_MS
+/* few under ThreadSanitizer, because a kit has one thread */
+#define KIT_SEEDS            (DOMT_TSAN ? 10u : DOMT_SCALE(200u, 100u))
 #define KIT_LONG             (DOMT_TSAN ? 250u : 5000u)
-#define KIT_SEEDS_TO_SEE_ALL 100u /* fewer do not do everything that there is */
+#define KIT_SEEDS_TO_SEE_ALL 100u /* with fewer seeds some actions never happen */
 #define KIT_BUDGET           1500
 #define KIT_TURNS            300u
 #define THREAD_SEEDS         DOMT_SCALE(6u, 4u)
@@ -58,14 +59,14 @@ static domus_config storm_config(domi_random *dice, uint32_t threads)
     config.scheduler.steal.floor = 1;
     config.scheduler.steal.aggression = 1;
     config.detached.threads_max = 4;
-    /* mostly: so that threads stand in for each other whatever the runs take */
+    /* mostly such that threads stand in for each other however long the runs are */
     config.scheduler.idle.stand_in_ns = domi_random_below(dice, 4) == 0 ? 0 : 1000 * MS;
     config.scheduler.idle.doze_ns = 1000 * MS;
     config.scheduler.belt_slots = domi_random_below(dice, 2) == 0 ? 0 : 64;
     return config;
 }
 
-/* Everything that is told by `names` was done at least once. */
+/* Check that each action but those of `but` was done at least once. */
 static void saw_all(const enum domt_deed *but, size_t count)
 {
 #define DOMT_STORM_TEXT(name, text) text,
@@ -247,7 +248,7 @@ DOMT_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
     int result = domus_testkit_sweep(1, seeds(THREAD_SEEDS, THREAD_LONG), thread_storm,
                                      (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu, on threads: %s", (unsigned long long)seed, text);
-    /* the asker of a kept ask is mostly gone by then, so six seeds may see none of these */
+    /* The asker of a kept ask has mostly ended by then, so six seeds may see none of these. */
     saw_all((const enum domt_deed[]){DOMT_DID_KEPT_REPLY, DOMT_DID_KEPT_FORWARD}, 2);
 }
 

@@ -20,12 +20,12 @@ typedef struct serve_frame {
     uint64_t bytes;
     uint64_t sum;
     bool ended;
-    domt_line trailer; /* "": none */
+    domt_line trailer; /* the trailer; "": none */
     domt_line line;
     domus_slice piece;
 } serve_frame;
 
-/* Divide the line of a request. Returns true if it is to be forwarded. */
+/* Split the line of a request. Returns true if the request is to be forwarded. */
 static bool parse(serve_frame *frame, const domt_line *line)
 {
     char how[16] = "";
@@ -176,7 +176,7 @@ DOMUS_SEQUENCE(twice, serve_frame)
     ck_assert_int_eq(domus_body_read(stack, (domus_body){frame->body.channel, 0}, then), -EINVAL);
     ck_assert_int_eq(domus_body_read_add(stack, frame->body, 1), 0);
     ck_assert_int_eq(domus_body_read_add(stack, frame->body, 2), 0);
-    while (domus_pending(stack) != 0) { /* the piece may be there first */
+    while (domus_pending(stack) != 0) { /* wait until the piece is there */
         DOMUS_WAIT_FIRST();
         ck_assert_int_eq(answer->error, answer->tag == 1 ? 0 : -EBUSY);
         if (answer->tag == 1)
@@ -215,7 +215,7 @@ DOMUS_SEQUENCE(wrong, serve_frame)
     DOMUS_END;
 }
 
-/* The other actor writes into a stream that was lent to it. */
+/* Write, as the other actor, into a stream that was lent to it. */
 DOMUS_SEQUENCE(borrow, domus_stream)
 {
     static const domt_line head = {.text = "lent"};
@@ -226,7 +226,8 @@ DOMUS_SEQUENCE(borrow, domus_stream)
     EXPECT(0);
     DOMUS_AWAIT(domus_stream_write(stack, *frame, slice_of("hello"), then));
     EXPECT(0);
-    ck_assert_int_eq(domus_reply_stream(stack, frame), -EINVAL); /* this ask is of an actor */
+    /* -EINVAL, because this ask came from an actor */
+    ck_assert_int_eq(domus_reply_stream(stack, frame), -EINVAL);
     return domus_reply(stack, &unknown_type, NULL);
     DOMUS_END;
 }
@@ -259,7 +260,8 @@ DOMUS_SEQUENCE(hang, serve_frame)
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* One type stands for all sequences, so this row calls that of the word. */
+/* Serve a request: one type stands for all sequences, so this row calls the sequence of the
+ * word. */
 static int serve(domus_stack *stack, void *self, const void *payload)
 {
     serve_frame words;
@@ -278,7 +280,7 @@ static int serve(domus_stack *stack, void *self, const void *payload)
     return domi_hang_begin(stack, self, payload);
 }
 
-/* The same on the other actor, to which the request was forwarded. */
+/* Serve a request on the other actor, to which it was forwarded. */
 static int serve_far(domus_stack *stack, void *self, const void *payload)
 {
     domt_line line = *(const domt_line *)payload;

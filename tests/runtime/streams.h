@@ -41,38 +41,40 @@ typedef struct domt_line {
     domus_body body;
 } domt_line;
 
-extern const domus_type domt_line_type;    /* a request, or an answer */
-extern const domus_type domt_trailer_type; /* what ends a body; also a domt_line */
+extern const domus_type domt_line_type; /* a request or an answer */
+/* the end of a body, whose payload is also a domt_line */
+extern const domus_type domt_trailer_type;
 
 typedef struct domt_stream_options {
     domus_role role;
-    bool cuts; /* it has text for a stream that is cut */
+    bool cuts; /* the stage has a text for a stream that is cut */
 } domt_stream_options;
 
-extern const domus_stage domt_stream_stage;     /* options: domt_stream_options, not NULL */
-extern const domus_stage domt_cutless_stage;    /* the same without `cut` */
-extern const domus_pipeline domt_stream_server; /* with `cut` */
+/* its options are domt_stream_options, and not NULL */
+extern const domus_stage domt_stream_stage;
+extern const domus_stage domt_cutless_stage;    /* the same stage without `cut` */
+extern const domus_pipeline domt_stream_server; /* serves by the stage with `cut` */
 
-/* The deeds of the service since domt_streams_kit(). */
+/* Counts of the service since domt_streams_kit(). */
 typedef struct domt_streams {
-    domus_address far;      /* the other actor */
-    _Atomic uint64_t bytes; /* of bodies that were read */
-    _Atomic uint32_t reads; /* pieces */
-    _Atomic uint32_t ended; /* conversations that have ended in order, or by an error */
+    domus_address far;      /* the actor to which requests are forwarded */
+    _Atomic uint64_t bytes; /* bytes of bodies that were read */
+    _Atomic uint32_t reads; /* pieces that were read */
+    _Atomic uint32_t ended; /* conversations that have ended normally or with an error */
     _Atomic uint64_t given; /* bytes that were written to streams */
-    _Atomic int error;      /* the last error of a read or a write */
+    _Atomic int error;      /* the error of the last failed read or write */
 } domt_streams;
 
 extern domt_streams domt_streams_now;
 
 extern const domus_behaviour domt_stream_service;
 
-/* The same, but its requests expire soon. */
+/* The time-out of requests of the behaviour below, which is else the same. */
 #define DOMT_STREAM_HASTE_MS 20u
 extern const domus_behaviour domt_stream_hasty;
 
-/* Check that text is answered so, in whichever pieces it comes, and that the channel ends when the
- * peer has finished: with `finish` before the answers, else behind them. */
+/* Check that `sent` is answered so, in whichever pieces it comes, and that the channel ends when
+ * the peer has finished: with `finish` before the answers, else behind them. */
 void domt_streams_hold(const char *sent, bool finish, const char *answered);
 
 /* Send text in pieces of `size` bytes, each of which arrives by itself; 0: as a whole. */

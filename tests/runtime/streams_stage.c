@@ -8,11 +8,11 @@
 const domus_type domt_line_type = {.name = "line of a stream", .size = sizeof(domt_line)};
 const domus_type domt_trailer_type = {.name = "trailer", .size = sizeof(domt_line)};
 
-/* How the body that comes is divided. */
+/* The state of the stage: how the incoming body is divided. */
 typedef struct stream_state {
     const domt_stream_options *options;
-    char kind;     /* the kind of the body that is open; 0: none is */
-    uint64_t left; /* bytes of this chunk, or of the body */
+    char kind;     /* the kind of the open body; 0: none is open */
+    uint64_t left; /* bytes left of this chunk, or of the body */
 } stream_state;
 
 static int open_stream(domus_wire *wire, void *state_, const void *options)
@@ -64,7 +64,7 @@ static int decode_line(domus_wire *wire, stream_state *state, const char *bytes,
     return (int)length + 1;
 }
 
-/* Make a piece of up to `left` bytes; `last` if the body ends with them. */
+/* Make a piece of up to `left` bytes; `last` is true if the body ends with them. */
 static int make_piece(domus_wire *wire, stream_state *state, const char *bytes, size_t size,
                       bool last)
 {
@@ -104,7 +104,7 @@ static int decode_chunk(domus_wire *wire, stream_state *state, const char *bytes
         state->kind = 0;
         return domus_wire_piece(wire, bytes, 0, true) ? (int)at + 1 : -ENOMEM;
     }
-    return (int)at + 1; /* no message yet */
+    return (int)at + 1; /* no message is complete yet */
 }
 
 static int decode_stream(domus_wire *wire, void *state_, const char *bytes, size_t size)
@@ -134,7 +134,7 @@ static int end_stream(domus_wire *wire, void *state_, size_t left)
     return left != 0 ? -EPIPE : 0;
 }
 
-#define BEGUN UINT64_C(0x5eed) /* the word of a stream whose head was encoded */
+#define BEGUN UINT64_C(0x5eed) /* the word in a stream's message whose head was encoded */
 
 static int encode_stream(domus_wire *wire, void *state, uint64_t id, const domus_type *type,
                          const void *payload)

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FILLERS 8 /* the buffer of one sender may be full before the queue is */
+#define FILLERS 8 /* several senders, because the buffer of one may be full before the queue is */
 
 static int fd = -1;
 static struct sockaddr_un at;

@@ -1,6 +1,7 @@
-/* Names in the file of a program. runtime/os/symbols.c: functions have names, also those that no
- * module exports. base/probe.h: the probes of the libraries are there, and the scripts of
- * examples/trace use only such. The kernel may not let this process trace, so nothing is traced. */
+/* Names of functions and probes in the file of a program. runtime/os/symbols.c: functions have
+ * names, also those that no module exports. base/probe.h: the probes of the libraries are there,
+ * and the scripts of examples/trace use no others. The kernel may not let this process trace, so
+ * the test traces nothing. */
 #include "base/memory.h"
 #include "runtime/os/symbols.h"
 #include "tests/runtime/running.h"
@@ -95,7 +96,7 @@ DOMT_TEST(without_memory_there_is_some_name)
 
 static char text[4 << 20];
 
-/* Returns the status of a shell command, whose output is in `text` then. */
+/* Run a shell command, and write its output to `text`. Returns its status. */
 static int run(const char *command)
 {
     FILE *file = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
@@ -122,7 +123,7 @@ DOMT_TEST(each_probe_is_in_the_file)
         snprintf(line, sizeof line, "Name: %s\n", names[i]);
         ck_assert_msg(strstr(text, line) != NULL, "%s", names[i]);
     }
-    /* None has a semaphore, which a program would have to look at. */
+    /* No probe has a semaphore, which a program would have to check. */
     for (const char *at = text; (at = strstr(at, "Semaphore: ")) != NULL; at++)
         ck_assert(strncmp(at, "Semaphore: 0x0000000000000000", 29) == 0);
 }

@@ -1,5 +1,5 @@
-/* runtime/control/system_life.c: a system from new to free, in every order that a program may try,
- * and starts that fail leave nothing. */
+/* runtime/control/system_life.c: a system from its making to its free, in every order of calls that
+ * a program may try; a start that fails leaves nothing. */
 #include "base/memory.h"
 #include "tests/runtime/running.h"
 #include "tests/support/deny.h"
@@ -33,11 +33,11 @@ static void is_one_line(const char *text)
 DOMT_TEST(every_order_of_calls_is_taken)
 {
     domus_system_free(NULL);
-    domus_system_free(new_system(1)); /* never started */
+    domus_system_free(new_system(1)); /* a system that was never started */
 
     domus_system *system = new_system(2);
     ck_assert_str_eq(domus_system_error(system), "");
-    ck_assert_int_eq(domus_system_stop(system), 0); /* not running yet */
+    ck_assert_int_eq(domus_system_stop(system), 0); /* the system does not run yet */
     ck_assert_int_eq(domus_system_start(system), 0);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
     is_one_line(domus_system_error(system));
@@ -48,7 +48,7 @@ DOMT_TEST(every_order_of_calls_is_taken)
 
     system = new_system(2);
     ck_assert_int_eq(domus_system_start(system), 0);
-    domus_system_free(system); /* stops it */
+    domus_system_free(system); /* the free stops the system */
 }
 
 DOMT_TEST(wrong_configuration_makes_nothing_and_says_one_line)
@@ -84,7 +84,8 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     close(next);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
     few = before;
-    for (rlim_t room = 0; room < 6; room++) { /* an eventfd and a ring for each thread */
+    /* descriptors for less than an eventfd and a ring for each thread */
+    for (rlim_t room = 0; room < 6; room++) {
         few.rlim_cur = (rlim_t)next + room;
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
         ck_assert_int_eq(domus_system_start(system), -EMFILE);
@@ -106,7 +107,7 @@ DOMT_TEST(failed_start_leaves_nothing_and_may_be_tried_again)
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), files);
 }
 
-/* Let no ring be enabled whose descriptor is `fd` or more. */
+/* Make the enabling fail of each ring whose descriptor is `fd` or more. */
 static void refuse_rings_from(int fd)
 {
     enum { ENABLE_RINGS = 12 };
@@ -126,7 +127,7 @@ static void refuse_rings_from(int fd)
     ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
 }
 
-/* Some threads run already when another one finds that it cannot: all of them end. */
+/* Some threads already run when another one finds that it cannot: all of them end. */
 DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 {
     domus_system *system = new_system(3);
@@ -135,7 +136,8 @@ DOMT_TEST(start_fails_whole_when_one_thread_cannot_enable_its_ring)
 
     ck_assert_int_ge(next, 0);
     close(next);
-    refuse_rings_from(next + 4); /* eventfd and ring of the first and the second are below */
+    /* the eventfd and ring of the first and the second thread are below */
+    refuse_rings_from(next + 4);
     ck_assert_int_eq(domus_system_start(system), -EPERM);
     is_one_line(domus_system_error(system));
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), "seccomp"));
@@ -149,7 +151,7 @@ DOMT_TEST(a_system_that_cannot_be_made_says_why)
     domus_system *system = NULL;
     char error[256] = "left over";
 
-    /* a filter that does not know of a system call says that there is none */
+    /* A filter that does not know a system call may answer that there is no such call. */
     ck_assert_int_eq(domt_deny_call(SYS_getrandom, ENOSYS), 0);
     ck_assert_int_eq(domus_system_new(&config, error, sizeof error, &system), -ENOSYS);
     is_one_line(error);
@@ -224,7 +226,7 @@ DOMT_TEST(several_systems_run_in_one_process)
     }
     for (uint32_t i = 0; i < SYSTEMS; i++)
         DOMT_WAIT_FOR(10, atomic_load(&sums[i]) == UINT64_C(5050) << i);
-    domt_end(systems[1]); /* the others do not notice */
+    domt_end(systems[1]); /* the other systems are not affected */
     domt_notice(systems[2], addresses[2], &add_type, &(uint64_t){1});
     DOMT_WAIT_FOR(10, atomic_load(&sums[2]) == (UINT64_C(5050) << 2) + 1);
     domt_end(systems[2]);
@@ -244,7 +246,8 @@ static void on_signal(int number)
                      1);
 }
 
-/* Handlers run on threads that do not block: what domus's threads let through is told here. */
+/* Handlers run on threads that do not block: the test records which signals these threads let
+ * through. */
 static sigset_t seen_mask;
 static atomic_bool mask_told;
 

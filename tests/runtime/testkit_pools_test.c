@@ -1,6 +1,6 @@
 /* runtime/testkit/runners.c: pools in a test kit, on its clock, in an order that follows from the
  * seed. runtime/testkit/who.c: each actor has one number, by its house and its lease, however many
- * there are, and also when memory runs out. */
+ * actors there are, and also when memory runs out. */
 #include "base/memory.h"
 #include "runtime/testkit/who.h"
 #include "tests/runtime/running.h"
@@ -25,7 +25,7 @@ static const domus_type ball_type = {.name = "ball", .size = sizeof(uint32_t)};
 static const domus_type question_type = {.name = "question", .size = sizeof(uint32_t)};
 static const domus_type tick_type = {.name = "tick"};
 
-/* Everything is of the kit that runs now. */
+/* The data of the kit that runs now. */
 static struct {
     const domus_pool *pool;
     domus_address echoes[ECHOES];
@@ -94,7 +94,7 @@ static domus_testkit *make(const char *policy, uint64_t seed)
     return kit;
 }
 
-/* Some balls go round at once, and a probe, which lives on a thread, asks. */
+/* Let some messages go round at once, while a probe, which lives on a thread, asks. */
 static void play(domus_testkit *kit)
 {
     domus_probe *probe;
@@ -172,7 +172,7 @@ DOMT_TEST(all_runners_have_turns)
         play(kit);
         for (uint32_t j = 0; j < 5; j++) {
             ck_assert_int_eq(domus_pool_profile(now.pool, j, &one, NULL), 0);
-            ck_assert(j < 3 ? one.turns != 0 : one.turns == 0); /* spares do not begin */
+            ck_assert(j < 3 ? one.turns != 0 : one.turns == 0); /* spares do not begin in a kit */
         }
         domus_testkit_free(kit);
     }
@@ -180,9 +180,10 @@ DOMT_TEST(all_runners_have_turns)
 
 /* --- numbers of actors ------------------------------------------------------------------------ */
 
-#define HOUSES 1000u /* the first table has room for 128, so it grows three times */
+/* more than 128, for which the first table has room, so the table grows three times */
+#define HOUSES 1000u
 
-/* Nobody lives in these. Only the place and the lease of a house count here. */
+/* Houses in which no actor lives: only the place and the lease of a house count here. */
 static domi_house houses[HOUSES];
 static domi_who *who;
 
@@ -207,7 +208,7 @@ DOMT_TEST(numbers_follow_the_order_of_the_first_run)
     domi_memory_free(who);
 }
 
-/* The next actor of a house is another one. */
+/* The next actor of a house gets another number. */
 DOMT_TEST(actors_of_one_house_are_told_apart)
 {
     for (int twice = 0; twice < 2; twice++) {

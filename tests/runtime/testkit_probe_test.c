@@ -32,10 +32,10 @@ static void setup(uint64_t seed)
 /* --- who they talk to ------------------------------------------------------------------------- */
 
 static struct {
-    domus_address sender; /* of the last number */
+    domus_address sender; /* sender of the last number */
     uint32_t number;
     uint32_t answers;
-    int error; /* of the last answer */
+    int error; /* error of the last answer */
 } seen;
 
 static int take_number(domus_stack *stack, void *self, const void *number)
@@ -51,7 +51,7 @@ static int answer_question(domus_stack *stack, void *self, const void *question)
     return number == 0 ? -EDOM : domus_reply(stack, &number_type, &number);
 }
 
-/* The sender gets a tick in 5 ms. */
+/* Arm a timer, so that a tick comes in 5 ms. */
 static int begin_late(domus_stack *stack, void *self, const void *who)
 {
     return domus_after(stack, 5 * MS, &tick_type, who, NULL);
@@ -179,7 +179,7 @@ DOMT_TEST(what_a_probe_sends_is_from_it)
     }
 }
 
-/* A probe sends to its own thread and to others that sleep, and each is woken. */
+/* A probe sends to its own thread and to others that sleep, and each thread is woken. */
 DOMT_TEST(a_probe_wakes_who_it_sends_to)
 {
     domus_probe *probes[3];
@@ -215,7 +215,7 @@ DOMT_TEST(answers_and_failures_of_a_probes_asks_are_expected)
     ck_assert_ptr_nonnull(strstr(domus_testkit_error(kit), "but a failure came first (-33, "));
     ck_assert_int_eq(domus_probe_expect_error(probe, -EDOM, 0), 0);
 
-    /* One that fails before it leaves. */
+    /* An ask that fails before it is sent. */
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), other), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_probe_ask(probe, other, &question_type, &number), 0);
@@ -291,7 +291,7 @@ DOMT_TEST(a_probes_ask_fails_when_its_time_is_over)
     ck_assert_int_eq(domus_probe_expect_nothing(probe, 5 * MS - 1), 0);
     ck_assert_int_eq(domus_probe_expect_error(probe, -ETIMEDOUT, SECOND), 0);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS);
-    (void)domus_probe_reply(silent, &number_type, &(uint32_t){2}); /* too late */
+    (void)domus_probe_reply(silent, &number_type, &(uint32_t){2}); /* this reply comes too late */
     ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
     ck_assert_int_eq(domus_probe_reply(silent, &number_type, &(uint32_t){2}), -EINVAL);
     domus_testkit_free(kit);
@@ -317,14 +317,14 @@ DOMT_TEST(what_is_not_taken_is_dropped_once)
     for (int i = 0; i < 4; i++)
         tell(domus_probe_address(probe), &owned_type, "owned...");
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, mine), 0);
-    ck_assert_uint_eq(releases, 0); /* the caller's now */
+    ck_assert_uint_eq(releases, 0); /* the payload now belongs to the caller */
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), 0);
     ck_assert_uint_eq(releases, 1);
     domus_testkit_free(kit);
     ck_assert_uint_eq(releases, 3);
 }
 
-/* An ask is kept until the test answers it: what it owns is released by one of the two alone. */
+/* An ask is kept until the test answers it: only one of the two releases what the ask owns. */
 DOMT_TEST(what_asks_and_replies_own_is_released_once)
 {
     domus_probe *server;
@@ -344,7 +344,7 @@ DOMT_TEST(what_asks_and_replies_own_is_released_once)
     ck_assert_int_eq(domus_probe_ask(probe, domus_probe_address(server), &owned_type, "owned..."),
                      0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    domus_testkit_free(kit); /* nobody has expected it */
+    domus_testkit_free(kit); /* this message was expected by nobody */
     ck_assert_uint_eq(releases, 3);
 }
 

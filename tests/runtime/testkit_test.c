@@ -1,5 +1,5 @@
 /* runtime/testkit/: the test kit as its users see it, with steps, time, trace, seeds and stop.
- * testkit_probe_test.c holds the probes. */
+ * testkit_probe_test.c tests the probes. */
 #include "base/memory.h"
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
@@ -44,7 +44,7 @@ static int succeed(domus_stack *stack, void *self)
 
 /* --- a race: two clients that read, add one and write ----------------------------------------- */
 
-static uint32_t stored; /* what the store holds at last */
+static uint32_t stored; /* the value that the store holds at the end */
 
 static int store_read(domus_stack *stack, void *self, const void *nothing)
 {
@@ -86,8 +86,8 @@ static const domus_behaviour client = {.name = "client",
                                        .state_size = sizeof(struct client),
                                        .on = (const domus_on[]){{&go_type, client_go, 0}, {0}}};
 
-/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the
- * trace, to be freed. */
+/* Run a race. Returns 0 if no update was lost. `context` may get a copy of the trace, to be
+ * freed. */
 static int race(uint64_t seed, void *context)
 {
     domus_testkit *kit = domt_kit_new(NULL, seed);
@@ -110,7 +110,8 @@ DOMT_TEST(same_seed_same_trace)
     char *first, *again;
 
     (void)race(7, &first);
-    domus_testkit *beside = domt_kit_new(NULL, 7); /* what follows has other addresses */
+    /* another kit, so that later memory has other addresses */
+    domus_testkit *beside = domt_kit_new(NULL, 7);
     (void)spawn_on(beside, 0, &store);
     ck_assert_int_eq(domus_testkit_run(beside), 0);
     (void)race(7, &again);
@@ -148,7 +149,7 @@ DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
     ck_assert_int_eq(domus_testkit_sweep(1, 1000, race, NULL, &guilty), -EDOM);
     for (uint64_t i = 1; i <= 100; i++)
         found += race(i, NULL) != 0;
-    ck_assert_uint_gt(found, 10); /* some, and not all */
+    ck_assert_uint_gt(found, 10); /* some seeds, but not all */
     ck_assert_uint_lt(found, 95);
 
     snprintf(expected, sizeof expected, "DOMUS_SEED=%u ", (unsigned)guilty);
@@ -179,7 +180,7 @@ DOMT_TEST(the_seed_comes_from_the_environment)
 static struct {
     uint32_t ticks;
     uint64_t last_ns;
-    uint32_t early; /* ticks not 1 s after the one before */
+    uint32_t early; /* ticks that did not come 1 s after the one before */
 } clocked;
 
 static int clock_tick(domus_stack *stack, void *self, const void *nothing)
@@ -207,7 +208,7 @@ DOMT_TEST(an_hour_passes_in_no_time)
     (void)spawn_on(kit, 1, &ticking);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS); /* no time passes in steps */
+    ck_assert_uint_eq(domus_testkit_now_ns(kit), START_NS); /* steps take no time */
     ck_assert(!domus_testkit_step(kit));
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND - 1), 0);
     ck_assert_uint_eq(clocked.ticks, 0);
@@ -296,7 +297,7 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
 
     domus_config_init(&config);
     config.system.threads = 5;
-    config.system.cpus = "1000"; /* of another machine */
+    config.system.cpus = "1000"; /* CPUs of another machine */
     config.scheduler.idle.spin_ns = MS;
     config.scheduler.mailbox_max = 16;
     config.listeners = &listener;
@@ -305,7 +306,8 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
     domus_system *system = domus_testkit_system(kit);
     ck_assert_uint_eq(domus_system_threads(system), 5);
     ck_assert_uint_eq(domus_system_config(system)->scheduler.mailbox_max, 16);
-    ck_assert_int_eq(domus_serve(system, "web", &store, NULL, NULL), -EINVAL); /* a state actor */
+    /* a state actor cannot serve */
+    ck_assert_int_eq(domus_serve(system, "web", &store, NULL, NULL), -EINVAL);
     ck_assert_int_eq(domus_serve(system, "wide", &store, NULL, NULL), -ENOENT);
     ck_assert_int_eq(domus_system_start(system), -EALREADY);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -320,7 +322,7 @@ DOMT_TEST(a_kit_takes_what_counts_of_a_configuration)
 /* --- stop ------------------------------------------------------------------------------------- */
 
 static domus_testkit *current;
-static uint32_t lives[2]; /* mounted, stopped */
+static uint32_t lives[2]; /* how many actors were mounted, and how many stopped */
 static int refusals[4];
 
 static int meddle(domus_stack *stack, void *self, const void *nothing)
@@ -358,7 +360,7 @@ DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
         address[i] = spawn_on(kit, i % 3, &mortal);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_outside_stop(system, address[0]), 0);
-    tell(kit, address[3], &go_type, &address[0]); /* nobody handles this type */
+    tell(kit, address[3], &go_type, &address[0]); /* no actor handles this type */
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_uint_eq(lives[0], 6);
@@ -397,7 +399,7 @@ DOMT_TEST(a_handler_cannot_take_steps)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* A kit, a race and a conversation with a probe. Returns 0 when nothing failed. */
+/* Run a kit, a race and a conversation with a probe. Returns 0 when nothing failed. */
 static int scenario(void)
 {
     domus_testkit *kit = NULL;
@@ -428,7 +430,7 @@ DOMT_TEST(each_allocation_may_fail)
 {
     for (int stay = 0; stay < 2; stay++) {
         int failures = 0;
-        int clean = 0; /* in a row: a trace without numbers is no failure */
+        int clean = 0; /* runs in a row without a failure; a trace without numbers is no failure */
 
         for (int count = 0; clean < 10; count++) {
             domi_memory_fail_after(count, stay);
@@ -437,7 +439,7 @@ DOMT_TEST(each_allocation_may_fail)
             clean = result == 0 ? clean + 1 : 0;
             failures += result != 0;
             ck_assert_int_lt(count, 1000);
-            /* -EBADMSG: the probe's ask failed, with -ENOMEM. */
+            /* -EBADMSG: the ask of the probe failed, with -ENOMEM. */
             ck_assert_msg(result == 0 || result == -ENOMEM || result == -EBADMSG, "%d", result);
         }
         ck_assert_int_gt(failures, 20);

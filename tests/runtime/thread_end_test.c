@@ -1,5 +1,5 @@
 /* A thread ends its actors one after the other, on a stepped system. on_stop may send to actors
- * that have ended and to others, and no slot is linked twice by that. */
+ * that have ended and to others, and this never links a slot twice. */
 #include "runtime/loop/loop.h"
 #include "tests/runtime/running.h"
 #include "tests/runtime/stepped.h"
@@ -20,8 +20,8 @@ static void release(void *payload)
 static const domus_type word_type = {.name = "word", .release = release};
 
 struct whisperer {
-    domus_address *to;    /* NULL: says nothing */
-    domus_address *stops; /* NULL: nobody */
+    domus_address *to;    /* NULL: sends nothing */
+    domus_address *stops; /* NULL: stops nobody */
 };
 
 static void last_words(domus_stack *stack, void *self_)
@@ -53,8 +53,8 @@ static uint32_t length_of(const domi_house *house, uint32_t most)
     return length;
 }
 
-/* All are closed, and none is in two of the lists of free ones: home's, home's surplus, and
- * the spawner's. */
+/* Check that all slots are closed, and that none is in two of the lists of free ones: home's,
+ * home's surplus, and the spawner's. */
 static void holds_no_slot_twice(domt_stepped *stepped)
 {
     domi_manager *home = &domt_stepped_thread(stepped, 0)->manager;
@@ -121,7 +121,7 @@ static const domus_behaviour late = {.name = "late",
                                      .on_mount = born,
                                      .on_stop = last_words};
 
-/* The houses are in every state that a house may have when its thread ends. */
+/* When their thread ends, the houses are in every state that a house may have. */
 DOMT_TEST(end_finds_actors_in_every_state)
 {
     domt_stepped stepped;
@@ -131,14 +131,14 @@ DOMT_TEST(end_finds_actors_in_every_state)
     for (uint32_t i = 0; i < ACTORS; i++) {
         address = domt_spawn(stepped.system, 0, &late, &(struct whisperer){NULL, NULL});
         if (i == ACTORS / 3)
-            domt_stepped_iterate(&stepped, 0, true); /* these wait */
+            domt_stepped_iterate(&stepped, 0, true); /* these houses wait */
         if (i == ACTORS / 3 * 2) {
             domi_phase_io(domt_stepped_thread(&stepped, 0));
-            domi_phase_channels(domt_stepped_thread(&stepped, 0)); /* these are ready */
+            domi_phase_channels(domt_stepped_thread(&stepped, 0)); /* these houses are ready */
         }
         if (i % 7 == 0)
             ck_assert_int_eq(domus_outside_stop(stepped.system, address), 0);
-    } /* and these are only in the arrivals */
+    } /* these houses are only in the arrivals */
     domi_manager_end_actors(&domt_stepped_thread(&stepped, 0)->manager);
     domus_profile profile = domt_profile(stepped.system, 0);
     ck_assert_uint_le(stopped, profile.spawns);

@@ -1,5 +1,5 @@
-/* Traces: each field as protobuf's own decoder reads it, texts and their limits, what is written of
- * which system, the errors of a sink, and the trace that a crashed process leaves. */
+/* Traces: each field as protobuf's own decoder reads it, texts and their limits, which records of
+ * which system are written, the errors of a sink, and the trace that a crashed process leaves. */
 #include "base/memory.h"
 #include "runtime/trace/perfetto.h"
 #include "runtime/trace/recorder.h"
@@ -21,7 +21,7 @@ static const domus_behaviour counter = {.name = "counter"};
 static const domus_behaviour nameless = {.name = NULL};
 static const domus_type increment = {.name = "increment"};
 
-/* Recorders belong to an address; a system need not be there. */
+/* Recorders belong to the address of a system; no system need be there. */
 static long system_space;
 static long other_space;
 static const struct domus_system *const a_system = (const struct domus_system *)&system_space;
@@ -44,7 +44,7 @@ static void note(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_
     domi_recorder_note(recorder, kind, begin_ns, end_ns, name, value);
 }
 
-/* This is a domus_trace_sink. */
+/* A domus_trace_sink that gathers all bytes. */
 static int gather(void *context, const void *more, size_t count)
 {
     ck_assert_uint_gt(count, 0);
@@ -62,7 +62,7 @@ static void write_and_decode(const struct domus_system *system, uint64_t since_n
     domt_traced_decode(bytes, length, &traced);
 }
 
-/* An iteration of two phases: a run that asks, and a steal whose run takes the answer. */
+/* Record an iteration of two phases: a run that asks, and a steal whose run takes the answer. */
 static void note_an_iteration(domi_recorder *recorder)
 {
     uint64_t type = (uintptr_t)&increment;
@@ -85,7 +85,7 @@ static void note_an_iteration(domi_recorder *recorder)
 #define NEW(iid, txt) "interned_data { event_names { iid: " iid " name: \"" txt "\" } } "
 #define FLAGS         "sequence_flags: 2 } "
 
-/* The trace of note_an_iteration(). */
+/* The expected trace of note_an_iteration(). */
 static const char events[] = EVENT(
     "90") "category_iids: 1 debug_annotations { uint_value: 300 name: \"completions\" } " BEGIN("1")
     NEW("1", "iteration") FLAGS EVENT("100") "category_iids: 2 " BEGIN("2") NEW(
@@ -165,7 +165,8 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
     ck_assert_uint_gt(traced.events, 4096);
     ck_assert_uint_eq(traced.unended, 0);
     if (domt_protoc_is_there()) {
-        /* A field that is not known is "7: 5" or "7 {", so a number follows no colon. */
+        /* The decoder prints an unknown field as "7: 5" or "7 {", that is, with a number behind no
+         * colon. */
         for (const char *at = domt_protoc_decode(bytes, length); (at = strchr(at, ' ')) != NULL;
              at++)
             ck_assert_msg(at[1] < '0' || at[1] > '9' || at[-1] == ':', "%.60s", at);
@@ -187,7 +188,8 @@ DOMT_TEST(threads_of_a_system_are_tracks)
     note(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
     note(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
     note(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
-    note(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment); /* as on the first */
+    /* the same as on the first thread */
+    note(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
     note(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
@@ -352,7 +354,7 @@ static void handle_crash(int signal)
     _exit(signal == SIGSEGV && first == 0 && second == -EBUSY && errno == 12345 ? 42 : 43);
 }
 
-/* Two systems, of which one handles a message that crashes. */
+/* Run two systems, one of which handles a message that crashes. */
 static void crash(void)
 {
     domi_recorder *first = make(a_system, "thread 0", 64);

@@ -1,5 +1,5 @@
-/* A field is a number, 8 bytes, or bytes with a length; a message is read field by field. The
- * sequence of a thread begins with a packet that forgets what was said before. */
+/* Decodes traces. A field is a number, 8 bytes, or bytes with a length; a message is read field by
+ * field. The sequence of a thread begins with a packet that discards what was sent before. */
 #include "tests/runtime/traced.h"
 
 #include "tests/support/suite.h"
@@ -13,8 +13,8 @@
 
 struct field {
     uint32_t number;
-    uint64_t value;       /* of a number, or the 8 bytes */
-    const uint8_t *bytes; /* NULL: it has none */
+    uint64_t value;       /* value of a number, or the 8 bytes */
+    const uint8_t *bytes; /* NULL: the field has no bytes */
     size_t length;
 };
 
@@ -49,7 +49,8 @@ static bool read_field(struct reader *reader, struct field *field)
         break;
     case 1:
         ck_assert_int_ge(reader->end - reader->at, 8);
-        memcpy(&field->value, reader->at, 8); /* the machine of the test is little-endian, too */
+        /* the test's machine is little-endian, like the field */
+        memcpy(&field->value, reader->at, 8);
         reader->at += 8;
         break;
     case 2:
@@ -70,7 +71,7 @@ static struct reader reader_of(const struct field *field)
     return (struct reader){field->bytes, field->bytes + field->length};
 }
 
-/* The first field of this number in a message. Returns false if there is none. */
+/* Find the first field of this number in a message. Returns false if there is none. */
 static bool find(const struct field *message, uint32_t number, struct field *field)
 {
     struct reader reader = reader_of(message);
@@ -121,7 +122,7 @@ static void read_interned(const struct field *packet)
         ck_assert(entry.number == 1 || entry.number == 2);
         ck_assert_uint_lt(iid, TEXTS_MAX);
         char *to = entry.number == 1 ? now.categories[iid] : now.texts[iid];
-        ck_assert_str_eq(to, ""); /* no number is given twice */
+        ck_assert_str_eq(to, ""); /* no number is given to two texts */
         ck_assert(find(&entry, 2, &name));
         copy_text(to, &name);
     }
@@ -135,7 +136,7 @@ static void begin_sequence(domt_traced *traced, const struct field *packet)
     memset(&now, 0, sizeof now);
     now.number = number_in(packet, 10);
     ck_assert(find(packet, 59, &defaults));
-    ck_assert_uint_eq(number_in(&defaults, 58), 3); /* CLOCK_MONOTONIC */
+    ck_assert_uint_eq(number_in(&defaults, 58), 3); /* 3 is CLOCK_MONOTONIC */
     ck_assert(find(&defaults, 11, &event));
     now.track = number_in(&event, 11);
     ck_assert(find(packet, 60, &track));
@@ -209,7 +210,8 @@ static void read_global(domt_traced *traced, const struct field *packet)
     struct field field, clock, process;
 
     if (find(packet, 6, &field)) {
-        ck_assert_uint_eq(number_in(&field, 2), 3); /* the clock of the trace: CLOCK_MONOTONIC */
+        /* the clock of the trace; 3 is CLOCK_MONOTONIC */
+        ck_assert_uint_eq(number_in(&field, 2), 3);
         ck_assert(find(&field, 1, &clock));
         ck_assert_uint_eq(number_in(&clock, 1), 3);
         traced->clock_ns = number_in(&clock, 2);

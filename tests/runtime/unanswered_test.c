@@ -1,12 +1,13 @@
-/* The log tells of messages for which a behaviour has no row, and of asks that a handler did not
- * answer: once for each behaviour and type, with what to look at. */
+/* The log reports messages for which a behaviour has no row, and asks that a handler did not
+ * answer: once for each behaviour and type, with a hint for the reader. */
 #include "tests/runtime/running.h"
 #include "tests/runtime/stalls.h"
 
 #include <errno.h>
 
 static const domus_type question = {.name = "question"};
-static const domus_type namesake_type = {.name = "question"}; /* as that of a header, in a file */
+/* like a type that a header defines in each file */
+static const domus_type namesake_type = {.name = "question"};
 static const domus_type unknown_type = {.name = "unknown"};
 static const domus_type silent_type = {.name = "silent"};
 static const domus_type heard_type = {.name = "heard"};
@@ -25,7 +26,8 @@ static int say_nothing(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-/* This is no mistake: the asker has ended, and a conversation that was cancelled answers nobody. */
+/* Handle a cancelled wait without an answer, which is no mistake: the asker has ended, and a
+ * conversation that was cancelled answers nobody. */
 static int hear_of_cancel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
@@ -66,8 +68,8 @@ DOMT_TEST(what_nobody_handles_or_answers_is_told_once)
 {
     static const struct {
         const domus_type *type;
-        int error;        /* that its asker gets */
-        const char *line; /* of the log; NULL: none */
+        int error;        /* the error that the asker gets */
+        const char *line; /* the line of the log; NULL: none */
     } asked[] = {
         {&question, 0, NULL},
         {&unknown_type, -EOPNOTSUPP,
@@ -100,7 +102,7 @@ DOMT_TEST(what_nobody_handles_or_answers_is_told_once)
     DOMT_WAIT_FOR(10, atomic_load(&handled) == 1);
     ck_assert_int_eq(domus_outside_stop(system, leaving), 0);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 1);
-    domt_notice(system, address, &unknown_type, NULL); /* a notice, which is a dead letter */
+    domt_notice(system, address, &unknown_type, NULL); /* a notice without a row is a dead letter */
     domt_notice(system, address, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_lines("it got a message of the type unknown", NULL) == 2);
     ck_assert_uint_eq(domt_profile(system, 0).failures, 0);

@@ -1,4 +1,4 @@
-/* An actor whose on_mount fails while its parent is busy on another thread: nothing that it armed
+/* An actor whose on_mount fails while its parent is busy on another thread: no event that it armed
  * comes to it, and its thread sleeps. */
 #include "tests/runtime/running.h"
 
@@ -9,11 +9,11 @@
 
 #define ROUNDS    3u
 #define BUSY_NS   (50 * DOMT_MS)
-#define TURNS_MAX 200u /* of a thread in that time, in which 50 ticks would come */
+#define TURNS_MAX 200u /* most turns of a thread in that time, in which 50 ticks would come */
 
-static _Atomic unsigned mounts;      /* that failed */
-static _Atomic unsigned good_mounts; /* that did not */
-static _Atomic unsigned early;       /* events and messages handled before */
+static _Atomic unsigned mounts;      /* mounts that failed */
+static _Atomic unsigned good_mounts; /* mounts that succeeded */
+static _Atomic unsigned early;       /* events and messages that were handled too early */
 static _Atomic unsigned notes;
 static _Atomic unsigned ticks;
 static _Atomic bool is_busy;
@@ -24,8 +24,8 @@ static const domus_type note_type = {.name = "note"};
 static const domus_type bear_type = {.name = "bear"};
 
 static domus_address child; /* written before `mounts` counts */
-static int readable;        /* always is */
-static bool is_detached;    /* on a thread of its own, not on one of the loop */
+static int readable;        /* a descriptor that is always readable */
+static bool is_detached;    /* the actor is detached, and not on a thread of the loop */
 
 static int on_mount(domus_stack *stack, void *self)
 {
@@ -62,7 +62,7 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return count(&ticks);
 }
 
-/* Once: it would be ready for ever. */
+/* Handle the event once: the descriptor would be ready for ever. */
 static int on_ready(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t value;
@@ -83,7 +83,7 @@ static const domus_behaviour failing = {.name = "failing",
                                                                  {0}},
                                         .on_mount = on_mount};
 
-/* Spawn it on the other thread, and do not return before the test says so. */
+/* Spawn the actor on the other thread, and return only when the test says so. */
 static int on_bear(domus_stack *stack, void *self, const void *payload)
 {
     const domus_spawn_options there = {
@@ -117,8 +117,8 @@ static void open_all(bool detached)
     ck_assert_int_ge(readable, 0);
 }
 
-/* The mount has failed, and the parent does not decide: what would come in this time? Three notices
- * and a publication wait. */
+/* Check that no event comes after the mount has failed, while the parent does not decide. Three
+ * notices and a publication wait. */
 static void hold_silence(domus_system *system)
 {
     domus_group group;

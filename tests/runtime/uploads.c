@@ -20,10 +20,10 @@ const domus_pipeline_stage domt_upload_cutless[] = {{&domt_cutless_stage, &as_cl
 
 typedef struct send_frame {
     char how[16];
-    uint64_t left; /* bytes to send */
+    uint64_t left; /* bytes that are left to send */
     uint64_t wait_ns;
-    uint32_t pieces; /* that were sent */
-    int error;       /* of the last write */
+    uint32_t pieces; /* pieces that were sent */
+    int error;       /* error of the last write */
     domus_request request;
     domus_body body;
 } send_frame;
@@ -79,7 +79,7 @@ DOMUS_SEQUENCE(send, send_frame)
         if (frame->wait_ns != 0)
             DOMUS_SLEEP(frame->wait_ns);
         if (answer->error == -ECANCELED)
-            return answer->error; /* no piece would be taken any more */
+            return answer->error; /* the connection takes no more pieces */
         DOMUS_AWAIT(domus_request_write(stack, frame->request, piece_of(frame->left), then));
         frame->error = is(frame, "on") && answer->error == -EALREADY ? 0 : answer->error;
         if (answer->error != 0)
@@ -133,18 +133,18 @@ DOMUS_SEQUENCE(misuse, send_frame)
     DOMUS_BEGIN;
     (void)message;
     DOMUS_AWAIT(domus_request_begin(stack, domus_self(stack), &domt_line_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* no channel */
+    EXPECT(-EOPNOTSUPP); /* refused, because there is no channel */
     DOMUS_AWAIT(
         domus_request_begin(stack, domt_uploads_now.to, &domt_trailer_type, &head, 0, then));
-    EXPECT(-EOPNOTSUPP); /* not in `encodes` */
+    EXPECT(-EOPNOTSUPP); /* refused, because `encodes` lacks the type */
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domus_piece_type,
                                     &(domus_piece){{NULL, 0, 0}, false}, 0, then));
-    EXPECT(-EPROTO); /* the stage does not take it as a head */
+    EXPECT(-EPROTO); /* refused, because the stage does not take it as a head */
     ck_assert_uint_eq(domus_pending(stack), 0);
     DOMUS_AWAIT(domus_request_begin(stack, domt_uploads_now.to, &domt_line_type, &head, 0, then));
     EXPECT(0);
     frame->request = *(const domus_request *)answer->payload;
-    ck_assert_uint_eq(domus_pending(stack), 1); /* its answer */
+    ck_assert_uint_eq(domus_pending(stack), 1); /* the answer of the request is pending */
     ck_assert_int_eq(domus_stream_begin(stack, frame->request.stream, &domt_line_type, &head, then),
                      -EINVAL);
     DOMUS_AWAIT(domus_request_write(stack, frame->request, (domus_slice){NULL, 0, 0}, then));

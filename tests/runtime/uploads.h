@@ -7,14 +7,14 @@
 
 #define DOMT_UPLOAD_PIECE 1000u /* bytes of a piece */
 
-/* The deeds of these actors. */
+/* Counts and parameters of these actors. */
 typedef struct domt_uploads {
-    domus_address to;         /* whom they ask */
+    domus_address to;         /* the address that they ask */
     const char *head;         /* the text of the head; NULL: "put" */
-    domus_address lender;     /* another one of them */
-    _Atomic uint64_t written; /* bytes */
-    _Atomic int error;        /* of the last write that has failed */
-    _Atomic uint32_t begun;   /* requests */
+    domus_address lender;     /* another one of these actors */
+    _Atomic uint64_t written; /* bytes that were written */
+    _Atomic int error;        /* error of the last write that failed */
+    _Atomic uint32_t begun;   /* requests that were begun */
 } domt_uploads;
 
 extern domt_uploads domt_uploads_now;
@@ -35,7 +35,7 @@ extern domt_uploads domt_uploads_now;
 extern const domus_behaviour domt_uploader;
 extern const domus_type domt_misuse_type;
 
-/* A client of that protocol, with `cut` and without. */
+/* A client of the protocol of streams.h, with `cut` and without. */
 extern const domus_type *const domt_upload_encodes[];
 extern const domus_pipeline_stage domt_upload_stages[], domt_upload_cutless[];
 

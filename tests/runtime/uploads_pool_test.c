@@ -1,7 +1,7 @@
-/* Requests in pieces through a pool: none is repeated that has begun, and other asks go round them.
- * Over many seeds of a network that fails at any byte, each has one outcome, an answer tells of its
- * whole body, and nothing is left. DOMUS_SEED=n runs seed n alone; DOMT_LONG runs 50 times as
- * many. */
+/* Requests in pieces through a pool: none is repeated once it has begun, and other asks are sent on
+ * other connections. Over many seeds of a network that fails at any byte, each has one outcome, an
+ * answer tells the size of its whole body, and nothing is left. DOMUS_SEED=n runs seed n alone;
+ * DOMT_LONG runs 50 times as many. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/runtime/uploads.h"
@@ -79,7 +79,8 @@ DOMT_TEST(other_asks_go_to_another_connection)
     domus_peer *one = take_peer(), *two = take_peer();
     ask(probe, uploader, "put 3 1000");
     expect_sent(one, "put+\n");
-    for (int i = 0; i < 3; i++) { /* the second one has more to do, and gets them all the same */
+    /* the second connection has more to do, but gets these asks all the same */
+    for (int i = 0; i < 3; i++) {
         ask(other, domt_uploads_now.to, "a");
     }
     expect_sent(two, "a\n");
@@ -115,7 +116,7 @@ DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
     expect_sent(peer, "a\n");
     domus_peer_reset(peer);
     peer = take_peer();
-    /* "a" is repeatable, and the request was not sent */
+    /* "a" is repeatable, and the request was not sent. */
     domt_net_ok(kit, domus_testkit_run(kit));
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -171,8 +172,8 @@ DOMUS_SEQUENCE(ask_once, order)
         return 0;
     }
     const char *text = ((const domt_line *)answer->payload)->text;
-    /* A relay may end the way to the service alone: then the service says that it could not read
-     * (seed 6786). */
+    /* A relay may end only the direction to the service: then the service answers that it could not
+     * read (seed 6786). */
     bool is_whole = strtoul(text, NULL, 10) == frame->bytes || strcmp(frame->how, "put") != 0 ||
                     strcmp(text, "read EPIPE") == 0;
     answered++;

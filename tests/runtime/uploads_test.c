@@ -1,5 +1,5 @@
-/* io/pipelines/upload.c: requests of this side that leave in pieces, to a peer that is a script of
- * the test: their order, what cuts them, early answers, and what bounds them. */
+/* io/pipelines/upload.c: requests of the asking side that leave in pieces, to a peer that is a
+ * script of the test: their order, what cuts them, early answers, and their bounds. */
 #include "tests/runtime/clients.h"
 #include "tests/runtime/uploads.h"
 #include "tests/support/suite.h"
@@ -81,7 +81,8 @@ static void expect_sent(const char *text)
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-/* Hold that what the peer has got ends with this, and let it forget that. Returns its size. */
+/* Check that the bytes that the peer has got end with this text, and forget them. Returns how many
+ * bytes there were. */
 static size_t expect_last(const char *text)
 {
     size_t size, last = strlen(text);
@@ -104,7 +105,7 @@ static void expect(const char *text)
     expect_by(client.probe, text);
 }
 
-/* Hold that the peer got this, let it answer, and hold that the asker gets the answer. */
+/* Check that the peer got this, let it answer, and check that the asker gets the answer. */
 static void serve(const char *sent, const char *text)
 {
     char line[32];
@@ -237,7 +238,7 @@ DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
     ask("bad 3");
     expect_sent("put+\n3:abc!EOPNOTSUPP\n");
     expect_error(-EOPNOTSUPP);
-    answer_by("late\n"); /* to the request that was cut */
+    answer_by("late\n"); /* answers the request that was cut */
     hold_goes_on();
 }
 
@@ -268,7 +269,7 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
 {
     begin(&without_cut, NULL, 1);
     ask("leave 3");
-    ask_by(other, client.channel, "behind"); /* never sent */
+    ask_by(other, client.channel, "behind"); /* this ask is never sent */
     expect_sent("put+\n3:abc");
     expect("left");
     expect_reset();
@@ -402,7 +403,8 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     answer_by("no+\n5:hello");
     pass(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
-    ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false); /* its piece */
+    /* a piece of the request comes */
+    ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false);
     (void)expect_last("");
     ask_by(other, client.channel, "behind");
     answer_by("6: world0:");
@@ -412,7 +414,8 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
     domt_line_client_end(&client);
 }
 
-/* The asker goes behind an early answer, and the peer finishes before the channel has seen that. */
+/* The asker goes away after an early answer, and the peer finishes before the channel has seen
+ * that. */
 DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 {
     domt_line_client_begin_staying(&client, &pipeline);
@@ -448,7 +451,7 @@ DOMT_TEST(a_drain_waits_for_the_end_of_a_request)
     begin(&pipeline, NULL, 1);
     ask("put 2000 50");
     expect_sent("put+\n");
-    ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* within the time of the test */
+    ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* returns in time, with one channel cut */
     domus_testkit_free(client.kit);
 }
 

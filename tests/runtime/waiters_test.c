@@ -1,5 +1,5 @@
-/* Lists of kept asks have places for so many, and for so many of one owner; places of askers that
- * are gone are found when they are needed, and all that are left get the news. */
+/* Lists of kept asks have a number of places in all, and a number for one owner; places of askers
+ * that are gone are found when they are needed, and all askers that are left get the news. */
 #include "tests/support/kits.h"
 #include "tests/support/suite.h"
 
@@ -41,8 +41,8 @@ static void release_nothing(void *payload)
 {
 }
 
-/* Tell all, and answer how many they were. News that own something, or are too large, reach nobody.
- */
+/* Answer all askers with news, and reply how many they were. News that own something, or are too
+ * large, reach nobody. */
 static int take_news(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type owning = {
@@ -66,15 +66,15 @@ static const domus_behaviour behaviour = {
     .on_mount = mount,
     .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}}};
 
-/* A probe asks for an owner, leaves, or brings the news. */
+/* A step of a probe: it asks for an owner, leaves, or brings the news. */
 typedef struct step {
     uint32_t probe;
     enum { WAITS, WAITS_SHORTLY, REFUSED, LEAVES, TELLS } does;
-    uint64_t number; /* the owner; or how many are told */
+    uint64_t number; /* number of the owner; or how many askers get the news */
 } step;
 
 static const step steps[] = {
-    /* two have the share of 7, and four have all places */
+    /* The owner 7 has its share of two places, and all four places are taken. */
     {0, WAITS, 7},
     {1, WAITS, 7},
     {2, REFUSED, 7},
@@ -82,14 +82,14 @@ static const step steps[] = {
     {3, WAITS_SHORTLY, 0},
     {4, REFUSED, 0},
     {4, REFUSED, 9},
-    /* 0 leaves a place, and then the time of 3 is over */
+    /* Asker 0 leaves a place, and then the time of asker 3 is over. */
     {0, LEAVES, 0},
     {4, WAITS, 7},
     {5, WAITS, 0},
     {6, REFUSED, 0},
     {6, TELLS, 4},
     {6, TELLS, 0},
-    /* the list begins anew; 2 is gone when there is news */
+    /* The list begins anew; asker 2 is gone when there is news. */
     {1, WAITS, 7},
     {2, WAITS, 7},
     {4, REFUSED, 7},
@@ -97,7 +97,7 @@ static const step steps[] = {
     {6, WAITS, 0},
     {2, LEAVES, 0},
     {7, TELLS, 3},
-    /* nobody has no share */
+    /* asks without an owner have no share */
     {1, WAITS, 0},
     {5, WAITS, 0},
     {6, WAITS, 0},
@@ -113,7 +113,7 @@ static void take(domus_testkit *kit, domus_probe *probe, const step *does)
     case REFUSED:
         ck_assert_int_eq(domus_probe_ask(probe, board, &wait_type, &does->number), 0);
         break;
-    case WAITS_SHORTLY: /* until the step in which 5 waits */
+    case WAITS_SHORTLY: /* the ask lasts until the step in which asker 5 waits */
         ck_assert_int_eq(
             domus_probe_ask_within(probe, board, &wait_type, &does->number, 4 * STEP_NS), 0);
         break;
@@ -168,7 +168,7 @@ static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-/* Ask, and wait for some other thing, which is there sooner. */
+/* Ask, and go on with something else that ends sooner. */
 static int go_on(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_ask_add(stack, board, &wait_type, payload, 0, 1), 0);
@@ -180,7 +180,7 @@ static const domus_behaviour asking = {
     .name = "asking", .kind = DOMUS_STATE, .on = (const domus_on[]){{&go_type, go_on, 0}, {0}}};
 
 /* Such an asker cancels nothing, so the list ends its ask; else the board would keep more and more
- * of them, and be deaf. */
+ * of these asks, and take no others. */
 DOMT_TEST(those_that_went_on_are_not_kept)
 {
     const uint64_t nobody = 0;

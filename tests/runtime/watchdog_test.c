@@ -1,5 +1,5 @@
-/* runtime/control/watchdog.c: a thread or runner that does not come back is silent, and everyone
- * else is alive, whether busy, asleep or ended. */
+/* runtime/control/watchdog.c: a thread or runner that does not come back is silent, and every other
+ * one is alive, whether busy, asleep or ended. */
 #include <domus/watchdog.h>
 
 #include "tests/runtime/pooled.h"
@@ -28,7 +28,7 @@ static int on_stay(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-/* It sends itself the next one, so its thread never sleeps. */
+/* Send oneself the next message, so that the thread never sleeps. */
 static int on_tick(domus_stack *stack, void *self, const void *nothing)
 {
     return atomic_load(&may_go) ? 0 : domus_notice(stack, domus_self(stack), &tick_type, NULL);
@@ -36,7 +36,8 @@ static int on_tick(domus_stack *stack, void *self, const void *nothing)
 
 static domus_address second;
 
-/* It wakes another actor of its pool again and again, which counts as a life-beat, and stays. */
+/* Wake another actor of the pool again and again, which counts as a life-beat, and do not
+ * return. */
 static int on_flood(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&staying, 1);
@@ -78,7 +79,8 @@ static void finish(void)
     domt_end(domt_pooled.system);
 }
 
-/* Returns whether 20 looks find so many silent. A thread that is waking is silent for a moment. */
+/* Returns whether each of 20 looks finds so many silent threads. A thread that is waking is silent
+ * for a moment. */
 static bool is_steady(int silent)
 {
     for (int i = 0; i < 20; i++) {
@@ -120,7 +122,8 @@ DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
     finish();
 }
 
-/* A period is over only if all have shown life in it, one after the other or not. */
+/* A period is over only if all threads have shown life in it, at the same time or one after the
+ * other. */
 DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
 {
     for (int sends = 0; sends < 2; sends++) {
@@ -148,7 +151,7 @@ DOMT_TEST(threads_that_are_busy_for_long_are_alive)
     finish();
 }
 
-/* Write words as they are if a thread has gone to sleep `asleep_ns` ago and has not come back. */
+/* Set the words as if a thread had gone to sleep `asleep_ns` ago and had not come back. */
 static void let_sleep(int64_t asleep_ns)
 {
     domi_thread *thread = &domt_pooled.system->threads[1];
@@ -158,7 +161,7 @@ static void let_sleep(int64_t asleep_ns)
     atomic_store(&thread->manager.park, DOMI_PARK_SLEEPING);
 }
 
-/* The threads have ended, so their words are the test's. */
+/* The threads have ended, so the test may write their words. */
 DOMT_TEST(a_sleep_that_should_be_over_is_silence)
 {
     begin();
@@ -167,10 +170,10 @@ DOMT_TEST(a_sleep_that_should_be_over_is_silence)
     stays_at(0);
     let_sleep((int64_t)(DOMI_PARK_CAP_NS + 1500 * DOMT_MS));
     stays_at(1);
-    let_sleep(-60 * INT64_C(1000000000)); /* so that it is not overdue in this test */
+    let_sleep(-60 * INT64_C(1000000000)); /* so that this thread is not overdue */
     stays_at(0);
     atomic_store(&domt_pooled.system->threads[1].manager.park,
-                 DOMI_PARK_NOTIFIED); /* and it does not wake */
+                 DOMI_PARK_NOTIFIED); /* and the woken thread does not wake */
     stays_at(1);
     atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_SPINNING);
     stays_at(0);
@@ -179,7 +182,7 @@ DOMT_TEST(a_sleep_that_should_be_over_is_silence)
     finish();
 }
 
-/* Returns the status of a child, which exits with the errno of a look or of a new watchdog. */
+/* Run a child that exits with the errno of a look or of a new watchdog. Returns its exit status. */
 static int in_child(domus_system *system, domus_watchdog *looked_at)
 {
     domus_watchdog *other;

@@ -1,7 +1,7 @@
 /* examples/web while allocations fail: the n-th one of a round of requests fails, for each n. The
- * round behind it is answered in full, and nothing is left at the end. (Of the round itself no more
- * can be held: the simulated network takes memory, too, and loses bytes that it has none for.) The
- * files and the proxy have such a test of their own in the library. */
+ * next round is answered in full, and nothing is left at the end. (The failing round itself can
+ * lose any bytes, because the simulated network also needs memory.) The files and the proxy have
+ * such a test of their own in the library. */
 #include "base/memory.h"
 #include "tests/runtime/net_sweep.h"
 #include "tests/support/suite.h"
@@ -13,7 +13,7 @@
 
 #define AT "127.0.0.1:80"
 
-/* Allocations of a round, and some more. */
+/* As many allocations as a round makes, and some more. */
 #define ALLOCATIONS 250
 
 /* The globals that main.c, and start.c of kv, would define. */
@@ -29,7 +29,8 @@ uint32_t kv_shard_count;
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 #define HOST "Host: localhost\r\n"
 
-/* A round: what is sent on a connection of its own, and what its answer then has in it. */
+/* A round: bytes that are sent on a connection of their own, and a text that the answer must
+ * have. */
 static const struct {
     const char *sent;
     const char *expected;
@@ -47,7 +48,7 @@ static const struct {
 };
 
 #define ROUND        (sizeof deeds / sizeof deeds[0])
-#define SOCKET_BYTES 8u /* of the frame behind the handshake, which has zeros */
+#define SOCKET_BYTES 8u /* bytes of the frame behind the handshake, which contains zeros */
 
 static size_t size_of(size_t i)
 {
@@ -64,7 +65,7 @@ static void make_site(domt_sweep *sweep)
     domus_config config;
 
     domt_sweep_configure(sweep, &config);
-    config.channel.send_high_bytes = 1u << 20; /* drawn ones are so low that answers wait */
+    config.channel.send_high_bytes = 1u << 20; /* drawn values are so low that answers would wait */
     config.channel.send_low_bytes = 1u << 19;
     domt_sweep_make(sweep, &config, &listener, 1);
     web_system = domus_testkit_system(sweep->kit);
@@ -83,7 +84,7 @@ static bool has(domus_peer *peer, const char *text)
     return size != 0 && memmem(got, size, text, strlen(text)) != NULL;
 }
 
-/* Let all requests be made, one behind the other. Returns how many had their answer. */
+/* Make all requests, one after the other. Returns how many were answered. */
 static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
 {
     domus_peer *peers[ROUND];
@@ -93,7 +94,8 @@ static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &peers[i]), 0);
     domi_memory_fail_after(fail_after, 0);
     for (size_t i = 0; i < ROUND; i++) {
-        (void)domus_peer_send(peers[i], deeds[i].sent, size_of(i)); /* or it has no memory itself */
+        /* the send may find no memory itself */
+        (void)domus_peer_send(peers[i], deeds[i].sent, size_of(i));
         DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 100 * DOMT_SWEEP_MS) == 0);
     }
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
@@ -134,7 +136,8 @@ DOMT_TEST(an_allocation_that_fails_costs_one_request)
         make_site(&sweep);
         bool is_harmed = go_round(&sweep, n) != ROUND;
         harmed += is_harmed;
-        ck_assert(!is_harmed || n + 1 < ALLOCATIONS); /* or the sweep has not come to its end */
+        /* fails if the sweep does not come to its end */
+        ck_assert(!is_harmed || n + 1 < ALLOCATIONS);
         DOMT_SWEEP_HOLD(&sweep, go_round(&sweep, -1) == ROUND);
         ck_assert_msg(domt_sweep_end(&sweep) == 0, "allocation %d", (int)n);
         web_site_end();

@@ -1,5 +1,5 @@
-/* python3-websockets and wslay are judges of WebSocket over real sockets, as clients of a server of
- * ours, also through a proxy, and as servers of a client of ours. Without them nothing is
+/* python3-websockets and wslay as judges of WebSocket over real sockets: as clients of our server,
+ * also through a proxy, and as servers of our client. Without these programs nothing is
  * compared. */
 #include "protocols/http/websocket/handshake.h"
 #include "tests/runtime/running.h"
@@ -39,7 +39,7 @@ static const char *const origins[] = {"https://a.example", NULL};
 static const domus_websocket_service offer = {
     .pipeline = &socket_pipeline, .protocols = protocols, .origins = origins};
 
-/* Requests for paths below "/p" come to this server a second time, through a proxy. */
+/* Requests for paths below "/p" come to this server a second time, through the proxy. */
 static domus_http_proxy proxy = {.path = "/p"};
 
 static bool is_proxied(const domus_http_request *request)
@@ -82,7 +82,7 @@ static domus_system *serve(char *port, size_t size)
     return system_;
 }
 
-/* Let the peer be a client at a port, perhaps with a path behind it. */
+/* Run the peer as a client at a port, or at a port and a path. */
 static void run_client(const char *at)
 {
     char command[512];
@@ -117,7 +117,8 @@ DOMT_TEST(python_is_served_also_through_a_proxy)
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 
 static const size_t echo_sizes[] = {0, 125, 126, 65535, 65536, 1u << 20};
-static unsigned echoed; /* messages of wslay that came back: each size as text, and as bytes */
+/* number of messages of wslay that came back: each size is sent as text, and as bytes */
+static unsigned echoed;
 static char echo_bytes[1u << 20];
 
 static ssize_t receive_some(wslay_event_context_ptr context, uint8_t *to, size_t size, int flags,
@@ -147,7 +148,7 @@ static int make_mask(wslay_event_context_ptr context, uint8_t *to, size_t size, 
     return 0;
 }
 
-/* Send the next message, and behind the last one the word that lets the server close. */
+/* Send the next message, and behind the last one the word that makes the server close. */
 static void send_next_by_wslay(wslay_event_context_ptr context)
 {
     bool is_last = echoed == 2 * sizeof echo_sizes / sizeof *echo_sizes;
@@ -222,7 +223,7 @@ DOMT_TEST(wslay_is_served)
     send_next_by_wslay(context);
     talk_to_the_end(context, fd);
     ck_assert_uint_eq(wslay_event_get_status_code_received(context), 4000);
-    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* the server has closed in order */
+    ck_assert_int_eq(recv(fd, &byte, 1, 0), 0); /* the server has closed normally */
     wslay_event_context_free(context);
     close(fd);
     domt_end(system_);
@@ -239,7 +240,8 @@ DOMT_TEST(wslay_is_served)
 #define ROUNDS 20u
 
 static char connect_to[64];
-static _Atomic int outcome; /* of the client: 0 while it goes on, 1 when all is well, or an error */
+/* state of the client: 0 while it goes on, 1 when all is well, or an error */
+static _Atomic int outcome;
 
 static const domus_http_options as_client = {.role = DOMUS_ROLE_CLIENT, .host = "a.example"};
 static const domus_type *const asks[] = {&domus_http_request_type, NULL};
@@ -259,11 +261,12 @@ typedef struct hands_frame {
     domus_http_request request;
 } hands_frame;
 
-static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000}; /* of messages, in turn */
-static uint32_t sent;  /* messages of the client, and as many pings */
-static uint32_t pongs; /* that have come */
+/* sizes of messages, used in turn */
+static const uint32_t sizes[] = {0, 1, 125, 126, 65535, 65536, 300000};
+static uint32_t sent;  /* messages that the client has sent, and as many pings */
+static uint32_t pongs; /* pongs that have come */
 
-/* Send the next message: text and binary ones in turn, of many lengths. */
+/* Send the next message: text and binary ones in turn, of many sizes. */
 static int send_next(domus_stack *stack)
 {
     static char bytes[300000];
@@ -303,7 +306,7 @@ static int on_begin(domus_stack *stack, void *self, const void *payload)
     return send_next(stack);
 }
 
-/* An echo: it is the message that was sent last. */
+/* Check an echo: it must be the message that was sent last. */
 static int on_echo(domus_stack *stack, void *self, const void *payload)
 {
     const domus_websocket_message *message = payload;
@@ -323,7 +326,7 @@ static int on_pong(domus_stack *stack, void *self, const void *payload)
 static int on_goodbye(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_uint_eq(((const domus_websocket_close *)payload)->code, 4001);
-    ck_assert_uint_eq(pongs, 9); /* of 20 messages those that fit into a ping */
+    ck_assert_uint_eq(pongs, 9); /* of 20 messages 9 fit into a ping */
     return 0;
 }
 
@@ -366,7 +369,7 @@ static const domus_behaviour client = {
     .channel = &of_client,
     .on = (const domus_on[]){DOMUS_ON(&begin_type, connect_to_peer), {.type = NULL}}};
 
-/* Let the client talk to this port. */
+/* Start the client, which connects to this port. */
 static domus_system *begin_to_talk(unsigned port)
 {
     domus_config config = domt_config(2);
@@ -409,7 +412,7 @@ static void echo_by_wslay(wslay_event_context_ptr context,
         ck_assert_int_eq(wslay_event_queue_msg(context, &back), 0);
 }
 
-/* Take the first connection of the client, and answer its handshake. */
+/* Accept the first connection of the client, and answer its handshake. */
 static int shake_its_hands(int listener)
 {
     static const char field[] = "Sec-WebSocket-Key: ";

@@ -1,5 +1,5 @@
 /* WebSocket in a channel: the handshake changes its pipeline, messages are echoed and published,
- * and the end is said by whoever wants it: the peer, the actor, the time, and a drain. */
+ * and the connection is ended by the peer, the actor, a time-out, or a drain. */
 #include "tests/runtime/network.h"
 #include "tests/runtime/pipes.h"
 #include "tests/runtime/running.h"
@@ -34,10 +34,10 @@ static const domus_pipeline socket_pipeline = {
 static const domus_websocket_service offer = {.pipeline = &socket_pipeline};
 
 static domus_group room;
-static int sent_result;  /* of a send in the turn of the handshake */
-static int closed_error; /* that on_close got */
+static int sent_result;  /* result of a send in the turn of the handshake */
+static int closed_error; /* error that on_close got */
 static unsigned closed;
-static unsigned heard_code; /* of the last close of a peer */
+static unsigned heard_code; /* code of the last close of a peer */
 
 static domus_websocket_message message_of(const char *text)
 {
@@ -46,7 +46,7 @@ static domus_websocket_message message_of(const char *text)
     return message;
 }
 
-/* Send "hi" behind the answer, by a notice. */
+/* Send "hi" by a notice, so that it comes behind the answer. */
 static int greet(domus_stack *stack)
 {
     domus_websocket_message message = message_of("hi");
@@ -158,7 +158,7 @@ static void finish(int error)
     domt_pipe_close(peer);
 }
 
-/* The peer answers a close, and the connection ends. */
+/* Let the peer answer a close, and the connection end. */
 static void end_in_order(void)
 {
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
@@ -215,7 +215,8 @@ DOMT_TEST(actor_closes_and_hears_the_answer)
     talk(peer, "81:close",
          "88:\x0f\xa0"
          "bye");
-    send_frames(peer, "81:late 89: 01:la 80:ter"); /* nobody is shown these, and nothing is sent */
+    /* the actor gets none of these frames, and no byte is sent */
+    send_frames(peer, "81:late 89: 01:la 80:ter");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
     ck_assert_uint_eq(closed, 0);
     send_frames(peer, "88:\x0f\xa0");
@@ -230,7 +231,7 @@ DOMT_TEST(close_that_is_not_answered_has_a_time)
     talk(peer, "81:close",
          "88:\x0f\xa0"
          "bye");
-    for (int i = 0; i < 4; i++) { /* messages do not prolong it */
+    for (int i = 0; i < 4; i++) { /* messages do not prolong the time */
         domt_pipe_pass(SECOND);
         send_frames(peer, "89:x");
     }
@@ -263,8 +264,7 @@ DOMT_TEST(wrong_bytes_are_answered_with_their_code)
     end_in_order();
     upgrade();
     talk(peer, "81:a", "81:a");
-    domus_peer_finish(
-        peer); /* without a close: one refused channel, however many errors that brings */
+    domus_peer_finish(peer); /* counts as one refused channel, however many errors follow */
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     ck_assert_uint_eq(domt_profile_all(domt_pipe_system()).channels_refused, 1);
     finish(-EPIPE);
@@ -273,7 +273,7 @@ DOMT_TEST(wrong_bytes_are_answered_with_their_code)
 DOMT_TEST(silent_peer_is_pinged_and_then_reset)
 {
     upgrade();
-    for (int i = 0; i < 3; i++) { /* a peer that answers stays */
+    for (int i = 0; i < 3; i++) { /* a peer that answers stays connected */
         domt_pipe_pass(25 * SECOND);
         send_frames(peer, "8a:");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, 4 * SECOND), 0);
@@ -309,8 +309,8 @@ DOMT_TEST(one_frame_goes_to_all_members)
     end_in_order();
 }
 
-/* A flood of pings, whose sender reads no pong, stops to be read, and takes no more memory than any
- * peer that does not read. */
+/* A flood of pings, whose sender reads no pong, is no longer read, and takes no more memory than
+ * any peer that does not read. */
 DOMT_TEST(flood_of_pings_takes_bounded_memory)
 {
     static char bytes[DOMT_FRAMES_ROOM];
@@ -322,7 +322,7 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
         memcpy(bytes + filled, ping, size);
     upgrade();
     domus_peer_pause(peer);
-    for (int i = 0; i < 64; i++) { /* 8 MiB */
+    for (int i = 0; i < 64; i++) { /* sends 8 MiB */
         ck_assert_int_eq(domus_peer_send(peer, bytes, filled), 0);
         domt_pipe_run();
     }

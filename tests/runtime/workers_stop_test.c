@@ -33,7 +33,7 @@ DOMT_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
     ck_assert_uint_eq(atomic_load(&domt_cancelled), 3);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_int_eq(tasks[i].job.result, i < 2 ? (int)i : -ECANCELED);
-    for (uint32_t i = 0; i < 3; i++) /* at once, and in order */
+    for (uint32_t i = 0; i < 3; i++) /* these jobs end at once, and in order */
         ck_assert_uint_eq(atomic_load(&domt_order[i]), i + 2);
     ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -ESHUTDOWN);
     ck_assert_uint_eq(domt_helpers(), 0);
@@ -41,7 +41,7 @@ DOMT_TEST(stop_cancels_what_waits_and_waits_for_what_runs)
     pthread_join(opener, NULL);
 }
 
-/* The only thread comes free while stop is in a `done`. */
+/* Open the gate: the only thread becomes free while the stop is in a `done`. */
 static void let_go(domi_job *job)
 {
     atomic_store(&domt_gate, true);
@@ -100,7 +100,8 @@ DOMT_TEST(free_stops_what_nobody_stopped)
     ck_assert_uint_eq(atomic_load(&domt_finished), 2);
 }
 
-/* The caller keeps what the function uses; the job and the pool are not needed any more. */
+/* The caller keeps the memory that the function uses; the job and the pool are not needed any
+ * more. */
 DOMT_TEST(function_that_takes_too_long_is_abandoned)
 {
     static domt_task kept[2];
@@ -123,7 +124,7 @@ DOMT_TEST(function_that_takes_too_long_is_abandoned)
     ck_assert_uint_eq(atomic_load(&domt_finished), 0);
 }
 
-/* They are waited for by another stop, or return before the pool is freed. */
+/* Another stop waits for the abandoned functions, or they return before the pool is freed. */
 DOMT_TEST(abandoned_functions_leave_nothing_when_they_return)
 {
     static domt_task tasks[2];
@@ -228,8 +229,8 @@ typedef struct submitter {
     domt_task *tasks;
     bool withdraws;
     uint64_t refused;
-    uint64_t withdrawn; /* the sum of their numbers */
-    uint64_t unwanted;  /* -ESHUTDOWN: as well */
+    uint64_t withdrawn; /* sum of the numbers of the jobs that were withdrawn */
+    uint64_t unwanted;  /* sum of the numbers of the jobs that got -ESHUTDOWN */
 } submitter;
 
 static _Atomic uint64_t sum, sum_cancelled;
@@ -263,8 +264,8 @@ static void *submit_many(void *own_)
     return NULL;
 }
 
-/* Submit all from four threads; with `stop_at`, some are withdrawn, and the pool is stopped when so
- * many have finished. Returns the sum of all numbers. */
+/* Submit all jobs from four threads; with `stop_at`, some are withdrawn, and the pool is stopped
+ * when so many have finished. Returns the sum of all numbers. */
 static uint64_t rush(domi_workers *workers, submitter *own, uint32_t stop_at)
 {
     domt_task *tasks = calloc(SUBMITTERS * JOBS_EACH, sizeof *tasks);

@@ -47,7 +47,7 @@ DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
 
     ck_assert_uint_eq(domt_helpers(), 0);
     domt_jobs_prepare(tasks, 5, domt_job_number);
-    for (uint32_t i = 0; i < 3; i++) { /* one after the other: one thread is enough */
+    for (uint32_t i = 0; i < 3; i++) { /* submitted one after the other: one thread is enough */
         domt_jobs_submit(workers, &tasks[i], 1);
         DOMT_WAIT_FOR(10, is_idle(workers) && atomic_load(&domt_finished) == i + 1);
     }
@@ -65,7 +65,8 @@ DOMT_TEST(threads_are_made_when_a_job_finds_none_free)
     ck_assert_uint_eq(domt_helpers(), 0);
 }
 
-/* However slowly the threads come: whom one is on its way for does not count. */
+/* The result does not depend on how fast threads start: a job for which a thread is on its way does
+ * not count as queued. */
 DOMT_TEST(queue_at_its_bound_refuses)
 {
     domt_task tasks[8];
@@ -165,19 +166,22 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
     ck_assert(!domi_workers_withdraw(workers, &tasks[0].job));
     domt_jobs_submit(workers, tasks, 7);
     DOMT_WAIT_FOR(10, atomic_load(&domt_begun) == 1);
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* it runs */
-    ck_assert(domi_workers_withdraw(workers, &tasks[1].job));  /* the first */
+    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* too late: the job runs */
+    /* withdraws the first job of the queue */
+    ck_assert(domi_workers_withdraw(workers, &tasks[1].job));
     ck_assert(domi_workers_withdraw(workers, &tasks[3].job));
-    ck_assert(domi_workers_withdraw(workers, &tasks[6].job)); /* the last */
+    /* withdraws the last job of the queue */
+    ck_assert(domi_workers_withdraw(workers, &tasks[6].job));
     ck_assert(!domi_workers_withdraw(workers, &tasks[6].job));
     ck_assert_uint_eq(domi_counter_read(&workers->counters.queued), 3);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.withdrawn), 3);
-    domt_jobs_submit(workers, &tasks[1], 1); /* it may come again, as the newest */
+    /* a withdrawn job may be submitted again, as the newest */
+    domt_jobs_submit(workers, &tasks[1], 1);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 5);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(atomic_load(&domt_order[i]), rest[i]);
-    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* it ran */
+    ck_assert(!domi_workers_withdraw(workers, &tasks[0].job)); /* too late: the job has run */
     domt_workers_end(workers);
     ck_assert_uint_eq(atomic_load(&domt_finished), 5);
 }
@@ -185,7 +189,7 @@ DOMT_TEST(withdrawn_job_never_runs_and_the_others_keep_their_order)
 /* --- Making threads --------------------------------------------------------------------------- */
 
 static atomic_uint makes;
-static uint32_t makes_max; /* more fail */
+static uint32_t makes_max; /* makes of threads that succeed; later ones fail */
 static int make_error;
 
 typedef struct start {
@@ -229,7 +233,7 @@ DOMT_TEST(thread_on_its_way_serves_the_next_when_its_job_was_withdrawn)
     ck_assert(domi_workers_withdraw(workers, &tasks[0].job));
     domt_jobs_submit(workers, &tasks[1], 1);
     ck_assert_uint_eq(atomic_load(&makes), 1);
-    domt_jobs_submit(workers, &tasks[2], 1); /* this one has nobody */
+    domt_jobs_submit(workers, &tasks[2], 1); /* no thread is there for this job */
     ck_assert_uint_eq(atomic_load(&makes), 2);
     atomic_store(&domt_gate, true);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 2);
@@ -266,7 +270,7 @@ DOMT_TEST(job_waits_for_the_threads_that_there_are)
     make_error = EAGAIN;
     domt_jobs_prepare(tasks, 6, domt_job_wait);
     domt_jobs_submit(workers, tasks, 5);
-    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN); /* the bound */
+    ck_assert_int_eq(domi_workers_submit(workers, &tasks[5].job), -EAGAIN); /* beyond the bound */
     ck_assert_uint_eq(domt_workers_threads(workers), 2);
     ck_assert_uint_eq(domi_counter_read(&workers->counters.unmade), 4);
     atomic_store(&domt_gate, true);
@@ -317,7 +321,8 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
         cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0); /* as a thread of a system is */
+    /* as a thread of a system is pinned */
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     domt_jobs_prepare(tasks, 1, look_around);
     domt_jobs_submit(workers, tasks, 1);
     DOMT_WAIT_FOR(10, atomic_load(&domt_finished) == 1);
@@ -329,7 +334,8 @@ DOMT_TEST(helper_has_a_name_no_signals_and_all_cpus)
     ck_assert(!domi_workers_is_helper(workers));
     sigset_t mine;
     pthread_sigmask(SIG_BLOCK, NULL, &mine);
-    ck_assert_int_eq(sigismember(&mine, SIGTERM), 0); /* the maker has its own back */
+    /* the thread that made the others has its own signal mask back */
+    ck_assert_int_eq(sigismember(&mine, SIGTERM), 0);
     domt_workers_end(workers);
 }
 
