@@ -38,7 +38,7 @@ static struct pair read_both(const domi_clock *clock)
     return best;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t compute_distance(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }
@@ -62,7 +62,7 @@ DOMT_TEST(clock_runs_as_fast_as_monotonic_within_a_thousandth)
 
     uint64_t slow_ns = last.slow - first.slow;
     ck_assert_uint_ge(slow_ns, MEASURED_NS);
-    ck_assert_uint_le(distance(last.fast - first.fast, slow_ns), slow_ns / 1000);
+    ck_assert_uint_le(compute_distance(last.fast - first.fast, slow_ns), slow_ns / 1000);
 }
 
 DOMT_TEST(clock_shows_the_same_time_as_the_slow_way)
@@ -73,7 +73,7 @@ DOMT_TEST(clock_shows_the_same_time_as_the_slow_way)
     struct pair both = read_both(&clock);
     /* The calibration measured 2 ms. An error of a thousandth of them, and the gap between the two
      * reads, are allowed. */
-    ck_assert_uint_le(distance(both.fast, both.slow), NS_PER_MS / 100);
+    ck_assert_uint_le(compute_distance(both.fast, both.slow), NS_PER_MS / 100);
 }
 
 DOMT_TEST(clock_without_tsc_reads_monotonic)

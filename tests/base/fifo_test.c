@@ -20,18 +20,18 @@ static guest guests[5];
 static row first;
 static row second;
 
-static void put(row *at, const char *names)
+static void put_names(row *at, const char *names)
 {
     for (; *names != '\0'; names++) {
         guest *one = &guests[*names - 'a'];
-        /* a stale link, which put() overwrites */
+        /* a stale link, which put_names() overwrites */
         *one = (guest){.name = *names, .next = &guests[0]};
         row_put(at, one);
     }
 }
 
 /* Take all objects, which have to be `expected`. */
-static void expect(row *at, const char *expected)
+static void expect_names(row *at, const char *expected)
 {
     char names[8] = "";
 
@@ -42,7 +42,7 @@ static void expect(row *at, const char *expected)
     ck_assert_ptr_null(row_take(at));
 }
 
-static void reset(void)
+static void reset_guests(void)
 {
     memset(guests, 0, sizeof guests);
     memset(&first, 0, sizeof first); /* a fifo of zero bytes is empty */
@@ -51,14 +51,14 @@ static void reset(void)
 
 DOMT_TEST(a_line_gives_back_in_the_order_of_the_puts)
 {
-    reset();
-    expect(&first, "");
-    put(&first, "abc");
+    reset_guests();
+    expect_names(&first, "");
+    put_names(&first, "abc");
     ck_assert_int_eq(row_take(&first)->name, 'a');
-    put(&first, "a"); /* "a" goes to the end again */
-    expect(&first, "bca");
-    put(&first, "d"); /* the emptied fifo begins anew: its old tail is not used */
-    expect(&first, "d");
+    put_names(&first, "a"); /* "a" goes to the end again */
+    expect_names(&first, "bca");
+    put_names(&first, "d"); /* the emptied fifo begins anew: its old tail is not used */
+    expect_names(&first, "d");
 }
 
 DOMT_TEST(prepended_ones_come_first_and_in_their_order)
@@ -68,12 +68,12 @@ DOMT_TEST(prepended_ones_come_first_and_in_their_order)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        reset();
-        put(&first, cases[i][0]);
-        put(&second, cases[i][1]);
+        reset_guests();
+        put_names(&first, cases[i][0]);
+        put_names(&second, cases[i][1]);
         row_prepend(&first, &second);
-        put(&first, "e"); /* the tail is that of the joined fifo */
-        expect(&first, cases[i][2]);
+        put_names(&first, "e"); /* the tail is that of the joined fifo */
+        expect_names(&first, cases[i][2]);
     }
 }
 
@@ -82,16 +82,16 @@ DOMT_TEST(a_removed_one_leaves_the_others_in_their_order)
     static const char *const left[] = {"bcd", "acd", "abd"};
 
     for (uint32_t i = 0; i < 3; i++) {
-        reset();
-        put(&first, "abc");
+        reset_guests();
+        put_names(&first, "abc");
         row_remove(&first, &guests[i]);
-        put(&first, "d");
-        expect(&first, left[i]);
+        put_names(&first, "d");
+        expect_names(&first, left[i]);
     }
-    put(&first, "a");
+    put_names(&first, "a");
     row_remove(&first, &guests[0]); /* the only object is removed */
-    put(&first, "b");
-    expect(&first, "b");
+    put_names(&first, "b");
+    expect_names(&first, "b");
 }
 
 DOMT_SUITE(60)

@@ -11,7 +11,7 @@
 static domi_histogram measured;
 static domus_histogram seen;
 
-static void begin(void)
+static void reset_counts(void)
 {
     memset(&measured, 0, sizeof measured);
     memset(&seen, 0, sizeof seen);
@@ -72,7 +72,7 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
     static const double shares[] = {0.0001, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 1};
     domi_random chance;
 
-    begin();
+    reset_counts();
     domi_random_init(&chance, 2);
     for (size_t i = 0; i < 20001; i++) {
         times[i] = UINT64_C(100) << domi_random_below(&chance, 24);
@@ -93,7 +93,7 @@ DOMT_TEST(quantiles_are_right_within_a_percent)
 
 DOMT_TEST(sums_are_exact_and_weights_count)
 {
-    begin();
+    reset_counts();
     domi_histogram_add(&measured, 1000);
     domi_histogram_add_many(&measured, 5, 3);
     domi_histogram_read(&measured, &seen);
@@ -107,7 +107,7 @@ DOMT_TEST(snapshots_are_added_and_subtracted)
 {
     domus_histogram before, both;
 
-    begin();
+    reset_counts();
     domi_histogram_add(&measured, 10);
     domi_histogram_read(&measured, &seen);
     before = seen;
@@ -125,7 +125,7 @@ DOMT_TEST(snapshots_are_added_and_subtracted)
 
 DOMT_TEST(an_empty_histogram_has_no_quantile_and_a_long_time_counts_as_68_s)
 {
-    begin();
+    reset_counts();
     ck_assert_uint_eq(domus_histogram_quantile_ns(&seen, 0.5), 0);
     domi_histogram_add(&measured, UINT64_C(1) << 50);
     domi_histogram_read(&measured, &seen);

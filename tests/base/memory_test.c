@@ -22,7 +22,7 @@ static bool take_one(bool mapped)
 
 /* Make `count` allocations, in turn of the heap and of pages. Returns a word in which bit i is set
  * if allocation i succeeded. */
-static unsigned taken(unsigned count)
+static unsigned allocate_many(unsigned count)
 {
     unsigned bits = 0;
 
@@ -156,20 +156,21 @@ DOMT_TEST(memory_fails_once_at_the_nth)
 {
     for (int n = 0; n < 8; n++) {
         domi_memory_fail_after(n, 0);
-        ck_assert_uint_eq(taken(8), 0xffu & ~(1u << n));
+        ck_assert_uint_eq(allocate_many(8), 0xffu & ~(1u << n));
     }
-    ck_assert_uint_eq(taken(8), 0xff); /* the countdown is used up, so no allocation fails */
+    ck_assert_uint_eq(allocate_many(8),
+                      0xff); /* the countdown is used up, so no allocation fails */
 }
 
 DOMT_TEST(memory_fails_from_the_nth_on)
 {
     for (unsigned n = 0; n < 8; n++) {
         domi_memory_fail_after(n, 1);
-        ck_assert_uint_eq(taken(8), (1u << n) - 1);
-        ck_assert_uint_eq(taken(8), 0);
+        ck_assert_uint_eq(allocate_many(8), (1u << n) - 1);
+        ck_assert_uint_eq(allocate_many(8), 0);
     }
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(taken(8), 0xff);
+    ck_assert_uint_eq(allocate_many(8), 0xff);
 }
 
 DOMT_TEST(memory_that_fails_later_passes_before)

@@ -8,11 +8,11 @@
 #define KIB 1024
 
 static domi_meter meter;
-static size_t wanted; /* bytes that the last call of grown() asked for */
+static size_t wanted; /* bytes that the last call of handle_growth() asked for */
 static int calls;
 static int fill_at_call; /* number of the call that finds memory full */
 
-static void grown(domi_meter *of, size_t bytes)
+static void handle_growth(domi_meter *of, size_t bytes)
 {
     ck_assert_ptr_eq(of, &meter);
     wanted = bytes;
@@ -20,16 +20,16 @@ static void grown(domi_meter *of, size_t bytes)
         atomic_store(&of->full, 1);
 }
 
-static void begin(int64_t look_at)
+static void set_up_meter(int64_t look_at)
 {
     atomic_store(&meter.look_at, look_at);
-    meter.grown = grown;
+    meter.grown = handle_growth;
     ck_assert_ptr_null(domi_memory_set_meter(&meter));
 }
 
 DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
 {
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     void *pages = domi_memory_map(1000 * KIB);
     void *huge = domi_memory_map_huge();
     void *block = domi_memory_new(500 * KIB);
@@ -48,13 +48,13 @@ DOMT_TEST(what_is_taken_is_counted_and_what_is_given_back_too)
 
 DOMT_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
 {
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     void *block = domi_memory_new(KIB);
     ck_assert_int_eq(atomic_load(&meter.held), 0);
     ck_assert_ptr_eq(domi_memory_set_meter(NULL), &meter);
     int64_t held = atomic_load(&meter.held);
     ck_assert_int_ge(held, KIB);
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     domi_memory_free(block);
     ck_assert_int_eq(atomic_load(&meter.held), held);
     (void)domi_memory_set_meter(NULL);
@@ -66,7 +66,7 @@ DOMT_TEST(what_was_not_told_yet_is_told_when_the_meter_changes)
 static int given, taken_back;
 static bool has_none;
 
-static void *allocate(void *context, size_t bytes)
+static void *allocate_counted(void *context, size_t bytes)
 {
     given++;
     return has_none ? NULL : calloc(1, bytes);
@@ -88,11 +88,11 @@ static void unmap_none(void *context, void *memory, size_t bytes)
 }
 
 static const domus_allocator foreign = {
-    .allocate = allocate, .free = free_block, .map = map_none, .unmap = unmap_none};
+    .allocate = allocate_counted, .free = free_block, .map = map_none, .unmap = unmap_none};
 
 DOMT_TEST(what_an_allocator_refuses_is_not_counted)
 {
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     const domus_allocator *before = domi_memory_set_allocator(&foreign);
     has_none = true;
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
@@ -123,7 +123,7 @@ DOMT_TEST(small_things_are_told_together)
 {
     void *blocks[200];
 
-    begin(0);
+    set_up_meter(0);
     for (int i = 0; i < 200; i++)
         blocks[i] = domi_memory_new(KIB);
     ck_assert_int_eq(calls, 3); /* 203 KiB are reported in steps of 64 KiB */
@@ -136,7 +136,7 @@ DOMT_TEST(small_things_are_told_together)
 
 DOMT_TEST(a_look_is_due_when_so_much_is_held)
 {
-    begin(1000 * KIB);
+    set_up_meter(1000 * KIB);
     void *first = domi_memory_map(900 * KIB);
     ck_assert_int_eq(calls, 0);
     void *second = domi_memory_map(200 * KIB);
@@ -153,7 +153,7 @@ DOMT_TEST(a_look_is_due_when_so_much_is_held)
 
 DOMT_TEST(who_looks_may_refuse_what_is_wanted)
 {
-    begin(0);
+    set_up_meter(0);
     fill_at_call = 2;
     void *first = domi_memory_map(100 * KIB);
     int64_t held = atomic_load(&meter.held);
@@ -179,7 +179,7 @@ DOMT_TEST(who_looks_may_refuse_what_is_wanted)
 
 DOMT_TEST(a_failed_allocation_is_not_counted)
 {
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     domi_memory_fail_after(0, 1);
     ck_assert_ptr_null(domi_memory_new(500 * KIB));
     ck_assert_ptr_null(domi_memory_map(500 * KIB));
@@ -213,7 +213,7 @@ DOMT_TEST(counts_of_several_threads_add_up)
     pthread_t threads[3];
     void *blocks[7] = {NULL};
 
-    begin(INT64_MAX);
+    set_up_meter(INT64_MAX);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, take_and_give, blocks), 0);
     for (int i = 0; i < 3; i++)

@@ -15,7 +15,7 @@ static bool is_zero(const char *bytes, size_t count)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-static void add(void *object, void *sum)
+static void add_to_sum(void *object, void *sum)
 {
     *(uint64_t *)sum += *(uint64_t *)((char *)object + 8);
 }
@@ -128,7 +128,7 @@ DOMT_TEST(slab_walks_used_and_free_objects_of_all_chunks)
         domi_slab_put(&slab, objects[i]);
     ck_assert_uint_gt(slab.mapped_bytes, CHUNK);
     domi_slab_walk(&slab, count, &visited);
-    domi_slab_walk(&slab, add, &sum);
+    domi_slab_walk(&slab, add_to_sum, &sum);
     ck_assert_uint_eq(visited, OBJECTS);
     ck_assert_uint_eq(sum, (uint64_t)OBJECTS * (OBJECTS - 1) / 2);
     domi_slab_fini(&slab);

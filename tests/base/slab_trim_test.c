@@ -13,7 +13,7 @@
 static domi_slab slab;
 static uint64_t *objects[OBJECTS];
 
-static void fill(uint32_t object_bytes)
+static void fill_slab(uint32_t object_bytes)
 {
     domi_slab_init(&slab, object_bytes, 16, CHUNK);
     for (uint64_t i = 0; i < OBJECTS; i++) {
@@ -22,13 +22,13 @@ static void fill(uint32_t object_bytes)
     }
 }
 
-static void put(uint32_t index)
+static void put_object(uint32_t index)
 {
     domi_slab_put(&slab, objects[index]);
     objects[index] = NULL;
 }
 
-static void trim(uint32_t per_step)
+static void trim_in_steps(uint32_t per_step)
 {
     uint32_t steps = 0;
 
@@ -76,11 +76,11 @@ DOMT_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
     static const uint32_t sizes[] = {64, 128, 1088};
 
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
-        fill(sizes[s]);
+        fill_slab(sizes[s]);
         ck_assert_uint_gt(slab.mapped_bytes, 4 * slab.chunk_bytes);
         for (uint32_t i = 0; i < OBJECTS; i++)
-            put(i * 7 % OBJECTS);
-        trim(100);
+            put_object(i * 7 % OBJECTS);
+        trim_in_steps(100);
         ck_assert_uint_eq(slab.mapped_bytes, slab.chunks->bytes);
         ck_assert_uint_eq(count_free(), count_all());
         domi_slab_fini(&slab);
@@ -89,16 +89,16 @@ DOMT_TEST(a_slab_that_is_free_keeps_its_newest_chunk)
 
 DOMT_TEST(what_is_in_use_stays_and_its_chunk_with_it)
 {
-    fill(128);
+    fill_slab(128);
     uint64_t before = slab.mapped_bytes;
     uint32_t in_use = 0;
     for (uint32_t i = 0; i < OBJECTS; i++) {
         if (i % 500 != 250)
-            put(i);
+            put_object(i);
         else
             in_use++;
     }
-    trim(64);
+    trim_in_steps(64);
     ck_assert_uint_eq(count_kept(), in_use);
     ck_assert_uint_lt(slab.mapped_bytes, before / 2);
     ck_assert_uint_ge(slab.mapped_bytes, slab.chunk_bytes * in_use);
@@ -112,12 +112,12 @@ DOMT_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
 {
     domi_meter meter = {.look_at = INT64_MAX};
 
-    fill(128);
+    fill_slab(128);
     slab.lasts = true;
     uint64_t before = slab.mapped_bytes;
     for (uint32_t i = 0; i < OBJECTS; i++)
-        put(i);
-    trim(64);
+        put_object(i);
+    trim_in_steps(64);
     ck_assert_uint_eq(slab.mapped_bytes, before);
     ck_assert_uint_eq(slab.spare_bytes, (uint64_t)count_free() * 128);
     ck_assert_uint_eq(count_free(), count_all());
@@ -139,12 +139,12 @@ DOMT_TEST(a_slab_that_lasts_keeps_all_and_tells_what_is_free)
 
 DOMT_TEST(a_trimmed_slab_gives_what_it_has_and_then_grows)
 {
-    fill(64);
+    fill_slab(64);
     for (uint32_t i = 0; i < OBJECTS; i++) {
         if (i % 300 != 0)
-            put(i);
+            put_object(i);
     }
-    trim(1000);
+    trim_in_steps(1000);
     uint64_t mapped = slab.mapped_bytes;
     uint32_t spare = count_free();
     uint32_t left_to_carve = (uint32_t)((slab.carve_end - slab.carve) / 64);
@@ -164,9 +164,9 @@ DOMT_TEST(trim_that_would_gain_nothing_says_so)
     domi_slab_put(&slab, domi_slab_take(&slab));
     ck_assert(!domi_slab_trim_begin(&slab)); /* the only chunk stays, so there is nothing to trim */
     domi_slab_fini(&slab);
-    fill(64);
+    fill_slab(64);
     ck_assert(!domi_slab_trim_begin(&slab)); /* no object is free */
-    put(5);
+    put_object(5);
     domi_memory_fail_after(0, 0);
     ck_assert(!domi_slab_trim_begin(&slab)); /* there is no memory for the table of the trim */
     domi_memory_fail_after(-1, 0);
@@ -177,9 +177,9 @@ DOMT_TEST(trim_that_would_gain_nothing_says_so)
 DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
 {
     for (uint32_t steps = 0; steps < 40; steps++) {
-        fill(128);
+        fill_slab(128);
         for (uint32_t i = 0; i < OBJECTS - 1; i++)
-            put(i);
+            put_object(i);
         uint32_t all = count_all();
         bool ended = false;
         ck_assert(domi_slab_trim_begin(&slab));
@@ -199,20 +199,20 @@ DOMT_TEST(who_finds_a_slab_dry_has_everything_back_at_any_moment)
 
 DOMT_TEST(what_is_freed_during_a_trim_is_not_lost)
 {
-    fill(64);
+    fill_slab(64);
     for (uint32_t i = 0; i < OBJECTS / 2; i++)
-        put(i);
+        put_object(i);
     ck_assert(domi_slab_trim_begin(&slab));
     uint32_t next = OBJECTS / 2;
     while (!domi_slab_trim_step(&slab, 50)) {
         if (next < OBJECTS)
-            put(next++);
+            put_object(next++);
     }
     ck_assert_uint_eq(count_free() + (OBJECTS - next), count_all());
     ck_assert_uint_eq(count_kept(), OBJECTS - next);
     while (next < OBJECTS)
-        put(next++);
-    trim(1000);
+        put_object(next++);
+    trim_in_steps(1000);
     ck_assert_uint_eq(slab.mapped_bytes, slab.chunk_bytes);
     domi_slab_fini(&slab);
 }
@@ -220,9 +220,9 @@ DOMT_TEST(what_is_freed_during_a_trim_is_not_lost)
 DOMT_TEST(a_slab_may_end_while_it_is_trimmed)
 {
     for (uint32_t steps = 0; steps < 30; steps += 3) {
-        fill(64);
+        fill_slab(64);
         for (uint32_t i = 0; i < OBJECTS; i++)
-            put(i);
+            put_object(i);
         ck_assert(domi_slab_trim_begin(&slab));
         for (uint32_t i = 0; i < steps; i++)
             (void)domi_slab_trim_step(&slab, 200);
@@ -242,7 +242,7 @@ DOMT_TEST(large_chunks_go_as_well)
     ck_assert_uint_gt(slab.mapped_bytes, 5 * DOMI_MEMORY_HUGE);
     for (int i = 0; i < MANY; i++)
         domi_slab_put(&slab, many[i]);
-    trim(5000);
+    trim_in_steps(5000);
     ck_assert_uint_eq(slab.mapped_bytes, DOMI_MEMORY_HUGE);
     domi_slab_fini(&slab);
 }
@@ -256,13 +256,13 @@ DOMT_TEST(random_use_between_steps_keeps_every_object)
         uint64_t wrong = 0;
 
         domi_random_init(&random, seed);
-        fill(192);
+        fill_slab(192);
         for (uint32_t round = 0; round < 20000; round++) {
             uint32_t i = (uint32_t)domi_random_below(&random, OBJECTS);
             bool puts = objects[i] != NULL;
             if (puts) {
                 wrong += objects[i][1] != i;
-                put(i);
+                put_object(i);
             } else if (domi_random_below(&random, 100) < 20 + round % 5000 / 100) {
                 objects[i] = domi_slab_take(&slab);
                 objects[i][1] = i;

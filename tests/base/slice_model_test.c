@@ -49,7 +49,7 @@ static char *copy_of(const char *bytes, size_t size)
     return copy;
 }
 
-static void check(const known *one)
+static void check_slice(const known *one)
 {
     if (one->bytes != NULL)
         ck_assert(domus_slice_equals(one->slice, one->bytes, one->slice.size));
@@ -69,27 +69,27 @@ static known *find_free(run *at)
 }
 
 /* Returns a slice drawn by chance; NULL if the place that was drawn holds none. */
-static known *draw(run *at)
+static known *draw_slice(run *at)
 {
     known *one = &at->slices[below(at, SLICES)];
 
     return one->bytes != NULL ? one : NULL;
 }
 
-static void set(known *one, domus_slice slice, const char *bytes)
+static void set_slice(known *one, domus_slice slice, const char *bytes)
 {
     *one = (known){slice, copy_of(bytes, slice.size)};
-    check(one);
+    check_slice(one);
 }
 
-static void forget(known *one)
+static void forget_slice(known *one)
 {
     free(one->bytes);
     *one = (known){{NULL, 0, 0}, NULL};
 }
 
 /* Begin an operation; now and then the next allocation is made to fail. */
-static void begin(run *at)
+static void begin_operation(run *at)
 {
     if (at->may_fail && below(at, 8) == 0)
         domi_memory_fail_after(0, 0);
@@ -97,7 +97,7 @@ static void begin(run *at)
 
 /* End an operation. Returns whether it succeeded; its only possible error is a failed
  * allocation. */
-static bool end(run *at, int error)
+static bool end_operation(run *at, int error)
 {
     if (at->may_fail)
         domi_memory_fail_after(-1, 0);
@@ -113,7 +113,7 @@ static uint32_t draw_size(run *at)
     return below(at, bounds[below(at, 4)]);
 }
 
-static void fill(run *at, char *bytes, uint32_t size)
+static void fill_bytes(run *at, char *bytes, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = (char)('a' + below(at, 26));
@@ -130,38 +130,38 @@ static void make_copy(run *at)
 
     if (to == NULL)
         return;
-    fill(at, bytes, size);
-    begin(at);
-    if (end(at, domus_slice_copy(bytes, size, &slice)))
-        set(to, slice, bytes);
+    fill_bytes(at, bytes, size);
+    begin_operation(at);
+    if (end_operation(at, domus_slice_copy(bytes, size, &slice)))
+        set_slice(to, slice, bytes);
 }
 
-static void keep(run *at)
+static void keep_slice(run *at)
 {
-    known *from = draw(at);
+    known *from = draw_slice(at);
     known *to = find_free(at);
     domus_slice slice;
 
     if (from == NULL || to == NULL)
         return;
-    begin(at);
-    if (end(at, domus_slice_keep(from->slice, &slice)))
-        set(to, slice, from->bytes);
+    begin_operation(at);
+    if (end_operation(at, domus_slice_keep(from->slice, &slice)))
+        set_slice(to, slice, from->bytes);
 }
 
-static void split(run *at)
+static void split_slice(run *at)
 {
-    known *from = draw(at);
+    known *from = draw_slice(at);
     known *to = find_free(at);
     domus_slice rest;
 
     if (from == NULL || to == NULL)
         return;
     uint32_t place = below(at, from->slice.size + 1);
-    begin(at);
-    if (end(at, domus_slice_split(&from->slice, place, &rest)))
-        set(to, rest, from->bytes + place);
-    check(from);
+    begin_operation(at);
+    if (end_operation(at, domus_slice_split(&from->slice, place, &rest)))
+        set_slice(to, rest, from->bytes + place);
+    check_slice(from);
 }
 
 static void join(run *at)
@@ -173,7 +173,7 @@ static void join(run *at)
     size_t size = 0;
 
     for (uint32_t i = 0; i < most; i++) {
-        known *from = draw(at);
+        known *from = draw_slice(at);
         bool is_new = from != NULL && from->slice.size <= BYTES;
         for (uint32_t j = 0; is_new && j < count; j++)
             is_new = froms[j] != from;
@@ -184,21 +184,21 @@ static void join(run *at)
         memcpy(bytes + size, from->bytes, from->slice.size);
         size += from->slice.size;
     }
-    begin(at);
-    if (!end(at, domus_slice_join(pieces, count, &whole)))
+    begin_operation(at);
+    if (!end_operation(at, domus_slice_join(pieces, count, &whole)))
         return;
     ck_assert_uint_eq(whole.size, size);
     for (uint32_t i = 0; i < count; i++)
-        forget(froms[i]);
+        forget_slice(froms[i]);
     known *to = find_free(at);
     if (to != NULL)
-        set(to, whole, bytes);
+        set_slice(to, whole, bytes);
     else
         domus_slice_free(whole);
 }
 
 /* Append pieces in each way; some of the pieces are bytes that the appender already holds. */
-static void append(run *at)
+static void append_pieces(run *at)
 {
     domus_appender appender = {.size_max = below(at, 3) == 0 ? LARGE : 0};
     static _Thread_local char bytes[BYTES];
@@ -206,7 +206,7 @@ static void append(run *at)
     uint32_t most = below(at, 8), size = 0;
     domus_slice slice;
 
-    begin(at);
+    begin_operation(at);
     for (uint32_t i = 0; i < most && size + LARGE <= BYTES; i++) {
         uint32_t more = draw_size(at);
         uint32_t how = below(at, 4);
@@ -218,7 +218,7 @@ static void append(run *at)
             memmove(bytes + size, bytes + from, more);
             (void)domus_append(&appender, appender.page->data + from, more);
         } else {
-            fill(at, bytes + size, more);
+            fill_bytes(at, bytes + size, more);
             if (how == 0)
                 (void)domus_append(&appender, bytes + size, more);
             else if (how == 1)
@@ -234,19 +234,19 @@ static void append(run *at)
     }
     if (below(at, 10) == 0 || to == NULL) {
         domus_append_drop(&appender);
-        (void)end(at, 0);
+        (void)end_operation(at, 0);
         return;
     }
     int error = domus_append_end(&appender, &slice);
     if (error == 0)
-        set(to, slice, bytes);
+        set_slice(to, slice, bytes);
     else if (error == -EMSGSIZE && appender.size_max != 0)
         error = 0; /* the pieces together were more than the appender may hold */
-    (void)end(at, error);
+    (void)end_operation(at, error);
 }
 
 /* Make slices of a borrowed page; own, keep or drop them before the borrowed bytes change. */
-static void borrow(run *at)
+static void borrow_page(run *at)
 {
     char bytes[LARGE];
     uint32_t size = 1 + draw_size(at);
@@ -255,7 +255,7 @@ static void borrow(run *at)
 
     if (page == NULL)
         return;
-    fill(at, bytes, size);
+    fill_bytes(at, bytes, size);
     domi_page_show(page, bytes, size);
     domi_page_count(page);
     domus_slice slice = {&page->face, below(at, size), 0};
@@ -263,9 +263,9 @@ static void borrow(run *at)
     if (to == NULL || below(at, 4) == 0) {
         domus_slice_free(slice);
     } else {
-        begin(at);
-        if (end(at, domi_page_own(page)))
-            set(to, slice, bytes + slice.offset);
+        begin_operation(at);
+        if (end_operation(at, domi_page_own(page)))
+            set_slice(to, slice, bytes + slice.offset);
         else
             domus_slice_free(slice);
     }
@@ -273,15 +273,15 @@ static void borrow(run *at)
     domi_page_drop(page);
 }
 
-static void drop(run *at)
+static void drop_slice(run *at)
 {
-    known *one = draw(at);
+    known *one = draw_slice(at);
 
     if (one == NULL)
         return;
-    check(one);
+    check_slice(one);
     domus_slice_free(one->slice);
-    forget(one);
+    forget_slice(one);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */
@@ -290,7 +290,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static known shelf[SHELF];
 
 /* Take the slice from a place of the shelf, and leave another slice there. */
-static void exchange(run *at)
+static void exchange_slice(run *at)
 {
     known *one = &at->slices[below(at, SLICES)];
     known *place = &shelf[below(at, SHELF)];
@@ -300,23 +300,24 @@ static void exchange(run *at)
     *place = *one;
     *one = other;
     pthread_mutex_unlock(&mutex);
-    check(one);
+    check_slice(one);
 }
 
 static void *take_steps(void *argument)
 {
-    static void (*const operations[])(run *) = {make_copy, keep,   split, join, append,
-                                                borrow,    borrow, drop,  drop, exchange};
+    static void (*const operations[])(run *) = {
+        make_copy,   keep_slice,  split_slice, join,       append_pieces,
+        borrow_page, borrow_page, drop_slice,  drop_slice, exchange_slice};
     run *at = argument;
 
     for (int i = 0; i < STEPS; i++) {
         operations[below(at, sizeof operations / sizeof operations[0])](at);
-        check(&at->slices[below(at, SLICES)]);
+        check_slice(&at->slices[below(at, SLICES)]);
     }
     for (uint32_t i = 0; i < SLICES; i++) {
-        check(&at->slices[i]);
+        check_slice(&at->slices[i]);
         domus_slice_free(at->slices[i].slice);
-        forget(&at->slices[i]);
+        forget_slice(&at->slices[i]);
     }
     return NULL;
 }
@@ -324,9 +325,9 @@ static void *take_steps(void *argument)
 static void clear_shelf(void)
 {
     for (uint32_t i = 0; i < SHELF; i++) {
-        check(&shelf[i]);
+        check_slice(&shelf[i]);
         domus_slice_free(shelf[i].slice);
-        forget(&shelf[i]);
+        forget_slice(&shelf[i]);
     }
 }
 

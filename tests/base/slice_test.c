@@ -224,7 +224,7 @@ DOMT_TEST(join_that_fails_consumes_nothing)
 
 /* --- borrowed pages --------------------------------------------------------------------------- */
 
-static domus_slice borrow(domi_page *page, uint32_t offset, uint32_t size)
+static domus_slice borrow_slice(domi_page *page, uint32_t offset, uint32_t size)
 {
     domi_page_count(page);
     return (domus_slice){&page->face, offset, size};
@@ -238,7 +238,7 @@ static void keep_of_borrowed(uint32_t size)
 
     memset(buffer, 'x', size);
     domi_page_show(page, buffer, size);
-    domus_slice slice = borrow(page, size - 1, 1);
+    domus_slice slice = borrow_slice(page, size - 1, 1);
     ck_assert_ptr_eq(domus_slice_data(slice), buffer + size - 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), 0);
     free(buffer);
@@ -269,7 +269,7 @@ DOMT_TEST(borrowed_bytes_stay_when_they_cannot_be_copied)
     domus_slice slice;
 
     domi_page_show(page, buffer, sizeof buffer);
-    slice = borrow(page, 0, 8);
+    slice = borrow_slice(page, 0, 8);
     domi_memory_fail_after(0, 1);
     ck_assert_int_eq(domus_slice_keep(slice, &kept), -ENOMEM);
     ck_assert_int_eq(domus_slice_split(&slice, 3, &kept), -ENOMEM);
@@ -344,7 +344,7 @@ DOMT_TEST(borrowing_page_ends_with_its_borrower)
     domi_page *page = domi_page_borrower();
 
     domi_page_show(page, "bytes", 5);
-    domus_slice slice = borrow(page, 1, 2);
+    domus_slice slice = borrow_slice(page, 1, 2);
     ck_assert(!domi_page_is_unshared(page));
     domus_slice_free(slice);
     ck_assert(domi_page_is_unshared(page));
@@ -431,7 +431,7 @@ DOMT_TEST(slices_are_shared_by_threads)
 
     memset(bytes, 'y', sizeof bytes);
     domi_page_show(page, bytes, sizeof bytes);
-    slices[0] = borrow(page, 0, sizeof bytes);
+    slices[0] = borrow_slice(page, 0, sizeof bytes);
     for (int i = 1; i < THREADS; i++)
         ck_assert_int_eq(domus_slice_keep(slices[0], &slices[i]), 0);
     for (int i = 0; i < THREADS; i++)

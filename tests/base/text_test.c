@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-static void shows(const char *bytes, size_t length, const char *expected)
+static void expect_escaped(const char *bytes, size_t length, const char *expected)
 {
     char text[64];
 
@@ -17,13 +17,13 @@ static void shows(const char *bytes, size_t length, const char *expected)
 
 DOMT_TEST(printable_ascii_stays_and_all_else_is_escaped)
 {
-    shows("", 0, "");
-    shows(" az~", 4, " az~");
-    shows("a\nb\rc\td\\e", 9, "a\\nb\\rc\\td\\\\e");
-    shows("\0\x1f\x7f\x80\xff", 5, "\\x00\\x1f\\x7f\\x80\\xff");
-    shows("\x1b[2J", 4, "\\x1b[2J");
-    shows("\xc2\x9b", 2, "\\xc2\\x9b");          /* U+009B begins a control sequence */
-    shows("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* U+202E turns the text around */
+    expect_escaped("", 0, "");
+    expect_escaped(" az~", 4, " az~");
+    expect_escaped("a\nb\rc\td\\e", 9, "a\\nb\\rc\\td\\\\e");
+    expect_escaped("\0\x1f\x7f\x80\xff", 5, "\\x00\\x1f\\x7f\\x80\\xff");
+    expect_escaped("\x1b[2J", 4, "\\x1b[2J");
+    expect_escaped("\xc2\x9b", 2, "\\xc2\\x9b");          /* U+009B begins a control sequence */
+    expect_escaped("\xe2\x80\xae", 3, "\\xe2\\x80\\xae"); /* U+202E turns the text around */
 }
 
 DOMT_TEST(every_byte_gives_printable_ascii)

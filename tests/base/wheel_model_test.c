@@ -28,7 +28,7 @@ struct run {
 
 /* Assert `holds`, and on failure print the seed. Check logs each assertion that holds, so of
  * millions only a failure is handed to it. */
-static void hold(bool holds, uint64_t seed, const char *what)
+static void check_condition(bool holds, uint64_t seed, const char *what)
 {
     if (!holds)
         ck_abort_msg("seed %llu: %s", (unsigned long long)seed, what);
@@ -42,7 +42,7 @@ static uint64_t random_distance(domi_random *random)
     return domi_random_next(random) >> (63 - magnitude) << domi_random_below(random, 13);
 }
 
-static void arm(struct run *run, struct entry *entry)
+static void arm_timer(struct run *run, struct entry *entry)
 {
     uint64_t distance = random_distance(&run->random);
     uint64_t expires = run->now_ns + distance;
@@ -58,7 +58,7 @@ static void arm(struct run *run, struct entry *entry)
         entry->tick = handed_out;
 }
 
-static void advance(struct run *run)
+static void advance_wheel(struct run *run)
 {
     uint64_t next = domi_wheel_next_ns(&run->wheel);
 
@@ -84,20 +84,20 @@ static struct entry *first_due(struct run *run)
     return first;
 }
 
-static void take(struct run *run)
+static void take_timer(struct run *run)
 {
     struct entry *expected = first_due(run);
     /* the node is the first member of the entry */
     struct entry *taken = (struct entry *)domi_wheel_take(&run->wheel);
 
     if (expected == NULL) {
-        hold(taken == NULL, run->seed, "fired early");
+        check_condition(taken == NULL, run->seed, "fired early");
         return;
     }
-    hold(taken != NULL, run->seed, "not fired");
-    hold(taken->due, run->seed, "one fired that is not due");
-    hold(taken->tick == expected->tick, run->seed, "not in order");
-    hold(!domi_wheel_is_armed(&taken->node), run->seed, "taken and armed");
+    check_condition(taken != NULL, run->seed, "not fired");
+    check_condition(taken->due, run->seed, "one fired that is not due");
+    check_condition(taken->tick == expected->tick, run->seed, "not in order");
+    check_condition(!domi_wheel_is_armed(&taken->node), run->seed, "taken and armed");
     taken->armed = taken->due = false;
 }
 
@@ -112,7 +112,7 @@ static void expect_next(struct run *run)
 
     for (int i = 0; i < NODES; i++) {
         struct entry *entry = &run->entries[i];
-        hold(entry->armed == domi_wheel_is_armed(&entry->node), run->seed, "armed");
+        check_condition(entry->armed == domi_wheel_is_armed(&entry->node), run->seed, "armed");
         if (!entry->armed)
             continue;
         armed++;
@@ -120,13 +120,13 @@ static void expect_next(struct run *run)
         if (entry->tick < first_tick)
             first_tick = entry->tick;
     }
-    hold(run->wheel.count == armed, run->seed, "count");
+    check_condition(run->wheel.count == armed, run->seed, "count");
     if (waiting)
-        hold(next == 0, run->seed, "sleeps over what is due");
+        check_condition(next == 0, run->seed, "sleeps over what is due");
     else if (armed == 0)
-        hold(next == UINT64_MAX, run->seed, "waits for nothing");
+        check_condition(next == UINT64_MAX, run->seed, "waits for nothing");
     else
-        hold(next > run->now_ns && next <= first_tick * TICK, run->seed, "next");
+        check_condition(next > run->now_ns && next <= first_tick * TICK, run->seed, "next");
 }
 
 /* Check that a bit of the map is set exactly for each slot that is not empty, and that the slot of
@@ -139,29 +139,30 @@ static void expect_sound(struct run *run)
         for (unsigned slot = 0; slot < DOMI_WHEEL_SLOTS; slot++) {
             domi_wheel_node *head = &wheel->slots[level][slot];
             bool bit = (wheel->occupied[level] >> slot & 1) != 0;
-            hold(bit == (head->next != head), run->seed, "bit");
+            check_condition(bit == (head->next != head), run->seed, "bit");
         }
         uint64_t slot = wheel->tick >> (level * DOMI_WHEEL_BITS) & (DOMI_WHEEL_SLOTS - 1);
-        hold(level == 0 || (wheel->occupied[level] >> slot & 1) == 0, run->seed, "not spread");
+        check_condition(level == 0 || (wheel->occupied[level] >> slot & 1) == 0, run->seed,
+                        "not spread");
     }
 }
 
-static void step(struct run *run)
+static void do_random_step(struct run *run)
 {
     struct entry *entry = &run->entries[domi_random_below(&run->random, NODES)];
     uint64_t kind = domi_random_below(&run->random, 10);
 
     if (kind < 5 && !entry->armed) {
-        arm(run, entry);
+        arm_timer(run, entry);
     } else if (kind < 6) {
         domi_wheel_cancel(&run->wheel, &entry->node);
         entry->armed = entry->due = false;
     } else if (kind < 8) {
-        advance(run);
+        advance_wheel(run);
     } else {
         bool all = domi_random_below(&run->random, 2) == 0;
         do
-            take(run);
+            take_timer(run);
         while (all && first_due(run) != NULL);
     }
 }
@@ -176,7 +177,7 @@ DOMT_TEST(wheel_does_what_a_sorted_list_does)
         run.now_ns = random_distance(&run.random);
         domi_wheel_init(&run.wheel, run.now_ns);
         for (int i = 0; i < STEPS; i++) {
-            step(&run);
+            do_random_step(&run);
             expect_next(&run);
         }
         expect_sound(&run);
@@ -203,12 +204,12 @@ DOMT_TEST(wheel_wakes_a_sleeper_in_time_and_seldom)
         while ((next = domi_wheel_next_ns(&run.wheel)) != UINT64_MAX) {
             domi_wheel_node *node;
 
-            hold(next > run.now_ns, seed, "spins");
+            check_condition(next > run.now_ns, seed, "spins");
             run.now_ns = next;
             domi_wheel_advance(&run.wheel, next);
             while ((node = domi_wheel_take(&run.wheel)) != NULL) {
-                hold(node->expires_ns <= next, seed, "early");
-                hold(next - node->expires_ns < TICK, seed, "late");
+                check_condition(node->expires_ns <= next, seed, "early");
+                check_condition(next - node->expires_ns < TICK, seed, "late");
             }
             wakes++;
         }

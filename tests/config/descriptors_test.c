@@ -10,7 +10,7 @@
 
 static domus_listener_config listeners[2] = {{.backlog = 1000}, {.backlog = 200}};
 
-static void begin(domus_config *config)
+static void fill_config(domus_config *config)
 {
     domus_config_init(config);
     config->system.threads = 3;
@@ -29,7 +29,7 @@ DOMT_TEST(connections_get_what_nobody_else_needs)
     domi_descriptors has = {.limit = NEEDED + 5000, .open = 7, .cpus = 50};
     domus_config config;
 
-    begin(&config);
+    fill_config(&config);
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 5000);
     has.limit = NEEDED + 10000;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 10000);
@@ -47,7 +47,7 @@ DOMT_TEST(half_of_few_is_for_connections)
     domi_descriptors has = {.limit = 2 * NEEDED, .open = 7, .cpus = 50};
     domus_config config;
 
-    begin(&config);
+    fill_config(&config);
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), NEEDED);
     has.limit = 64;
     ck_assert_uint_eq(domi_descriptors_room(&has, &config), 32);
@@ -70,7 +70,7 @@ DOMT_TEST(the_limit_is_raised_and_too_few_lower_the_connections)
     char warning[256] = "?";
     domus_config config;
 
-    begin(&config);
+    fill_config(&config);
     limit_to(400, 2000);
     domi_descriptors_raise_limit(&config, warning, sizeof warning);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -102,7 +102,7 @@ DOMT_TEST(open_descriptors_are_not_for_connections)
     domus_config config;
     uint32_t before;
 
-    begin(&config);
+    fill_config(&config);
     config.listener_count = 0;
     config.channel.connections_max = 10000;
     limit_to(4000, 4000);

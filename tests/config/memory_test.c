@@ -68,7 +68,7 @@ static int set_wrong(domus_yaml *yaml)
 }
 
 /* Let each allocation of `act` fail in turn. Returns how many allocations `act` makes. */
-static uint32_t sweep(int (*act)(domus_yaml *yaml), int wanted)
+static uint32_t sweep_allocations(int (*act)(domus_yaml *yaml), int wanted)
 {
     for (uint32_t n = 1; n <= ROUNDS_MAX; n++) {
         domus_yaml *yaml = held_reader();
@@ -105,19 +105,19 @@ DOMT_TEST(reader_survives_each_failed_allocation_of_its_birth)
 
 DOMT_TEST(load_survives_each_failed_allocation)
 {
-    ck_assert_uint_ge(sweep(load_right, 0), 10);
+    ck_assert_uint_ge(sweep_allocations(load_right, 0), 10);
 }
 
 DOMT_TEST(failing_load_survives_each_failed_allocation)
 {
-    ck_assert_uint_ge(sweep(load_wrong, -EINVAL), 10);
+    ck_assert_uint_ge(sweep_allocations(load_wrong, -EINVAL), 10);
 }
 
 DOMT_TEST(set_survives_each_failed_allocation)
 {
-    ck_assert_uint_ge(sweep(set_right, 0), 5);
-    ck_assert_uint_ge(sweep(set_listener, 0), 5);
-    ck_assert_uint_ge(sweep(set_wrong, -EINVAL), 3);
+    ck_assert_uint_ge(sweep_allocations(set_right, 0), 5);
+    ck_assert_uint_ge(sweep_allocations(set_listener, 0), 5);
+    ck_assert_uint_ge(sweep_allocations(set_wrong, -EINVAL), 3);
 }
 
 DOMT_SUITE(30)

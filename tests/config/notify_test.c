@@ -27,7 +27,7 @@ static int listen_at(const char *address)
     return fd;
 }
 
-static void reaches(const char *address)
+static void expect_delivery(const char *address)
 {
     char text[DOMI_NOTIFY_MAX + 1], big[2 * DOMI_NOTIFY_MAX];
     int fd = listen_at(address);
@@ -55,9 +55,9 @@ DOMT_TEST(messages_reach_a_path_and_an_abstract_name)
     char address[64];
 
     snprintf(address, sizeof address, "@domus-notify-%d", (int)getpid());
-    reaches(address);
+    expect_delivery(address);
     snprintf(address, sizeof address, "/tmp/domus-notify-%d", (int)getpid());
-    reaches(address);
+    expect_delivery(address);
     unlink(address);
 }
 

@@ -27,7 +27,7 @@ static const domus_config_key keys[] = {
 static const domus_section section = {
     .name = "chat", .keys = keys, .size = sizeof(struct settings)};
 
-static domus_yaml *reader(void)
+static domus_yaml *make_reader(void)
 {
     domus_yaml *yaml = NULL;
     char error[256] = "";
@@ -40,7 +40,7 @@ static domus_yaml *reader(void)
 
 static char shown[1 << 16];
 
-static void note(void *count, const domus_config_shown *one)
+static void record_shown(void *count, const domus_config_shown *one)
 {
     size_t used = strlen(shown);
 
@@ -48,22 +48,22 @@ static void note(void *count, const domus_config_shown *one)
     snprintf(shown + used, sizeof shown - used, "%s=%s @ %s\n", one->key, one->value, one->origin);
 }
 
-static size_t show(const domus_yaml *yaml)
+static size_t show_keys(const domus_yaml *yaml)
 {
     size_t count = 0;
 
     shown[0] = '\0';
-    domus_yaml_show(yaml, note, &count);
+    domus_yaml_show(yaml, record_shown, &count);
     return count;
 }
 
-static void has(const char *line)
+static void expect_shown(const char *line)
 {
     ck_assert_msg(strstr(shown, line) != NULL, "no '%s' in:\n%s", line, shown);
 }
 
 /* Load a text as a file, and write the file's name to `name`. */
-static void load(domus_yaml *yaml, const char *text, char name[32])
+static void load_text(domus_yaml *yaml, const char *text, char name[32])
 {
     ck_assert_msg(domt_load_bytes(yaml, text, strlen(text), name) == 0, "%s",
                   domus_yaml_errors(yaml));
@@ -128,18 +128,18 @@ DOMT_TEST(each_value_has_the_line_where_it_stands)
         "cluster.lease=auto @ default\n",
         "cluster.user= @ default\n",
     };
-    domus_yaml *yaml = reader();
+    domus_yaml *yaml = make_reader();
     char name[32], line[128];
 
-    size_t before = show(yaml);
-    has("system.threads=auto @ default\n");
-    has("chat.rooms=lobby,garden @ default\n");
-    has("chat.key= @ default\n");
-    load(yaml, file, name);
-    ck_assert_uint_gt(show(yaml), before);
+    size_t before = show_keys(yaml);
+    expect_shown("system.threads=auto @ default\n");
+    expect_shown("chat.rooms=lobby,garden @ default\n");
+    expect_shown("chat.key= @ default\n");
+    load_text(yaml, file, name);
+    ck_assert_uint_gt(show_keys(yaml), before);
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         snprintf(line, sizeof line, lines[i], name);
-        has(line);
+        expect_shown(line);
     }
     /* the listener has the options of `channel` */
     ck_assert_ptr_null(strstr(shown, "listeners.a.channel"));
@@ -149,33 +149,33 @@ DOMT_TEST(each_value_has_the_line_where_it_stands)
 
 DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
 {
-    domus_yaml *yaml = reader();
+    domus_yaml *yaml = make_reader();
     char name[32], second[32], line[128];
 
-    load(yaml, file, name);
-    load(yaml,
-         "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'},\n"
-         "  {name: c, address: '127.0.0.1:2'}]\n",
-         second);
+    load_text(yaml, file, name);
+    load_text(yaml,
+              "scheduler: {minBudget: 1ms}\nlisteners: [{name: a, address: '127.0.0.1:1'},\n"
+              "  {name: c, address: '127.0.0.1:2'}]\n",
+              second);
     ck_assert_int_eq(domus_yaml_set(yaml, "listeners.a.backlog=7"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "pools.work.runners=auto"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "chat.loud=true"), 0);
     ck_assert_int_eq(domus_yaml_set(yaml, "system.threads=3"), 0);
     ck_assert_int_eq(domi_yaml_set_from(yaml, "--rooms", "chat.rooms=p,q"), 0);
     ck_assert_int_ne(domus_yaml_set(yaml, "io.backend=none"), 0); /* the assignment is refused */
-    (void)show(yaml);
+    (void)show_keys(yaml);
     snprintf(line, sizeof line, "scheduler.minBudget=1ms @ %s:1\n", second);
-    has(line);
+    expect_shown(line);
     snprintf(line, sizeof line, "listeners.a.address=127.0.0.1:1 @ %s:2\n", second);
-    has(line);
-    has("listeners.a.backlog=7 @ --set\n");
+    expect_shown(line);
+    expect_shown("listeners.a.backlog=7 @ --set\n");
     /* the backlog of listener b, which had this index before, must not show */
-    has("listeners.c.backlog=4096 @ default\n");
-    has("pools.work.runners=auto @ --set\n");
-    has("chat.loud=true @ --set\n");
-    has("system.threads=3 @ --set\n");
-    has("chat.rooms=p,q @ --rooms\n");
-    has("io.backend=auto @ default\n");
+    expect_shown("listeners.c.backlog=4096 @ default\n");
+    expect_shown("pools.work.runners=auto @ --set\n");
+    expect_shown("chat.loud=true @ --set\n");
+    expect_shown("system.threads=3 @ --set\n");
+    expect_shown("chat.rooms=p,q @ --rooms\n");
+    expect_shown("io.backend=auto @ default\n");
     ck_assert_ptr_null(strstr(shown, "listeners.b"));
     domus_yaml_free(yaml);
 }
@@ -185,11 +185,11 @@ DOMT_TEST(assignments_and_later_files_take_the_place_of_earlier_ones)
 /* A reload may be accepted in part, and the program may have changed values itself. */
 DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
 {
-    domus_yaml *first = reader(), *newest = reader();
+    domus_yaml *first = make_reader(), *newest = make_reader();
     char name[32], line[128];
     size_t count = 0;
 
-    load(first, file, name);
+    load_text(first, file, name);
     ck_assert_int_eq(domus_yaml_set(newest, "log.level=error"), 0);
     /* the running system does not accept this change */
     ck_assert_int_eq(domus_yaml_set(newest, "scheduler.minBudget=2ms"), 0);
@@ -201,16 +201,17 @@ DOMT_TEST(what_is_in_use_has_the_origin_of_the_reader_that_has_read_it)
     const domi_origins start = domi_yaml_origins(first), last = domi_yaml_origins(newest);
     const domi_effective effective = {.config = &used, .newest = &last, .first = &start};
     shown[0] = '\0';
-    domi_origins_show(&effective, note, &count);
-    has("log.level=error @ --set\n");
-    has("channel.maxConnections=77 @ program\n");
-    has("scheduler.idle.spin=0 @ default\n");
+    domi_origins_show(&effective, record_shown, &count);
+    expect_shown("log.level=error @ --set\n");
+    expect_shown("channel.maxConnections=77 @ program\n");
+    expect_shown("scheduler.idle.spin=0 @ default\n");
     snprintf(line, sizeof line, "scheduler.minBudget=1500us @ %s:3\n", name);
-    has(line);
+    expect_shown(line);
     snprintf(line, sizeof line, "listeners.b.backlog=4096 @ %s:9\n", name);
-    has(line);
-    has("chat.timeout=2s @ --set\n"); /* the program has accepted the new values of its section */
-    has("chat.key= @ default\n");
+    expect_shown(line);
+    expect_shown(
+        "chat.timeout=2s @ --set\n"); /* the program has accepted the new values of its section */
+    expect_shown("chat.key= @ default\n");
     domus_yaml_free(first);
     domus_yaml_free(newest);
 }
@@ -231,15 +232,15 @@ DOMT_TEST(a_configuration_made_by_hand_is_shown)
     config.pools = pools;
     config.pool_count = 1;
     shown[0] = '\0';
-    domus_config_show(&config, NULL, note, &count);
-    has("scheduler.ioRatio=60 @ program\n");
-    has("scheduler.maxBudget=10ms @ default\n");
-    has("system.threads=auto @ default\n");
-    has("log.level=info @ default\n");
-    has("listeners.a.address=127.0.0.1:0 @ program\n");
-    has("listeners..address= @ program\n");
-    has("listeners.a.tls.keyFile= @ default\n");
-    has("pools.p.runners=3 @ program\n");
+    domus_config_show(&config, NULL, record_shown, &count);
+    expect_shown("scheduler.ioRatio=60 @ program\n");
+    expect_shown("scheduler.maxBudget=10ms @ default\n");
+    expect_shown("system.threads=auto @ default\n");
+    expect_shown("log.level=info @ default\n");
+    expect_shown("listeners.a.address=127.0.0.1:0 @ program\n");
+    expect_shown("listeners..address= @ program\n");
+    expect_shown("listeners.a.tls.keyFile= @ default\n");
+    expect_shown("pools.p.runners=3 @ program\n");
     ck_assert_uint_gt(count, 100);
 }
 

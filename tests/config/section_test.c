@@ -28,7 +28,7 @@ static const domus_config_key keys[] = {
     {.path = NULL},
 };
 
-static int check(const void *values, char *error, size_t error_size)
+static int check_settings(const void *values, char *error, size_t error_size)
 {
     const struct settings *settings = values;
 
@@ -41,7 +41,7 @@ static int check(const void *values, char *error, size_t error_size)
 static const domus_section section = {
     .name = "chat", .keys = keys, .size = sizeof(struct settings)};
 static const domus_section checked = {
-    .name = "chat", .keys = keys, .size = sizeof(struct settings), .check = check};
+    .name = "chat", .keys = keys, .size = sizeof(struct settings), .check = check_settings};
 
 static domus_yaml *reader_of(const domus_section *own)
 {
@@ -58,7 +58,7 @@ static const struct settings *settings_of(const domus_yaml *yaml)
 }
 
 /* Load `text`, finish the reader, and compare the errors with the expected ones. */
-static void says(const domus_section *own, const char *text, const char *wanted)
+static void expect_errors(const domus_section *own, const char *text, const char *wanted)
 {
     domus_yaml *yaml = reader_of(own);
     char name[32];
@@ -129,59 +129,60 @@ DOMT_TEST(every_kind_of_key_is_read_beside_keys_of_domus)
 
 DOMT_TEST(wrong_values_are_named_with_their_place)
 {
-    says(&section,
-         "chat:\n"
-         "  timeout: 5\n"
-         "  buffer: {size: 3KiB}\n"
-         "  retry:\n"
-         "    max: 11\n"
-         "  mode: quick\n"
-         "  verbose: yes\n"
-         "  upstream: localhost:1\n"
-         "  rooms: [a, b c, ninebytes]\n"
-         "  motd: seventeen_letters\n",
-         "2:12: chat.timeout: expected a duration such as 500us (ns, us, ms, s, m, h), found '5'\n"
-         "3:18: chat.buffer.size: must be a power of two, is 3KiB\n"
-         "5:10: chat.retry.max: must be 0 or 1..10, is 11\n"
-         "6:9: chat.mode: expected fast or safe or slow, found 'quick'\n"
-         "7:12: chat.verbose: expected false or true, found 'yes'\n"
-         "8:13: chat.upstream: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers only), or "
-         "unix:PATH, is "
-         "'localhost:1'\n"
-         "9:14: chat.rooms[1]: must be letters, digits, '-' and '_', is 'b c'\n"
-         "9:19: chat.rooms[2]: must be at most 7 bytes long, is 9\n"
-         "10:9: chat.motd: must be at most 15 bytes long, is 17\n");
+    expect_errors(
+        &section,
+        "chat:\n"
+        "  timeout: 5\n"
+        "  buffer: {size: 3KiB}\n"
+        "  retry:\n"
+        "    max: 11\n"
+        "  mode: quick\n"
+        "  verbose: yes\n"
+        "  upstream: localhost:1\n"
+        "  rooms: [a, b c, ninebytes]\n"
+        "  motd: seventeen_letters\n",
+        "2:12: chat.timeout: expected a duration such as 500us (ns, us, ms, s, m, h), found '5'\n"
+        "3:18: chat.buffer.size: must be a power of two, is 3KiB\n"
+        "5:10: chat.retry.max: must be 0 or 1..10, is 11\n"
+        "6:9: chat.mode: expected fast or safe or slow, found 'quick'\n"
+        "7:12: chat.verbose: expected false or true, found 'yes'\n"
+        "8:13: chat.upstream: must be such as 127.0.0.1:7000 or [::1]:7000 (numbers only), or "
+        "unix:PATH, is "
+        "'localhost:1'\n"
+        "9:14: chat.rooms[1]: must be letters, digits, '-' and '_', is 'b c'\n"
+        "9:19: chat.rooms[2]: must be at most 7 bytes long, is 9\n"
+        "10:9: chat.motd: must be at most 15 bytes long, is 17\n");
 }
 
 DOMT_TEST(wrong_keys_and_types_are_named_with_their_place)
 {
-    says(&section,
-         "caht: {}\n"
-         "chat:\n"
-         "  timeuot: 5s\n"
-         "  verbose: [true]\n"
-         "  rooms: lobby\n"
-         "  buffer: 5\n",
-         "1:1: caht: unknown key (did you mean 'chat'?)\n"
-         "3:3: chat.timeuot: unknown key (did you mean 'timeout'?)\n"
-         "4:12: chat.verbose: expected a single value, found a list\n"
-         "5:10: chat.rooms: expected a list, found a single value\n"
-         "6:11: chat.buffer: expected a mapping, found a single value\n");
-    says(&section, "chat:\n  rooms: [a, b, c, d]\n",
-         "2:10: chat.rooms: expected at most 3 elements, found 4\n");
-    says(&section, "chat:\n  rooms: [a, [b]]\n",
-         "2:14: chat.rooms[1]: expected a single value, found a list\n");
-    says(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
+    expect_errors(&section,
+                  "caht: {}\n"
+                  "chat:\n"
+                  "  timeuot: 5s\n"
+                  "  verbose: [true]\n"
+                  "  rooms: lobby\n"
+                  "  buffer: 5\n",
+                  "1:1: caht: unknown key (did you mean 'chat'?)\n"
+                  "3:3: chat.timeuot: unknown key (did you mean 'timeout'?)\n"
+                  "4:12: chat.verbose: expected a single value, found a list\n"
+                  "5:10: chat.rooms: expected a list, found a single value\n"
+                  "6:11: chat.buffer: expected a mapping, found a single value\n");
+    expect_errors(&section, "chat:\n  rooms: [a, b, c, d]\n",
+                  "2:10: chat.rooms: expected at most 3 elements, found 4\n");
+    expect_errors(&section, "chat:\n  rooms: [a, [b]]\n",
+                  "2:14: chat.rooms[1]: expected a single value, found a list\n");
+    expect_errors(&section, "chat: 1\n", "1:7: chat: expected a mapping, found a single value\n");
     /* this reader was made without the section */
     domt_says("chat: {}\n", "1:1: chat: unknown key\n");
 }
 
 DOMT_TEST(text_without_a_default_must_be_given)
 {
-    says(&section, "io: {}\nchat: {verbose: true}\n", "2:1: chat.upstream: is missing\n");
-    says(&section, "io: {}\n", "default: chat.upstream: is missing\n");
-    says(&section, "chat: {upstream: ''}\n", "1:18: chat.upstream: is missing or empty\n");
-    says(&section, "chat: {upstream: '[::1]:1'}\n", "");
+    expect_errors(&section, "io: {}\nchat: {verbose: true}\n", "2:1: chat.upstream: is missing\n");
+    expect_errors(&section, "io: {}\n", "default: chat.upstream: is missing\n");
+    expect_errors(&section, "chat: {upstream: ''}\n", "1:18: chat.upstream: is missing or empty\n");
+    expect_errors(&section, "chat: {upstream: '[::1]:1'}\n", "");
 
     /* The place shown is that of the section in the file, also after an assignment to a key of
      * it. */
@@ -201,19 +202,21 @@ DOMT_TEST(text_has_a_least_and_a_greatest_length)
     static const domus_section least = {
         .name = "chat", .keys = own, .size = sizeof(struct settings)};
 
-    says(&least, "chat: {motd: abcd}\n", "");
-    says(&least, "chat: {motd: abcdefghijklmno}\n", "");
-    says(&least, "chat: {motd: abc}\n", "1:14: chat.motd: must be at least 4 bytes long, is 3\n");
-    says(&least, "chat: {motd: ''}\n", "1:14: chat.motd: is missing or empty\n");
-    says(&least, "chat: {motd: abcdefghijklmnop}\n",
-         "1:14: chat.motd: must be at most 15 bytes long, is 16\n");
+    expect_errors(&least, "chat: {motd: abcd}\n", "");
+    expect_errors(&least, "chat: {motd: abcdefghijklmno}\n", "");
+    expect_errors(&least, "chat: {motd: abc}\n",
+                  "1:14: chat.motd: must be at least 4 bytes long, is 3\n");
+    expect_errors(&least, "chat: {motd: ''}\n", "1:14: chat.motd: is missing or empty\n");
+    expect_errors(&least, "chat: {motd: abcdefghijklmnop}\n",
+                  "1:14: chat.motd: must be at most 15 bytes long, is 16\n");
 }
 
 DOMT_TEST(check_of_the_section_sees_whole_values_only)
 {
-    says(&checked, "io: {}\nchat: {upstream: '[::1]:1'}\n", "2:1: chat: more retries than rooms\n");
-    says(&checked, "chat: {upstream: '[::1]:1', retry: {max: 2}}\n", "");
-    says(&checked, "chat: {}\n", "1:1: chat.upstream: is missing\n");
+    expect_errors(&checked, "io: {}\nchat: {upstream: '[::1]:1'}\n",
+                  "2:1: chat: more retries than rooms\n");
+    expect_errors(&checked, "chat: {upstream: '[::1]:1', retry: {max: 2}}\n", "");
+    expect_errors(&checked, "chat: {}\n", "1:1: chat.upstream: is missing\n");
 }
 
 DOMT_TEST(assignments_reach_the_section)
@@ -261,7 +264,8 @@ DOMT_TEST(source_with_a_fault_leaves_the_section_as_it_was)
 
 /* --- tables that are wrong -------------------------------------------------------------------- */
 
-static void refuses(const char *name, const domus_config_key *rows, size_t size, const char *wanted)
+static void expect_refusal(const char *name, const domus_config_key *rows, size_t size,
+                           const char *wanted)
 {
     const domus_section own = {.name = name, .keys = rows, .size = size};
     domus_yaml *yaml = NULL;
@@ -276,7 +280,7 @@ static void refuses_row(domus_config_key row, const char *wanted)
 {
     const domus_config_key rows[] = {row, {.path = NULL}};
 
-    refuses("chat", rows, sizeof(struct settings), wanted);
+    expect_refusal("chat", rows, sizeof(struct settings), wanted);
 }
 
 DOMT_TEST(wrong_table_is_refused)
@@ -284,12 +288,12 @@ DOMT_TEST(wrong_table_is_refused)
     const domus_config_key good = keys[2], text = keys[7], list = keys[6];
     domus_config_key row = good;
 
-    refuses("system", keys, sizeof(struct settings), "domus has it");
-    refuses("listeners", keys, sizeof(struct settings), "domus has it");
-    refuses("a.b", keys, sizeof(struct settings), "the name is none");
-    refuses("", keys, sizeof(struct settings), "the name is none");
-    refuses("chat", keys, DOMUS_SECTION_BYTES_MAX + 1, "too large");
-    refuses("chat", keys, 8, "row 1, 'buffer.size': the field is not in the struct");
+    expect_refusal("system", keys, sizeof(struct settings), "domus has it");
+    expect_refusal("listeners", keys, sizeof(struct settings), "domus has it");
+    expect_refusal("a.b", keys, sizeof(struct settings), "the name is none");
+    expect_refusal("", keys, sizeof(struct settings), "the name is none");
+    expect_refusal("chat", keys, DOMUS_SECTION_BYTES_MAX + 1, "too large");
+    expect_refusal("chat", keys, 8, "row 1, 'buffer.size': the field is not in the struct");
     row.path = "a..b";
     refuses_row(row, "row 0, 'a..b': the path is no name");
     row = good;
@@ -331,8 +335,8 @@ DOMT_TEST(two_rows_of_one_path_are_refused)
 
     below.path = "timeout.more";
     const domus_config_key within[] = {keys[0], below, {.path = NULL}};
-    refuses("chat", twice, sizeof(struct settings), "an earlier row has this path");
-    refuses("chat", within, sizeof(struct settings), "an earlier row has this path");
+    expect_refusal("chat", twice, sizeof(struct settings), "an earlier row has this path");
+    expect_refusal("chat", within, sizeof(struct settings), "an earlier row has this path");
 }
 
 DOMT_TEST(table_has_a_greatest_length)
@@ -351,11 +355,11 @@ DOMT_TEST(table_has_a_greatest_length)
     ck_assert_uint_eq(settings_of(yaml)->retries, 7);
     domus_yaml_free(yaml);
     rows[DOMUS_SECTION_KEYS_MAX] = keys[3];
-    refuses("chat", rows, sizeof(struct settings), "too many rows");
+    expect_refusal("chat", rows, sizeof(struct settings), "too many rows");
     for (size_t i = 0; i < DOMUS_SECTION_KEYS_MAX; i++) /* each of these sections has one key */
         snprintf(paths[i], sizeof paths[i], "k%zu.a", i);
     rows[DOMUS_SECTION_KEYS_MAX].path = NULL;
-    refuses("chat", rows, sizeof(struct settings), "the schema is too large");
+    expect_refusal("chat", rows, sizeof(struct settings), "the schema is too large");
 }
 
 DOMT_SUITE(10)

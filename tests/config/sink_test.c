@@ -240,7 +240,7 @@ typedef struct heard {
     uint64_t told; /* lines that were reported as dropped */
 } heard;
 
-static void hear(heard *all, const char *line)
+static void record_line(heard *all, const char *line)
 {
     unsigned thread;
     unsigned long long dropped;
@@ -265,7 +265,7 @@ static void *hear_all(void *all)
 
     ck_assert_ptr_nonnull(file);
     while (fgets(line, sizeof line, file) != NULL)
-        hear(all, line);
+        record_line(all, line);
     fclose(file);
     return NULL;
 }

@@ -119,7 +119,7 @@ DOMT_TEST(the_socket_has_the_name_of_the_listener)
 }
 
 /* Returns the exposure that systemd-analyze reports, in tenths; -1 if that program is missing. */
-static int exposure(void)
+static int read_exposure(void)
 {
     char line[256] = "";
     int tenths = -1, whole = 0, part = 0;
@@ -137,7 +137,7 @@ static int exposure(void)
 
 DOMT_TEST(its_exposure_is_the_one_that_the_page_says)
 {
-    int tenths = exposure();
+    int tenths = read_exposure();
     double said = -1;
 
     if (tenths < 0) {

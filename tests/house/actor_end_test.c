@@ -22,7 +22,7 @@ static unsigned ended;
 
 /* --- what it had put aside -------------------------------------------------------------------- */
 
-static int stash(domus_stack *stack, void *context)
+static int stash_message(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stash(stack), 0);
     return 0;
@@ -47,8 +47,8 @@ static int sleep_and_unstash(domus_stack *stack, void *context)
 DOMT_TEST(stash_of_an_actor_that_stops_is_empty_and_counted_so)
 {
     domt_talk_open();
-    domt_do(&domt_talk.world, domt_talk.asker, stash, NULL);
-    domt_do(&domt_talk.world, domt_talk.asker, stash, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, stash_message, NULL);
+    domt_do(&domt_talk.world, domt_talk.asker, stash_message, NULL);
     domt_do(&domt_talk.world, domt_talk.asker, sleep_and_unstash, NULL);
     ck_assert_uint_eq(domt_talk.asker.house->family->stashed, 2);
     ended = 0;

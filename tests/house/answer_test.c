@@ -95,7 +95,7 @@ static unsigned route_length;
 static unsigned hops;
 static void *payload_seen[16];
 
-static int hop(domus_stack *stack, void *context)
+static int forward_along_route(domus_stack *stack, void *context)
 {
     payload_seen[hops] = (void *)(uintptr_t)stack->message;
     if (hops == route_length)
@@ -116,7 +116,7 @@ DOMT_TEST(forwarded_ask_is_answered_to_who_asked_first_and_never_copied)
         for (unsigned i = 0; i < route_length; i++)
             route[i] = stops[i % 3];
         hops = 0;
-        domt_talk_ask(hop);
+        domt_talk_ask(forward_along_route);
         domt_talk_heard(route_length + 1, 0);
         ck_assert_ptr_eq(domt_talk.sender.house,
                          route_length == 0 ? domt_talk.other.house : route[route_length - 1].house);
@@ -172,7 +172,7 @@ DOMT_TEST(parked_conversation_may_forward_what_it_was_asked)
 
 /* --- keep ------------------------------------------------------------------------------------ */
 
-static int keep(domus_stack *stack, void *context)
+static int keep_twice(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), 0);
     ck_assert_int_eq(domus_keep(stack, &kept[kept_count]), -EALREADY);
@@ -229,7 +229,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
 
     open_talk();
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep);
+        domt_talk_ask(keep_twice);
     ck_assert_uint_eq(domt_talk.resumed, 0);
     ck_assert_uint_eq(domi_house_count_parked(domt_talk.other.house), 3);
     /* Actor `third` may not use the ask of another actor. */
@@ -239,7 +239,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
     ck_assert_str_eq(domt_talk.text, "at last.");
     do_by(domt_talk.other, fail_kept, &index[2]);
     ck_assert_int_eq(domt_talk.error, -ENODATA);
-    domt_talk_ask(keep); /* perhaps at the same place in memory */
+    domt_talk_ask(keep_twice); /* perhaps at the same place in memory */
     do_by(domt_talk.other, touch_stale, &index[1]);
     do_by(domt_talk.other, touch_stale, &index[2]);
     do_by(domt_talk.other, answer_kept, &index[0]);
@@ -252,7 +252,7 @@ DOMT_TEST(kept_asks_are_answered_from_other_handlers_in_any_order)
 static int keep_or_reply(domus_stack *stack, void *context)
 {
     return domus_self(stack).house == domt_talk.third.house ? domt_reply_hello(stack, context)
-                                                            : keep(stack, context);
+                                                            : keep_twice(stack, context);
 }
 
 DOMT_TEST(kept_ask_may_be_forwarded)
@@ -270,7 +270,7 @@ DOMT_TEST(kept_ask_may_be_forwarded)
 DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 {
     open_talk();
-    domt_talk_ask(keep);
+    domt_talk_ask(keep_twice);
     domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);
     domt_talk_heard(1, -ESTALE);
     ck_assert_uint_eq(DOMT_SUM(&domt_talk.world, stops), 1);
@@ -280,7 +280,7 @@ DOMT_TEST(kept_ask_fails_with_estale_when_its_actor_stops)
 static int keep_and_stop(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_stop(stack, domus_self(stack)), 0);
-    return keep(stack, context);
+    return keep_twice(stack, context);
 }
 
 DOMT_TEST(ask_kept_by_an_actor_that_stops_itself_fails_with_estale)
@@ -320,7 +320,7 @@ DOMT_TEST(world_may_end_while_asks_are_kept)
 {
     open_talk();
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep);
+        domt_talk_ask(keep_twice);
     domt_world_end(&domt_talk.world);
     ck_assert_uint_eq(domt_talk.resumed, 0);
 }
@@ -352,7 +352,7 @@ DOMT_TEST(kept_asks_count_as_conversations)
     open_talk();
     domt_talk.world.managers[1]->limits.conversations_max = 2;
     for (int i = 0; i < 3; i++)
-        domt_talk_ask(keep);
+        domt_talk_ask(keep_twice);
     ck_assert_uint_eq(kept_count, 2);
     ck_assert_uint_eq(domt_talk.other.house->mail, 1);
     domt_stop(&domt_talk.world, domt_outside(&domt_talk.world), domt_talk.other);

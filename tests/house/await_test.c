@@ -26,14 +26,14 @@ static uint64_t sum;
 static int error;
 static domus_conversation running;
 
-static void passed(uint64_t place)
+static void record_place(uint64_t place)
 {
     steps = steps * 10 + place;
 }
 
 /* --- a server that doubles, now or after 5 ms ------------------------------------------------ */
 
-static int twice(domus_stack *stack, void *self, const void *number)
+static int reply_double(domus_stack *stack, void *self, const void *number)
 {
     return domus_reply(stack, &twice_type, &(uint64_t){*(const uint64_t *)number * 2});
 }
@@ -49,7 +49,8 @@ DOMUS_SEQUENCE(twice_later, uint64_t)
 
 static const domus_behaviour serving = {
     .name = "serving",
-    .on = (const domus_on[]){{&twice_type, twice, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
+    .on =
+        (const domus_on[]){{&twice_type, reply_double, 0}, DOMUS_ON(&slow_type, twice_later), {0}}};
 
 static void open_world(const domus_behaviour *behaviour)
 {
@@ -63,14 +64,14 @@ static void open_world(const domus_behaviour *behaviour)
     domt_settle(&world);
 }
 
-static void send(const domus_type *type, uint64_t number)
+static void send_notice(const domus_type *type, uint64_t number)
 {
     ck_assert_int_eq(domt_notice(domt_outside(&world), one, type, &number), 0);
     domt_settle(&world);
 }
 
 /* Let time pass, and check that the sequence has reached this place. */
-static void reached(uint64_t pass_ns, uint64_t expected)
+static void expect_place(uint64_t pass_ns, uint64_t expected)
 {
     domt_pass(&world, pass_ns);
     ck_assert_uint_eq(steps, expected);
@@ -83,7 +84,7 @@ static void close_world(void)
 
 static const domus_type *asked_type;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     error = answer->error;
     return 0;
@@ -91,7 +92,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_it(domus_stack *stack, void *number)
 {
-    return domus_ask(stack, one, asked_type, number, hear);
+    return domus_ask(stack, one, asked_type, number, record_error);
 }
 
 /* Let the agent on home 1 ask; `error` gets the error of the answer, and is 1 until then. */
@@ -118,26 +119,26 @@ DOMUS_SEQUENCE(trip, struct trip)
     ck_assert(frame->number == 0 && frame->began_ns == 0);
     ck_assert(answer->error == 0 && answer->type == NULL && answer->payload == NULL);
     frame->number = *(const uint64_t *)message;
-    passed(1);
+    record_place(1);
     DOMUS_ASK(server, &twice_type, &frame->number);
     ck_assert(message == NULL && answer->error == 0 && answer->type == &twice_type);
     frame->number = *(const uint64_t *)answer->payload;
     frame->began_ns = domus_now_ns(stack);
-    passed(2);
+    record_place(2);
     DOMUS_SLEEP(3 * MS);
     ck_assert(answer->error == 0 && answer->type == NULL);
     ck_assert_uint_ge(domus_now_ns(stack), frame->began_ns + 3 * MS);
-    passed(3);
+    record_place(3);
     DOMUS_RECEIVE(&odd_only);
     ck_assert(answer->error == 0 && answer->type == &odd_type);
     frame->number += *(const uint64_t *)answer->payload;
-    passed(4);
+    record_place(4);
     DOMUS_ASK_WITHIN(server, &slow_type, &frame->number, 2 * MS);
     ck_assert(answer->error == -ETIMEDOUT && answer->payload == NULL);
-    passed(5);
+    record_place(5);
     DOMUS_RECEIVE_WITHIN(&odd_only, 0);
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
-    passed(6);
+    record_place(6);
     sum = frame->number;
     ++*visits;
     DOMUS_END;
@@ -151,19 +152,19 @@ static const domus_behaviour travelling = {
 DOMT_TEST(sequence_goes_on_behind_each_await_with_its_answer_and_its_frame)
 {
     open_world(&travelling);
-    send(&begin_type, 20);
+    send_notice(&begin_type, 20);
     ck_assert_uint_eq(steps, 12);
-    reached(2 * MS, 12);
-    reached(2 * MS, 123);
-    send(&odd_type, 7);
+    expect_place(2 * MS, 12);
+    expect_place(2 * MS, 123);
+    send_notice(&odd_type, 7);
     ck_assert_uint_eq(steps, 1234);
-    reached(10 * MS, 123456);
+    expect_place(10 * MS, 123456);
     ck_assert_uint_eq(sum, 47);
     ck_assert_uint_eq(*(uint64_t *)one.house->self, 1);
-    send(&begin_type, 1); /* a second conversation begins with a new frame */
+    send_notice(&begin_type, 1); /* a second conversation begins with a new frame */
     ck_assert_uint_eq(steps, 12345612);
     domt_pass(&world, 4 * MS);
-    send(&odd_type, 1);
+    send_notice(&odd_type, 1);
     domt_pass(&world, 10 * MS);
     ck_assert_uint_eq(sum, 3);
     close_world();
@@ -186,7 +187,7 @@ DOMUS_SEQUENCE(several, uint64_t)
     while (domus_pending(stack) != 0) {
         DOMUS_WAIT_FIRST();
         ck_assert_int_eq(answer->error, 0);
-        passed(answer->tag);
+        record_place(answer->tag);
     }
     DOMUS_END;
 }
@@ -197,12 +198,12 @@ static const domus_behaviour gathering = {
 DOMT_TEST(sequence_waits_for_several_of_each_kind_told_apart_by_their_tags)
 {
     open_world(&gathering);
-    send(&begin_type, 0);
+    send_notice(&begin_type, 0);
     ck_assert_uint_eq(sum, 612);
     ck_assert_uint_eq(steps, 0);
-    reached(4 * MS, 3);
-    reached(2 * MS, 31);
-    send(&odd_type, 1);
+    expect_place(4 * MS, 3);
+    expect_place(2 * MS, 31);
+    send_notice(&odd_type, 1);
     ck_assert_uint_eq(steps, 312);
     close_world();
 }
@@ -227,7 +228,7 @@ DOMUS_SEQUENCE(hops, struct hops)
             frame->value = *(const uint64_t *)answer->payload;
         }
     sum += frame->id % 2 == 0 ? frame->value : frame->value / 8;
-    passed(0);
+    record_place(0);
     DOMUS_END;
 }
 
@@ -261,13 +262,13 @@ DOMUS_SEQUENCE(in_order, uint64_t)
 {
     DOMUS_BEGIN;
     ck_assert(message == NULL && *frame == 0);
-    passed(9);
+    record_place(9);
     for (;;) {
         ++*frame;
         DOMUS_RECEIVE(&wanted);
         if (answer->error != 0)
             return answer->error;
-        passed(*(const uint64_t *)answer->payload);
+        record_place(*(const uint64_t *)answer->payload);
     }
     DOMUS_END;
 }
@@ -278,10 +279,10 @@ DOMT_TEST(sequence_begins_with_its_actor_and_its_patterns_see_its_frame)
 {
     open_world(&sorting);
     ck_assert_uint_eq(steps, 9);
-    send(&odd_type, 3);
-    send(&odd_type, 2);
+    send_notice(&odd_type, 3);
+    send_notice(&odd_type, 2);
     ck_assert_uint_eq(steps, 9);
-    send(&odd_type, 1);
+    send_notice(&odd_type, 1);
     ck_assert_uint_eq(steps, 9123);
     domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 1);
@@ -309,10 +310,10 @@ DOMUS_SEQUENCE(cancellable, char)
     DOMUS_BEGIN;
     ck_assert_int_eq(domus_conversation_of(stack, &running), 0);
     DOMUS_SLEEP(1000 * MS);
-    passed(1);
+    record_place(1);
     error = answer->error;
     DOMUS_SLEEP(1);
-    passed(2);
+    record_place(2);
     DOMUS_END;
 }
 
@@ -329,10 +330,10 @@ DOMUS_SEQUENCE(misplaced, char)
     switch (*(const int64_t *)message) {
     case 1:
         DOMUS_SLEEP(MS);
-        passed(1);
+        record_place(1);
         break;
     default:
-        passed(2);
+        record_place(2);
     }
     DOMUS_END;
 }
@@ -341,7 +342,7 @@ DOMUS_SEQUENCE(asks_too_much, char)
 {
     DOMUS_BEGIN;
     DOMUS_ASK(server, &huge_type, "");
-    passed(1);
+    record_place(1);
     DOMUS_END;
 }
 
@@ -351,12 +352,12 @@ DOMUS_SEQUENCE(tries, char)
 {
     DOMUS_BEGIN;
     DOMUS_TRY_AWAIT(domus_ask(stack, server, &huge_type, "", then));
-    passed(answer->error == -EMSGSIZE ? 1 : 9);
+    record_place(answer->error == -EMSGSIZE ? 1 : 9);
     DOMUS_TRY_AWAIT(domus_ask(stack, server, &twice_type, &(uint64_t){7}, then));
     ck_assert_int_eq(answer->error, 0);
-    passed(*(const uint64_t *)answer->payload == 14 ? 2 : 9);
+    record_place(*(const uint64_t *)answer->payload == 14 ? 2 : 9);
     DOMUS_TRY_AWAIT(-ENOSPC);
-    passed(answer->error == -ENOSPC && answer->type == NULL ? 3 : 9);
+    record_place(answer->error == -ENOSPC && answer->type == NULL ? 3 : 9);
     return domus_reply(stack, &twice_type, &(uint64_t){1});
     DOMUS_END;
 }
@@ -372,8 +373,8 @@ static const domus_behaviour ending = {.name = "ending",
 DOMT_TEST(cancelled_sequence_hears_it_once_and_its_next_await_ends_it)
 {
     open_world(&ending);
-    send(&begin_type, 0);
-    send(&end_type, 0);
+    send_notice(&begin_type, 0);
+    send_notice(&end_type, 0);
     ck_assert_uint_eq(steps, 1);
     ck_assert_int_eq(error, -ECANCELED);
     ck_assert_uint_eq(domi_house_count_parked(one.house), 0);
@@ -414,7 +415,7 @@ DOMUS_SEQUENCE(receives_among_all, char)
     (void)domus_sleep_add(stack, MS, 2);
     DOMUS_WAIT_ALL();
     for (; answer != NULL; answer = answer->next)
-        passed(answer->tag);
+        record_place(answer->tag);
     DOMUS_END;
 }
 
@@ -424,10 +425,10 @@ static const domus_behaviour careless = {
 DOMT_TEST(ask_received_among_all_fails_and_is_not_lost)
 {
     open_world(&careless);
-    send(&begin_type, 0);
+    send_notice(&begin_type, 0);
     ask_one(&odd_type, 1);
     ck_assert_int_eq(error, 1);
-    reached(2 * MS, 12);
+    expect_place(2 * MS, 12);
     ck_assert_int_eq(error, -ENOMSG);
     close_world();
 }
@@ -441,15 +442,15 @@ DOMUS_SEQUENCE(looks, char)
     DOMUS_BEGIN;
     DOMUS_RECEIVE_WITHIN(&anything, 0);
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
-    passed(1);
+    record_place(1);
     DOMUS_RECEIVE_WITHIN(&anything, DOMUS_FOR_EVER);
     ck_assert_int_eq(answer->error, 0);
-    passed(2);
+    record_place(2);
     for (;;) {
         DOMUS_RECEIVE(&odd_only);
         if (answer->error != 0)
             return answer->error;
-        passed(3);
+        record_place(3);
     }
     DOMUS_END;
 }
@@ -467,9 +468,9 @@ DOMT_TEST(stop_after_mail_comes_behind_what_a_receive_takes_and_waits_for_what_n
 {
     for (int waits = 0; waits < 2; waits++) {
         open_world(&looking);
-        send(&end_type, 0);
+        send_notice(&end_type, 0);
         if (waits)
-            send(&begin_type, 0); /* no receive takes this message */
+            send_notice(&begin_type, 0); /* no receive takes this message */
         domt_do(&world, agents[0], stop_after_mail, NULL);
         ck_assert_uint_eq(steps, 12333);
         ck_assert_uint_eq(DOMT_SUM(&world, stops), !waits);

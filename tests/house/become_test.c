@@ -42,7 +42,7 @@ static const domus_behaviour other = {.name = "other",
                                                              {0}},
                                       .on_stop = count_stop};
 
-static int become(domus_stack *stack, void *behaviour)
+static int become_behaviour(domus_stack *stack, void *behaviour)
 {
     return domus_become(stack, behaviour);
 }
@@ -51,13 +51,13 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 {
     domt_pick_open(0, 0);
     domt_tell(&domt_pick_note, 1);
-    domt_begin(become, &other);
+    domt_begin(become_behaviour, &other);
     domt_tell_notes(2, 3);
     domt_tell(&domt_pick_urgent, 0);
     domt_tell(&domt_pick_note, 4);
     domt_pick_wrote("1 o2 o3 4 ");
     /* the behaviour is the first one again, so there is none to go back to */
-    domt_begin(become, NULL);
+    domt_begin(become_behaviour, NULL);
     domt_tell(&domt_pick_note, 5);
     domt_pick_wrote("1 o2 o3 4 5 ");
     domt_pick_close();
@@ -66,7 +66,7 @@ DOMT_TEST(become_is_for_the_next_message_on_and_null_goes_back)
 DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &other);
+    domt_begin(become_behaviour, &other);
     domt_pick_settle();
     domt_ask_picker(1, 0);
     domt_pick_heard("x-95 ");
@@ -77,7 +77,7 @@ DOMT_TEST(ask_that_the_new_behaviour_does_not_know_fails)
 DOMT_TEST(callbacks_are_those_of_the_behaviour_it_has)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &other);
+    domt_begin(become_behaviour, &other);
     domt_pick_settle();
     domt_pick_stop();
     ck_assert_int_eq(stops, 1);
@@ -140,7 +140,7 @@ DOMT_TEST(behaviour_that_could_not_be_spawned_in_this_place_is_refused)
 static int results[8];
 static int results_count;
 
-static int stash(domus_stack *stack, void *self, const void *number)
+static int stash_message(domus_stack *stack, void *self, const void *number)
 {
     results[results_count++ % 8] = domus_stash(stack);
     return 0;
@@ -156,15 +156,15 @@ static int unstash_and_go_back(domus_stack *stack, void *self, const void *numbe
 /* A behaviour that stashes notes and questions; an urgent note ends that. */
 static const domus_behaviour closed = {
     .name = "closed",
-    .on = (const domus_on[]){{&domt_pick_note, stash, 0},
-                             {&domt_pick_question, stash, 100},
+    .on = (const domus_on[]){{&domt_pick_note, stash_message, 0},
+                             {&domt_pick_question, stash_message, 100},
                              {&domt_pick_urgent, unstash_and_go_back, 0},
                              {0}}};
 
 DOMT_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &closed);
+    domt_begin(become_behaviour, &closed);
     domt_pick_settle();
     for (int64_t i = 1; i < 4; i++) {
         domt_tell(&domt_pick_note, i);
@@ -185,7 +185,7 @@ DOMT_TEST(what_was_stashed_comes_back_in_order_before_what_waits)
 DOMT_TEST(stash_is_bounded_by_mailbox_max)
 {
     domt_pick_open(4, 0);
-    domt_begin(become, &closed);
+    domt_begin(become_behaviour, &closed);
     domt_pick_settle();
     results_count = 0;
     for (int64_t i = 1; i < 7; i++) {
@@ -203,7 +203,7 @@ DOMT_TEST(stash_is_bounded_by_mailbox_max)
 DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &closed);
+    domt_begin(become_behaviour, &closed);
     domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_ask_picker(4, 0);
@@ -218,7 +218,7 @@ DOMT_TEST(stashed_messages_are_dead_letters_when_the_actor_stops)
 DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &closed);
+    domt_begin(become_behaviour, &closed);
     domt_pick_settle();
     domt_ask_picker(1, 5 * MS);
     domt_pick_settle();
@@ -234,7 +234,7 @@ DOMT_TEST(stashed_ask_that_expires_meanwhile_is_not_handled)
 DOMT_TEST(world_may_end_with_messages_aside)
 {
     domt_pick_open(0, 0);
-    domt_begin(become, &closed);
+    domt_begin(become_behaviour, &closed);
     domt_pick_settle();
     domt_tell_notes(1, 3);
     domt_ask_picker(4, 0);
@@ -274,7 +274,7 @@ DOMT_TEST(stash_is_for_what_is_handled_and_once)
 {
     domt_pick_open(0, 0);
     domt_begin_by_event(stash_nothing, NULL);
-    domt_begin(become, &wrong);
+    domt_begin(become_behaviour, &wrong);
     domt_pick_settle();
     domt_ask_picker(1, 0);
     domt_pick_heard("r1 ");

@@ -408,7 +408,7 @@ DOMT_TEST(what_comes_while_notices_wait_lies_above_all_of_them)
     domt_world_end(&domt_belts.world);
 }
 
-static int64_t charged(void)
+static int64_t count_charged_bytes(void)
 {
     return atomic_load(&domt_belts_at(0)->pool.heap_bytes);
 }
@@ -417,20 +417,20 @@ DOMT_TEST(ring_that_is_not_used_is_given_back_and_made_anew)
 {
     domt_belts_open(256);
     domt_belts_send(1, 0, 200);
-    ck_assert_int_ge(charged(), 256 * 64);
+    ck_assert_int_ge(count_charged_bytes(), 256 * 64);
     domt_settle(&domt_belts.world);
     for (int i = 0; i < 3; i++) {
         domt_jump(&domt_belts.world, 10 * 1000 * TICK);
         domi_belts_trim(domt_belts_at(1));
     }
-    ck_assert_int_ge(charged(), 256 * 64); /* the belt is in use */
+    ck_assert_int_ge(count_charged_bytes(), 256 * 64); /* the belt is in use */
     ck_assert(domi_belts_rest(domt_belts_at(0)));
     domt_jump(&domt_belts.world, 10 * 1000 * TICK);
     domi_belts_trim(domt_belts_at(1));
-    ck_assert_int_eq(charged(), 0);
+    ck_assert_int_eq(count_charged_bytes(), 0);
     for (int64_t i = 200; i < 400; i++)
         ck_assert_int_eq(domt_belts_note(1, domt_belts.actor, i), 0);
-    ck_assert_int_ge(charged(), 256 * 64);
+    ck_assert_int_ge(count_charged_bytes(), 256 * 64);
     domt_belts_close_with(0, 400);
 }
 

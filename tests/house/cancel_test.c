@@ -32,7 +32,7 @@ static int errors[32];
 static domus_conversation first; /* the conversation of actor 0 */
 static domus_kept kept;
 
-static uint32_t who(const domus_stack *stack)
+static uint32_t find_own_number(const domus_stack *stack)
 {
     uint32_t i = 0;
 
@@ -44,7 +44,7 @@ static uint32_t who(const domus_stack *stack)
 static int take_question(domus_stack *stack, void *self, const void *call_)
 {
     (void)domus_take(stack);
-    handled[who(stack)]++;
+    handled[find_own_number(stack)]++;
     return domt_on_call(stack, self, call_);
 }
 
@@ -68,28 +68,28 @@ static void close_world(void)
     domt_asking_end(&world, actors, HOMES);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
         ck_assert_uint_lt(heard, 32);
-        heard_by[heard] = who(stack);
+        heard_by[heard] = find_own_number(stack);
         errors[heard++] = answer->error;
     }
     return 0;
 }
 
 /* Ask the next actor of the row; the last one sleeps. */
-static int travel(domus_stack *stack, void *context)
+static int ask_next_actor(domus_stack *stack, void *context)
 {
-    static const domt_call on = {travel, NULL};
-    uint32_t next = who(stack) + 1;
+    static const domt_call on = {ask_next_actor, NULL};
+    uint32_t next = find_own_number(stack) + 1;
 
     if (next == 1)
         ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     if (next == HOMES)
-        return domus_sleep(stack, 100 * MS, hear);
-    return domus_ask(stack, actors[next], &domt_ask_question, &on, hear);
+        return domus_sleep(stack, 100 * MS, record_answers);
+    return domus_ask(stack, actors[next], &domt_ask_question, &on, record_answers);
 }
 
 static int cancel_first(domus_stack *stack, void *result)
@@ -98,7 +98,7 @@ static int cancel_first(domus_stack *stack, void *result)
     return 0;
 }
 
-static void stop(uint32_t i)
+static void stop_actor(uint32_t i)
 {
     domt_stop(&world, domt_outside(&world), actors[i]);
 }
@@ -116,7 +116,7 @@ static int cancel_by(uint32_t i)
 DOMT_TEST(cancel_runs_down_a_chain_over_four_homes)
 {
     open_world();
-    domt_do(&world, actors[0], travel, NULL);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(heard, 0);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(heard, HOMES);
@@ -139,7 +139,7 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
     open_world();
     first = (domus_conversation){NULL, 0};
     ck_assert_int_eq(cancel_by(0), -ENOENT);
-    domt_do(&world, actors[0], travel, NULL);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
     ck_assert_int_eq(cancel_by(1), -ENOENT); /* another actor may not cancel the conversation */
     int results[2] = {1, 1};
     domt_send(world.managers[0], actors[0], cancel_first, &results[0]);
@@ -154,25 +154,26 @@ DOMT_TEST(cancel_is_for_a_waiting_conversation_of_the_actor_and_once)
 static int try_to_wait(domus_stack *stack, void *self, const domus_answer *answer)
 {
     static const domus_pattern any = {0};
-    static const domt_call call = {travel, NULL};
+    static const domt_call call = {ask_next_actor, NULL};
 
     ck_assert_int_eq(answer->error, -ECANCELED);
     /* the conversation does not wait just now */
     ck_assert_int_eq(domus_cancel(stack, first), -ENOENT);
-    ck_assert_int_eq(domus_ask(stack, actors[1], &domt_ask_question, &call, hear), -ECANCELED);
+    ck_assert_int_eq(domus_ask(stack, actors[1], &domt_ask_question, &call, record_answers),
+                     -ECANCELED);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), -ECANCELED);
-    ck_assert_int_eq(domus_sleep(stack, 0, hear), -ECANCELED);
-    ck_assert_int_eq(domus_receive(stack, &any, hear), -ECANCELED);
-    ck_assert_int_eq(domus_wait_all(stack, hear), -ECANCELED);
+    ck_assert_int_eq(domus_sleep(stack, 0, record_answers), -ECANCELED);
+    ck_assert_int_eq(domus_receive(stack, &any, record_answers), -ECANCELED);
+    ck_assert_int_eq(domus_wait_all(stack, record_answers), -ECANCELED);
     ck_assert_int_eq(domus_notice(stack, actors[1], &domt_ask_done, "anything"), 0);
-    (void)hear(stack, self, answer);
+    (void)record_answers(stack, self, answer);
     /* returns an error, by which the conversation ends; this is no failure of the actor */
-    return domus_wait_first(stack, hear);
+    return domus_wait_first(stack, record_answers);
 }
 
 static int travel_stubbornly(domus_stack *stack, void *context)
 {
-    static const domt_call on = {travel, NULL};
+    static const domt_call on = {ask_next_actor, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     return domus_ask(stack, actors[1], &domt_ask_question, &on, try_to_wait);
@@ -190,12 +191,13 @@ DOMT_TEST(cancelled_conversation_waits_for_nothing_more)
 
 static int travel_in_all_ways(domus_stack *stack, void *first_only)
 {
-    static const domt_call on = {travel, NULL};
+    static const domt_call on = {ask_next_actor, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     for (uint32_t i = 0; i < 6; i++)
         ck_assert_int_eq(domus_ask_add(stack, actors[1 + i % 3], &domt_ask_question, &on, 0, i), 0);
-    return first_only != NULL ? domus_wait_first(stack, hear) : domus_wait_all(stack, hear);
+    return first_only != NULL ? domus_wait_first(stack, record_answers)
+                              : domus_wait_all(stack, record_answers);
 }
 
 DOMT_TEST(all_of_several_asks_are_cancelled)
@@ -227,14 +229,14 @@ DOMT_TEST(first_of_several_that_is_cancelled_ends_the_wait_once)
 static int raise_and_nap(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 10 * MS, hear);
+    return domus_sleep(stack, 10 * MS, record_answers);
 }
 
 DOMT_TEST(ask_that_was_not_begun_is_dropped_once)
 {
     open_world();
     domt_do(&world, actors[1], raise_and_nap, NULL);
-    domt_do(&world, actors[0], travel, NULL);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
     ck_assert_uint_eq(actors[1].house->mail, 1);
     ck_assert_int_eq(cancel_by(0), 0);
     ck_assert_uint_eq(actors[1].house->mail, 0);
@@ -252,7 +254,7 @@ DOMT_TEST(cancel_that_comes_with_its_ask_finds_it_begun)
     int result;
 
     open_world();
-    domt_send(world.managers[0], actors[0], travel, NULL);
+    domt_send(world.managers[0], actors[0], ask_next_actor, NULL);
     (void)domt_run_state(world.managers[0]);
     domt_send(world.managers[0], actors[0], cancel_first, &result);
     (void)domt_run_state(world.managers[0]);
@@ -274,7 +276,7 @@ static int reply_at_once(domus_stack *stack, void *context)
 static int ask_one(domus_stack *stack, void *call)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
-    return domus_ask(stack, actors[1], &domt_ask_question, call, hear);
+    return domus_ask(stack, actors[1], &domt_ask_question, call, record_answers);
 }
 
 /* A conversation is cancelled while its answer is on its way, and gets one of both: the answer, if
@@ -315,7 +317,7 @@ static int hear_tagged(domus_stack *stack, void *self, const domus_answer *answe
 static int ask_one_brief_one_long(domus_stack *stack, void *context)
 {
     static const domt_call brief = {reply_at_once, NULL};
-    static const domt_call endless = {travel, NULL};
+    static const domt_call endless = {ask_next_actor, NULL};
 
     ck_assert_int_eq(domus_conversation_of(stack, &first), 0);
     ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &brief, 0, 0), 0);
@@ -336,7 +338,7 @@ DOMT_TEST(answers_that_had_come_are_shown_beside_what_was_cancelled)
 
 /* --- kept, forwarded ------------------------------------------------------------------------- */
 
-static int keep(domus_stack *stack, void *context)
+static int keep_ask(domus_stack *stack, void *context)
 {
     return domus_keep(stack, &kept);
 }
@@ -349,7 +351,7 @@ static int touch_kept(domus_stack *stack, void *result)
 
 DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 {
-    domt_call call = {keep, NULL};
+    domt_call call = {keep_ask, NULL};
     int result = 1;
 
     open_world();
@@ -368,8 +370,8 @@ DOMT_TEST(kept_ask_that_is_cancelled_is_kept_no_more)
 DOMT_TEST(stop_cancels_down_the_chain)
 {
     open_world();
-    domt_do(&world, actors[0], travel, NULL);
-    stop(0);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
+    stop_actor(0);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < HOMES; i++)
         ck_assert_int_eq(errors[i], -ECANCELED);
@@ -380,8 +382,8 @@ DOMT_TEST(stop_cancels_down_the_chain)
 DOMT_TEST(stop_in_the_middle_fails_who_asked_and_cancels_who_was_asked)
 {
     open_world();
-    domt_do(&world, actors[0], travel, NULL);
-    stop(1);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
+    stop_actor(1);
     ck_assert_uint_eq(heard, HOMES);
     for (uint32_t i = 0; i < heard; i++)
         ck_assert_int_eq(errors[i], heard_by[i] == 0 ? -ENOMSG : -ECANCELED);
@@ -401,7 +403,7 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
     const domt_call call = {count_call, &count};
 
     open_world();
-    domt_do(&world, actors[0], travel, NULL);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
     domi_manager *outside = domt_outside(&world);
     const domi_return nobody = {.promise = actors[2].house->stacks->awaited, .serial = 12345};
     for (int i = 0; i < 3; i++) {
@@ -423,7 +425,7 @@ DOMT_TEST(event_behind_a_cancel_is_no_cancel)
 DOMT_TEST(who_cannot_be_told_for_want_of_memory_goes_on)
 {
     open_world();
-    domt_do(&world, actors[0], travel, NULL);
+    domt_do(&world, actors[0], ask_next_actor, NULL);
     int result = 1;
     domt_send(world.managers[0], actors[0], cancel_first, &result);
     /* free objects are used up, so there is no envelope for the cancel */

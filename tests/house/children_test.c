@@ -75,7 +75,7 @@ static void raise_family(void)
     (void)domt_kin_trail();
 }
 
-static size_t place(const char *trail, char what, uint32_t number)
+static size_t find_in_trail(const char *trail, char what, uint32_t number)
 {
     const char text[] = {what, (char)('0' + number), '\0'};
     const char *found = strstr(trail, text);
@@ -90,7 +90,7 @@ DOMT_TEST(children_end_before_their_parents_here_and_elsewhere)
     domt_kin_stop(1);
     const char *trail = domt_kin_trail();
     for (uint32_t i = 2; i < 8; i++)
-        ck_assert_uint_lt(place(trail, 's', i), place(trail, 's', i / 2));
+        ck_assert_uint_lt(find_in_trail(trail, 's', i), find_in_trail(trail, 's', i / 2));
     ck_assert_uint_eq(domt_kin_houses(), 0);
     domt_kin_close_clean();
 }
@@ -335,7 +335,7 @@ DOMT_TEST(stop_after_mail_handles_what_waits_and_drops_what_comes_behind)
 
 /* --- memory, and the end of the world -------------------------------------------------------- */
 
-static int breed(domus_stack *stack, void *errors)
+static int spawn_children(domus_stack *stack, void *errors)
 {
     const domus_spawn_options there = {.placement = DOMUS_ON_THREAD,
                                        .thread = 1,
@@ -363,7 +363,7 @@ static unsigned try_family(void)
         return 1;
     failed += domi_house_spawn(domt_outside(&domt_kin_world), domt_kin_world.managers[0], &boss,
                                &(domt_kin){1, DOMT_WORTH}, &root) != 0;
-    domt_call order = {breed, &failed};
+    domt_call order = {spawn_children, &failed};
     failed += domt_notice(domt_outside(&domt_kin_world), root, &domt_call_type, &order) != 0;
     domt_settle(&domt_kin_world);
     for (uint32_t i = 2; i < 14; i++) {
@@ -404,7 +404,7 @@ static void begin_the_turmoil(void)
 
     domt_kin_open_boss(2, &rules);
     unsigned failed = 0;
-    domt_kin_do(1, breed, &failed);
+    domt_kin_do(1, spawn_children, &failed);
     ck_assert_uint_eq(failed, 0);
     for (uint32_t i = 2; i < 14; i++)
         domt_kin_do(i, i % 3 == 0 ? domt_kin_do_sleep : domt_kin_do_ask,

@@ -68,7 +68,7 @@ static void close_world(void)
     domt_end_clean(&world);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcomes[resumed++] = answer->error;
     return 0;
@@ -84,12 +84,12 @@ static int ask_along(domus_stack *stack, const uint8_t *route, domus_resumed *th
 static int raise_and_travel(domus_stack *stack, void *route)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return ask_along(stack, route, hear);
+    return ask_along(stack, route, record_outcome);
 }
 
-static int travel(domus_stack *stack, void *route)
+static int ask_along_route(domus_stack *stack, void *route)
 {
-    return ask_along(stack, route, hear);
+    return ask_along(stack, route, record_outcome);
 }
 
 static int travel_within_20(domus_stack *stack, void *route)
@@ -97,10 +97,10 @@ static int travel_within_20(domus_stack *stack, void *route)
     trip now = {route, 0};
 
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask_within(stack, actors[now.route[0]], &trip_type, &now, 20 * MS, hear);
+    return domus_ask_within(stack, actors[now.route[0]], &trip_type, &now, 20 * MS, record_outcome);
 }
 
-static void begin(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
+static void send_call(uint32_t who, int (*function)(domus_stack *, void *), const void *context)
 {
     domt_send(world.managers[who], actors[who], function, (void *)(uintptr_t)context);
 }
@@ -130,7 +130,7 @@ DOMT_TEST(ask_that_comes_back_to_the_barrier_fails_at_once)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         resumed = domt_releases = 0;
         open_world();
-        begin(0, raise_and_travel, rows[i].route);
+        send_call(0, raise_and_travel, rows[i].route);
         domt_settle(&world);
         ck_assert_msg(resumed == 1 && outcomes[0] == -EDEADLK, "%s: %d", rows[i].name, outcomes[0]);
         ck_assert_uint_eq(DOMT_SUM(&world, circles), 1);
@@ -145,7 +145,7 @@ DOMT_TEST(without_a_barrier_the_same_routes_go_through)
     static const uint8_t route[] = {0, 1, 0, 1, 2, 3, 0, STOP};
 
     open_world();
-    begin(0, travel, route);
+    send_call(0, ask_along_route, route);
     domt_settle(&world);
     ck_assert_int_eq(outcomes[0], 0);
     ck_assert_uint_eq(ends, 1);
@@ -160,7 +160,7 @@ static int raise_late(domus_stack *stack, void *self, const domus_answer *answer
     ck_assert_int_eq(answer->error, 0);
     ck_assert_uint_eq(answer->tag, 2);
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_wait_all(stack, hear);
+    return domus_wait_all(stack, record_outcome);
 }
 
 /* Begin two asks: one comes back here, and the answer of the other makes the conversation raise its
@@ -179,7 +179,7 @@ static int travel_two_ways(domus_stack *stack, void *context)
 DOMT_TEST(ask_that_waits_when_the_barrier_is_raised_fails)
 {
     open_world();
-    begin(0, travel_two_ways, NULL);
+    send_call(0, travel_two_ways, NULL);
     let_work(0);
     let_work(2); /* the answer and the ask that comes back are taken by the same run */
     let_work(1);
@@ -196,7 +196,7 @@ static int raise_and_ask_oneself(domus_stack *stack, void *self, const domus_ans
     static const uint8_t own[] = {0, STOP};
 
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return ask_along(stack, own, hear);
+    return ask_along(stack, own, record_outcome);
 }
 
 static int travel_then_raise(domus_stack *stack, void *route)
@@ -209,7 +209,7 @@ DOMT_TEST(resumed_conversation_that_raises_a_barrier_and_asks_itself_fails)
     static const uint8_t route[] = {1, STOP};
 
     open_world();
-    begin(0, travel_then_raise, route);
+    send_call(0, travel_then_raise, route);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -233,7 +233,7 @@ static int raise_and_nap(domus_stack *stack, void *context)
 static int hear_both(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next)
-        (void)hear(stack, self, answer);
+        (void)record_outcome(stack, self, answer);
     return 0;
 }
 
@@ -252,7 +252,7 @@ static int fan_out(domus_stack *stack, void *context)
 DOMT_TEST(sibling_from_the_same_root_waits_for_the_barrier)
 {
     open_world();
-    begin(0, fan_out, NULL);
+    send_call(0, fan_out, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(actors[1].house->mail, 1);
     domt_pass(&world, 11 * MS);
@@ -268,9 +268,9 @@ DOMT_TEST(other_conversation_of_the_actor_that_holds_a_barrier_waits)
     static const uint8_t route[] = {1, 0, STOP};
 
     open_world();
-    begin(0, travel, route);
+    send_call(0, ask_along_route, route);
     let_work(0);
-    begin(0, raise_and_nap, NULL); /* the ask that is under way does not belong to it */
+    send_call(0, raise_and_nap, NULL); /* the ask that is under way does not belong to it */
     domt_settle(&world);
     ck_assert_uint_eq(actors[0].house->mail, 1);
     ck_assert_uint_eq(resumed, 0);
@@ -287,8 +287,8 @@ DOMT_TEST(independent_holders_that_wait_for_each_other_end_by_their_deadlines)
     static const uint8_t back[] = {0, STOP};
 
     open_world();
-    begin(0, travel_within_20, there);
-    begin(1, travel_within_20, back);
+    send_call(0, travel_within_20, there);
+    send_call(1, travel_within_20, back);
     /* Both actors have raised their barriers when the asks come. */
     (void)domt_run_state(world.managers[0]);
     (void)domt_run_state(world.managers[1]);
@@ -329,7 +329,7 @@ static int forward_first(domus_stack *stack, void *context)
 static int raise_and_ask_1(domus_stack *stack, void *call)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, actors[1], &domt_call_type, call, hear);
+    return domus_ask(stack, actors[1], &domt_call_type, call, record_outcome);
 }
 
 DOMT_TEST(circle_through_a_forwarded_ask_is_found)
@@ -337,7 +337,7 @@ DOMT_TEST(circle_through_a_forwarded_ask_is_found)
     static const domt_call call = {forward_first, NULL};
 
     open_world();
-    begin(0, raise_and_ask_1, &call);
+    send_call(0, raise_and_ask_1, &call);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_int_eq(outcomes[0], -EDEADLK);
@@ -366,7 +366,7 @@ static int answer_and_ask(domus_stack *stack, void *self, const domus_answer *an
         ck_assert_int_eq(domus_keep(stack, &kept), 0);
         break;
     }
-    return ask_along(stack, route, hear);
+    return ask_along(stack, route, record_outcome);
 }
 
 static int ask_2_first(domus_stack *stack, void *context)
@@ -391,7 +391,7 @@ DOMT_TEST(ask_of_a_conversation_that_has_answered_waits_and_does_not_fail)
     for (answer_how = 0; answer_how < 4; answer_how++) {
         resumed = domt_releases = 0;
         open_world();
-        begin(0, raise_and_ask_1, &call);
+        send_call(0, raise_and_ask_1, &call);
         domt_settle(&world);
         if (answer_how == 3)
             domt_do(&world, actors[1], answer_kept, NULL);

@@ -45,7 +45,7 @@ static void fill_frame(uint64_t *frame)
     memset(frame + 2, (int)(frame[0] * 16 + frame[1]) + 1, frame_size(frame[0]) - 16);
 }
 
-static int step(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_with_frame(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
@@ -58,10 +58,10 @@ static int step(domus_stack *stack, void *self, const domus_answer *answer)
         return 0;
     }
     fill_frame(frame);
-    return domus_ask(stack, server, &number_type, &frame[1], step);
+    return domus_ask(stack, server, &number_type, &frame[1], resume_with_frame);
 }
 
-static int begin(domus_stack *stack, void *self, const void *which)
+static int begin_conversation(domus_stack *stack, void *self, const void *which)
 {
     uint64_t *frame = domus_frame(stack);
     const unsigned char *bytes = (unsigned char *)frame;
@@ -70,7 +70,7 @@ static int begin(domus_stack *stack, void *self, const void *which)
         wrong += bytes[i] != 0;
     frame[0] = *(const uint64_t *)which;
     fill_frame(frame);
-    return domus_ask(stack, server, &number_type, &frame[1], step);
+    return domus_ask(stack, server, &number_type, &frame[1], resume_with_frame);
 }
 
 static int begin_without(domus_stack *stack, void *self, const void *payload)
@@ -82,21 +82,21 @@ static int begin_without(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour framed = {
     .name = "framed",
-    .on = (const domus_on[]){{&begin_small, begin, 16},
-                             {&begin_middle, begin, 200},
-                             {&begin_large, begin, DOMUS_FRAME_MAX},
+    .on = (const domus_on[]){{&begin_small, begin_conversation, 16},
+                             {&begin_middle, begin_conversation, 200},
+                             {&begin_large, begin_conversation, DOMUS_FRAME_MAX},
                              {&begin_none, begin_without, 0},
                              {0}}};
 
-static int twice(domus_stack *stack, void *self, const void *number)
+static int reply_double(domus_stack *stack, void *self, const void *number)
 {
     uint64_t doubled = *(const uint64_t *)number * 2;
 
     return domus_reply(stack, &number_type, &doubled);
 }
 
-static const domus_behaviour doubling = {.name = "doubling",
-                                         .on = (const domus_on[]){{&number_type, twice, 0}, {0}}};
+static const domus_behaviour doubling = {
+    .name = "doubling", .on = (const domus_on[]){{&number_type, reply_double, 0}, {0}}};
 
 DOMT_TEST(frames_are_zeroed_and_kept_through_parks)
 {
@@ -142,7 +142,7 @@ typedef struct journey {
 static domus_address servers[SERVERS];
 static uint64_t arrived_sum;
 
-static int hop(domus_stack *stack, void *self, const domus_answer *answer)
+static int continue_journey(domus_stack *stack, void *self, const domus_answer *answer)
 {
     journey *now = domus_frame(stack);
 
@@ -154,7 +154,7 @@ static int hop(domus_stack *stack, void *self, const domus_answer *answer)
         return 0;
     }
     return domus_ask(stack, servers[(now->id + now->hops) % SERVERS], &number_type, &now->value,
-                     hop);
+                     continue_journey);
 }
 
 static int set_out(domus_stack *stack, void *self, const void *id)
@@ -162,7 +162,8 @@ static int set_out(domus_stack *stack, void *self, const void *id)
     journey *now = domus_frame(stack);
 
     now->id = now->value = *(const uint64_t *)id;
-    return domus_ask(stack, servers[now->id % SERVERS], &number_type, &now->value, hop);
+    return domus_ask(stack, servers[now->id % SERVERS], &number_type, &now->value,
+                     continue_journey);
 }
 
 static const domus_behaviour traveller = {
@@ -292,7 +293,7 @@ static int replied, resumed, turns;
 static domus_address seen[2];
 static uint32_t seen_count;
 
-static void setup(void)
+static void set_up_world(void)
 {
     domt_world_open(&world, 1);
     worker = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
@@ -317,7 +318,7 @@ static int answer_nothing(domus_stack *stack, void *context)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_success(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     return 0;
@@ -325,12 +326,13 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_worker(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL}, hear);
+    return domus_ask(stack, worker, &domt_call_type, &(domt_call){answer_twice, NULL},
+                     expect_success);
 }
 
 DOMT_TEST(a_notice_behind_an_answered_ask_has_no_ask)
 {
-    setup();
+    set_up_world();
     domt_send(world.managers[0], asker, ask_worker, NULL);
     domt_send(world.managers[0], worker, answer_nothing, NULL);
     uint64_t before = DOMT_SUM(&world, runs);
@@ -368,7 +370,7 @@ static int raise_and_return(domus_stack *stack, void *context)
 
 DOMT_TEST(a_turn_behind_one_that_parked_failed_or_held_ends_by_itself)
 {
-    setup();
+    set_up_world();
     domt_send(world.managers[0], worker, sleep_once, NULL);
     domt_send(world.managers[0], worker, answer_nothing, NULL);
     domt_send(world.managers[0], worker, raise_and_return, NULL);
@@ -397,7 +399,7 @@ static int tell_worker(domus_stack *stack, void *context)
 
 DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 {
-    setup();
+    set_up_world();
     seen_count = 0;
     domt_send(world.managers[0], other, tell_worker, NULL);
     domt_send(world.managers[0], worker, note_sender, NULL);
@@ -414,15 +416,15 @@ DOMT_TEST(each_turn_sees_the_sender_of_its_own_message)
 static const domus_type question_type = {.name = "question", .size = sizeof(domi_begin)};
 static char text[4096];
 
-static int keep(domus_stack *stack, void *self, const void *question)
+static int keep_ask(domus_stack *stack, void *self, const void *question)
 {
     static domus_kept kept;
 
     return domus_keep(stack, &kept);
 }
 
-static const domus_behaviour silent = {.name = "silent",
-                                       .on = (const domus_on[]){{&question_type, keep, 0}, {0}}};
+static const domus_behaviour silent = {
+    .name = "silent", .on = (const domus_on[]){{&question_type, keep_ask, 0}, {0}}};
 
 static int begin_ask(domus_stack *stack, void *to)
 {
@@ -432,7 +434,7 @@ static int begin_ask(domus_stack *stack, void *to)
                           go_on);
 }
 
-static void describe(domi_manager *home, domus_address actor)
+static void describe_actor(domi_manager *home, domus_address actor)
 {
     domi_text into = {.at = text, .size = sizeof text};
 
@@ -448,7 +450,7 @@ DOMT_TEST(ask_in_parts_waits_for_its_begin)
     asker = domt_spawn(domt_outside(&world), home, &domt_agent, NULL);
     domus_address asked = domt_spawn(domt_outside(&world), home, &silent, NULL);
     domt_do(&world, asker, begin_ask, &asked);
-    describe(home, asker);
+    describe_actor(home, asker);
     ck_assert_msg(strstr(text, "waits for one of 2\n") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "      ask question to 0/") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "      the begin of that ask, since 0 ms\n") != NULL, "%s", text);

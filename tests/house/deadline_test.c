@@ -53,7 +53,7 @@ static void close_world(void)
 }
 
 /* Check that the asker has got so many answers, the last one with this error. */
-static void hears(unsigned count, int error)
+static void expect_answers(unsigned count, int error)
 {
     ck_assert_uint_eq(resumed, count);
     ck_assert_int_eq(errors[count - 1], error);
@@ -64,19 +64,19 @@ static void let_work(uint32_t home)
     domt_let_work(world.managers[home]);
 }
 
-static int reply(domus_stack *stack)
+static int reply_to_ask(domus_stack *stack)
 {
     return domus_reply(stack, &domt_ask_done, "replied");
 }
 
 static int reply_at_once(domus_stack *stack, void *context)
 {
-    return reply(stack);
+    return reply_to_ask(stack);
 }
 
 static int reply_later(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return reply(stack);
+    return reply_to_ask(stack);
 }
 
 static int nap_and_reply(domus_stack *stack, void *ns)
@@ -84,7 +84,7 @@ static int nap_and_reply(domus_stack *stack, void *ns)
     return domus_sleep(stack, *(uint64_t *)ns, reply_later);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     for (; answer != NULL; answer = answer->next) {
@@ -102,18 +102,18 @@ typedef struct order {
     domt_call call;
 } order;
 
-static int ask(domus_stack *stack, void *order_)
+static int ask_as_ordered(domus_stack *stack, void *order_)
 {
     const order *now = order_;
 
     return domus_ask_within(stack, actors[now->to], &domt_ask_question, &now->call, now->timeout_ns,
-                            hear);
+                            record_answers);
 }
 
 /* Let the asker ask now; no actor answers yet. */
-static void begin(const order *now)
+static void send_order(const order *now)
 {
-    domt_send(world.managers[0], actors[0], ask, (void *)(uintptr_t)now);
+    domt_send(world.managers[0], actors[0], ask_as_ordered, (void *)(uintptr_t)now);
     (void)domt_run_state(world.managers[0]);
 }
 
@@ -125,11 +125,11 @@ DOMT_TEST(ask_fails_after_its_time_and_the_late_answer_is_dropped_once)
     const order now = {1, 10 * MS, {nap_and_reply, &nap_ns}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_pass(&world, 10 * MS - 1);
     ck_assert_uint_eq(resumed, 0);
     domt_pass(&world, 2 * MS);
-    hears(1, -ETIMEDOUT);
+    expect_answers(1, -ETIMEDOUT);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 1);
@@ -144,11 +144,11 @@ DOMT_TEST(answer_in_time_takes_the_time_out_back)
     const order now = {1, 20 * MS, {nap_and_reply, &nap_ns}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_settle(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 1);
     domt_pass(&world, 10 * MS);
-    hears(1, 0);
+    expect_answers(1, 0);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
@@ -162,12 +162,12 @@ DOMT_TEST(answer_that_meets_the_time_out_resumes_once)
     const order now = {1, 5 * MS, {reply_at_once, NULL}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     let_work(0);
     (void)domt_iterate(world.managers[1]); /* the answer is in the inbox */
     domt_jump(&world, 6 * MS);
     let_work(0);
-    hears(1, 0);
+    expect_answers(1, 0);
     ck_assert_uint_eq(domt_reply_releases, 0);
     close_world();
 }
@@ -180,10 +180,10 @@ DOMT_TEST(very_long_times_are_no_overflow)
     const order never = {1, 0, {nap_and_reply, &ages_ns}};
 
     open_world();
-    begin(&now);
-    begin(&never);
+    send_order(&now);
+    send_order(&never);
     domt_pass(&world, 6 * MS);
-    hears(1, 0);
+    expect_answers(1, 0);
     domt_pass(&world, 20 * MS);
     ck_assert_uint_eq(resumed, 1);
     domt_world_end(&world);
@@ -198,7 +198,7 @@ static int ask_three(domus_stack *stack, void *context)
         ck_assert_int_eq(
             domus_ask_add(stack, actors[i], &domt_ask_question, &call, (10 - 3 * i) * MS, i), 0);
     }
-    return domus_wait_all(stack, hear);
+    return domus_wait_all(stack, record_answers);
 }
 
 DOMT_TEST(asks_waited_for_together_time_out_one_by_one)
@@ -223,7 +223,7 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     const order now = {1, 5 * MS, {reply_at_once, NULL}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     let_work(0);
     handled = 0;
     domt_jump(&world, 5 * MS);
@@ -232,7 +232,7 @@ DOMT_TEST(expired_ask_is_dropped_before_it_is_handled_and_counted)
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
     domt_pass(&world, MS);
-    hears(1, -ETIMEDOUT);
+    expect_answers(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, late_replies), 0);
     close_world();
 }
@@ -255,9 +255,9 @@ DOMT_TEST(forwarded_ask_keeps_its_deadline)
     const order now = {1, 10 * MS, {nap_and_forward, &nap_ns}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_pass(&world, 30 * MS);
-    hears(1, -ETIMEDOUT);
+    expect_answers(1, -ETIMEDOUT);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 1);
     ck_assert_uint_eq(domt_ask_releases, 1);
     close_world();
@@ -271,15 +271,15 @@ static unsigned seen;
 static int look_and_reply(domus_stack *stack, void *context)
 {
     seen_ns[seen++] = domus_deadline_ns(stack);
-    ck_assert_int_eq(reply(stack), 0);
+    ck_assert_int_eq(reply_to_ask(stack), 0);
     ck_assert_uint_eq(domus_deadline_ns(stack), 0);
     return 0;
 }
 
 static int hear_in_the_middle(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)hear(stack, self, answer);
-    return reply(stack);
+    (void)record_answers(stack, self, answer);
+    return reply_to_ask(stack);
 }
 
 /* Ask actor 2 as actor 1, with a time-out or none. */
@@ -292,7 +292,7 @@ static int ask_on(domus_stack *stack, void *order_)
                             hear_in_the_middle);
 }
 
-static void inherit(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
+static void check_inheritance(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
 {
     order inner = {2, inner_ns, {look_and_reply, NULL}};
     const order outer = {1, outer_ns, {ask_on, &inner}};
@@ -300,7 +300,7 @@ static void inherit(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
     seen = resumed = 0;
     open_world();
     uint64_t start_ns = world.managers[0]->now_ns;
-    begin(&outer);
+    send_order(&outer);
     domt_settle(&world);
     ck_assert_uint_eq(seen, 2);
     ck_assert_uint_eq(seen_ns[0], outer_ns != 0 ? start_ns + outer_ns : 0);
@@ -311,11 +311,11 @@ static void inherit(uint64_t outer_ns, uint64_t inner_ns, uint64_t expected_ns)
 
 DOMT_TEST(ask_made_while_answering_inherits_the_deadline_or_keeps_a_sooner_one)
 {
-    inherit(10 * MS, 0, 10 * MS);
-    inherit(10 * MS, 4 * MS, 4 * MS);
-    inherit(10 * MS, 40 * MS, 10 * MS);
-    inherit(0, 4 * MS, 4 * MS);
-    inherit(0, 0, 0);
+    check_inheritance(10 * MS, 0, 10 * MS);
+    check_inheritance(10 * MS, 4 * MS, 4 * MS);
+    check_inheritance(10 * MS, 40 * MS, 10 * MS);
+    check_inheritance(0, 4 * MS, 4 * MS);
+    check_inheritance(0, 0, 0);
 }
 
 DOMT_TEST(inherited_deadline_ends_the_asks_down_the_chain)
@@ -325,7 +325,7 @@ DOMT_TEST(inherited_deadline_ends_the_asks_down_the_chain)
     const order outer = {1, 10 * MS, {ask_on, &inner}};
 
     open_world();
-    begin(&outer);
+    send_order(&outer);
     domt_pass(&world, 11 * MS);
     ck_assert_uint_eq(resumed, 2); /* the middle actor was resumed, too */
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
@@ -354,7 +354,7 @@ DOMT_TEST(ask_made_after_the_inherited_deadline_is_not_handled)
     const order now = {1, 10 * MS, {nap_and_ask, &nap_ns}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_pass(&world, 30 * MS);
     ck_assert_uint_eq(resumed, 2);
     ck_assert(errors[0] == -ETIMEDOUT && errors[1] == -ETIMEDOUT);
@@ -367,8 +367,8 @@ static int reply_then_ask(domus_stack *stack, void *context)
 {
     static const domt_call call = {look_and_reply, NULL};
 
-    ck_assert_int_eq(reply(stack), 0);
-    return domus_ask(stack, actors[2], &domt_ask_question, &call, hear);
+    ck_assert_int_eq(reply_to_ask(stack), 0);
+    return domus_ask(stack, actors[2], &domt_ask_question, &call, record_answers);
 }
 
 DOMT_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
@@ -376,7 +376,7 @@ DOMT_TEST(who_has_answered_is_bound_by_the_deadline_no_more)
     const order now = {1, 10 * MS, {reply_then_ask, NULL}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_settle(&world);
     ck_assert_uint_eq(seen, 1);
     ck_assert_uint_eq(seen_ns[0], 0);
@@ -393,17 +393,17 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
 
     open_world();
     for (int i = 0; i < 3; i++)
-        begin(&now);
+        send_order(&now);
     domt_settle(&world);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 3);
     domt_stop(&world, domt_outside(&world), actors[0]);
     ck_assert_uint_eq(world.managers[0]->timing.deadlines.count, 0);
-    hears(3, -ECANCELED);
+    expect_answers(3, -ECANCELED);
     domt_pass(&world, 60 * MS); /* stopped actors answer no asks */
     close_world();
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_settle(&world);
     domt_jump(&world, 11 * MS);
     /* The ask has failed, and no asker is left to learn of it. */
@@ -415,7 +415,7 @@ DOMT_TEST(stop_and_end_take_time_outs_back)
 
 static domus_kept kept;
 
-static int keep(domus_stack *stack, void *context)
+static int keep_ask(domus_stack *stack, void *context)
 {
     return domus_keep(stack, &kept);
 }
@@ -430,10 +430,10 @@ static int answer_kept(domus_stack *stack, void *error)
 DOMT_TEST(kept_ask_ends_at_its_deadline)
 {
     static const int gone = -ENOENT;
-    const order now = {1, 10 * MS, {keep, NULL}};
+    const order now = {1, 10 * MS, {keep_ask, NULL}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_pass(&world, 12 * MS);
     ck_assert_int_eq(errors[0], -ETIMEDOUT);
     ck_assert_uint_eq(domi_house_count_parked(actors[1].house), 0);
@@ -448,30 +448,30 @@ DOMT_TEST(kept_ask_ends_at_its_deadline)
 DOMT_TEST(kept_ask_that_is_answered_in_time_takes_its_time_out_back)
 {
     static const int taken = 0;
-    const order now = {1, 10 * MS, {keep, NULL}};
+    const order now = {1, 10 * MS, {keep_ask, NULL}};
 
     open_world();
-    begin(&now);
+    send_order(&now);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(world.managers[1]->timing.deadlines.count, 1);
     domt_do(&world, actors[1], answer_kept, (void *)(uintptr_t)&taken);
     domt_pass(&world, 10 * MS);
-    hears(1, 0);
+    expect_answers(1, 0);
     ck_assert_uint_eq(DOMT_SUM(&world, asks_expired), 0);
     close_world();
 }
 
 DOMT_TEST(kept_asks_that_have_expired_do_not_make_their_actor_deaf)
 {
-    const order wait = {1, 10 * MS, {keep, NULL}};
+    const order wait = {1, 10 * MS, {keep_ask, NULL}};
     const order now = {1, 0, {reply_at_once, NULL}};
 
     open_world();
     world.managers[1]->limits.conversations_max = 2;
-    begin(&wait);
-    begin(&wait);
+    send_order(&wait);
+    send_order(&wait);
     domt_settle(&world);
-    begin(&now);
+    send_order(&now);
     domt_settle(&world);
     ck_assert_uint_eq(resumed, 0); /* both places for conversations are taken */
     domt_pass(&world, 12 * MS);

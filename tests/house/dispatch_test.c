@@ -32,7 +32,7 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-static int arm(domus_stack *stack, void *count)
+static int arm_timers(domus_stack *stack, void *count)
 {
     for (int64_t i = 0; i < *(int *)count; i++)
         ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
@@ -41,11 +41,11 @@ static int arm(domus_stack *stack, void *count)
 
 /* Put so many messages of each kind to the house under test, all of them sorted into its
  * mailboxes. */
-static void fill(int replies, int asks, int notices, int events)
+static void fill_mailboxes(int replies, int asks, int notices, int events)
 {
     for (int i = 0; i < replies; i++)
         domt_inquire_by(home(), one, other, i);
-    domt_send(home(), one, arm, &events);
+    domt_send(home(), one, arm_timers, &events);
     domt_let_work(home());
     for (int i = 0; i < asks; i++)
         domt_inquire_by(world.managers[1], other, one, i);
@@ -70,7 +70,7 @@ static const char *run_once(void)
     return domt_log_text(&log0, first);
 }
 
-static uint32_t letters(const char *text, char letter)
+static uint32_t count_letters(const char *text, char letter)
 {
     uint32_t count = 0;
 
@@ -85,7 +85,7 @@ DOMT_TEST(run_takes_replies_exceptions_asks_notices_events)
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
     domt_inquire_by(home(), one, failing, 1);
     domt_inquire_by(home(), one, failing, 2);
-    fill(2, 2, 2, 2);
+    fill_mailboxes(2, 2, 2, 2);
     ck_assert_str_eq(run_once(), "rrxxaannee");
     ck_assert_int_eq(log0.entries[2].number, -EIO);
     ck_assert_uint_eq(one.house->state, DOMI_WAITING);
@@ -98,7 +98,7 @@ DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 {
     open_world(0);
     domus_address second = domt_recorder_new(&world, 0, &log1);
-    fill(0, 0, 200, 0);
+    fill_mailboxes(0, 0, 200, 0);
     domt_note_to(home(), second, 1);
     ck_assert_uint_eq(strlen(run_once()), 64);
     ck_assert_uint_eq(one.house->state, DOMI_READY);
@@ -115,7 +115,7 @@ DOMT_TEST(run_handles_at_most_64_and_goes_to_the_tail)
 DOMT_TEST(run_length_is_configured)
 {
     open_world(100);
-    fill(0, 0, 150, 0);
+    fill_mailboxes(0, 0, 150, 0);
     ck_assert_uint_eq(strlen(run_once()), 100);
     ck_assert_uint_eq(strlen(run_once()), 50);
     domt_world_end(&world);
@@ -136,11 +136,11 @@ DOMT_TEST(run_keeps_8_places_for_notices_and_8_for_events_unless_none_wait)
 
     open_world(0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fill(0, rows[i].waiting[0], rows[i].waiting[1], rows[i].waiting[2]);
+        fill_mailboxes(0, rows[i].waiting[0], rows[i].waiting[1], rows[i].waiting[2]);
         const char *text = run_once();
         for (int kind = 0; kind < 3; kind++)
-            ck_assert_msg(letters(text, "ane"[kind]) == rows[i].handled[kind], "row %zu: %s", i,
-                          text);
+            ck_assert_msg(count_letters(text, "ane"[kind]) == rows[i].handled[kind], "row %zu: %s",
+                          i, text);
         domt_settle(&world);
     }
     domt_world_end(&world);
@@ -155,11 +155,11 @@ static void nothing_starves(uint32_t messages_per_run_max)
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
     for (int i = 0; i < 200; i++)
         domt_inquire_by(home(), one, failing, i);
-    fill(200, 200, 200, 200);
+    fill_mailboxes(200, 200, 200, 200);
     const char *text = run_once();
     ck_assert_uint_eq(strlen(text), messages_per_run_max);
     for (; *kinds != '\0'; kinds++)
-        ck_assert_msg(letters(text, *kinds) != 0, "%c starves behind %s", *kinds, text);
+        ck_assert_msg(count_letters(text, *kinds) != 0, "%c starves behind %s", *kinds, text);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 1000);
     domt_world_end(&world);
@@ -196,14 +196,14 @@ DOMT_TEST(short_runs_begin_with_each_mailbox_in_turn)
         domus_address failing = domt_recorder_failing(&world, 1, &log1);
         for (int i = 0; i < 50; i++)
             domt_inquire_by(home(), one, failing, i);
-        fill(50, 50, 50, 50);
+        fill_mailboxes(50, 50, 50, 50);
         for (uint32_t i = 0; i < 5; i++) {
             const char *run = run_once();
             ck_assert_uint_eq(strlen(run), most);
             strncat(text, run, most);
         }
         for (const char *kind = "rxane"; *kind != '\0'; kind++)
-            ck_assert_msg(letters(text, *kind) == most, "runs of %u: %s", most, text);
+            ck_assert_msg(count_letters(text, *kind) == most, "runs of %u: %s", most, text);
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, 250);
         for (const char *kind = "rane"; *kind != '\0'; kind++)
@@ -218,7 +218,7 @@ static void goes_past(uint32_t most, int replies, int asks, int notices, int eve
     char text[64] = "";
 
     open_world(most);
-    fill(replies, asks, notices, events);
+    fill_mailboxes(replies, asks, notices, events);
     for (uint32_t i = 0; i < 6 && strchr(text, kind) == NULL; i++)
         strncat(text, run_once(), 8);
     ck_assert_msg(strchr(text, kind) != NULL, "%c starves in runs of %u: %s", kind, most, text);
@@ -254,7 +254,7 @@ static uint32_t run_no_channel(domi_manager *manager, domi_house *house, uint32_
 DOMT_TEST(channels_have_their_turn_in_short_runs)
 {
     open_world(1);
-    fill(0, 0, 50, 50);
+    fill_mailboxes(0, 0, 50, 50);
     home()->io_hooks.run_channels = run_no_channel;
     one.house->marks |= DOMI_MARK_CHANNELS;
     for (int i = 0; i < 9; i++)
@@ -375,7 +375,7 @@ DOMT_TEST(counters_tell_messages_by_kind)
     for (int i = 0; i < 2; i++)
         domt_inquire_by(home(), one, nobody, i);
     int events = 4;
-    domt_send(home(), one, arm, &events);
+    domt_send(home(), one, arm_timers, &events);
     domt_settle(&world);
     domt_pass(&world, 3 * MS);
     ck_assert_uint_eq(domt_handled(&world, DOMI_REPLY), 3);

@@ -28,7 +28,7 @@ static unsigned events; /* messages and events that were handled */
 static unsigned closes;
 
 /* Begin with actor 1 on home 0 as the parent; it is busy while only home 1 takes turns. */
-static void begin(int (*spawn)(domus_stack *stack, void *context))
+static void set_up_family(int (*spawn)(domus_stack *stack, void *context))
 {
     domt_kin_open_boss(2, &restarts);
     fails = 1;
@@ -98,7 +98,7 @@ static int spawn_sequential(domus_stack *stack, void *unused)
 
 DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 {
-    begin(spawn_sequential);
+    set_up_family(spawn_sequential);
     hold_unmounted();
     domt_pass(&domt_kin_world, 5 * MS);
     ck_assert_uint_eq(begins, 2);
@@ -108,8 +108,8 @@ DOMT_TEST(sequence_that_fails_in_its_first_step_leaves_it_unmounted)
 
 /* --- a process ------------------------------------------------------------------------------- */
 
-static int init(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                const void *input)
+static int init_process(domus_stack *stack, void *self, const char *method, const domus_type *type,
+                        const void *input)
 {
     begins++;
     ck_assert_int_eq(domus_every(stack, MS, &domt_kin_tick, NULL, NULL), 0);
@@ -119,8 +119,8 @@ static int init(domus_stack *stack, void *self, const char *method, const domus_
     return -EPERM;
 }
 
-static int step(domus_stack *stack, void *self, const domus_process_event *with, uint32_t number,
-                domus_process_output *out)
+static int step_process(domus_stack *stack, void *self, const domus_process_event *with,
+                        uint32_t number, domus_process_output *out)
 {
     events += number;
     return 0;
@@ -131,8 +131,11 @@ static void close_process(domus_stack *stack, void *self)
     closes++;
 }
 
-static const domus_process process = {
-    .name = "process", .state_size = 8, .init = init, .step = step, .close = close_process};
+static const domus_process process = {.name = "process",
+                                      .state_size = 8,
+                                      .init = init_process,
+                                      .step = step_process,
+                                      .close = close_process};
 
 static int spawn_process(domus_stack *stack, void *unused)
 {
@@ -141,7 +144,7 @@ static int spawn_process(domus_stack *stack, void *unused)
 
 DOMT_TEST(process_whose_init_fails_makes_no_step)
 {
-    begin(spawn_process);
+    set_up_family(spawn_process);
     ck_assert_uint_eq(closes, 1);
     hold_unmounted();
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, dead_letters), 0);

@@ -77,7 +77,7 @@ static uint32_t below(worker *at, uint32_t n)
     return (uint32_t)domi_random_below(&at->random, n);
 }
 
-static domus_address anybody(worker *at)
+static domus_address choose_address(worker *at)
 {
     return at->book[below(at, BOOK)];
 }
@@ -90,7 +90,7 @@ static member next_member(uint32_t home, uint32_t parent, uint32_t depth)
     return (member){&workers[home], number % MEMBERS_MAX, parent, depth, false};
 }
 
-static void plant(worker *at)
+static void spawn_root(worker *at)
 {
     uint32_t home = below(at, threads);
     const domus_spawn_options options = {.passivate_after_ns = 4000 * US};
@@ -103,7 +103,7 @@ static void plant(worker *at)
         at->births++;
 }
 
-static void spawn(domus_stack *stack, const member *self)
+static void spawn_child(domus_stack *stack, const member *self)
 {
     static const char *const some[] = {"ann", "bob", "cid", "dot"};
     worker *at = self->at;
@@ -124,24 +124,24 @@ static void spawn(domus_stack *stack, const member *self)
         at->births++;
 }
 
-static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
+static int fail_sometimes(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return below(((member *)self)->at, 8) == 0 ? answer->error : 0;
 }
 
 static void pass_on(domus_stack *stack, worker *at)
 {
-    domus_address rumour = anybody(at);
+    domus_address rumour = choose_address(at);
 
-    if (domus_notice(stack, anybody(at), &beat, &rumour) == -ESTALE && below(at, 4) == 0)
-        plant(at);
+    if (domus_notice(stack, choose_address(at), &beat, &rumour) == -ESTALE && below(at, 4) == 0)
+        spawn_root(at);
 }
 
 static int on_beat(domus_stack *stack, void *self_, const void *rumour)
 {
     const member *self = self_;
     worker *at = self->at;
-    domus_address who = anybody(at);
+    domus_address who = choose_address(at);
 
     at->disordered += stack->manager != at->manager || !self->alive;
     at->book[below(at, BOOK)] = *(const domus_address *)rumour;
@@ -168,10 +168,10 @@ static int on_beat(domus_stack *stack, void *self_, const void *rumour)
         break;
     case 7:
     case 8:
-        return domus_ask(stack, who, &beat, rumour, resumed);
+        return domus_ask(stack, who, &beat, rumour, fail_sometimes);
     default:
         if (below(at, 2) == 0)
-            spawn(stack, self);
+            spawn_child(stack, self);
         else
             pass_on(stack, at);
         break;
@@ -267,7 +267,7 @@ static const domus_behaviour sentinel = {.name = "sentinel",
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static uint32_t turn(worker *at)
+static uint32_t take_turn(worker *at)
 {
     domi_manager *manager = at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -288,35 +288,35 @@ static bool all_rest(worker *at)
     uint32_t found = 0;
 
     (void)pthread_barrier_wait(&barrier);
-    at->found = turn(at);
+    at->found = take_turn(at);
     (void)pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < threads; i++)
         found += workers[i].found;
     return found == 0;
 }
 
-static void *work(void *at_)
+static void *run_worker(void *at_)
 {
     worker *at = at_;
 
     domi_manager_own(at->manager);
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        domus_address rumour = anybody(at);
+        domus_address rumour = choose_address(at);
         at->manager->now_ns += 100 * US;
         (void)domt_notice(at->manager, at->sentinel, &beat, &rumour);
         for (uint32_t j = below(at, 8); j > 0; j--) {
-            rumour = anybody(at);
-            if (domt_notice(at->manager, anybody(at), &beat, &rumour) == -ESTALE)
-                plant(at);
+            rumour = choose_address(at);
+            if (domt_notice(at->manager, choose_address(at), &beat, &rumour) == -ESTALE)
+                spawn_root(at);
         }
-        (void)turn(at);
+        (void)take_turn(at);
     }
     while (!all_rest(at))
         ;
     return NULL;
 }
 
-static void start(uint32_t count, uint64_t seed)
+static void start_workers(uint32_t count, uint64_t seed)
 {
     static const uint64_t key[2] = {3, 4};
 
@@ -338,7 +338,7 @@ static void start(uint32_t count, uint64_t seed)
     }
     for (uint32_t i = 0; i < count; i++) {
         for (uint32_t j = 0; j < BOOK; j++)
-            plant(&workers[i]);
+            spawn_root(&workers[i]);
     }
     ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, count), 0);
 }
@@ -394,11 +394,11 @@ static void all_counts_add_up(void)
     ck_assert_uint_gt(DOMT_SUM(&world, passivations), 0);
 }
 
-static void run(uint32_t count, uint64_t seed, bool cut)
+static void run_stress(uint32_t count, uint64_t seed, bool cut)
 {
-    start(count, seed);
+    start_workers(count, seed);
     for (uint32_t i = 0; i < count; i++)
-        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
     domt_world_own(&world);
@@ -413,17 +413,17 @@ static void run(uint32_t count, uint64_t seed, bool cut)
 
 DOMT_TEST(two_threads_lose_nobody)
 {
-    run(2, 20, false);
+    run_stress(2, 20, false);
 }
 
 DOMT_TEST(four_threads_lose_nobody)
 {
-    run(4, 40, false);
+    run_stress(4, 40, false);
 }
 
 DOMT_TEST(families_that_live_end_with_the_world)
 {
-    run(3, 30, true);
+    run_stress(3, 30, true);
 }
 
 DOMT_SUITE(120)

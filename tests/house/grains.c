@@ -28,7 +28,7 @@ typedef struct cart {
     bool has_aside;
 } cart;
 
-static void note(const cart *mine, uint32_t number)
+static void record_number(const cart *mine, uint32_t number)
 {
     ck_assert_uint_lt(domt_books.handled, DOMT_HANDLED_MAX);
     domt_books.numbers[domt_books.handled] = number;
@@ -42,13 +42,13 @@ static int on_number(domus_stack *stack, void *self, const void *number)
     if (mine->has_aside)
         domus_unstash(stack);
     mine->has_aside = false;
-    note(mine, *(const uint32_t *)number);
+    record_number(mine, *(const uint32_t *)number);
     return 0;
 }
 
 static int on_failing(domus_stack *stack, void *self, const void *number)
 {
-    note(self, *(const uint32_t *)number);
+    record_number(self, *(const uint32_t *)number);
     return -EIO;
 }
 
@@ -58,7 +58,7 @@ static int on_aside(domus_stack *stack, void *self, const void *number)
     cart *mine = self;
 
     if (mine->life > 1) {
-        note(mine, *(const uint32_t *)number);
+        record_number(mine, *(const uint32_t *)number);
         return 0;
     }
     mine->has_aside = true;

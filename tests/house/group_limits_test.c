@@ -74,7 +74,7 @@ static int open_many(domus_stack *stack, void *context)
 
 DOMT_TEST(groups_max_refuses_new_names_only)
 {
-    begin(0);
+    open_with_members(0);
     domt_do(&world, agents[1], open_many, NULL);
     for (uint32_t i = 0; i < 9; i++)
         ck_assert_int_eq(results[i], i < GROUPS_MAX - 1 ? 0 : -ENOSPC);
@@ -91,7 +91,7 @@ DOMT_TEST(members_max_refuses_and_recovers)
     int result = 0;
     domt_do(&world, agents[0], try_to_join, &result);
     ck_assert_int_eq(result, -ENOSPC);
-    stop(1, 1);
+    stop_members(1, 1);
     domt_settle(&world);
     domt_do(&world, agents[0], try_to_join, &result);
     ck_assert_int_eq(result, 0);
@@ -99,7 +99,7 @@ DOMT_TEST(members_max_refuses_and_recovers)
     close_world();
 }
 
-static int misuse(domus_stack *stack, void *context)
+static int misuse_groups(domus_stack *stack, void *context)
 {
     static const domus_type huge = {.name = "huge", .size = 65536, .release = count_release};
     const domus_group none = {NULL};
@@ -115,8 +115,8 @@ static int misuse(domus_stack *stack, void *context)
 
 DOMT_TEST(a_publication_that_fails_is_dropped_too)
 {
-    begin(1);
-    domt_do(&world, agents[0], misuse, NULL);
+    open_with_members(1);
+    domt_do(&world, agents[0], misuse_groups, NULL);
     close_world();
 }
 
@@ -125,7 +125,7 @@ DOMT_TEST(a_publication_that_fails_is_dropped_too)
 DOMT_TEST(what_is_under_way_at_the_end_is_dropped_once)
 {
     for (uint32_t turns = 0; turns < 6; turns++) {
-        begin(1000);
+        open_with_members(1000);
         publish_by(0, 2);
         publish_by(1, 1);
         for (uint32_t i = 0; i < turns; i++) {
@@ -140,7 +140,7 @@ DOMT_TEST(what_is_under_way_at_the_end_is_dropped_once)
 
 DOMT_TEST(a_shard_that_ends_before_its_mount_lets_its_members_go)
 {
-    begin(0);
+    open_with_members(0);
     domt_send(world.managers[0], agents[0], join_and_publish, NULL);
     (void)domt_run_state(world.managers[0]);
     close_world();
@@ -163,7 +163,7 @@ static int all_of_it(domus_stack *stack, void *context)
 DOMT_TEST(without_memory_nothing_leaks_and_all_is_dropped_once)
 {
     for (intptr_t n = 0; n < 12; n++) {
-        begin(200);
+        open_with_members(200);
         domt_do(&world, agents[0], all_of_it, (void *)n);
         domi_memory_fail_after(-1, 0);
         ck_assert_uint_eq(releases, 1);

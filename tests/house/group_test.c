@@ -10,7 +10,7 @@
 
 DOMT_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
 {
-    begin(10000);
+    open_with_members(10000);
     uint64_t before = domt_in_use_all(&world);
     publish_by(0, 10);
     publish_by(1, 10);
@@ -29,7 +29,7 @@ DOMT_TEST(ten_thousand_members_get_each_publication_once_and_in_order)
 static const void *seen[4];
 static uint32_t seen_count;
 
-static int look(domus_stack *stack, void *self, const void *payload)
+static int check_payload(domus_stack *stack, void *self, const void *payload)
 {
     seen[seen_count++ % 4] = payload;
     ck_assert_int_eq(((const unsigned char *)payload)[39999], 7);
@@ -38,7 +38,7 @@ static int look(domus_stack *stack, void *self, const void *payload)
 
 static const domus_type album = {.name = "album", .size = 40000, .release = count_release};
 static const domus_behaviour viewer = {
-    .name = "viewer", .on = (const domus_on[]){{&album, look, 0}, {0}}, .on_mount = join};
+    .name = "viewer", .on = (const domus_on[]){{&album, check_payload, 0}, {0}}, .on_mount = join};
 
 static int publish_album(domus_stack *stack, void *context)
 {
@@ -50,7 +50,7 @@ static int publish_album(domus_stack *stack, void *context)
 
 DOMT_TEST(all_members_look_at_one_payload)
 {
-    begin(0);
+    open_with_members(0);
     for (uint32_t i = 0; i < 4; i++)
         domt_spawn(domt_outside(&world), world.managers[i % 2], &viewer, NULL);
     domt_settle(&world);
@@ -64,7 +64,7 @@ DOMT_TEST(all_members_look_at_one_payload)
 
 DOMT_TEST(without_members_a_publication_is_dropped_at_once)
 {
-    begin(0);
+    open_with_members(0);
     publish_by(0, 3);
     (void)domt_iterate(world.managers[0]);
     ck_assert_uint_eq(releases, 3);
@@ -74,7 +74,7 @@ DOMT_TEST(without_members_a_publication_is_dropped_at_once)
 
 DOMT_TEST(a_large_group_leaves_room_to_others)
 {
-    begin(10000);
+    open_with_members(10000);
     publish_by(0, 1);
     (void)domt_iterate(world.managers[0]);   /* runs the agent */
     (void)domt_run_state(world.managers[0]); /* runs the shard once */
@@ -102,7 +102,7 @@ static const domus_behaviour reader = {
 
 DOMT_TEST(who_joins_gets_what_it_publishes_itself)
 {
-    begin(2);
+    open_with_members(2);
     agent_got = 0;
     domus_address one = domt_spawn(domt_outside(&world), world.managers[1], &reader, NULL);
     domt_do(&world, one, join_and_publish, NULL);
@@ -116,7 +116,7 @@ DOMT_TEST(who_joins_gets_what_it_publishes_itself)
 /* The member runs on another thread than its home, as on a thief. */
 DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 {
-    begin(0);
+    open_with_members(0);
     agent_got = 0;
     domi_manager *home = world.managers[0];
     domus_address one = domt_spawn(domt_outside(&world), home, &reader, NULL);
@@ -133,7 +133,7 @@ DOMT_TEST(a_member_that_is_lent_joins_and_leaves_in_order)
 
 DOMT_TEST(who_has_left_gets_nothing_more)
 {
-    begin(4);
+    open_with_members(4);
     ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &leave_type, NULL), 0);
     domt_settle(&world);
     ck_assert_uint_eq(domus_group_members(group), 3);
@@ -146,14 +146,14 @@ DOMT_TEST(who_has_left_gets_nothing_more)
 
 DOMT_TEST(who_ends_leaves_also_in_the_midst_of_a_publication)
 {
-    begin(1000);
+    open_with_members(1000);
     uint64_t before = domt_in_use_all(&world);
     for (uint32_t turn = 0; turn < 8; turn++) {
         publish_by(turn % 2, 3);
-        stop(turn * 50, 25);
+        stop_members(turn * 50, 25);
         (void)domt_events(world.managers[turn % 2]);
         (void)domt_run_state(world.managers[turn % 2]); /* the shards have begun */
-        stop(turn * 50 + 25, 25);
+        stop_members(turn * 50 + 25, 25);
         (void)domt_iterate(world.managers[1 - turn % 2]);
     }
     domt_settle(&world);
@@ -196,10 +196,10 @@ static uint64_t begin_publication(domi_manager *home)
 
 DOMT_TEST(who_is_next_may_end)
 {
-    begin(10000); /* members with even numbers are on home 0 */
+    open_with_members(10000); /* members with even numbers are on home 0 */
     uint64_t so_far = begin_publication(world.managers[0]);
     ck_assert_uint_lt(so_far, 4800);
-    stop(2 * (uint32_t)so_far, 200);
+    stop_members(2 * (uint32_t)so_far, 200);
     (void)domt_events(world.managers[0]);
     run_members(world.managers[0]);
     domt_settle(&world);
@@ -210,9 +210,9 @@ DOMT_TEST(who_is_next_may_end)
 
 DOMT_TEST(who_comes_after_one_that_ends_is_not_passed_over)
 {
-    begin(10000);
+    open_with_members(10000);
     uint64_t so_far = begin_publication(world.managers[0]);
-    stop(2 * (uint32_t)so_far, 1);
+    stop_members(2 * (uint32_t)so_far, 1);
     (void)domt_events(world.managers[0]);
     run_members(world.managers[0]);
     domt_settle(&world);
@@ -223,7 +223,7 @@ DOMT_TEST(who_comes_after_one_that_ends_is_not_passed_over)
 
 DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
 {
-    begin(10000);
+    open_with_members(10000);
     ck_assert_uint_lt(begin_publication(world.managers[0]), 5000);
     domi_house *shard = atomic_load(&group.group->slots[0].shard);
     domt_stop(&world, world.managers[0], domi_house_address(shard));
@@ -239,7 +239,7 @@ DOMT_TEST(a_shard_that_is_stopped_delivers_what_it_has_begun)
     close_world();
 }
 
-static int raise(domus_stack *stack, void *context)
+static int spawn_member(domus_stack *stack, void *context)
 {
     return domus_spawn(stack, &member, NULL, &members[0]);
 }
@@ -252,9 +252,9 @@ static const domus_behaviour parent = {
 
 DOMT_TEST(a_restart_changes_nothing_about_membership)
 {
-    begin(0);
+    open_with_members(0);
     domus_address one = domt_spawn(domt_outside(&world), world.managers[0], &parent, NULL);
-    domt_do(&world, one, raise, NULL);
+    domt_do(&world, one, spawn_member, NULL);
     ck_assert_int_eq(domt_notice(domt_outside(&world), members[0], &fail_type, NULL), 0);
     domt_settle(&world);
     ck_assert_uint_eq(DOMT_SUM(&world, restarts), 1);
@@ -293,7 +293,7 @@ static const domus_behaviour keeper = {
 
 DOMT_TEST(a_publication_can_be_kept_and_passed_on)
 {
-    begin(3);
+    open_with_members(3);
     kept = NULL;
     agent_got = 0;
     uint64_t before = domt_in_use_all(&world);
@@ -315,7 +315,7 @@ DOMT_TEST(a_publication_can_be_kept_and_passed_on)
     close_world();
 }
 
-static int received(domus_stack *stack, void *self, const domus_answer *answer)
+static int check_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_ptr_eq(answer->type, &news);
     ck_assert_uint_eq(*(const uint64_t *)answer->payload, next_number);
@@ -329,12 +329,12 @@ static int wait_for_news(domus_stack *stack, void *context)
     static const domus_pattern pattern = {.types = types};
 
     int error = domus_group_join(stack, group);
-    return error != 0 ? error : domus_receive(stack, &pattern, received);
+    return error != 0 ? error : domus_receive(stack, &pattern, check_received);
 }
 
 DOMT_TEST(a_receive_takes_a_publication)
 {
-    begin(0);
+    open_with_members(0);
     agent_got = 0;
     domt_do(&world, agents[1], wait_for_news, NULL);
     publish_by(0, 1);

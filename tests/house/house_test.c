@@ -13,7 +13,7 @@
 
 /* Whether the drawing of the six states (M5) has this arrow; it is written out a second time so
  * that the table cannot change unseen. */
-static bool may(domi_state from, domi_state to)
+static bool may_move(domi_state from, domi_state to)
 {
     switch (from) {
     case DOMI_CREATED:
@@ -52,7 +52,7 @@ DOMT_TEST(m5_allowed_moves_pass)
 
     for (unsigned from = 0; from < DOMI_STATES; from++) {
         for (unsigned to = 0; to < DOMI_STATES; to++) {
-            if (!may((domi_state)from, (domi_state)to))
+            if (!may_move((domi_state)from, (domi_state)to))
                 continue;
             domi_house house = {.state = (uint8_t)from};
             domi_house_move(&house, (domi_state)to);
@@ -71,7 +71,7 @@ DOMT_TEST(m5_every_forbidden_move_aborts_and_names_both_states)
     for (unsigned from = 0; from < DOMI_STATES; from++) {
         for (unsigned to = 0; to < DOMI_STATES; to++) {
             struct move move = {(domi_state)from, (domi_state)to};
-            if (may(move.from, move.to))
+            if (may_move(move.from, move.to))
                 continue;
             snprintf(expected, sizeof expected, "from %s to %s", domi_state_name(move.from),
                      domi_state_name(move.to));
@@ -173,13 +173,13 @@ DOMT_TEST(mail_that_may_not_run_does_not_make_a_house_ready)
 
 static domi_house houses[HOUSES];
 
-static domi_house *high(unsigned index)
+static domi_house *make_high(unsigned index)
 {
     houses[index].asks = 0;
     return &houses[index];
 }
 
-static domi_house *normal(unsigned index)
+static domi_house *make_normal(unsigned index)
 {
     houses[index].asks = 1;
     return &houses[index];
@@ -226,9 +226,9 @@ DOMT_TEST(queue_takes_a_normal_one_every_4th_time_while_both_wait)
     char order[HOUSES + 1] = {0};
 
     for (unsigned i = 0; i < 24; i++)
-        domi_queue_put(&queue, high(i));
+        domi_queue_put(&queue, make_high(i));
     for (unsigned i = 24; i < 30; i++)
-        domi_queue_put(&queue, normal(i));
+        domi_queue_put(&queue, make_normal(i));
     ck_assert_uint_eq(queue.count, 30);
     for (unsigned i = 0; i < 30; i++)
         order[i] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
@@ -247,8 +247,8 @@ DOMT_TEST(queue_takes_a_normal_one_as_often_as_it_is_told)
         char order[7] = "";
 
         for (unsigned house = 0; house < 3; house++) {
-            domi_queue_put(&queue, high(house));
-            domi_queue_put(&queue, normal(3 + house));
+            domi_queue_put(&queue, make_high(house));
+            domi_queue_put(&queue, make_normal(3 + house));
         }
         for (unsigned take = 0; take < 6; take++)
             order[take] = domi_queue_take(&queue)->asks == 0 ? 'h' : 'n';
@@ -262,7 +262,7 @@ DOMT_TEST(queue_of_one_level_is_first_in_first_out)
 
     for (unsigned level = 0; level < 2; level++) {
         for (unsigned i = 0; i < HOUSES; i++)
-            domi_queue_put(&queue, level == 0 ? high(i) : normal(i));
+            domi_queue_put(&queue, level == 0 ? make_high(i) : make_normal(i));
         for (unsigned i = 0; i < HOUSES; i++)
             ck_assert_ptr_eq(domi_queue_take(&queue), &houses[i]);
         ck_assert_ptr_null(domi_queue_take(&queue));
@@ -279,8 +279,8 @@ DOMT_TEST(queue_starves_nobody)
     unsigned worst = 0;
 
     for (unsigned i = 0; i < 32; i++)
-        domi_queue_put(&queue, high(i));
-    domi_queue_put(&queue, normal(32));
+        domi_queue_put(&queue, make_high(i));
+    domi_queue_put(&queue, make_normal(32));
     for (int i = 0; i < 10000; i++) {
         domi_house *house = domi_queue_take(&queue);
         distance = house == &houses[32] ? 0 : distance + 1;
@@ -294,9 +294,9 @@ DOMT_TEST(priority_is_sampled_when_queued_and_not_changed_while_queued)
 {
     domi_queue queue = {.normal_every = 4};
 
-    domi_queue_put(&queue, normal(0));
-    domi_queue_put(&queue, high(1));
-    domi_queue_put(&queue, high(2));
+    domi_queue_put(&queue, make_normal(0));
+    domi_queue_put(&queue, make_high(1));
+    domi_queue_put(&queue, make_high(2));
     houses[0].asks = 0; /* this house is high by now, but it stands where it was put */
     houses[1].asks = 1;
     ck_assert_ptr_eq(domi_queue_take(&queue), &houses[1]);

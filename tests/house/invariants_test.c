@@ -248,7 +248,7 @@ DOMT_TEST(only_the_owner_takes_a_turn)
 
 /* Whether the drawing of the states has this arrow; it is written out a second time so that the
  * table cannot change unseen. */
-static bool may(domi_promise_state from, domi_promise_state to)
+static bool may_move(domi_promise_state from, domi_promise_state to)
 {
     switch (from) {
     case DOMI_PROMISE_FREE:
@@ -287,7 +287,7 @@ DOMT_TEST(allowed_moves_of_a_promise_pass)
 
     for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
         for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
-            if (!may((domi_promise_state)from, (domi_promise_state)to))
+            if (!may_move((domi_promise_state)from, (domi_promise_state)to))
                 continue;
             domi_promise promise = {.state = (uint8_t)from};
             domi_promise_move(&promise, (domi_promise_state)to);
@@ -307,7 +307,7 @@ DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
     for (unsigned from = 0; from < DOMI_PROMISE_STATES; from++) {
         for (unsigned to = 0; to < DOMI_PROMISE_STATES; to++) {
             a_move now = {(domi_promise_state)from, (domi_promise_state)to};
-            if (may(now.from, now.to))
+            if (may_move(now.from, now.to))
                 continue;
             snprintf(text, sizeof text, "a promise moves from %s to %s", names[from], names[to]);
             domt_dies(move_promise, &now, text);
@@ -317,7 +317,7 @@ DOMT_TEST(forbidden_moves_of_a_promise_end_the_process)
 
 /* --- the functions that end a promise --------------------------------------------------------- */
 
-static void finish(domi_promise *promise)
+static void finish_promise(domi_promise *promise)
 {
     domi_promise_finish(NULL, promise, NULL);
 }
@@ -327,7 +327,7 @@ static void close_at_once(domi_promise *promise)
     domi_promise_close(NULL, promise);
 }
 
-static void abandon(domi_promise *promise)
+static void abandon_promise(domi_promise *promise)
 {
     domi_promise_abandon(NULL, promise);
 }
@@ -354,16 +354,16 @@ static void end_promise(void *context)
 DOMT_TEST(each_end_of_a_promise_checks_its_state)
 {
     static an_end ends[] = {
-        {finish, DOMI_PROMISE_FREE, "from FREE to DONE"},
-        {finish, DOMI_PROMISE_DONE, "from DONE to DONE"},
-        {finish, DOMI_PROMISE_DEAD, "from DEAD to DONE"},
+        {finish_promise, DOMI_PROMISE_FREE, "from FREE to DONE"},
+        {finish_promise, DOMI_PROMISE_DONE, "from DONE to DONE"},
+        {finish_promise, DOMI_PROMISE_DEAD, "from DEAD to DONE"},
         {close_at_once, DOMI_PROMISE_FREE, "DOMI_PROMISE_WAITING"},
         {close_at_once, DOMI_PROMISE_FAILED, "DOMI_PROMISE_WAITING"},
         {close_at_once, DOMI_PROMISE_DONE, "DOMI_PROMISE_WAITING"},
         {close_at_once, DOMI_PROMISE_DEAD, "DOMI_PROMISE_WAITING"},
-        {abandon, DOMI_PROMISE_FREE, "domi_promise_is_open"},
-        {abandon, DOMI_PROMISE_DONE, "domi_promise_is_open"},
-        {abandon, DOMI_PROMISE_DEAD, "domi_promise_is_open"},
+        {abandon_promise, DOMI_PROMISE_FREE, "domi_promise_is_open"},
+        {abandon_promise, DOMI_PROMISE_DONE, "domi_promise_is_open"},
+        {abandon_promise, DOMI_PROMISE_DEAD, "domi_promise_is_open"},
         {release, DOMI_PROMISE_FREE, "from FREE to FREE"},
     };
 

@@ -31,7 +31,7 @@ const domus_type domt_kin_note = {.name = "note", .size = 8, .release = release}
 const domus_type domt_kin_fail = {.name = "fail", .size = sizeof(int)};
 const domus_type domt_kin_tick = {.name = "tick"};
 
-static domt_kin_record *record(char what, const domt_kin *self)
+static domt_kin_record *write_trail(char what, const domt_kin *self)
 {
     if (trail_bytes + 8 < sizeof trail)
         trail_bytes += (size_t)snprintf(trail + trail_bytes, sizeof trail - trail_bytes, "%c%u ",
@@ -44,7 +44,7 @@ static domt_kin_record *record(char what, const domt_kin *self)
 static int on_note(domus_stack *stack, void *self_, const void *payload)
 {
     const domt_kin *self = self_;
-    domt_kin_record *mine = record('n', self);
+    domt_kin_record *mine = write_trail('n', self);
 
     (void)domus_take(stack);
     mine->notes++;
@@ -59,13 +59,13 @@ static int on_fail(domus_stack *stack, void *self, const void *error)
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
 {
-    record('e', self)->ticks++;
+    write_trail('e', self)->ticks++;
     return 0;
 }
 
 static int on_down(domus_stack *stack, void *self, const void *down)
 {
-    domt_kin_record *mine = record('d', self);
+    domt_kin_record *mine = write_trail('d', self);
 
     mine->downs++;
     mine->down = *(const domus_down *)down;
@@ -74,24 +74,24 @@ static int on_down(domus_stack *stack, void *self, const void *down)
 
 static int on_room(domus_stack *stack, void *self, const void *room)
 {
-    domt_kin_record *mine = record('o', self);
+    domt_kin_record *mine = write_trail('o', self);
 
     mine->rooms++;
     mine->down = *(const domus_down *)room;
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
 
     if (answer->error != 0)
-        (void)record('x', self);
+        (void)write_trail('x', self);
     mine->answer = answer->error;
     return mine->resuming != NULL ? mine->resuming(stack, self) : 0;
 }
 
-static int begin(domus_stack *stack, void *self, char what)
+static int record_mount(domus_stack *stack, void *self, char what)
 {
     domt_kin_record *mine = &domt_kin_of[((domt_kin *)self)->number];
     int result = mine->mounting != NULL ? mine->mounting(stack, self) : 0;
@@ -101,7 +101,7 @@ static int begin(domus_stack *stack, void *self, char what)
         mine->bad_mounts += what == 'm';
         return mine->error;
     }
-    (void)record(what, self);
+    (void)write_trail(what, self);
     mine->mounts += what == 'm';
     mine->restarts += what == 'r';
     return result;
@@ -110,12 +110,12 @@ static int begin(domus_stack *stack, void *self, char what)
 static int on_mount(domus_stack *stack, void *self)
 {
     domt_kin_of[((domt_kin *)self)->number].address = domus_self(stack);
-    return begin(stack, self, 'm');
+    return record_mount(stack, self, 'm');
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    domt_kin_record *mine = record('s', self);
+    domt_kin_record *mine = write_trail('s', self);
 
     mine->stops++;
     if (mine->stopping != NULL)
@@ -126,7 +126,7 @@ static int on_restart(domus_stack *stack, void *self, int error)
 {
     domt_kin_of[((domt_kin *)self)->number].cause = error;
     ((domt_kin *)self)->worth = DOMT_WORTH;
-    return begin(stack, self, 'r');
+    return record_mount(stack, self, 'r');
 }
 
 static const domus_on hearing_rows[] = {{&domt_call_type, domt_on_call, 0},
@@ -244,7 +244,7 @@ typedef struct birth {
     int result;
 } birth;
 
-static int spawn(domus_stack *stack, void *birth_)
+static int spawn_as_ordered(domus_stack *stack, void *birth_)
 {
     birth *now = birth_;
 
@@ -257,7 +257,7 @@ int domt_kin_spawn_by(uint32_t parent, uint32_t number, const domus_behaviour *b
 {
     birth now = {number, behaviour, options, 1};
 
-    domt_kin_do(parent, spawn, &now);
+    domt_kin_do(parent, spawn_as_ordered, &now);
     return now.result;
 }
 
@@ -326,7 +326,7 @@ int domt_kin_do_ask(domus_stack *stack, void *address)
 {
     static const domt_call question = {domt_do_keep, NULL};
 
-    return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, hear);
+    return domus_ask(stack, *(domus_address *)address, &domt_call_type, &question, record_answer);
 }
 
 int domt_kin_do_watch(domus_stack *stack, void *address)
@@ -346,7 +346,7 @@ int domt_kin_do_escalate(domus_stack *stack, void *unused)
 
 int domt_kin_do_sleep(domus_stack *stack, void *unused)
 {
-    return domus_sleep(stack, DAY_NS, hear);
+    return domus_sleep(stack, DAY_NS, record_answer);
 }
 
 void domt_kin_turn(uint32_t home)

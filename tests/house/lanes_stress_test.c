@@ -94,13 +94,13 @@ static uint32_t below(worker *at, uint32_t n)
     return (uint32_t)domi_random_below(&at->random, n);
 }
 
-static domus_address anybody(worker *at)
+static domus_address choose_address(worker *at)
 {
     return at->book[below(at, BOOK)];
 }
 
 /* Put a new actor, here or on another home, in the place of the one that stood at `entry`. */
-static void replace(worker *at, const domus_behaviour *behaviour, domus_address *entry)
+static void replace_actor(worker *at, const domus_behaviour *behaviour, domus_address *entry)
 {
     domi_manager *home = managers[below(at, threads)];
     worker *there = (worker *)(void *)home; /* the manager is the first member of the worker */
@@ -115,7 +115,7 @@ static void count_put(worker *at, int result)
     at->refused += result == -ENOBUFS;
     at->stale += result == -ESTALE;
     if (result == -ESTALE)
-        replace(at, &walker, &at->book[below(at, BOOK)]);
+        replace_actor(at, &walker, &at->book[below(at, BOOK)]);
 }
 
 static int take_answer(domus_stack *stack, void *self, const domus_answer *answer)
@@ -142,7 +142,7 @@ static void pass_on(domus_stack *stack, worker *at, domus_address rumour, uint32
     big_token next = {.token = {rumour, hops, kill}};
     const domus_type *type = below(at, 16) == 0 ? &big : &small;
 
-    count_put(at, domus_notice(stack, anybody(at), type, &next));
+    count_put(at, domus_notice(stack, choose_address(at), type, &next));
 }
 
 /* Handle small and big tokens: the token stands first in both. */
@@ -159,15 +159,15 @@ static int on_token(domus_stack *stack, void *self, const void *token_)
     else
         at->book[below(at, BOOK)] = now->rumour;
     if (now->hops > 0)
-        pass_on(stack, at, anybody(at), now->hops - 1, false);
+        pass_on(stack, at, choose_address(at), now->hops - 1, false);
     switch (below(at, 24)) {
     case 0:
-        replace(at, &walker, &at->book[0]);
+        replace_actor(at, &walker, &at->book[0]);
         for (uint32_t i = 0; i < threads; i++)
             pass_on(stack, at, at->book[0], 0, true);
         break;
     case 1:
-        replace(at, &oracle, &at->oracles[below(at, ORACLES)]);
+        replace_actor(at, &oracle, &at->oracles[below(at, ORACLES)]);
         break;
     case 2:
         (void)domus_stop(stack, domus_self(stack));
@@ -211,7 +211,7 @@ static const domus_behaviour oracle = {.name = "oracle",
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-static uint32_t turn(worker *at)
+static uint32_t take_turn(worker *at)
 {
     domi_manager *manager = &at->manager;
     domi_queue *ready = &manager->schedule.ready[DOMUS_STATE];
@@ -230,13 +230,13 @@ static uint32_t turn(worker *at)
 static bool throw_in(worker *at)
 {
     domi_envelope *envelope = domi_envelope_new(&at->manager, sizeof *envelope);
-    token first = {anybody(at), HOPS, false};
+    token first = {choose_address(at), HOPS, false};
 
     envelope->type = &small;
     envelope->sender = NULL;
     envelope->sender_lease = 0;
     memcpy(envelope->payload, &first, sizeof first);
-    int result = domi_mailbox_put(&at->manager, anybody(at), &envelope->node, DOMI_NOTICE);
+    int result = domi_mailbox_put(&at->manager, choose_address(at), &envelope->node, DOMI_NOTICE);
     if (result != 0)
         domi_pool_free(&at->manager, &envelope->node);
     count_put(at, result);
@@ -250,14 +250,14 @@ static bool all_rest(worker *at)
     uint32_t found = 0;
 
     (void)pthread_barrier_wait(&barrier);
-    at->found = turn(at);
+    at->found = take_turn(at);
     (void)pthread_barrier_wait(&barrier);
     for (uint32_t i = 0; i < threads; i++)
         found += workers[i].found;
     return found == 0;
 }
 
-static void *work(void *at_)
+static void *run_worker(void *at_)
 {
     worker *at = at_;
 
@@ -269,14 +269,14 @@ static void *work(void *at_)
                 break;
             }
         }
-        (void)turn(at);
+        (void)take_turn(at);
     }
     while (!all_rest(at))
         ;
     return NULL;
 }
 
-static void start(uint32_t count, uint64_t seed)
+static void start_workers(uint32_t count, uint64_t seed)
 {
     static domus_config config;
 
@@ -332,9 +332,9 @@ static void nothing_is_lost(uint32_t count, uint64_t seed)
 {
     uint32_t living = 0;
 
-    start(count, seed);
+    start_workers(count, seed);
     for (uint32_t i = 0; i < count; i++)
-        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     for (uint32_t i = 0; i < count; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
 

@@ -47,7 +47,7 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-static domi_manager *thief(void)
+static domi_manager *thief_manager(void)
 {
     return world.managers[1];
 }
@@ -65,28 +65,28 @@ static void open_world(void)
 static void close_world(void)
 {
     ck_assert_uint_eq(home()->timing.timers, 0);
-    ck_assert_uint_eq(thief()->timing.timers, 0);
-    ck_assert_uint_eq(home()->timing.wheel.count + thief()->timing.wheel.count, 0);
-    ck_assert_uint_eq(home()->timing.deadlines.count + thief()->timing.deadlines.count, 0);
+    ck_assert_uint_eq(thief_manager()->timing.timers, 0);
+    ck_assert_uint_eq(home()->timing.wheel.count + thief_manager()->timing.wheel.count, 0);
+    ck_assert_uint_eq(home()->timing.deadlines.count + thief_manager()->timing.deadlines.count, 0);
     ck_assert_ptr_null(one.house->attached);
     domt_world_end(&world);
 }
 
 /* Lend `one`, which is ready, for one run. */
-static void lend(void)
+static void lend_actor(void)
 {
     ck_assert_uint_eq(domi_loans_expose(home(), &home()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief(), home());
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, one.house);
-    domi_loan_run(thief(), loan);
+    domi_loan_run(thief_manager(), loan);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
 }
 
 static void lend_call(int (*function)(domus_stack *, void *))
 {
     domt_send(home(), one, function, NULL);
-    lend();
+    lend_actor();
 }
 
 /* Let `one` ask the silent actor, which answers what it can, and lend `one` when the answer has
@@ -96,10 +96,10 @@ static void lend_asker(int (*function)(domus_stack *, void *))
     domt_send(home(), one, function, NULL);
     (void)domt_run_state(home());
     (void)domt_run_state(home());
-    lend();
+    lend_actor();
 }
 
-static int arm(domus_stack *stack, void *context)
+static int arm_timer(domus_stack *stack, void *context)
 {
     return domus_after(stack, 5 * MS, &tick_type, NULL, &timer);
 }
@@ -112,15 +112,15 @@ static int cancel(domus_stack *stack, void *context)
 
 static int arm_and_cancel(domus_stack *stack, void *context)
 {
-    return arm(stack, context) != 0 ? -1 : cancel(stack, context);
+    return arm_timer(stack, context) != 0 ? -1 : cancel(stack, context);
 }
 
-static int repeat(domus_stack *stack, void *context)
+static int arm_repeating(domus_stack *stack, void *context)
 {
     return domus_repeat(stack, 5 * MS, &tick_type, NULL, &timer);
 }
 
-static int then(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     resumed++;
     last_error = answer->error;
@@ -129,13 +129,14 @@ static int then(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_within(domus_stack *stack, void *context)
 {
-    return domus_ask_within(stack, silent, &question_type, NULL, 5 * MS, then);
+    return domus_ask_within(stack, silent, &question_type, NULL, 5 * MS, record_answer);
 }
 
 static int then_last(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    (void)then(stack, self, answer);
-    return answer->error == 0 ? domus_wait_all(stack, then) : then(stack, self, answer);
+    (void)record_answer(stack, self, answer);
+    return answer->error == 0 ? domus_wait_all(stack, record_answer)
+                              : record_answer(stack, self, answer);
 }
 
 static void ask_both(domus_stack *stack, const domus_type *one_type, uint64_t one_ns,
@@ -155,9 +156,9 @@ static int ask_two(domus_stack *stack, void *context)
 DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
 {
     open_world();
-    lend_call(arm);
+    lend_call(arm_timer);
     ck_assert_uint_eq(home()->timing.wheel.count, 1);
-    ck_assert_uint_eq(thief()->timing.wheel.count, 0);
+    ck_assert_uint_eq(thief_manager()->timing.wheel.count, 0);
     ck_assert_uint_eq(home()->timing.timers, 1);
     domt_pass(&world, 4 * MS);
     ck_assert_uint_eq(rung, 0);
@@ -169,7 +170,7 @@ DOMT_TEST(timer_armed_on_a_loan_fires_at_home)
 DOMT_TEST(timer_cancelled_on_a_loan_never_fires)
 {
     open_world();
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     lend_call(cancel);
     ck_assert_int_eq(last_error, 0);
     ck_assert_uint_eq(home()->timing.wheel.count, 0);
@@ -191,11 +192,11 @@ DOMT_TEST(timer_armed_and_cancelled_on_one_loan_never_fires)
 DOMT_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
 {
     open_world();
-    domt_do(&world, one, repeat, NULL);
+    domt_do(&world, one, arm_repeating, NULL);
     for (uint32_t i = 1; i <= 3; i++) {
         domt_jump(&world, 6 * MS);
         (void)domt_events(home());
-        lend();
+        lend_actor();
         ck_assert_uint_eq(rung, i);
         ck_assert_uint_eq(home()->timing.wheel.count, 1);
     }
@@ -206,7 +207,7 @@ DOMT_TEST(event_handled_on_a_loan_arms_its_timer_again_at_home)
 DOMT_TEST(time_that_comes_while_the_house_is_away_waits_for_it)
 {
     open_world();
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     one.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 10; i++) {
         domt_jump(&world, MS);
@@ -252,13 +253,13 @@ DOMT_TEST(conversation_that_ends_on_a_loan_leaves_nothing_on_the_wheel)
 static int ask_tick_first(domus_stack *stack, void *context)
 {
     ask_both(stack, &tick_type, 0, &question_type, 7 * MS);
-    return domus_wait_first(stack, then);
+    return domus_wait_first(stack, record_answer);
 }
 
 static int ask_for_all(domus_stack *stack, void *context)
 {
     ask_both(stack, &tick_type, 7 * MS, &question_type, 50 * MS);
-    return domus_wait_all(stack, then);
+    return domus_wait_all(stack, record_answer);
 }
 
 DOMT_TEST(answer_that_came_on_a_loan_and_is_kept_has_no_deadline_any_more)
@@ -292,8 +293,8 @@ DOMT_TEST(deadline_of_a_conversation_that_ended_on_a_loan_passes_before_it_is_ba
     (void)domt_run_state(home());
     (void)domt_run_state(home());
     ck_assert_uint_eq(domi_loans_expose(home(), &home()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief(), home());
-    domi_loan_run(thief(), loan);
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
+    domi_loan_run(thief_manager(), loan);
     ck_assert_uint_eq(resumed, 1);
     domt_jump(&world, 20 * MS);
     (void)domi_manager_fire_timers(home());
@@ -311,7 +312,7 @@ static int receive_and_ask(domus_stack *stack, void *context)
     int error = domus_ask_add(stack, silent, &question_type, NULL, 50 * MS, 1);
     if (error == 0)
         error = domus_receive_add(stack, &pattern, 5 * MS, 2);
-    return error != 0 ? error : domus_wait_all(stack, then);
+    return error != 0 ? error : domus_wait_all(stack, record_answer);
 }
 
 static int send_tick(domus_stack *stack, void *context)
@@ -327,7 +328,7 @@ DOMT_TEST(what_was_received_on_the_loan_that_began_to_wait_for_it_is_kept)
     /* takes the silent actor from its queue */
     domi_house *house = domi_queue_take(&home()->schedule.ready[DOMUS_STATE]);
     (void)domi_house_run(home(), house);
-    lend();
+    lend_actor();
     ck_assert_uint_eq(resumed, 0);
     ck_assert_ptr_nonnull(one.house->stacks->answers);
     ck_assert_int_eq(one.house->stacks->answers->state, DOMI_PROMISE_DONE);
@@ -341,7 +342,7 @@ static int sleep_twice(domus_stack *stack, void *context)
 {
     for (uint64_t tag = 1; tag <= 2; tag++)
         ck_assert_int_eq(domus_sleep_add(stack, 50 * MS, tag), 0);
-    return domus_wait_first(stack, then);
+    return domus_wait_first(stack, record_answer);
 }
 
 DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
@@ -350,11 +351,11 @@ DOMT_TEST(failure_that_nobody_wants_any_more_is_dropped_at_home)
     domt_do(&world, one, sleep_twice, NULL);
     domt_send(home(), one, domt_do_nothing, NULL);
     ck_assert_int_eq(domi_house_stop(home(), one), 0);
-    lend(); /* the stop begins, and both asks fail */
-    uint32_t most = thief()->limits.messages_per_run_max;
-    domi_manager_set_run_limit(thief(), 1);
-    lend(); /* the conversation is told of the first failure, and ends */
-    domi_manager_set_run_limit(thief(), most);
+    lend_actor(); /* the stop begins, and both asks fail */
+    uint32_t most = thief_manager()->limits.messages_per_run_max;
+    domi_manager_set_run_limit(thief_manager(), 1);
+    lend_actor(); /* the conversation is told of the first failure, and ends */
+    domi_manager_set_run_limit(thief_manager(), most);
     ck_assert_uint_eq(resumed, 1);
     domt_settle(&world);
     ck_assert_ptr_null(home()->timing.notes);
@@ -377,7 +378,7 @@ static const domus_behaviour periodic = {
     .name = "periodic",
     .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&tick_type, note_tick, 0}, {0}}};
 
-static int every(domus_stack *stack, void *context)
+static int arm_every(domus_stack *stack, void *context)
 {
     return domus_every(stack, 5 * MS, &tick_type, NULL, &timer);
 }
@@ -387,7 +388,7 @@ DOMT_TEST(rate_is_kept_and_ticks_are_counted_while_the_house_is_away)
     open_world();
     domus_address third = domt_spawn(home(), home(), &periodic, NULL);
     domt_settle(&world);
-    domt_do(&world, third, every, NULL);
+    domt_do(&world, third, arm_every, NULL);
     third.house->slot |= DOMI_SLOT_EXPOSED;
     for (int i = 0; i < 23; i++) {
         domt_jump(&world, MS);
@@ -419,7 +420,7 @@ DOMT_TEST(limit_of_timers_is_that_of_home)
     world.config.scheduler.timers_max = 4;
     for (int i = 0; i < 2; i++) {
         domt_send(home(), one, arm_many, &count);
-        lend();
+        lend_actor();
     }
     ck_assert_int_eq(last_error, -ENOBUFS);
     ck_assert_uint_eq(home()->timing.timers, 4);
@@ -430,12 +431,12 @@ DOMT_TEST(limit_of_timers_is_that_of_home)
 DOMT_TEST(timer_cancelled_on_a_loan_whose_event_is_handled_at_home_is_off_the_wheel)
 {
     open_world();
-    domt_do(&world, one, every, NULL);
+    domt_do(&world, one, arm_every, NULL);
     domt_jump(&world, 6 * MS);
     (void)domt_events(home()); /* the timer's event is under way, and the timer is armed again */
     domt_send(home(), one, cancel, NULL);
-    domi_manager_set_run_limit(thief(), 1);
-    lend();
+    domi_manager_set_run_limit(thief_manager(), 1);
+    lend_actor();
     ck_assert_int_eq(last_error, 0);
     domt_settle(&world);
     ck_assert_uint_eq(home()->timing.wheel.count, 0);

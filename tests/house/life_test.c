@@ -15,7 +15,7 @@
 static domt_world world;
 static domt_log log0;
 
-static int never(domus_stack *stack, void *self, const void *payload)
+static int abort_when_handled(domus_stack *stack, void *self, const void *payload)
 {
     ck_abort_msg("a message was handled");
 }
@@ -102,7 +102,8 @@ DOMT_TEST(spawn_refuses_a_wrong_behaviour)
     static const domus_behaviour large = {.name = "large", .state_size = 1024 * 1024 + 1};
     static const domus_behaviour odd = {.name = "odd", .kind = (domus_kind)7};
     const domus_behaviour wide = {
-        .name = "wide", .on = (const domus_on[]){{&domt_counted, never, DOMUS_FRAME_MAX + 1}, {0}}};
+        .name = "wide",
+        .on = (const domus_on[]){{&domt_counted, abort_when_handled, DOMUS_FRAME_MAX + 1}, {0}}};
     const domus_behaviour hollow = {.name = "hollow",
                                     .on = (const domus_on[]){{&domt_counted, NULL, 0}, {0}}};
     const domus_address untouched = {NULL, 77};
@@ -139,12 +140,13 @@ static void count_stop(domus_stack *stack, void *self)
     stopped++;
 }
 
-static const domus_behaviour failing = {.name = "failing",
-                                        .on = (const domus_on[]){{&domt_counted, never, 0}, {0}},
-                                        .on_mount = failing_mount,
-                                        .on_stop = count_stop};
+static const domus_behaviour failing = {
+    .name = "failing",
+    .on = (const domus_on[]){{&domt_counted, abort_when_handled, 0}, {0}},
+    .on_mount = failing_mount,
+    .on_stop = count_stop};
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
@@ -152,7 +154,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_owned(domus_stack *stack, void *to)
 {
-    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", hear);
+    return domus_ask(stack, *(domus_address *)to, &domt_counted, "payload", record_error);
 }
 
 DOMT_TEST(mount_that_fails_ends_the_actor_without_on_stop)
@@ -187,7 +189,7 @@ static int busy_mount(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_spawn(stack, &domt_agent, NULL, &child), 0);
     ck_assert_int_eq(domus_after(stack, 1000000, &domt_tick, &number, NULL), 0);
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_ask(stack, friend, &domt_question, &number, hear);
+    return domus_ask(stack, friend, &domt_question, &number, record_error);
 }
 
 static int take_tick(domus_stack *stack, void *self, const void *number)
@@ -344,7 +346,7 @@ DOMT_TEST(addresses_are_equal_by_house_and_lease)
 /* Check that addresses spread over buckets. Houses lie at equal distances, and leases count up.
  * With as many buckets as addresses, chance puts some eight into the fullest, and leaves a third
  * empty. */
-static void spreads(unsigned shift)
+static void check_spread(unsigned shift)
 {
     static unsigned char counts[BUCKETS];
     uint32_t empty = 0;
@@ -364,9 +366,9 @@ static void spreads(unsigned shift)
 
 DOMT_TEST(hashes_spread_by_their_low_and_by_their_high_bits)
 {
-    spreads(0);
-    spreads(25);
-    spreads(50);
+    check_spread(0);
+    check_spread(25);
+    check_spread(50);
 }
 
 DOMT_SUITE(60)

@@ -50,18 +50,18 @@ struct arena {
 };
 
 /* Returns the word of a side; the two words are two cache lines apart. */
-static _Atomic uint32_t *place(struct arena *arena, side who)
+static _Atomic uint32_t *word_of_side(struct arena *arena, side who)
 {
     return &arena->at[who * (DOMI_LINES / sizeof(uint32_t))];
 }
 
-static void meet(struct arena *arena, side who)
+static void meet_at_barrier(struct arena *arena, side who)
 {
     /* release, acquire: each side sees what the other did before it came. */
-    uint32_t here = atomic_load_explicit(place(arena, who), memory_order_relaxed) + 1;
-    atomic_store_explicit(place(arena, who), here, memory_order_release);
+    uint32_t here = atomic_load_explicit(word_of_side(arena, who), memory_order_relaxed) + 1;
+    atomic_store_explicit(word_of_side(arena, who), here, memory_order_release);
     for (uint32_t spins = 1;; spins++) {
-        uint32_t there = atomic_load_explicit(place(arena, 1 - who), memory_order_acquire);
+        uint32_t there = atomic_load_explicit(word_of_side(arena, 1 - who), memory_order_acquire);
         if ((int32_t)(there - here) >= 0)
             return;
         if (spins % 1024 == 0)
@@ -70,13 +70,13 @@ static void meet(struct arena *arena, side who)
 }
 
 /* Pause so that neither side is always the first. */
-static void hesitate(uint64_t round, side who)
+static void pause_by_round(uint64_t round, side who)
 {
     for (uint64_t i = (round >> (4 * who)) % 16; i > 0; i--)
         atomic_signal_fence(memory_order_seq_cst);
 }
 
-static void pin(int cpu)
+static void pin_to_cpu(int cpu)
 {
     cpu_set_t set;
 
@@ -87,20 +87,20 @@ static void pin(int cpu)
     (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-static void fight(struct arena *arena, side who)
+static void run_duel(struct arena *arena, side who)
 {
     const contest *play = arena->play;
     uint64_t scale = getenv("DOMT_LONG") != NULL ? LONG : 1;
     uint64_t until_ns = domt_monotonic_ns() + DURATION_NS * scale;
 
-    pin(arena->cpus[who]);
+    pin_to_cpu(arena->cpus[who]);
     for (uint64_t round = 1;; round++) {
-        meet(arena, who);
+        meet_at_barrier(arena, who);
         if (arena->over)
             return;
-        hesitate(round, who);
+        pause_by_round(round, who);
         play->act[who](play->context);
-        meet(arena, who);
+        meet_at_barrier(arena, who);
         if (who == RIGHT)
             continue;
         arena->missed += play->both_missed(play->context);
@@ -111,7 +111,7 @@ static void fight(struct arena *arena, side who)
 
 static void *fight_right(void *arena)
 {
-    fight(arena, RIGHT);
+    run_duel(arena, RIGHT);
     return NULL;
 }
 
@@ -140,7 +140,7 @@ static uint64_t hold_duel(const char *name, const contest *play)
     arena.play = play;
     choose_cpus(arena.cpus);
     ck_assert_int_eq(pthread_create(&right, NULL, fight_right, &arena), 0);
-    fight(&arena, LEFT);
+    run_duel(&arena, LEFT);
     ck_assert_int_eq(pthread_join(right, NULL), 0);
     ck_assert_uint_gt(arena.rounds, 0);
     printf("%s: both missed %llu times in %llu rounds\n", name, (unsigned long long)arena.missed,
@@ -394,7 +394,7 @@ static void begin_round(void)
 
 /* A put takes longer than the receiver's part, so the receiver begins later, in each round by
  * another time. */
-static void delay(void)
+static void delay_by_round(void)
 {
     for (uint64_t i = stage.delays++ % 64; i > 0; i--)
         domi_pause();
@@ -402,9 +402,9 @@ static void delay(void)
 
 /* --- the switch against the park -------------------------------------------------------------- */
 
-static void park(void *unused)
+static void park_receiver(void *unused)
 {
-    delay();
+    delay_by_round();
     stage.saw = !domi_belts_rest(stage.home);
     if (stage.saw)
         return;
@@ -412,7 +412,7 @@ static void park(void *unused)
     stage.saw = domi_manager_has_work(stage.home);
 }
 
-static void put(void *unused)
+static void put_copied(void *unused)
 {
     domi_manager_own(stage.sender);
     put_number(true);
@@ -434,7 +434,7 @@ static uint32_t both_missed(void *unused)
 
 DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 {
-    const contest duel = {{park, put}, both_missed, NULL};
+    const contest duel = {{park_receiver, put_copied}, both_missed, NULL};
 
     play_open(2, 1);
     begin_round();
@@ -444,9 +444,9 @@ DOMT_TEST(receiver_that_parks_and_sender_that_looks_never_both_miss)
 
 /* --- the mark of an inbox --------------------------------------------------------------------- */
 
-static void sort(void *unused)
+static void sort_inbox(void *unused)
 {
-    delay();
+    delay_by_round();
     (void)domi_manager_take_arrivals(stage.home);
 }
 
@@ -458,7 +458,7 @@ static void put_two(void *unused)
 }
 
 /* Every second round also begins with a message on the belt, which comes before the inbox. */
-static uint32_t overtaken(void *unused)
+static uint32_t count_overtaken(void *unused)
 {
     uint64_t before = stage.disordered;
 
@@ -472,7 +472,7 @@ static uint32_t overtaken(void *unused)
 
 DOMT_TEST(message_by_a_belt_overtakes_none_of_the_inbox_that_is_sorted)
 {
-    const contest duel = {{sort, put_two}, overtaken, NULL};
+    const contest duel = {{sort_inbox, put_two}, count_overtaken, NULL};
 
     play_open(2, 1);
     put_number(false);

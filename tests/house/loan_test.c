@@ -27,12 +27,12 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-static domi_manager *thief(void)
+static domi_manager *thief_manager(void)
 {
     return world.managers[1];
 }
 
-static domi_queue *queue(void)
+static domi_queue *home_queue(void)
 {
     return &home()->schedule.ready[DOMUS_STATE];
 }
@@ -56,9 +56,9 @@ static void close_world(void)
 }
 
 /* Let home expose the first `count` houses of its queue. */
-static void expose(uint32_t count)
+static void expose_houses(uint32_t count)
 {
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), count), count);
+    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), count), count);
 }
 
 static void note_all(uint32_t count, int64_t number)
@@ -68,17 +68,17 @@ static void note_all(uint32_t count, int64_t number)
 }
 
 /* Let the thief run one house, and home take it back. */
-static void lend(uint32_t index)
+static void lend_house(uint32_t index)
 {
-    domi_loan *loan = domi_loan_take(thief(), home());
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
 
     ck_assert_ptr_nonnull(loan);
     ck_assert_ptr_eq(loan->house, actors[index].house);
-    domi_loan_run(thief(), loan);
+    domi_loan_run(thief_manager(), loan);
 }
 
 /* Returns the numbers of the notes as text. */
-static const char *notes(uint32_t index)
+static const char *notes_as_text(uint32_t index)
 {
     static char text[DOMT_LOG_MAX];
     uint32_t length = 0;
@@ -93,23 +93,23 @@ DOMT_TEST(shown_houses_are_taken_in_their_order_and_run_by_the_thief)
 {
     open_world(4);
     note_all(4, 1);
-    uint64_t ran = domi_counter_read(&thief()->counters.runs);
-    expose(3);
-    ck_assert_uint_eq(queue()->count, 1);
+    uint64_t ran = domi_counter_read(&thief_manager()->counters.runs);
+    expose_houses(3);
+    ck_assert_uint_eq(home_queue()->count, 1);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
-        lend(i);
-    ck_assert_ptr_null(domi_loan_take(thief(), home()));
-    ck_assert_uint_eq(domi_counter_read(&thief()->counters.runs), ran + 3);
+        lend_house(i);
+    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
+    ck_assert_uint_eq(domi_counter_read(&thief_manager()->counters.runs), ran + 3);
     ck_assert_uint_eq(domi_counter_read(&home()->counters.exposed), 3);
     for (uint32_t i = 0; i < 3; i++)
-        ck_assert_str_eq(notes(i), "1");
-    ck_assert_str_eq(notes(3), "");
+        ck_assert_str_eq(notes_as_text(i), "1");
+    ck_assert_str_eq(notes_as_text(3), "");
     ck_assert_uint_eq(domi_loans_settle(home()), 3);
     for (uint32_t i = 0; i < 3; i++)
         ck_assert_int_eq(actors[i].house->state, DOMI_WAITING);
     close_world();
-    ck_assert_str_eq(notes(3), "1");
+    ck_assert_str_eq(notes_as_text(3), "1");
 }
 
 DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
@@ -118,14 +118,14 @@ DOMT_TEST(pinned_houses_are_not_shown_and_keep_their_places)
     actors[0].house->marks |= DOMI_MARK_PINNED;
     actors[2].house->marks |= DOMI_MARK_PINNED;
     note_all(4, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 4), 2);
-    ck_assert_ptr_eq(domi_queue_take(queue()), actors[0].house);
-    ck_assert_ptr_eq(domi_queue_take(queue()), actors[2].house);
-    ck_assert_ptr_null(domi_queue_take(queue()));
-    domi_queue_put(queue(), actors[0].house);
-    domi_queue_put(queue(), actors[2].house);
-    lend(1);
-    lend(3);
+    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 4), 2);
+    ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[0].house);
+    ck_assert_ptr_eq(domi_queue_take(home_queue()), actors[2].house);
+    ck_assert_ptr_null(domi_queue_take(home_queue()));
+    domi_queue_put(home_queue(), actors[0].house);
+    domi_queue_put(home_queue(), actors[2].house);
+    lend_house(1);
+    lend_house(3);
     close_world();
 }
 
@@ -136,29 +136,29 @@ DOMT_TEST(queue_of_pinned_houses_is_not_walked_to_its_end)
         actors[i].house->marks |= DOMI_MARK_PINNED;
     actors[7].house->marks = 0;
     note_all(8, 1);
-    ck_assert_uint_eq(domi_loans_expose(home(), queue(), 1), 0);
-    ck_assert_uint_eq(queue()->count, 8);
+    ck_assert_uint_eq(domi_loans_expose(home(), home_queue(), 1), 0);
+    ck_assert_uint_eq(home_queue()->count, 8);
     close_world();
-    ck_assert_str_eq(notes(7), "1");
+    ck_assert_str_eq(notes_as_text(7), "1");
 }
 
 DOMT_TEST(house_that_is_taken_back_is_ready_with_what_came_meanwhile)
 {
     open_world(2);
     note_all(2, 1);
-    expose(2);
+    expose_houses(2);
     domt_note_to(home(), actors[0], 2);
-    domt_note_to(thief(), actors[0], 3);
+    domt_note_to(thief_manager(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     /* the inbox is not sorted while the house is exposed */
     ck_assert_uint_eq(actors[0].house->mail, 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 2);
     ck_assert_uint_eq(actors[0].house->mail, 3);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 0);
-    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     close_world();
-    ck_assert_str_eq(notes(0), "123");
-    ck_assert_str_eq(notes(1), "1");
+    ck_assert_str_eq(notes_as_text(0), "123");
+    ck_assert_str_eq(notes_as_text(1), "1");
 }
 
 /* Home sends before the house is exposed, while it is exposed, while it runs elsewhere, and when it
@@ -167,19 +167,19 @@ DOMT_TEST(order_of_a_sender_holds_through_a_loan)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    expose(1);
+    expose_houses(1);
     domt_note_to(home(), actors[0], 2);
-    domi_loan *loan = domi_loan_take(thief(), home());
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
     domt_note_to(home(), actors[0], 3);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     domt_note_to(home(), actors[0], 4);
-    domi_loan_run(thief(), loan);
+    domi_loan_run(thief_manager(), loan);
     domt_note_to(home(), actors[0], 5);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     domt_note_to(home(), actors[0], 6);
     ck_assert_int_eq(actors[0].house->state, DOMI_READY);
     close_world();
-    ck_assert_str_eq(notes(0), "123456");
+    ck_assert_str_eq(notes_as_text(0), "123456");
 }
 
 /* The house is back before its arrival is taken: then the arrival sorts it, as always. */
@@ -187,15 +187,15 @@ DOMT_TEST(house_that_returns_before_its_arrival_is_taken_is_sorted_by_that)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    expose(1);
-    domt_note_to(thief(), actors[0], 2);
-    lend(0);
+    expose_houses(1);
+    domt_note_to(thief_manager(), actors[0], 2);
+    lend_house(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     domt_note_to(home(), actors[0], 3); /* comes behind note 2, because the inbox is not empty */
     ck_assert_int_eq(actors[0].house->state, DOMI_WAITING);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     close_world();
-    ck_assert_str_eq(notes(0), "123");
+    ck_assert_str_eq(notes_as_text(0), "123");
 }
 
 DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
@@ -203,12 +203,12 @@ DOMT_TEST(stop_of_a_lent_house_waits_until_it_is_back)
     open_world(1);
     note_all(1, 1);
     note_all(1, 2);
-    expose(1);
-    domi_loan *loan = domi_loan_take(thief(), home());
+    expose_houses(1);
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     ck_assert_uint_eq(logs[0].stops, 0);
-    domi_loan_run(thief(), loan); /* the runner looks before each message */
-    ck_assert_str_eq(notes(0), "");
+    domi_loan_run(thief_manager(), loan); /* the runner looks before each message */
+    ck_assert_str_eq(notes_as_text(0), "");
     ck_assert_uint_eq(logs[0].stops, 0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     ck_assert_uint_eq(logs[0].stops, 1);
@@ -228,29 +228,29 @@ DOMT_TEST(lent_actor_sends_to_itself_and_to_its_neighbours_by_their_inboxes)
 {
     open_world(2);
     domt_send(home(), actors[0], ask_and_note, NULL);
-    expose(1);
-    lend(0);
-    ck_assert_str_eq(notes(0), "");
-    ck_assert_str_eq(notes(1), "");
+    expose_houses(1);
+    lend_house(0);
+    ck_assert_str_eq(notes_as_text(0), "");
+    ck_assert_str_eq(notes_as_text(1), "");
     /* two mounts, and the return of the loan */
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 3);
     close_world();
-    ck_assert_str_eq(notes(0), "7");
-    ck_assert_str_eq(notes(1), "7");
+    ck_assert_str_eq(notes_as_text(0), "7");
+    ck_assert_str_eq(notes_as_text(1), "7");
 }
 
 DOMT_TEST(question_to_a_lent_actor_and_its_own_are_answered)
 {
     open_world(2);
     domt_inquire_by(home(), actors[0], actors[1], 5);
-    expose(1);
-    lend(0); /* the actor asks */
+    expose_houses(1);
+    lend_house(0); /* the actor asks */
     (void)domi_manager_take_arrivals(home());
-    expose(1);
-    lend(1); /* the actor answers */
+    expose_houses(1);
+    lend_house(1); /* the actor answers */
     (void)domi_manager_take_arrivals(home());
-    expose(1);
-    lend(0); /* the actor resumes */
+    expose_houses(1);
+    lend_house(0); /* the actor resumes */
     close_world();
     ck_assert_uint_eq(domt_log_count(&logs[0], 'r'), 1);
     ck_assert_int_eq(domt_log_sum(&logs[0], 'r'), 5);
@@ -269,17 +269,17 @@ DOMT_TEST(child_of_a_lent_actor_lives_with_its_parent_and_ends_before_it)
 {
     open_world(1);
     domt_send(home(), actors[0], spawn_one, &logs[1]);
-    expose(1);
-    lend(0);
+    expose_houses(1);
+    lend_house(0);
     ck_assert_ptr_eq(child.house->home, home());
     domt_settle(&world);
     ck_assert_uint_eq(logs[1].mounts, 1);
     note_all(1, 1);
-    expose(1); /* the child ends meanwhile */
+    expose_houses(1); /* the child ends meanwhile */
     ck_assert_int_eq(domi_house_stop(home(), child), 0);
     (void)domt_run_state(home());
     ck_assert_uint_eq(logs[1].stops, 1);
-    lend(0);
+    lend_house(0);
     domt_settle(&world);
     ck_assert_int_eq(domi_house_stop(home(), actors[0]), 0);
     close_world();
@@ -290,28 +290,29 @@ DOMT_TEST(without_memory_for_the_record_nothing_is_taken)
 {
     open_world(1);
     note_all(1, 1);
-    expose(1);
-    while (thief()->pool.slabs[DOMI_SLAB_64].free != NULL ||
-           thief()->pool.slabs[DOMI_SLAB_64].carve_end - thief()->pool.slabs[DOMI_SLAB_64].carve >=
+    expose_houses(1);
+    while (thief_manager()->pool.slabs[DOMI_SLAB_64].free != NULL ||
+           thief_manager()->pool.slabs[DOMI_SLAB_64].carve_end -
+                   thief_manager()->pool.slabs[DOMI_SLAB_64].carve >=
                64)
         /* lost, but the world ends soon */
-        (void)domi_slab_take(&thief()->pool.slabs[DOMI_SLAB_64]);
+        (void)domi_slab_take(&thief_manager()->pool.slabs[DOMI_SLAB_64]);
     domi_memory_fail_after(0, 1);
-    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
     domt_settle(&world);
     domt_world_end(&world);
-    ck_assert_str_eq(notes(0), "1");
+    ck_assert_str_eq(notes_as_text(0), "1");
 }
 
 DOMT_TEST(end_of_the_system_has_back_what_is_shown_and_what_was_returned)
 {
     open_world(3);
     note_all(3, 1);
-    expose(2);
-    lend(0);
+    expose_houses(2);
+    lend_house(0);
     domt_note_to(home(), actors[1], 2);
     domt_world_end(&world);
     for (int i = 0; i < 3; i++)
@@ -322,13 +323,13 @@ DOMT_TEST(thread_with_something_shown_or_returned_has_work)
 {
     open_world(1);
     note_all(1, 1);
-    expose(1);
+    expose_houses(1);
     ck_assert(domi_manager_has_work(home()));
-    domi_loan *loan = domi_loan_take(thief(), home());
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert(!domi_manager_has_work(home())); /* home may sleep, because the return wakes it */
     uint32_t wakes = world.wakes[0];
     atomic_store(&home()->park, DOMI_PARK_SLEEPING);
-    domi_loan_run(thief(), loan);
+    domi_loan_run(thief_manager(), loan);
     ck_assert_uint_eq(world.wakes[0], wakes + 1);
     atomic_store(&home()->park, DOMI_PARK_RUNNING);
     ck_assert(domi_manager_has_work(home()));
@@ -353,16 +354,16 @@ DOMT_TEST(house_that_is_back_has_no_mark_of_mail_that_waited)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    expose(1);
-    domt_note_to(thief(), actors[0], 2);
+    expose_houses(1);
+    domt_note_to(thief_manager(), actors[0], 2);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
 
-    expose(1);
+    expose_houses(1);
     /* the house is linked again, and is not taken from the arrivals */
-    domt_note_to(thief(), actors[0], 3);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 1);
+    domt_note_to(thief_manager(), actors[0], 3);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 2);
     ck_assert_uint_eq(domi_manager_take_arrivals(home()), 1);
     ck_assert_uint_eq(actors[0].house->mail, 3);
@@ -376,10 +377,10 @@ DOMT_TEST(houses_taken_back_are_ready_with_the_priority_they_had)
     let_wait(0);
     domt_note_to(home(), actors[0], 1);
     domt_note_to(home(), actors[1], 1);
-    expose(2);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 2);
-    ck_assert_ptr_eq(queue()->normal.head, actors[0].house);
-    ck_assert_ptr_eq(queue()->high.head, actors[1].house);
+    expose_houses(2);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 2);
+    ck_assert_ptr_eq(home_queue()->normal.head, actors[0].house);
+    ck_assert_ptr_eq(home_queue()->high.head, actors[1].house);
     close_world();
 }
 
@@ -390,10 +391,10 @@ DOMT_TEST(houses_of_both_priorities_together_are_no_more_than_were_to_be_shown)
     let_wait(1);
     for (uint32_t i = 0; i < 4; i++)
         domt_note_to(home(), actors[i], 1);
-    expose(3);
+    expose_houses(3);
     ck_assert_uint_eq(domi_loans_count_shown(home()), 3);
-    ck_assert_uint_eq(queue()->count, 1);
-    ck_assert_uint_eq(domi_loans_take_back(home(), queue()), 3);
+    ck_assert_uint_eq(home_queue()->count, 1);
+    ck_assert_uint_eq(domi_loans_take_back(home(), home_queue()), 3);
     close_world();
 }
 
@@ -401,13 +402,13 @@ DOMT_TEST(thief_that_gets_nothing_has_its_record_back)
 {
     open_world(1);
     domt_note_to(home(), actors[0], 1);
-    expose(1);
+    expose_houses(1);
     uint64_t used = domt_in_use(&world, DOMI_SLAB_64);
     domi_spinlock_lock(&home()->loans.shared_lock); /* as if another thief held the lock */
-    ck_assert_ptr_null(domi_loan_take(thief(), home()));
+    ck_assert_ptr_null(domi_loan_take(thief_manager(), home()));
     domi_spinlock_unlock(&home()->loans.shared_lock);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_64), used);
-    lend(0);
+    lend_house(0);
     close_world();
 }
 
@@ -443,8 +444,8 @@ DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
     (void)domt_run_state(home());
     (void)domt_iterate(world.managers[2]); /* the first answer, which the thief takes */
     (void)domi_manager_take_arrivals(home());
-    expose(1);
-    lend(0);
+    expose_houses(1);
+    lend_house(0);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     ck_assert_uint_eq(home()->timing.deadlines.count, 2);
     (void)domt_iterate(world.managers[1]);
@@ -455,7 +456,7 @@ DOMT_TEST(conversation_answered_on_a_loan_and_at_home_is_given_back)
 
 static int outcome;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcome = answer->error;
     return 0;
@@ -463,7 +464,8 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_within_a_tick(domus_stack *stack, void *context)
 {
-    return domus_ask_within(stack, far, &domt_question, &(int64_t){1}, DOMI_WHEEL_TICK_NS, hear);
+    return domus_ask_within(stack, far, &domt_question, &(int64_t){1}, DOMI_WHEEL_TICK_NS,
+                            record_outcome);
 }
 
 /* Home cannot run the house meanwhile, so it looks again at the next tick. */
@@ -474,15 +476,15 @@ DOMT_TEST(ask_whose_time_is_over_during_a_loan_fails_when_the_house_is_back)
     domt_send(home(), actors[0], ask_within_a_tick, NULL);
     (void)domt_run_state(home());
     domt_note_to(home(), actors[0], 1);
-    expose(1);
-    domi_loan *loan = domi_loan_take(thief(), home());
+    expose_houses(1);
+    domi_loan *loan = domi_loan_take(thief_manager(), home());
     ck_assert_ptr_nonnull(loan);
     for (int i = 0; i < 5; i++) {
         domt_jump(&world, DOMI_WHEEL_TICK_NS);
         (void)domi_manager_fire_timers(home());
         ck_assert_int_eq(outcome, 1);
     }
-    domi_loan_run(thief(), loan);
+    domi_loan_run(thief_manager(), loan);
     ck_assert_uint_eq(domi_loans_settle(home()), 1);
     for (int i = 0; i < 2; i++) {
         domt_jump(&world, DOMI_WHEEL_TICK_NS);

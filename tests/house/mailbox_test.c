@@ -28,7 +28,7 @@ typedef struct touched {
     uint32_t wakes;
 } touched;
 
-static touched look(const domi_house *house)
+static touched read_shared_words(const domi_house *house)
 {
     const domi_manager *home = house->home;
 
@@ -38,7 +38,7 @@ static touched look(const domi_house *house)
                      world.wakes[home->index]};
 }
 
-static uint64_t depth(const domi_house *house)
+static uint64_t count_inbox(const domi_house *house)
 {
     return atomic_load(&house->inbox) >> 48;
 }
@@ -54,12 +54,12 @@ typedef struct burst {
 static int send_notes(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
-    touched before = look(now->to.house);
+    touched before = read_shared_words(now->to.house);
 
     for (unsigned i = 0; i < now->count; i++) {
         int64_t number = now->first + i;
         ck_assert_int_eq(domus_notice(stack, now->to, &domt_note, &number), 0);
-        touched after = look(now->to.house);
+        touched after = read_shared_words(now->to.house);
         now->moved += memcmp(&before, &after, sizeof before) != 0;
     }
     return 0;
@@ -68,9 +68,9 @@ static int send_notes(domus_stack *stack, void *burst_)
 static int send_question(domus_stack *stack, void *burst_)
 {
     burst *now = burst_;
-    touched before = look(now->to.house);
+    touched before = read_shared_words(now->to.house);
     int result = domus_ask(stack, now->to, &domt_question, &now->first, domt_hear_nothing);
-    touched after = look(now->to.house);
+    touched after = read_shared_words(now->to.house);
 
     now->moved += memcmp(&before, &after, sizeof before) != 0;
     return result;
@@ -147,7 +147,7 @@ DOMT_TEST(inbox_word_tells_empty_depth_and_newest)
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
     for (unsigned i = 1; i <= 300; i++) {
         domt_note_to(domt_outside(&world), to, i);
-        ck_assert_uint_eq(depth(to.house), i);
+        ck_assert_uint_eq(count_inbox(to.house), i);
     }
     ck_assert_uint_eq(domi_manager_take_arrivals(world.managers[0]), 1);
     ck_assert_uint_eq(atomic_load(&to.house->inbox), 0);
@@ -196,15 +196,15 @@ DOMT_TEST(m6_home_uses_the_inbox_while_it_is_not_empty)
     domus_address to = domt_recorder_new(&world, 0, &logs[0]);
 
     domt_note_to(home, to, 1); /* goes by the home lane */
-    ck_assert_uint_eq(depth(to.house), 0);
+    ck_assert_uint_eq(count_inbox(to.house), 0);
     domt_note_to(world.managers[1], to, 2);
     domt_note_to(home, to, 3);
     domt_note_to(home, to, 4);
-    ck_assert_uint_eq(depth(to.house), 3);
+    ck_assert_uint_eq(count_inbox(to.house), 3);
     ck_assert_uint_eq(to.house->mail, 1);
     (void)domi_manager_take_arrivals(home);
     domt_note_to(home, to, 5); /* goes by the home lane again */
-    ck_assert_uint_eq(depth(to.house), 0);
+    ck_assert_uint_eq(count_inbox(to.house), 0);
     ck_assert_uint_eq(to.house->mail, 5);
     domt_settle(&world);
     for (int i = 0; i < 5; i++)
@@ -301,7 +301,7 @@ static domt_log records;
 static domus_address sender;
 static domus_address near_by[MANY], far[MANY]; /* actors on homes 1 and 2 */
 
-static void begin(void)
+static void set_up_batches(void)
 {
     domt_world_open_without_belts(&world, 3);
     memset(&records, 0, sizeof records);
@@ -312,7 +312,7 @@ static void begin(void)
     }
 }
 
-static uint32_t arrived(uint32_t home)
+static uint32_t count_arrived(uint32_t home)
 {
     uint32_t count = 0;
 
@@ -342,7 +342,7 @@ static int send_to_all(domus_stack *stack, void *deed_)
         to[2 * i + 1] = far[i];
     }
     now->result = domus_notice_all(stack, to, 2 * now->count, &domt_note, &number, &now->sent);
-    now->arrived = arrived(1);
+    now->arrived = count_arrived(1);
     return 0;
 }
 
@@ -359,13 +359,13 @@ static deed run_sender(uint32_t count)
 
 DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 {
-    begin();
+    set_up_batches();
     for (uint32_t count = 0; count <= MANY; count++) {
         deed now = run_sender(count);
         ck_assert_int_eq(now.result, 0);
         ck_assert_uint_eq(now.sent, 2 * count);
         ck_assert_uint_eq(now.arrived, count);
-        ck_assert_uint_eq(arrived(2), count);
+        ck_assert_uint_eq(count_arrived(2), count);
         domt_settle(&world);
     }
     ck_assert_uint_eq(domt_log_count(&records, 'n'), MANY * (MANY + 1));
@@ -376,23 +376,23 @@ DOMT_TEST(a_batch_reaches_each_once_and_is_over_when_it_returns)
 /* There is one push for each home, but no more links than the bound wait. */
 DOMT_TEST(links_of_a_batch_are_pushed_together)
 {
-    begin();
+    set_up_batches();
     domi_links_begin(world.managers[0]);
     for (uint32_t i = 0; i < DOMI_LINKS_MAX - 1; i++) {
         domt_note_to(world.managers[0], near_by[i], 1);
         /* the put into the inbox is not put off */
         ck_assert_uint_ne(atomic_load(&near_by[i].house->inbox), 0);
     }
-    ck_assert_uint_eq(arrived(1), 0);
+    ck_assert_uint_eq(count_arrived(1), 0);
     domt_note_to(world.managers[0], far[0], 1);
-    ck_assert_uint_eq(arrived(1), DOMI_LINKS_MAX - 1);
-    ck_assert_uint_eq(arrived(2), 1);
+    ck_assert_uint_eq(count_arrived(1), DOMI_LINKS_MAX - 1);
+    ck_assert_uint_eq(count_arrived(2), 1);
     domt_note_to(world.managers[0], far[1], 1);
-    ck_assert_uint_eq(arrived(2), 1);
+    ck_assert_uint_eq(count_arrived(2), 1);
     domi_links_end(world.managers[0]);
-    ck_assert_uint_eq(arrived(2), 2);
+    ck_assert_uint_eq(count_arrived(2), 2);
     domt_note_to(world.managers[0], far[2], 1);
-    ck_assert_uint_eq(arrived(2), 3); /* outside of a batch a message arrives at once */
+    ck_assert_uint_eq(count_arrived(2), 3); /* outside of a batch a message arrives at once */
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), DOMI_LINKS_MAX + 2);
     domt_world_end(&world);
@@ -400,7 +400,7 @@ DOMT_TEST(links_of_a_batch_are_pushed_together)
 
 DOMT_TEST(a_batch_wakes_a_sleeper_once)
 {
-    begin();
+    set_up_batches();
     atomic_store(&world.managers[1]->park, DOMI_PARK_SLEEPING);
     (void)run_sender(20);
     ck_assert_uint_eq(world.wakes[1], 1);
@@ -413,10 +413,10 @@ DOMT_TEST(a_batch_wakes_a_sleeper_once)
 /* A second message finds the inbox filled, though its house is not linked yet. */
 DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 {
-    begin();
+    set_up_batches();
     (void)run_sender(4);
     (void)run_sender(4);
-    ck_assert_uint_eq(arrived(1), 4);
+    ck_assert_uint_eq(count_arrived(1), 4);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 16);
     domt_world_end(&world);
@@ -424,7 +424,7 @@ DOMT_TEST(a_house_with_mail_of_a_batch_is_linked_once)
 
 DOMT_TEST(actor_that_is_gone_keeps_the_batch_from_nobody)
 {
-    begin();
+    set_up_batches();
     domt_stop(&world, world.managers[0], near_by[1]);
     deed now = run_sender(3);
     ck_assert_int_eq(now.result, -ESTALE);
@@ -455,7 +455,7 @@ static int send_wrong(domus_stack *stack, void *context)
 
 DOMT_TEST(what_cannot_be_shared_is_not_sent)
 {
-    begin();
+    set_up_batches();
     domt_do(&world, sender, send_wrong, NULL);
     ck_assert_uint_eq(domt_log_count(&records, 'n'), 1);
     domt_world_end(&world);

@@ -55,7 +55,7 @@ static int take_question(domus_stack *stack, void *self, const void *request_)
 static const domus_behaviour answering = {
     .name = "answering", .on = (const domus_on[]){{&question, take_question, 8}, {0}}};
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
     resumed++;
@@ -78,7 +78,7 @@ static domus_address targets[TARGETS];
 static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    (void)hear(stack, self, answer);
+    (void)record_answers(stack, self, answer);
     return answered + failed < TARGETS ? domus_wait_first(stack, hear_each) : 0;
 }
 
@@ -90,7 +90,8 @@ static int ask_all_targets(domus_stack *stack, void *first)
             return -ENOMEM;
     }
     ck_assert_uint_eq(domus_pending(stack), TARGETS);
-    return first != NULL ? domus_wait_first(stack, hear_each) : domus_wait_all(stack, hear);
+    return first != NULL ? domus_wait_first(stack, hear_each)
+                         : domus_wait_all(stack, record_answers);
 }
 
 static void fan_out(void *first)
@@ -137,7 +138,8 @@ static int ask_within(domus_stack *stack, void *order_)
 {
     const order *now = order_;
 
-    return domus_ask_within(stack, other[now->to], &question, &now->request, now->timeout_ns, hear);
+    return domus_ask_within(stack, other[now->to], &question, &now->request, now->timeout_ns,
+                            record_answers);
 }
 
 DOMT_TEST(each_of_thousands_is_answered_or_times_out_once)
@@ -182,7 +184,7 @@ static int ask_while_memory_lasts(domus_stack *stack, void *context)
         ck_assert(result == 0 || result == -ENOMEM);
         refused += result != 0;
     }
-    int result = domus_wait_all(stack, hear);
+    int result = domus_wait_all(stack, record_answers);
     ck_assert(result == DOMUS_PARKED || result == -ENOMEM);
     return result;
 }
@@ -222,7 +224,7 @@ static domus_address answerer;
 static domus_conversation crowd;
 static uint64_t cancelled, wrong, shown;
 
-static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_wake(domus_stack *stack, void *self, const domus_answer *answer)
 {
     resumed++;
     cancelled += answer->error == -ECANCELED;
@@ -236,7 +238,7 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 
     switch (*(const uint32_t *)number % 3) {
     case 0:
-        return domus_sleep(stack, 3600000 * MS, woken);
+        return domus_sleep(stack, 3600000 * MS, record_wake);
     case 1:
         return domus_keep(stack, &kept);
     default:

@@ -107,7 +107,7 @@ static inline void close_world(void)
     domi_groups_fini(&groups);
 }
 
-static inline void begin(uint32_t count)
+static inline void open_with_members(uint32_t count)
 {
     open_world(MEMBERS_MAX);
     start_world();
@@ -134,7 +134,7 @@ static inline void publish_by(uint32_t home, uintptr_t times)
     domt_send(domt_outside(&world), agents[home], publish, (void *)times);
 }
 
-static inline void stop(uint32_t first, uint32_t count)
+static inline void stop_members(uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++)
         ck_assert_int_eq(domi_house_stop(domt_outside(&world), members[i]), 0);

@@ -38,7 +38,7 @@ static const domus_type large = {.name = "large", .size = 60000, .release = rele
 static const domus_type tick = {.name = "tick", .size = 8};
 static char bytes[60000] = "owned...";
 
-static int note(int result)
+static int count_result(int result)
 {
     books.given += result == 0 || result == DOMUS_PARKED;
     books.failed += result < 0;
@@ -46,22 +46,24 @@ static int note(int result)
 }
 
 /* Serve asks of any size, each with a larger answer. */
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_ask(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_mem_eq(payload, "owned...", 8);
     books.handled++;
     if (domus_sender(stack).house == NULL)
         return 0;
-    return note(domus_reply(stack, &large, bytes));
+    return count_result(domus_reply(stack, &large, bytes));
 }
 
-static const domus_behaviour serving = {
-    .name = "serving",
-    .state_size = 5000,
-    .on = (const domus_on[]){
-        {&small, serve, 0}, {&middle, serve, 32}, {&large, serve, DOMUS_FRAME_MAX}, {0}}};
+static const domus_behaviour serving = {.name = "serving",
+                                        .state_size = 5000,
+                                        .on =
+                                            (const domus_on[]){{&small, serve_ask, 0},
+                                                               {&middle, serve_ask, 32},
+                                                               {&large, serve_ask, DOMUS_FRAME_MAX},
+                                                               {0}}};
 
-static int finish(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
@@ -69,18 +71,18 @@ static int finish(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int next(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_second_time(domus_stack *stack, void *self, const domus_answer *answer)
 {
     books.failed += answer->error != 0;
     books.handled += answer->error == 0;
-    return note(domus_ask(stack, server, &large, bytes, finish));
+    return count_result(domus_ask(stack, server, &large, bytes, count_end));
 }
 
 /* Converse as the client: two asks, notices of all sizes beside them, timers, and a child. */
-static int converse(domus_stack *stack, void *self, const void *payload)
+static int begin_conversation(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
-    return note(domus_ask(stack, server, &middle, bytes, next));
+    return count_result(domus_ask(stack, server, &middle, bytes, ask_second_time));
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *payload)
@@ -92,20 +94,20 @@ static int on_tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int arm(domus_stack *stack, void *self, const void *payload)
+static int arm_timers(domus_stack *stack, void *self, const void *payload)
 {
     books.handled++;
     books.failed += domus_after(stack, MS, &tick, "ticking", NULL) != 0;
     books.failed += domus_every(stack, MS, &tick, "ticking", NULL) != 0;
-    return note(domus_ask(stack, server, &small, bytes, finish));
+    return count_result(domus_ask(stack, server, &small, bytes, count_end));
 }
 
 static const domus_behaviour client = {
     .name = "client",
-    .on =
-        (const domus_on[]){{&small, converse, 300}, {&middle, arm, 0}, {&tick, on_tick, 100}, {0}}};
+    .on = (const domus_on[]){
+        {&small, begin_conversation, 300}, {&middle, arm_timers, 0}, {&tick, on_tick, 100}, {0}}};
 
-static domus_address spawn(uint32_t home, const domus_behaviour *behaviour)
+static domus_address spawn_on(uint32_t home, const domus_behaviour *behaviour)
 {
     domus_address address = {NULL, 0};
 
@@ -115,18 +117,18 @@ static domus_address spawn(uint32_t home, const domus_behaviour *behaviour)
 }
 
 /* Run the scenario. Returns true when nothing failed in it. */
-static bool scenario(void)
+static bool run_scenario(void)
 {
     memset(&books, 0, sizeof books);
     domt_world_init(&world, 2);
     if (domt_world_start(&world) != 0)
         return false;
-    server = spawn(1, &serving);
-    domus_address one = spawn(0, &client);
-    (void)note(domt_notice(domt_outside(&world), server, &large, bytes));
+    server = spawn_on(1, &serving);
+    domus_address one = spawn_on(0, &client);
+    (void)count_result(domt_notice(domt_outside(&world), server, &large, bytes));
     for (int i = 0; i < 3; i++) {
-        (void)note(domt_notice(world.managers[i], one, &small, bytes));
-        (void)note(domt_notice(world.managers[i], one, &middle, bytes));
+        (void)count_result(domt_notice(world.managers[i], one, &small, bytes));
+        (void)count_result(domt_notice(world.managers[i], one, &middle, bytes));
     }
     domt_settle(&world);
     domt_pass(&world, 3 * MS);
@@ -141,31 +143,31 @@ static bool scenario(void)
     return books.failed == 0;
 }
 
-static void sweep(int stay)
+static void sweep_allocations(int stay)
 {
     int count = 0;
     bool clean;
 
     do {
         domi_memory_fail_after(count++, stay);
-        clean = scenario();
+        clean = run_scenario();
         ck_assert_int_lt(count, SWEEPS_MAX);
     } while (!clean);
     domi_memory_fail_after(-1, 0);
     ck_assert_int_gt(count, 20); /* the sweep has reached many allocations */
     ck_assert_uint_eq(books.released, books.handled);
     ck_assert_uint_eq(books.ended, 3 + 3 + 3 + 3 * 3); /* the asks of both rows, and all ticks */
-    ck_assert(scenario());
+    ck_assert(run_scenario());
 }
 
 DOMT_TEST(any_one_allocation_may_fail)
 {
-    sweep(0);
+    sweep_allocations(0);
 }
 
 DOMT_TEST(all_allocations_may_fail_from_one_on)
 {
-    sweep(1);
+    sweep_allocations(1);
 }
 
 DOMT_SUITE(60)

@@ -44,7 +44,7 @@ static int unwatch(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const void *payload)
+static int record_change(domus_stack *stack, void *self, const void *payload)
 {
     hearer *to = *(hearer **)self;
 
@@ -58,8 +58,10 @@ static int hear(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour hearing = {
     .name = "hearing",
     .state_size = sizeof(hearer *),
-    .on = (const domus_on[]){
-        {&watch_type, watch, 0}, {&unwatch_type, unwatch, 0}, {&domus_memory_type, hear, 0}, {0}}};
+    .on = (const domus_on[]){{&watch_type, watch, 0},
+                             {&unwatch_type, unwatch, 0},
+                             {&domus_memory_type, record_change, 0},
+                             {0}}};
 
 static uint32_t read_now(const domi_manager *manager, domus_memory_change *ret_change)
 {
@@ -67,7 +69,7 @@ static uint32_t read_now(const domi_manager *manager, domus_memory_change *ret_c
     return number;
 }
 
-static void begin(void)
+static void set_up_world(void)
 {
     now = (domus_memory_change){.limit_bytes = 1000};
     number = 0;
@@ -76,12 +78,12 @@ static void begin(void)
         world.managers[i]->hooks.read_memory = read_now;
 }
 
-static void end(void)
+static void tear_down_world(void)
 {
     domt_world_end(&world);
 }
 
-static domus_address spawn(hearer *to)
+static domus_address spawn_hearer(hearer *to)
 {
     *to = (hearer){0};
     domus_address made = domt_spawn(world.managers[0], world.managers[0], &hearing, &to);
@@ -89,7 +91,7 @@ static domus_address spawn(hearer *to)
     return made;
 }
 
-static void say(domus_address to, const domus_type *type)
+static void send_notice(domus_address to, const domus_type *type)
 {
     ck_assert_int_eq(domt_notice(world.managers[0], to, type, NULL), 0);
     domt_settle(&world);
@@ -97,28 +99,28 @@ static void say(domus_address to, const domus_type *type)
 
 static domus_address begin_watching(hearer *to)
 {
-    begin();
-    domus_address actor = spawn(to);
-    say(actor, &watch_type);
+    set_up_world();
+    domus_address actor = spawn_hearer(to);
+    send_notice(actor, &watch_type);
     return actor;
 }
 
-static void change(domus_memory_level level, uint64_t own_bytes)
+static void change_level(domus_memory_level level, uint64_t own_bytes)
 {
     now.level = level;
     now.own_bytes = own_bytes;
     number++;
 }
 
-static void tell(void)
+static void fire_watches(void)
 {
     domi_memory_watches_fire(world.managers[0], world.managers[0]);
 }
 
 static void change_and_settle(domus_memory_level level, uint64_t own_bytes)
 {
-    change(level, own_bytes);
-    tell();
+    change_level(level, own_bytes);
+    fire_watches();
     domt_settle(&world);
 }
 
@@ -126,15 +128,15 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
+    set_up_world();
+    domus_address actor = spawn_hearer(&to);
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);
     ck_assert_uint_eq(to.heard, 0); /* the actor does not watch yet */
-    say(actor, &watch_type);
+    send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
-    tell();
+    fire_watches();
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 0);
     change_and_settle(DOMUS_MEMORY_HIGH, 17);
@@ -142,13 +144,13 @@ DOMT_TEST(each_change_is_heard_of_with_its_figures)
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_HIGH);
     ck_assert_uint_eq(to.last.own_bytes, 17);
     ck_assert_uint_eq(to.last.limit_bytes, 1000);
-    tell(); /* the level has not changed */
+    fire_watches(); /* the level has not changed */
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 2);
     ck_assert_uint_eq(to.heard, 2);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(the_latest_is_told_by_one_event)
@@ -156,26 +158,26 @@ DOMT_TEST(the_latest_is_told_by_one_event)
     hearer to;
 
     (void)begin_watching(&to);
-    change(DOMUS_MEMORY_HIGH, 1);
-    tell();
-    change(DOMUS_MEMORY_CRITICAL, 2);
-    tell();
-    change(DOMUS_MEMORY_NORMAL, 3);
+    change_level(DOMUS_MEMORY_HIGH, 1);
+    fire_watches();
+    change_level(DOMUS_MEMORY_CRITICAL, 2);
+    fire_watches();
+    change_level(DOMUS_MEMORY_NORMAL, 3);
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_eq(to.last.own_bytes, 3);
-    tell();
+    fire_watches();
     domt_settle(&world);
     ck_assert_uint_eq(to.heard, 1);
-    end();
+    tear_down_world();
 }
 
 static void change_once(void)
 {
     if (number == 1)
-        change(DOMUS_MEMORY_CRITICAL, 9);
-    tell(); /* home looks while the event is being handled */
+        change_level(DOMUS_MEMORY_CRITICAL, 9);
+    fire_watches(); /* home looks while the event is being handled */
 }
 
 DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
@@ -187,48 +189,48 @@ DOMT_TEST(a_change_while_it_is_handled_is_told_afterwards)
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 2);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_CRITICAL);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(an_actor_that_begins_to_watch_while_memory_is_short_hears_at_once)
 {
     hearer to, other;
 
-    begin();
-    change(DOMUS_MEMORY_HIGH, 5);
-    domus_address actor = spawn(&to);
-    say(actor, &watch_type);
+    set_up_world();
+    change_level(DOMUS_MEMORY_HIGH, 5);
+    domus_address actor = spawn_hearer(&to);
+    send_notice(actor, &watch_type);
     ck_assert_uint_eq(to.heard, 1);
     ck_assert_int_eq(to.last.level, DOMUS_MEMORY_HIGH);
     now.level = DOMUS_MEMORY_NORMAL;
     now.own_level = DOMUS_MEMORY_HIGH;
-    actor = spawn(&other);
-    say(actor, &watch_type);
+    actor = spawn_hearer(&other);
+    send_notice(actor, &watch_type);
     ck_assert_uint_eq(other.heard, 1);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(an_actor_watches_once_and_until_it_takes_it_back)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
-    say(actor, &unwatch_type);
+    set_up_world();
+    domus_address actor = spawn_hearer(&to);
+    send_notice(actor, &unwatch_type);
     ck_assert_int_eq(to.unwatch_result, -ENOENT);
-    say(actor, &watch_type);
-    say(actor, &watch_type);
+    send_notice(actor, &watch_type);
+    send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, -EALREADY);
-    say(actor, &unwatch_type);
+    send_notice(actor, &unwatch_type);
     ck_assert_int_eq(to.unwatch_result, 0);
     ck_assert(!domi_memory_is_watched(world.managers[0]));
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 0);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
-    say(actor, &watch_type);
+    send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     ck_assert_uint_eq(to.heard, 1);
-    end();
+    tear_down_world();
 }
 
 /* The event of the watch is in the mailbox, behind the notice by which the watch is removed. */
@@ -237,33 +239,33 @@ DOMT_TEST(an_event_under_way_is_not_handled_after_it_was_taken_back)
     hearer to;
 
     domus_address actor = begin_watching(&to);
-    change(DOMUS_MEMORY_HIGH, 1);
-    tell();
+    change_level(DOMUS_MEMORY_HIGH, 1);
+    fire_watches();
     ck_assert_int_eq(domt_notice(world.managers[0], actor, &unwatch_type, NULL), 0);
     domt_settle(&world);
     ck_assert_int_eq(to.unwatch_result, 0);
     ck_assert_uint_eq(to.heard, 0);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 0);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(a_watch_ends_with_its_actor)
 {
     hearer to, other;
 
-    begin();
-    domus_address actor = spawn(&to);
-    domus_address left = spawn(&other);
-    say(actor, &watch_type);
-    say(left, &watch_type);
-    change(DOMUS_MEMORY_HIGH, 1);
-    tell(); /* events are under way to both actors */
+    set_up_world();
+    domus_address actor = spawn_hearer(&to);
+    domus_address left = spawn_hearer(&other);
+    send_notice(actor, &watch_type);
+    send_notice(left, &watch_type);
+    change_level(DOMUS_MEMORY_HIGH, 1);
+    fire_watches(); /* events are under way to both actors */
     domt_stop(&world, world.managers[0], actor);
     ck_assert_uint_eq(domt_in_use(&world, DOMI_SLAB_MEMORY_WATCH), 1);
     ck_assert_uint_eq(other.heard, 1);
     change_and_settle(DOMUS_MEMORY_NORMAL, 1);
     ck_assert_uint_eq(other.heard, 2);
-    end();
+    tear_down_world();
 }
 
 /* There are more watchers than a tick looks at. */
@@ -273,12 +275,12 @@ DOMT_TEST(all_of_many_watchers_are_told)
     static hearer to[MANY];
     uint32_t heard = 0;
 
-    begin();
+    set_up_world();
     for (uint32_t i = 0; i < MANY; i++)
-        say(spawn(&to[i]), &watch_type);
-    change(DOMUS_MEMORY_HIGH, 1);
+        send_notice(spawn_hearer(&to[i]), &watch_type);
+    change_level(DOMUS_MEMORY_HIGH, 1);
     for (int tick = 0; tick < 3; tick++) {
-        tell();
+        fire_watches();
         domt_settle(&world);
         heard = 0;
         for (uint32_t i = 0; i < MANY; i++)
@@ -287,36 +289,36 @@ DOMT_TEST(all_of_many_watchers_are_told)
     }
     for (uint32_t i = 0; i < MANY; i++)
         ck_assert_uint_eq(to[i].heard, 1);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(without_memory_there_is_no_watch)
 {
     hearer to;
 
-    begin();
-    domus_address actor = spawn(&to);
+    set_up_world();
+    domus_address actor = spawn_hearer(&to);
     to.has_no_memory = true;
-    say(actor, &watch_type);
+    send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, -ENOMEM);
-    say(actor, &unwatch_type);
+    send_notice(actor, &unwatch_type);
     ck_assert_int_eq(to.unwatch_result, -ENOENT);
-    end();
+    tear_down_world();
 }
 
 DOMT_TEST(where_nobody_measures_nothing_is_heard)
 {
     hearer to;
 
-    begin();
+    set_up_world();
     for (uint32_t i = 0; i <= world.homes; i++)
         world.managers[i]->hooks.read_memory = NULL;
-    domus_address actor = spawn(&to);
-    say(actor, &watch_type);
+    domus_address actor = spawn_hearer(&to);
+    send_notice(actor, &watch_type);
     ck_assert_int_eq(to.watch_result, 0);
     change_and_settle(DOMUS_MEMORY_HIGH, 1);
     ck_assert_uint_eq(to.heard, 0);
-    end();
+    tear_down_world();
 }
 
 DOMT_SUITE(60)

@@ -41,24 +41,24 @@ static const void *seen[16];
 static domus_address senders[16];
 static unsigned count;
 
-static void look(domus_stack *stack, const void *payload)
+static void record_payload(domus_stack *stack, const void *payload)
 {
     ck_assert_uint_lt(count, 16);
     senders[count] = domus_sender(stack);
     seen[count++] = payload;
 }
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int handle_message(domus_stack *stack, void *self, const void *payload)
 {
     return on_message(stack, payload);
 }
 
 static const domus_behaviour passing = {.name = "passing",
-                                        .on = (const domus_on[]){{&small, take, 0},
-                                                                 {&middle, take, 100},
-                                                                 {&large, take, 0},
-                                                                 {&empty, take, 0},
-                                                                 {&question, take, 0},
+                                        .on = (const domus_on[]){{&small, handle_message, 0},
+                                                                 {&middle, handle_message, 100},
+                                                                 {&large, handle_message, 0},
+                                                                 {&empty, handle_message, 0},
+                                                                 {&question, handle_message, 0},
                                                                  {&domt_call_type, domt_on_call, 0},
                                                                  {0}}};
 
@@ -104,7 +104,7 @@ static int take_and_send(domus_stack *stack, const void *payload)
 {
     domus_message *message;
 
-    look(stack, payload);
+    record_payload(stack, payload);
     if (domus_self(stack).house == actors[0].house)
         return 0;
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
@@ -121,7 +121,7 @@ static int take_and_send(domus_stack *stack, const void *payload)
 
 static int forward(domus_stack *stack, const void *payload)
 {
-    look(stack, payload);
+    record_payload(stack, payload);
     if (domus_self(stack).house == actors[0].house)
         return 0;
     ck_assert_int_eq(domus_forward(stack, next_of(stack)), 0);
@@ -179,16 +179,16 @@ static int build_all(domus_stack *stack, void *context)
     return 0;
 }
 
-static int check(domus_stack *stack, const void *payload)
+static int check_payload(domus_stack *stack, const void *payload)
 {
     ck_assert_mem_eq(payload, bytes, types[count]->size);
-    look(stack, payload);
+    record_payload(stack, payload);
     return 0;
 }
 
 DOMT_TEST(message_built_in_place_arrives_in_its_place)
 {
-    on_message = check;
+    on_message = check_payload;
     open_world(0);
     domt_do(&world, actors[0], build_all, NULL);
     ck_assert_uint_eq(count, 4);
@@ -244,7 +244,7 @@ static domus_message *mine;
 
 static int take_and_keep(domus_stack *stack, const void *payload)
 {
-    look(stack, payload);
+    record_payload(stack, payload);
     return domus_message_take(stack, &mine);
 }
 
@@ -291,7 +291,7 @@ DOMT_TEST(refused_message_is_still_the_senders)
     ck_assert_int_eq(result, -ENOBUFS);
     ck_assert_mem_eq(domus_message_payload(mine), bytes, middle.size);
 
-    on_message = check;
+    on_message = check_payload;
     count = 1;
     seen[1] = NULL;
     domt_stop(&world, world.managers[2], actors[2]);
@@ -310,12 +310,12 @@ static int forward_stale(domus_stack *stack, const void *payload)
     domus_address stale = actors[2];
 
     stale.lease++;
-    look(stack, payload);
+    record_payload(stack, payload);
     ck_assert_int_eq(domus_forward(stack, stale), -ESTALE);
     ck_assert_int_eq(domus_forward(stack, (domus_address){NULL, 0}), -ESTALE);
     ck_assert_mem_eq(payload, bytes, middle.size); /* the payload is still here */
     ck_assert_int_eq(domus_forward(stack, actors[0]), 0);
-    on_message = check;
+    on_message = check_payload;
     count = 1;
     return 0;
 }
@@ -341,7 +341,7 @@ static int take_nothing(domus_stack *stack, const void *payload)
     return domus_reply(stack, &question, payload);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int take_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message = NULL;
 
@@ -353,44 +353,44 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int ask(domus_stack *stack, void *context)
+static int ask_second_actor(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, actors[1], &question, bytes, hear);
+    return domus_ask(stack, actors[1], &question, bytes, take_answer);
 }
 
 DOMT_TEST(asks_and_replies_cannot_be_taken)
 {
     on_message = take_nothing;
     open_world(0);
-    domt_do(&world, actors[0], ask, NULL);
+    domt_do(&world, actors[0], ask_second_actor, NULL);
     ck_assert_uint_eq(count, 1);
     ck_assert_uint_eq(releases, 2); /* releases of the ask and of its answer */
     close_world();
 }
 
-static int took(domus_stack *stack, void *self, const domus_answer *answer)
+static int take_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_message *message;
 
-    look(stack, answer->payload);
+    record_payload(stack, answer->payload);
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
     ck_assert_ptr_eq(domus_message_payload(message), answer->payload);
     ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
-    on_message = check;
+    on_message = check_payload;
     return 0;
 }
 
-static int receive(domus_stack *stack, void *context)
+static int receive_any(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {0};
 
-    return domus_receive(stack, &any, took);
+    return domus_receive(stack, &any, take_received);
 }
 
 DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 {
     open_world(0);
-    domt_do(&world, actors[1], receive, NULL);
+    domt_do(&world, actors[1], receive_any, NULL);
     send_to_1(&middle);
     ck_assert_uint_eq(count, 2);
     ck_assert_ptr_eq(seen[0], seen[1]);
@@ -401,14 +401,14 @@ DOMT_TEST(received_notice_may_be_taken_and_sent_on)
 static int park_after_taking(domus_stack *stack, const void *payload)
 {
     if (domus_self(stack).house != actors[1].house) {
-        look(stack, payload);
+        record_payload(stack, payload);
         return 0;
     }
     domus_message *message;
-    look(stack, payload);
+    record_payload(stack, payload);
     ck_assert_int_eq(domus_message_take(stack, &message), 0);
     ck_assert_int_eq(domus_message_send(stack, actors[2], message), 0);
-    return domus_sleep(stack, 0, hear);
+    return domus_sleep(stack, 0, take_answer);
 }
 
 DOMT_TEST(handler_may_take_its_message_and_wait)

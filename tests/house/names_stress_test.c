@@ -192,7 +192,7 @@ static void find_one(worker *at, uint32_t n)
     }
 }
 
-static void visit(const char *text, domus_address address, void *at_)
+static void count_visit(const char *text, domus_address address, void *at_)
 {
     worker *at = at_;
     uint32_t n = 0;
@@ -208,7 +208,7 @@ static void visit(const char *text, domus_address address, void *at_)
 static void walk_once(worker *at)
 {
     memset(at->visits, 0, sizeof at->visits);
-    domi_names_walk(&names, visit, at);
+    domi_names_walk(&names, count_visit, at);
     for (uint32_t n = 0; n < STEADY; n++)
         at->wrong += at->visits[n] != 1;
 }
@@ -228,7 +228,7 @@ static void *read_names(void *at_)
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void start(worker *at, uint32_t number, void *(*run)(void *))
+static void start_worker(worker *at, uint32_t number, void *(*run)(void *))
 {
     *at = (worker){.number = number};
     domi_random_init(&at->random, number + (run == read_names ? 100 : 0));
@@ -241,9 +241,9 @@ DOMT_TEST(names_read_by_all_are_never_torn_foreign_stale_or_missed)
     atomic_store(&writing, WRITERS);
     atomic_store(&rounds_max, ROUNDS);
     for (uint32_t i = 0; i < READERS; i++)
-        start(&readers[i], i, read_names);
+        start_worker(&readers[i], i, read_names);
     for (uint32_t i = 0; i < WRITERS; i++)
-        start(&writers[i], i, write_names);
+        start_worker(&writers[i], i, write_names);
     for (uint32_t i = 0; i < WRITERS; i++)
         ck_assert_int_eq(pthread_join(writers[i].thread, NULL), 0);
     for (uint32_t i = 0; i < READERS; i++)
@@ -275,7 +275,7 @@ static void wait_a_little(uint32_t *turns)
         (void)usleep(50);
 }
 
-static void stall(int number)
+static void stall_in_signal(int number)
 {
     uint32_t turns = 0;
 
@@ -285,7 +285,7 @@ static void stall(int number)
 }
 
 /* Stop a thread wherever it is; `stalled` lets it go on. */
-static void stop(worker *at)
+static void stall_worker(worker *at)
 {
     uint64_t round = atomic_load(&at->round);
     uint32_t turns = 0;
@@ -300,7 +300,7 @@ static void stop(worker *at)
 
 static void open_to_stop(void)
 {
-    struct sigaction action = {.sa_handler = stall};
+    struct sigaction action = {.sa_handler = stall_in_signal};
 
     ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
     open_names();
@@ -316,9 +316,9 @@ DOMT_TEST(names_are_found_wherever_a_writer_stands_still)
 
     open_to_stop();
     atomic_store(&rounds_max, UINT64_MAX);
-    start(&writers[0], 0, write_names);
+    start_worker(&writers[0], 0, write_names);
     for (uint32_t i = 0; i < STALLS; i++) {
-        stop(&writers[0]);
+        stall_worker(&writers[0]);
         stalls_in_lock += atomic_load(&names.lock.held) != 0;
         for (uint32_t n = 0; n < NAMES; n++)
             find_one(&reader, n);
@@ -341,9 +341,9 @@ DOMT_TEST(names_are_whole_wherever_a_reader_stood_still)
 
     domi_random_init(&writer.random, 6);
     open_to_stop();
-    start(&readers[0], 0, read_names);
+    start_worker(&readers[0], 0, read_names);
     for (uint32_t i = 0; i < STALLS; i++) {
-        stop(&readers[0]);
+        stall_worker(&readers[0]);
         for (uint32_t j = 0; j < 100; j++)
             write_once(&writer);
         atomic_store(&stalled, 0);

@@ -25,7 +25,7 @@ static domus_address address_of(uint64_t number)
                            (uint32_t)number * 2654435761u + 1};
 }
 
-static bool same(domus_address a, domus_address b)
+static bool is_same_address(domus_address a, domus_address b)
 {
     return a.house == b.house && a.lease == b.lease;
 }
@@ -42,10 +42,10 @@ static bool is_found(uint64_t number)
     domus_address address;
 
     return domi_names_find(&names, name_of(number, text), &address) == 0 &&
-           same(address, address_of(number));
+           is_same_address(address, address_of(number));
 }
 
-static int put(uint64_t number, uint32_t *ret_slot)
+static int put_name(uint64_t number, uint32_t *ret_slot)
 {
     char text[NAME_BYTES];
 
@@ -64,11 +64,11 @@ DOMT_TEST(names_put_is_found_until_removed)
 
     open_names(100);
     ck_assert_int_eq(domi_names_find(&names, "printer", &address), -ENOENT);
-    ck_assert(same(address, address_of(99)));
+    ck_assert(is_same_address(address, address_of(99)));
     ck_assert_int_eq(domi_names_put(&names, "printer", address_of(1), &slot), 0);
     ck_assert_uint_lt(slot, 100);
     ck_assert_int_eq(domi_names_find(&names, "printer", &address), 0);
-    ck_assert(same(address, address_of(1)));
+    ck_assert(is_same_address(address, address_of(1)));
     ck_assert_int_eq(domi_names_find(&names, "printe", &address), -ENOENT);
     ck_assert_int_eq(domi_names_find(&names, "printers", &address), -ENOENT);
     ck_assert_uint_eq(domi_names_count(&names), 1);
@@ -103,7 +103,7 @@ DOMT_TEST(names_differ_by_any_byte_and_by_length)
             text[at] = at < length ? '!' : '\0';
             text[length] = '\0';
             wrong += domi_names_find(&names, text, &address) != 0;
-            wrong += !same(address, address_of(length * 100 + at));
+            wrong += !is_same_address(address, address_of(length * 100 + at));
         }
     }
     ck_assert_uint_eq(wrong, 0);
@@ -143,7 +143,7 @@ DOMT_TEST(names_taken_by_another_stay_his)
 
     next_life.lease++;
     open_names(4);
-    ck_assert_int_eq(put(1, &his), 0);
+    ck_assert_int_eq(put_name(1, &his), 0);
     ck_assert_int_eq(domi_names_put(&names, "user/1", address_of(2), &slot), -EEXIST);
     ck_assert_int_eq(domi_names_put(&names, "user/1", next_life, &slot), -EEXIST);
     ck_assert_int_eq(domi_names_put(&names, "user/1", address_of(1), &slot), -EALREADY);
@@ -164,7 +164,7 @@ DOMT_TEST(names_are_removed_by_their_address_only)
     next_life.lease++;
     neighbour.house = address_of(2).house;
     open_names(4);
-    ck_assert_int_eq(put(1, &slot), 0);
+    ck_assert_int_eq(put_name(1, &slot), 0);
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(2)), -ENOENT);
     ck_assert_int_eq(domi_names_remove(&names, slot, next_life), -ENOENT);
     ck_assert_int_eq(domi_names_remove(&names, slot, neighbour), -ENOENT);
@@ -172,7 +172,7 @@ DOMT_TEST(names_are_removed_by_their_address_only)
     ck_assert(is_found(1));
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), 0);
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), -ENOENT);
-    ck_assert_int_eq(put(2, &again), 0);
+    ck_assert_int_eq(put_name(2, &again), 0);
     /* the slot is used again, and no longer belongs to the first name */
     ck_assert_uint_eq(again, slot);
     ck_assert_int_eq(domi_names_remove(&names, slot, address_of(1)), -ENOENT);
@@ -240,7 +240,7 @@ DOMT_TEST(names_do_what_a_plain_array_does)
         default:
             result = domi_names_find(&names, text, &found);
             wrong += result != (holder[n] == NONE ? -ENOENT : 0);
-            wrong += holder[n] != NONE && !same(found, address_of(holder[n]));
+            wrong += holder[n] != NONE && !is_same_address(found, address_of(holder[n]));
             break;
         }
         wrong += domi_names_count(&names) != count;
@@ -253,13 +253,13 @@ DOMT_TEST(names_do_what_a_plain_array_does)
 static uint32_t visits[1000];
 static uint32_t strangers;
 
-static void visit(const char *text, domus_address address, void *context)
+static void check_visited(const char *text, domus_address address, void *context)
 {
     unsigned long long number = strtoull(text + 5, NULL, 10);
     char expected[NAME_BYTES];
 
     if (number >= 1000 || strcmp(text, name_of(number, expected)) != 0 ||
-        !same(address, address_of(number)))
+        !is_same_address(address, address_of(number)))
         strangers++;
     else
         visits[number]++;
@@ -273,13 +273,13 @@ DOMT_TEST(names_walk_visits_each_once)
     uint32_t wrong = 0;
 
     open_names(1000);
-    domi_names_walk(&names, visit, &visited);
+    domi_names_walk(&names, check_visited, &visited);
     ck_assert_uint_eq(visited, 0);
     for (uint32_t i = 0; i < 1000; i++)
-        wrong += put(i, &slots[i]) != 0;
+        wrong += put_name(i, &slots[i]) != 0;
     for (uint32_t i = 0; i < 1000; i += 3)
         wrong += domi_names_remove(&names, slots[i], address_of(i)) != 0;
-    domi_names_walk(&names, visit, &visited);
+    domi_names_walk(&names, check_visited, &visited);
     for (uint32_t i = 0; i < 1000; i++)
         wrong += visits[i] != (i % 3 == 0 ? 0 : 1);
     ck_assert_uint_eq(wrong, 0);
@@ -301,18 +301,18 @@ DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
          capacity = capacity < 256 ? capacity + 1 : capacity * 4) {
         open_names(capacity);
         for (uint32_t i = 0; i < capacity; i++)
-            wrong += put(i, &slots[i]) != 0;
+            wrong += put_name(i, &slots[i]) != 0;
         ck_assert_uint_eq(domi_names_count(&names), capacity);
         ck_assert_uint_eq(domi_names_refused(&names), 0);
-        wrong += put(capacity, &slot) != -ENOSPC;
-        wrong += put(0, &slot) != -EALREADY; /* refused, but not for lack of room */
+        wrong += put_name(capacity, &slot) != -ENOSPC;
+        wrong += put_name(0, &slot) != -EALREADY; /* refused, but not for lack of room */
         ck_assert_uint_eq(slot, 7);
         ck_assert_uint_eq(domi_names_refused(&names), 1);
         for (uint32_t i = 0; i < capacity; i++)
             wrong += !is_found(i);
         wrong += is_found(capacity);
         wrong += domi_names_remove(&names, slots[capacity / 2], address_of(capacity / 2)) != 0;
-        wrong += put(capacity, &slots[0]) != 0 || slots[0] != slots[capacity / 2];
+        wrong += put_name(capacity, &slots[0]) != 0 || slots[0] != slots[capacity / 2];
         slot = 7;
         ck_assert_uint_eq(wrong, 0);
         domi_names_fini(&names);
@@ -322,7 +322,8 @@ DOMT_TEST(names_at_the_capacity_answer_enospc_and_count_it)
 /* Which name is removed when another one comes. */
 enum churn { OLDEST, NEWEST, ANY, HALF, CHURNS };
 
-static uint32_t leaves(enum churn churn, domi_random *random, uint32_t round, uint32_t capacity)
+static uint32_t choose_leaving(enum churn churn, domi_random *random, uint32_t round,
+                               uint32_t capacity)
 {
     switch (churn) {
     case OLDEST:
@@ -353,10 +354,10 @@ static uint32_t churn_full(enum churn churn, uint32_t capacity, uint32_t rounds,
     for (uint32_t i = 0; i < capacity; i++) {
         numbers[i] = i;
         in_use[i] = true;
-        wrong += put(i, &slots[i]) != 0;
+        wrong += put_name(i, &slots[i]) != 0;
     }
     for (uint32_t round = 0; round < rounds; round++) {
-        uint32_t i = leaves(churn, &random, round, capacity);
+        uint32_t i = choose_leaving(churn, &random, round, capacity);
         wrong += domi_names_remove(&names, slots[i], address_of(numbers[i])) != 0;
         wrong += is_found(numbers[i]);
         if (pool != 0) {
@@ -367,7 +368,7 @@ static uint32_t churn_full(enum churn churn, uint32_t capacity, uint32_t rounds,
             in_use[next] = true;
         }
         numbers[i] = next;
-        wrong += put(next++, &slots[i]) != 0;
+        wrong += put_name(next++, &slots[i]) != 0;
         wrong += !is_found(numbers[i]);
     }
     for (uint32_t i = 0; i < capacity; i++)
@@ -417,7 +418,7 @@ DOMT_TEST(names_cannot_be_aimed_without_the_key)
             aimed[found++] = n;
     }
     for (uint32_t i = 0; i < AIMED; i++)
-        refused += put(aimed[i], &slot) == -ENOSPC;
+        refused += put_name(aimed[i], &slot) == -ENOSPC;
     ck_assert_uint_eq(refused, AIMED - 32); /* two buckets of 16 */
     ck_assert_uint_eq(domi_names_refused(&names), refused);
     ck_assert(is_found(aimed[31]));
@@ -425,7 +426,7 @@ DOMT_TEST(names_cannot_be_aimed_without_the_key)
 
     ck_assert_int_eq(domi_names_init(&names, 256, other_key), 0);
     for (uint32_t i = 0; i < AIMED; i++)
-        ck_assert_int_eq(put(aimed[i], &slot), 0);
+        ck_assert_int_eq(put_name(aimed[i], &slot), 0);
     domi_names_fini(&names);
 }
 
@@ -446,7 +447,7 @@ DOMT_TEST(names_touch_no_memory_before_it_is_needed)
             resident += pages[i] & 1;
     }
     ck_assert_uint_eq(resident, 0);
-    ck_assert_int_eq(put(1, &slot), 0);
+    ck_assert_int_eq(put_name(1, &slot), 0);
     ck_assert(is_found(1));
     domi_names_fini(&names);
 }

@@ -37,14 +37,14 @@ static void close_named(void)
     domi_names_fini(&names);
 }
 
-static int find(domus_stack *stack, void *name)
+static int find_name(domus_stack *stack, void *name)
 {
     found = (domus_address){NULL, 0};
     result = domus_name_find(stack, name, &found);
     return 0;
 }
 
-static int take(domus_stack *stack, void *name)
+static int register_name(domus_stack *stack, void *name)
 {
     result = domus_name_register(stack, name);
     return 0;
@@ -74,7 +74,7 @@ static bool is_named(const char *name, uint32_t number)
     for (uint32_t by = 1; by < 3; by++) { /* asked on both homes */
         if (!domt_kin_lives(by))
             continue;
-        same = same && do_text(by, find, name) == 0 &&
+        same = same && do_text(by, find_name, name) == 0 &&
                found.house == domt_kin_of[number].address.house &&
                found.lease == domt_kin_of[number].address.lease;
     }
@@ -93,11 +93,11 @@ DOMT_TEST(name_is_found_on_every_home_until_the_end_of_its_actor)
 {
     for (uint32_t home = 0; home < 2; home++) {
         open_named();
-        ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+        ck_assert_int_eq(do_text(1, find_name, "counter"), -ENOENT);
         ck_assert_int_eq(spawn_named(1, 3, home, "counter"), 0);
         ck_assert(is_named("counter", 3));
         domt_kin_stop(3);
-        ck_assert_int_eq(do_text(2, find, "counter"), -ENOENT);
+        ck_assert_int_eq(do_text(2, find_name, "counter"), -ENOENT);
         ck_assert_int_eq(spawn_named(2, 4, home, "counter"), 0); /* the name is taken again */
         ck_assert(is_named("counter", 4));
         close_named();
@@ -141,18 +141,18 @@ DOMT_TEST(actor_takes_one_name_and_gives_it_back)
 {
     open_named();
     ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
-    ck_assert_int_eq(do_text(1, take, "one"), 0);
-    ck_assert_int_eq(do_text(1, take, "two"), -EALREADY);
-    ck_assert_int_eq(do_text(2, take, "one"), -EEXIST);
-    ck_assert_int_eq(do_text(2, take, "a b"), -EINVAL);
+    ck_assert_int_eq(do_text(1, register_name, "one"), 0);
+    ck_assert_int_eq(do_text(1, register_name, "two"), -EALREADY);
+    ck_assert_int_eq(do_text(2, register_name, "one"), -EEXIST);
+    ck_assert_int_eq(do_text(2, register_name, "a b"), -EINVAL);
     ck_assert(is_named("one", 1));
     ck_assert_int_eq(do_text(1, give_back, ""), 0);
     ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
-    ck_assert_int_eq(do_text(1, find, "one"), -ENOENT);
-    ck_assert_int_eq(do_text(2, take, "one"), 0);
-    ck_assert_int_eq(do_text(1, take, "two"), 0);
+    ck_assert_int_eq(do_text(1, find_name, "one"), -ENOENT);
+    ck_assert_int_eq(do_text(2, register_name, "one"), 0);
+    ck_assert_int_eq(do_text(1, register_name, "two"), 0);
     ck_assert(is_named("one", 2) && is_named("two", 1));
-    ck_assert_int_eq(do_text(1, find, ""), -EINVAL);
+    ck_assert_int_eq(do_text(1, find_name, ""), -EINVAL);
     close_named();
 }
 
@@ -160,9 +160,9 @@ DOMT_TEST(named_at_birth_may_give_its_name_back)
 {
     open_named();
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
-    ck_assert_int_eq(do_text(3, take, "other"), -EALREADY);
+    ck_assert_int_eq(do_text(3, register_name, "other"), -EALREADY);
     ck_assert_int_eq(do_text(3, give_back, ""), 0);
-    ck_assert_int_eq(do_text(3, take, "other"), 0);
+    ck_assert_int_eq(do_text(3, register_name, "other"), 0);
     ck_assert_int_eq(spawn_named(1, 4, 0, "counter"), 0);
     ck_assert(is_named("other", 3) && is_named("counter", 4));
     close_named();
@@ -176,7 +176,7 @@ DOMT_TEST(full_registry_refuses_until_a_name_comes_back)
     for (uint32_t i = 0; i < NAMES_MAX; i++, name[4]++)
         ck_assert_int_eq(spawn_named(1, 3 + i, i % 2, name), 0);
     ck_assert_int_eq(spawn_named(1, 20, 0, "more"), -ENOSPC);
-    ck_assert_int_eq(do_text(2, take, "more"), -ENOSPC);
+    ck_assert_int_eq(do_text(2, register_name, "more"), -ENOSPC);
     ck_assert_uint_eq(domt_kin_houses(), 2 + NAMES_MAX);
     domt_kin_stop(4);
     ck_assert_int_eq(spawn_named(1, 20, 0, "more"), 0);
@@ -188,7 +188,7 @@ DOMT_TEST(mount_that_fails_gives_the_name_back)
     open_named();
     domt_kin_let_fail(3, 1, -EIO);
     ck_assert_int_eq(spawn_named(1, 3, 1, "counter"), 0);
-    ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+    ck_assert_int_eq(do_text(1, find_name, "counter"), -ENOENT);
     ck_assert_uint_eq(domi_names_count(&names), 0);
     close_named();
 }
@@ -210,7 +210,7 @@ DOMT_TEST(name_stands_through_on_mount_and_on_stop)
     result = 1;
     domt_kin_stop(3);
     ck_assert_int_eq(result, 0);
-    ck_assert_int_eq(do_text(1, find, "counter"), -ENOENT);
+    ck_assert_int_eq(do_text(1, find_name, "counter"), -ENOENT);
     close_named();
 }
 
@@ -226,7 +226,7 @@ DOMT_TEST(name_taken_at_the_last_moment_is_given_back_too)
     domt_kin_of[1].stopping = take_in_on_stop;
     domt_kin_stop(1);
     ck_assert_int_eq(result, 0);
-    ck_assert_int_eq(do_text(2, find, "late"), -ENOENT);
+    ck_assert_int_eq(do_text(2, find_name, "late"), -ENOENT);
     close_named();
 }
 
@@ -248,8 +248,8 @@ DOMT_TEST(without_a_registry_there_are_no_names)
 {
     domt_kin_open(2);
     (void)domt_kin_root(1, 0, &domt_kin_hearing);
-    ck_assert_int_eq(do_text(1, find, "one"), -ENOENT);
-    ck_assert_int_eq(do_text(1, take, "one"), -ENOSPC);
+    ck_assert_int_eq(do_text(1, find_name, "one"), -ENOENT);
+    ck_assert_int_eq(do_text(1, register_name, "one"), -ENOSPC);
     ck_assert_int_eq(do_text(1, give_back, ""), -ENOENT);
     ck_assert_int_eq(spawn_named(1, 3, 1, "one"), -ENOSPC);
     ck_assert_uint_eq(domt_kin_houses(), 1);

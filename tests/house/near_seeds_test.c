@@ -56,7 +56,7 @@ static uint32_t seen_count[2];
 static bool is_short; /* true in the run with the short ways */
 static uint64_t short_asks, short_replies;
 
-static void see(const void *self, int line, int result, uint64_t number)
+static void record_event(const void *self, int line, int result, uint64_t number)
 {
     uint32_t at = seen_count[is_short]++;
 
@@ -90,14 +90,14 @@ static void compare(void)
 
 static void see_release(void *payload)
 {
-    see(NULL, __LINE__, 0, *(const uint64_t *)payload);
+    record_event(NULL, __LINE__, 0, *(const uint64_t *)payload);
 }
 
 static const uint32_t sizes[SIZES] = {8, 16, 24, 40, 200};
 static domus_type questions[SIZES], answers[SIZES + 1], notes[SIZES];
 static const domus_type owning = {.name = "owning", .size = 8, .release = see_release};
 
-static unsigned chance(unsigned below)
+static unsigned draw_below(unsigned below)
 {
     return (unsigned)domi_random_below(&dice, below);
 }
@@ -122,13 +122,13 @@ static uint64_t sum_of(const domus_type *type, const void *payload)
     return sum;
 }
 
-static domus_address anyone(void)
+static domus_address choose_actor(void)
 {
-    return actors[chance(ACTORS)];
+    return actors[draw_below(ACTORS)];
 }
 
-static int ask(domus_stack *stack, domus_address to, const domus_type *type, const void *payload,
-               domus_resumed *then)
+static int ask_either_way(domus_stack *stack, domus_address to, const domus_type *type,
+                          const void *payload, domus_resumed *then)
 {
     if (!is_short)
         return domi_ask_slow(stack, to, type, payload, then);
@@ -139,7 +139,7 @@ static int ask(domus_stack *stack, domus_address to, const domus_type *type, con
     return result;
 }
 
-static int reply(domus_stack *stack, const domus_type *type, const void *payload)
+static int reply_either_way(domus_stack *stack, const domus_type *type, const void *payload)
 {
     if (!is_short)
         return domi_reply_slow(stack, type, payload);
@@ -148,7 +148,8 @@ static int reply(domus_stack *stack, const domus_type *type, const void *payload
     return domus_reply(stack, type, payload);
 }
 
-static int notice(domus_stack *stack, domus_address to, const domus_type *type, const void *payload)
+static int notice_either_way(domus_stack *stack, domus_address to, const domus_type *type,
+                             const void *payload)
 {
     return is_short ? domus_notice(stack, to, type, payload)
                     : domus_notice_all(stack, &to, 1, type, payload, NULL);
@@ -168,72 +169,72 @@ static uint64_t some_time(void)
 {
     static const uint64_t times[] = {0, 1, MS, 3 * MS, 9 * MS};
 
-    return times[chance(5)];
+    return times[draw_below(5)];
 }
 
 static void answer_something(domus_stack *stack, const void *self)
 {
     uint64_t bytes[25];
-    unsigned which = chance(HANDLES);
-    unsigned what = chance(12);
+    unsigned which = draw_below(HANDLES);
+    unsigned what = draw_below(12);
     int result;
 
     draw_bytes(bytes);
     if (what < 6) {
-        const domus_type *type = &answers[chance(SIZES + 1)];
-        result = reply(stack, type, bytes);
+        const domus_type *type = &answers[draw_below(SIZES + 1)];
+        result = reply_either_way(stack, type, bytes);
     } else if (what == 6) {
         result = domus_fail(stack, -EIO);
     } else if (what == 7) {
-        result = domus_forward(stack, anyone());
+        result = domus_forward(stack, choose_actor());
     } else if (what == 8) {
         result = domus_keep(stack, &kept[which]);
     } else if (what == 9) {
         result = domus_stash(stack);
     } else if (what == 10) {
-        result = domus_kept_reply(stack, kept[which], &answers[chance(SIZES + 1)], bytes);
+        result = domus_kept_reply(stack, kept[which], &answers[draw_below(SIZES + 1)], bytes);
     } else {
-        result = domus_kept_forward(stack, kept[which], anyone());
+        result = domus_kept_forward(stack, kept[which], choose_actor());
     }
-    see(self, __LINE__, result, what);
+    record_event(self, __LINE__, result, what);
 }
 
 static void do_something(domus_stack *stack, const void *self)
 {
     uint64_t bytes[25];
-    unsigned which = chance(HANDLES);
-    unsigned what = chance(16);
+    unsigned which = draw_below(HANDLES);
+    unsigned what = draw_below(16);
     int result = 0;
 
     draw_bytes(bytes);
     if (what < 4)
-        result = notice(stack, anyone(), &notes[chance(SIZES)], bytes);
+        result = notice_either_way(stack, choose_actor(), &notes[draw_below(SIZES)], bytes);
     else if (what < 6)
-        result =
-            domus_ask_add(stack, anyone(), &questions[chance(SIZES)], bytes, some_time(), which);
+        result = domus_ask_add(stack, choose_actor(), &questions[draw_below(SIZES)], bytes,
+                               some_time(), which);
     else if (what == 6)
         result = domus_conversation_of(stack, &conversations[which]);
     else if (what == 7)
         result = domus_cancel(stack, conversations[which]);
-    else if (what == 8 && chance(3) == 0)
+    else if (what == 8 && draw_below(3) == 0)
         result = domus_barrier(stack);
     else if (what == 9)
         domus_unstash(stack);
-    else if (what == 10 && chance(16) == 0)
-        result = domus_stop(stack, anyone());
+    else if (what == 10 && draw_below(16) == 0)
+        result = domus_stop(stack, choose_actor());
     else
         answer_something(stack, self);
-    see(self, __LINE__, result, what);
+    record_event(self, __LINE__, result, what);
 }
 
 static int wait_for_something(domus_stack *stack)
 {
     uint64_t bytes[25];
-    const domus_type *type = chance(12) == 0 ? &owning : &questions[chance(SIZES)];
-    const domus_pattern *pattern = &patterns[chance(3)];
+    const domus_type *type = draw_below(12) == 0 ? &owning : &questions[draw_below(SIZES)];
+    const domus_pattern *pattern = &patterns[draw_below(3)];
 
     draw_bytes(bytes);
-    switch (chance(12)) {
+    switch (draw_below(12)) {
     case 0:
         return domus_wait_all(stack, go_on);
     case 1:
@@ -243,44 +244,46 @@ static int wait_for_something(domus_stack *stack)
     case 3:
         return domus_receive_within(stack, pattern, some_time(), go_on);
     case 4:
-        return domus_ask_within(stack, anyone(), type, bytes, some_time(), go_on);
+        return domus_ask_within(stack, choose_actor(), type, bytes, some_time(), go_on);
     case 5:
         return -EIO;
     default:
-        return ask(stack, anyone(), type, bytes, go_on);
+        return ask_either_way(stack, choose_actor(), type, bytes, go_on);
     }
 }
 
-static int act(domus_stack *stack, const void *self)
+static int act_at_random(domus_stack *stack, const void *self)
 {
     int result = 0;
 
     if (quiet)
         return 0;
-    for (unsigned i = chance(4); i != 0; i--)
+    for (unsigned i = draw_below(4); i != 0; i--)
         do_something(stack, self);
-    if (chance(8) < 5)
+    if (draw_below(8) < 5)
         result = wait_for_something(stack);
-    for (unsigned i = chance(8) == 0; i != 0; i--)
+    for (unsigned i = draw_below(8) == 0; i != 0; i--)
         do_something(stack, self); /* behind the verb that waits */
-    see(self, __LINE__, result, domus_pending(stack));
+    record_event(self, __LINE__, result, domus_pending(stack));
     return result;
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    see(self, __LINE__, domus_sender(stack).house == NULL, domus_now_ns(stack));
+    record_event(self, __LINE__, domus_sender(stack).house == NULL, domus_now_ns(stack));
     for (; answer != NULL; answer = answer->next)
-        see(self, __LINE__, answer->error,
-            answer->tag + (answer->error == 0 ? sum_of(answer->type, answer->payload) : 0));
-    return act(stack, self);
+        record_event(self, __LINE__, answer->error,
+                     answer->tag +
+                         (answer->error == 0 ? sum_of(answer->type, answer->payload) : 0));
+    return act_at_random(stack, self);
 }
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int handle_question(domus_stack *stack, void *self, const void *payload)
 {
-    see(self, __LINE__, domus_sender(stack).house == NULL, sum_of(stack->message->type, payload));
-    see(self, __LINE__, 0, domus_deadline_ns(stack));
-    return act(stack, self);
+    record_event(self, __LINE__, domus_sender(stack).house == NULL,
+                 sum_of(stack->message->type, payload));
+    record_event(self, __LINE__, 0, domus_deadline_ns(stack));
+    return act_at_random(stack, self);
 }
 
 static domus_on rows[2 * SIZES + 2];
@@ -294,21 +297,21 @@ static void make_types(void)
         answers[i] = (domus_type){.name = "answer", .size = sizes[i]};
         notes[i] = (domus_type){.name = "note", .size = sizes[i]};
         /* A conversation with a frame is pooled from the start, so it soon takes the short way. */
-        rows[2 * i] = (domus_on){&questions[i], take, i % 2 * 8};
-        rows[2 * i + 1] = (domus_on){&notes[i], take, (i + 1) % 2 * 8};
+        rows[2 * i] = (domus_on){&questions[i], handle_question, i % 2 * 8};
+        rows[2 * i + 1] = (domus_on){&notes[i], handle_question, (i + 1) % 2 * 8};
     }
     answers[SIZES] = (domus_type){.name = "empty answer"};
-    rows[2 * SIZES] = (domus_on){&owning, take, 0};
+    rows[2 * SIZES] = (domus_on){&owning, handle_question, 0};
 }
 
 /* --- the world -------------------------------------------------------------------------------- */
 
-static void spawn(uint32_t i)
+static void spawn_actor(uint32_t i)
 {
-    see(NULL, __LINE__,
-        domi_house_spawn(domt_outside(&world), world.managers[i % 3 == 2], &wild, &(uint64_t){i},
-                         &actors[i]),
-        i);
+    record_event(NULL, __LINE__,
+                 domi_house_spawn(domt_outside(&world), world.managers[i % 3 == 2], &wild,
+                                  &(uint64_t){i}, &actors[i]),
+                 i);
 }
 
 static bool is_gone(domus_address address)
@@ -317,7 +320,7 @@ static bool is_gone(domus_address address)
 }
 
 /* Lend a house of a home to the other home, which runs it. */
-static void lend(domi_manager *home)
+static void lend_house(domi_manager *home)
 {
     domi_manager *thief = world.managers[home == world.managers[0]];
 
@@ -325,23 +328,23 @@ static void lend(domi_manager *home)
         return;
     domi_loan *loan = domi_loan_take(thief, home);
     ck_assert_ptr_nonnull(loan);
-    if (chance(2) == 0) /* other actors put for the house meanwhile */
+    if (draw_below(2) == 0) /* other actors put for the house meanwhile */
         (void)domt_run_state(thief);
     domi_loan_run(thief, loan);
 }
 
-static void step(void)
+static void do_random_step(void)
 {
-    domi_manager *home = world.managers[chance(4) == 0];
-    uint32_t i = chance(ACTORS);
+    domi_manager *home = world.managers[draw_below(4) == 0];
+    uint32_t i = draw_below(ACTORS);
     uint64_t bytes[25];
 
     draw_bytes(bytes);
-    switch (chance(10)) {
+    switch (draw_below(10)) {
     case 0:
     case 1:
-        see(NULL, __LINE__, domt_notice(domt_outside(&world), actors[i], &notes[i % SIZES], bytes),
-            i);
+        record_event(NULL, __LINE__,
+                     domt_notice(domt_outside(&world), actors[i], &notes[i % SIZES], bytes), i);
         break;
     case 2:
         (void)domt_events(home);
@@ -354,14 +357,14 @@ static void step(void)
         break;
     case 5:
         if (is_gone(actors[i]))
-            spawn(i);
+            spawn_actor(i);
         break;
     case 6:
-        lend(home);
+        lend_house(home);
         break;
     case 7:
         domi_manager_set_pressure(home,
-                                  chance(6) == 0 ? DOMUS_MEMORY_CRITICAL : DOMUS_MEMORY_NORMAL);
+                                  draw_below(6) == 0 ? DOMUS_MEMORY_CRITICAL : DOMUS_MEMORY_NORMAL);
         break;
     default:
         (void)domt_iterate(home);
@@ -389,20 +392,20 @@ static void run_program(bool short_ways)
     memset(&conversations, 0, sizeof conversations);
     memset(&kept, 0, sizeof kept);
     domt_world_init(&world, HOMES);
-    world.config.scheduler.mailbox_max = 4 + chance(64);
-    world.config.scheduler.belt_slots = chance(2) * 64;
-    world.config.scheduler.conversations_max = 1 + chance(12);
-    world.config.scheduler.messages_per_run_max = 1 + chance(64);
+    world.config.scheduler.mailbox_max = 4 + draw_below(64);
+    world.config.scheduler.belt_slots = draw_below(2) * 64;
+    world.config.scheduler.conversations_max = 1 + draw_below(12);
+    world.config.scheduler.messages_per_run_max = 1 + draw_below(64);
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < ACTORS; i++)
-        spawn(i);
+        spawn_actor(i);
     for (uint32_t i = 0; i < STEPS; i++)
-        step();
+        do_random_step();
     calm_down();
-    see(NULL, __LINE__, 0, DOMT_SUM(&world, late_replies));
-    see(NULL, __LINE__, 0, DOMT_SUM(&world, asks_expired));
+    record_event(NULL, __LINE__, 0, DOMT_SUM(&world, late_replies));
+    record_event(NULL, __LINE__, 0, DOMT_SUM(&world, asks_expired));
     for (uint32_t kind = 0; kind < DOMI_MAILBOXES; kind++)
-        see(NULL, __LINE__, 0, domt_handled(&world, kind));
+        record_event(NULL, __LINE__, 0, domt_handled(&world, kind));
     domt_world_end(&world);
 }
 

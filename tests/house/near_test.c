@@ -172,7 +172,7 @@ DOMT_TEST(what_an_ask_owns_is_released_by_its_answer)
 static domus_kept kept;
 static uint64_t deadline_ns; /* the deadline of the ask that was kept */
 
-static int keep(domus_stack *stack, void *self, const void *payload)
+static int keep_with_deadline(domus_stack *stack, void *self, const void *payload)
 {
     deadline_ns = domi_stack_deadline_ns(stack);
     return domus_keep(stack, &kept);
@@ -193,7 +193,7 @@ static int ask_to_ask_twice(domus_stack *stack, void *context)
 
 DOMT_TEST(an_ask_inherits_the_deadline_of_the_one_it_is_made_for)
 {
-    open_world(ask_sized, hear_error, keep);
+    open_world(ask_sized, hear_error, keep_with_deadline);
     domus_address first = domt_spawn(domt_outside(&world), world.managers[0], &domt_agent, NULL);
     size_asked = 8;
     domt_do(&world, first, ask_to_ask_twice, NULL);
@@ -262,7 +262,7 @@ static int cancel(domus_stack *stack, void *context)
 DOMT_TEST(a_conversation_that_was_cancelled_asks_no_more)
 {
     for (int stops = 0; stops < 2; stops++) {
-        open_world(note_and_ask, NULL, keep);
+        open_world(note_and_ask, NULL, keep_with_deadline);
         domt_do(&world, asker, ask_twice, NULL);
         if (stops != 0) {
             domt_stop(&world, domt_outside(&world), asker);

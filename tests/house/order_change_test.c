@@ -18,7 +18,7 @@
 #define MS UINT64_C(1000000)
 
 /* Check as domt_ordered_handled() after a settle, and check the lists of the picker. */
-static void handled(const char *expected)
+static void expect_handled(const char *expected)
 {
     domt_ordered_settle();
     domi_house_check_lists(domt_ordered_home(), domt_pick.picker.house);
@@ -37,12 +37,12 @@ DOMT_TEST(receive_takes_the_first_by_the_order)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(30, 10, 20);
     domt_begin(domt_receive_one, &letters);
-    handled("(10) 20 30 ");
+    expect_handled("(10) 20 30 ");
     DOMT_ORDERED_TELL(10);
     domt_tell(&domt_pick_urgent, 40);
     domt_tell(&domt_pick_urgent, 20);
     domt_begin(domt_receive_one, &domt_urgents);
-    handled("(u20) 10 u40 ");
+    expect_handled("(u20) 10 u40 ");
     domt_pick_close();
 }
 
@@ -54,7 +54,7 @@ DOMT_TEST(receive_chooses_among_asks_and_notices)
     domt_tell(&domt_pick_urgent, 10);
     domt_begin(domt_receive_one, &letters);
     domt_begin(domt_receive_one, &letters);
-    handled("(u10) (q20) 30 ");
+    expect_handled("(u10) (q20) 30 ");
     domt_pick_heard("x-42 ");
     domt_pick_close();
 }
@@ -70,11 +70,11 @@ DOMT_TEST(mail_that_no_receive_takes_is_looked_at_once_and_stays_in_order)
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 6);
-    handled("");
+    expect_handled("");
     DOMT_ORDERED_TELL(7);
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 7);
-    handled("(7) 12 11 13 31 30 32 ");
+    expect_handled("(7) 12 11 13 31 30 32 ");
     domt_pick_close();
 }
 
@@ -83,11 +83,11 @@ DOMT_TEST(later_receive_looks_at_all_mail)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22, 7);
     domt_begin(domt_receive_one, &domt_urgents);
-    handled("");
+    expect_handled("");
     domt_begin_by_event(domt_receive_one, &domt_sevens);
-    handled("(7) ");
+    expect_handled("(7) ");
     domt_tell(&domt_pick_urgent, 50);
-    handled("(u50) 22 31 ");
+    expect_handled("(u50) 22 31 ");
     domt_pick_close();
 }
 
@@ -100,7 +100,7 @@ DOMT_TEST(receive_that_does_not_wait_finds_nothing)
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(31, 22);
     domt_begin(domt_receive_as, &urgents_now);
-    handled("- 22 31 ");
+    expect_handled("- 22 31 ");
     domt_pick_close();
 }
 
@@ -112,7 +112,7 @@ DOMT_TEST(receive_sees_no_ask_that_has_expired)
     domt_begin(domt_receive_as, &letters_now);
     domt_ordered_run();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, asks_expired), 1);
-    handled("- ");
+    expect_handled("- ");
     domt_pick_close();
 }
 
@@ -132,7 +132,7 @@ DOMT_TEST(stop_after_mail_comes_when_receives_have_taken_what_was_before_it)
     ck_assert_int_eq(
         domt_notice(domt_ordered_home(), domt_pick.picker, &domt_pick_urgent, &(int64_t){1}), 0);
     /* The note stays before the order to end, and no message that came behind is taken. */
-    handled("");
+    expect_handled("");
     ck_assert_uint_eq(domt_pick.picker.house->mail, 3);
     ck_assert_int_eq(domi_house_stop(domt_ordered_home(), domt_pick.picker), 0);
     domt_ordered_settle();
@@ -211,13 +211,14 @@ DOMT_TEST(sorted_ask_that_would_wait_for_itself_fails)
     domt_jump(&domt_pick.world, 10 * MS);
     domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
-    handled("x35 x42 40 60 "); /* the asker learns of the circle, and then of the picker's end */
+    expect_handled(
+        "x35 x42 40 60 "); /* the asker learns of the circle, and then of the picker's end */
     domt_pick_close();
 }
 
 /* --- other behaviours ------------------------------------------------------------------------- */
 
-static int become(domus_stack *stack, void *behaviour)
+static int become_behaviour(domus_stack *stack, void *behaviour)
 {
     return domus_become(stack, behaviour);
 }
@@ -226,11 +227,11 @@ DOMT_TEST(become_sorts_by_the_new_order)
 {
     domt_ordered_open(0);
     DOMT_ORDERED_TELL(11, 31, 21, 10, 30);
-    domt_begin(become, &domt_by_tens_down);
-    handled("31 30 21 11 10 ");
+    domt_begin(become_behaviour, &domt_by_tens_down);
+    expect_handled("31 30 21 11 10 ");
     DOMT_ORDERED_TELL(10, 20);
-    domt_begin(become, NULL);
-    handled("10 20 ");
+    domt_begin(become_behaviour, NULL);
+    expect_handled("10 20 ");
     domt_pick_close();
 }
 
@@ -241,11 +242,11 @@ DOMT_TEST(become_without_an_order_takes_asks_first_again)
     domt_ask_picker(40, 0);
     domt_ask_picker(20, 0);
     domt_ordered_sort();
-    domt_begin(become, &domt_picking);
+    domt_begin(become_behaviour, &domt_picking);
     domt_ordered_run_limit(64);
-    handled("q20 q40 10 30 ");
+    expect_handled("q20 q40 10 30 ");
     DOMT_ORDERED_TELL(30, 10);
-    handled("30 10 ");
+    expect_handled("30 10 ");
     domt_pick_close();
 }
 
@@ -256,13 +257,13 @@ DOMT_TEST(become_with_an_order_sorts_what_waits)
         domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &domt_picking, NULL);
     domt_ordered_settle();
     DOMT_ORDERED_TELL(30);
-    domt_begin(become, &domt_by_tens);
+    domt_begin(become_behaviour, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    handled("30 10 20 ");
-    domt_begin(become, NULL);
+    expect_handled("30 10 20 ");
+    domt_begin(become_behaviour, NULL);
     domt_ordered_settle();
     DOMT_ORDERED_TELL(20, 10);
-    handled("20 10 ");
+    expect_handled("20 10 ");
     domt_pick_close();
 }
 
@@ -272,15 +273,15 @@ DOMT_TEST(become_while_receives_wait_lets_them_look_again)
     domt_begin(domt_receive_one, &domt_sevens);
     DOMT_ORDERED_TELL(30, 10);
     domt_ordered_settle();
-    domt_begin_by_event(become, &domt_picking);
+    domt_begin_by_event(become_behaviour, &domt_picking);
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 4);
     ck_assert_uint_eq(domi_order_count(domt_pick.picker.house), 0);
-    domt_begin_by_event(become, &domt_by_tens);
+    domt_begin_by_event(become_behaviour, &domt_by_tens);
     domt_ordered_settle();
     ck_assert_uint_eq(domt_pick.looks, 6);
     DOMT_ORDERED_TELL(20, 7);
-    handled("(7) 10 20 30 ");
+    expect_handled("(7) 10 20 30 ");
     domt_pick_close();
 }
 
@@ -304,7 +305,7 @@ DOMT_TEST(become_without_memory_changes_nothing)
     domt_ordered_settle();
     domt_begin(become_without_memory, &domt_by_tens);
     DOMT_ORDERED_TELL(20, 10);
-    handled("20 10 ");
+    expect_handled("20 10 ");
     domt_pick_close();
 }
 
@@ -330,12 +331,12 @@ DOMT_TEST(restart_keeps_mail_and_sorts_it_by_the_first_order)
     boss.supervision = &always;
     parent = domt_spawn(domt_outside(&domt_pick.world), domt_ordered_home(), &boss, NULL);
     domt_do(&domt_pick.world, parent, spawn_picker, &domt_by_tens);
-    domt_begin(become, &domt_by_tens_down);
+    domt_begin(become_behaviour, &domt_by_tens_down);
     domt_begin(end_with_error, NULL);
     DOMT_ORDERED_TELL(11, 31, 21, 10);
     domt_ordered_settle();
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, restarts), 1);
-    handled("11 10 21 31 ");
+    expect_handled("11 10 21 31 ");
     domt_pick_close();
 }
 

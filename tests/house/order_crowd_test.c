@@ -52,7 +52,7 @@ static int compare(const domus_type *one_type, const void *one, const domus_type
     return key < other_key ? -1 : key > other_key;
 }
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int check_taken(domus_stack *stack, void *self, const void *payload)
 {
     const item *it = payload;
 
@@ -65,8 +65,9 @@ static int take(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour sorting = {
-    .name = "sorting", .on = (const domus_on[]){{&item_type, take, 0}, {0}}, .order = compare};
+static const domus_behaviour sorting = {.name = "sorting",
+                                        .on = (const domus_on[]){{&item_type, check_taken, 0}, {0}},
+                                        .order = compare};
 
 static domi_manager *home(void)
 {
@@ -83,7 +84,7 @@ static void open_world(void)
     domi_random_init(&chance, 7);
 }
 
-static void put(void)
+static void put_message(void)
 {
     item it = {base + (uint32_t)domi_random_below(&chance, KEYS), numbers++};
     queue *to = &queues[it.key % RING];
@@ -94,7 +95,7 @@ static void put(void)
     ck_assert_int_eq(domt_notice(home(), actor, &item_type, &it), 0);
 }
 
-static void run(uint32_t messages)
+static void run_messages(uint32_t messages)
 {
     domi_manager_set_run_limit(home(), messages);
     ck_assert_uint_eq(domt_run_state(home()), 1);
@@ -117,15 +118,15 @@ DOMT_TEST(crowd_is_taken_in_its_order)
 
     open_world();
     for (uint32_t i = 0; i < CROWD; i++)
-        put();
-    run(1);
+        put_message();
+    run_messages(1);
     compared = 0;
     for (uint32_t i = 0; i < MOVED;) {
         uint32_t some = 1 + (uint32_t)domi_random_below(&chance, 64);
         uint64_t before = compared;
         for (uint32_t j = 0; j < some; j++)
-            put();
-        run(some);
+            put_message();
+        run_messages(some);
         most = compared - before > most ? compared - before : most;
         i += some;
         base = least > 200 ? least - 200 : 0;
@@ -151,14 +152,14 @@ static void compare_few(uint32_t waiting)
     base = least = numbers = taken = 0;
     memset(queues, 0, sizeof queues);
     for (uint32_t i = 0; i < waiting; i++)
-        put();
-    run(1);
-    put();
+        put_message();
+    run_messages(1);
+    put_message();
     compared = 0;
     for (uint32_t i = 0; i < 2 * waiting; i++) {
         uint64_t before = compared;
-        put();
-        run(1);
+        put_message();
+        run_messages(1);
         most = compared - before > most ? compared - before : most;
     }
     were_few(waiting, 2 * (uint64_t)waiting, most, 1);

@@ -221,7 +221,7 @@ static bool has_wanted_key(const void *self, const void *frame, const domus_type
 
 static const domus_pattern wanted = {NULL, has_wanted_key};
 
-static int took(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0) {
         for (uint32_t i = 0; i < count; i++)
@@ -232,9 +232,9 @@ static int took(domus_stack *stack, void *self, const domus_answer *answer)
     return answer->type == &ask_type ? domus_reply(stack, &done_type, NULL) : 0;
 }
 
-static int receive(domus_stack *stack, void *within)
+static int receive_within(domus_stack *stack, void *within)
 {
-    return domus_receive_within(stack, &wanted, *(uint64_t *)within, took);
+    return domus_receive_within(stack, &wanted, *(uint64_t *)within, record_received);
 }
 
 static int put_back(domus_stack *stack, void *context)
@@ -244,7 +244,7 @@ static int put_back(domus_stack *stack, void *context)
     return 0;
 }
 
-static int change(domus_stack *stack, void *to)
+static int change_order(domus_stack *stack, void *to)
 {
     ck_assert_int_eq(domus_become(stack, to), 0);
     model_sort();
@@ -272,7 +272,7 @@ static domi_manager *home(void)
     return world.managers[0];
 }
 
-static void begin(int (*function)(domus_stack *, void *), const void *context)
+static void send_call(int (*function)(domus_stack *, void *), const void *context)
 {
     domt_call call = {function, (void *)(uintptr_t)context};
     domi_envelope *envelope = domi_envelope_new(home(), sizeof *envelope);
@@ -284,20 +284,20 @@ static void begin(int (*function)(domus_stack *, void *), const void *context)
     ck_assert_int_eq(domi_mailbox_put(home(), actor, &envelope->node, DOMI_EVENT), 0);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answered++;
     ck_assert_int_eq(answer->error, 0);
     return 0;
 }
 
-static int ask(domus_stack *stack, void *what)
+static int ask_actor(domus_stack *stack, void *what)
 {
-    return domus_ask(stack, actor, &ask_type, what, hear);
+    return domus_ask(stack, actor, &ask_type, what, count_answer);
 }
 
 /* Put a message by the home lane, by the inbox, or as an ask. It has arrived when this returns. */
-static void put(void)
+static void put_message(void)
 {
     letter what = {below(40), numbers};
     uint32_t way = below(4);
@@ -309,14 +309,14 @@ static void put(void)
         ck_assert_int_eq(domt_notice(world.managers[way], actor, &note_type, &what), 0);
     } else {
         asked++;
-        domt_send(world.managers[1], asker, ask, &what);
+        domt_send(world.managers[1], asker, ask_actor, &what);
         (void)domt_iterate(world.managers[1]);
     }
     (void)domi_manager_take_arrivals(home());
     model_add(what, way >= 2);
 }
 
-static void run(uint32_t messages)
+static void run_messages(uint32_t messages)
 {
     domi_manager_set_run_limit(home(), messages);
     (void)domt_run_state(home());
@@ -329,7 +329,7 @@ static void run_to_the_end(void)
     domt_settle(&world);
 }
 
-static void step(void)
+static void do_random_step(void)
 {
     static const uint64_t now = 0;
     static const uint64_t for_ever = DOMUS_FOR_EVER;
@@ -337,32 +337,32 @@ static void step(void)
 
     switch (below(64)) {
     case 0:
-        begin(put_back, NULL);
-        run(1 + below(12));
+        send_call(put_back, NULL);
+        run_messages(1 + below(12));
         break;
     case 1:
         key_wanted = below(40);
-        begin(receive, &now);
+        send_call(receive_within, &now);
         run_to_the_end();
         break;
     case 2: /* messages are held back until one with this key comes */
         run_to_the_end();
         key_wanted = below(40);
-        begin(receive, &for_ever);
+        send_call(receive_within, &for_ever);
         (void)domt_run_state(home());
         for (uint32_t i = below(100); i != 0; i--) {
-            put();
+            put_message();
             (void)domt_run_state(home());
         }
         for (uint32_t i = 0; (actor.house->marks & DOMI_MARK_RECEIVING) != 0; i++) {
-            put();
+            put_message();
             (void)domt_run_state(home());
         }
         break;
     case 3:
         if (below(4) == 0) {
-            begin(change, behaviours[below(6)]);
-            run(1 + below(12));
+            send_call(change_order, behaviours[below(6)]);
+            run_messages(1 + below(12));
         }
         break;
     case 4:
@@ -371,14 +371,14 @@ static void step(void)
         break;
     default:
         if (below(5) < 3)
-            put();
+            put_message();
         else
-            run(1 + below(3));
+            run_messages(1 + below(3));
     }
     domi_house_check_lists(home(), actor.house);
 }
 
-static void walk(uint64_t seed)
+static void run_walk(uint64_t seed)
 {
     domi_random_init(&chance, seed);
     count = numbers = taken = answered = asked = 0;
@@ -388,12 +388,12 @@ static void walk(uint64_t seed)
     asker = domt_spawn(domt_outside(&world), world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
     for (int i = 0; i < OPERATIONS / WALKS; i++)
-        step();
+        do_random_step();
     run_to_the_end();
-    begin(put_back, NULL);
+    send_call(put_back, NULL);
     run_to_the_end();
     while (count != 0) { /* some asks may have been stashed again */
-        begin(put_back, NULL);
+        send_call(put_back, NULL);
         run_to_the_end();
     }
     ck_assert_uint_eq(taken, numbers);
@@ -405,7 +405,7 @@ static void walk(uint64_t seed)
 DOMT_TEST(walks_of_a_hundred_thousand_operations_agree_with_the_model)
 {
     for (uint64_t seed = 1; seed <= WALKS; seed++)
-        walk(seed);
+        run_walk(seed);
 }
 
 DOMT_SUITE(120)

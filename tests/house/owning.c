@@ -24,7 +24,7 @@ const domus_type domt_middle = {"middle", 700, release};
 const domus_type domt_large = {"large", 5000, release};
 const domus_type *const domt_sizes[3] = {&domt_small, &domt_middle, &domt_large};
 
-static int handle(domus_stack *stack, void *self, const void *payload)
+static int handle_payload(domus_stack *stack, void *self, const void *payload)
 {
     domt_owned.handled++;
     return domt_owned.handle != NULL ? domt_owned.handle(stack, payload) : 0;
@@ -32,9 +32,9 @@ static int handle(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour behaviour = {.name = "owning",
                                           .on =
-                                              (const domus_on[]){{&domt_small, handle, 0},
-                                                                 {&domt_middle, handle, 32},
-                                                                 {&domt_large, handle, 0},
+                                              (const domus_on[]){{&domt_small, handle_payload, 0},
+                                                                 {&domt_middle, handle_payload, 32},
+                                                                 {&domt_large, handle_payload, 0},
                                                                  {&domt_call_type, domt_on_call, 0},
                                                                  {0}}};
 

@@ -86,7 +86,7 @@ typedef struct plan {
     domt_call call;
 } plan;
 
-static int ask(domus_stack *stack, void *plan_)
+static int ask_as_planned(domus_stack *stack, void *plan_)
 {
     const plan *what = plan_;
 
@@ -102,7 +102,7 @@ static int cancel(domus_stack *stack, void *context)
     return 0;
 }
 
-static int stop(domus_stack *stack, void *context)
+static int stop_oneself(domus_stack *stack, void *context)
 {
     return domus_stop(stack, domus_self(stack));
 }
@@ -118,7 +118,7 @@ static int sleep_long(domus_stack *stack, void *context)
     return domus_sleep(stack, 50 * MS, hear_sleep);
 }
 
-static int end(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
@@ -126,10 +126,10 @@ static int end(domus_stack *stack, void *self, const domus_answer *answer)
 static int hold_asks_back(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_barrier(stack), 0);
-    return domus_sleep(stack, 5 * MS, end);
+    return domus_sleep(stack, 5 * MS, end_with_error);
 }
 
-static int keep(domus_stack *stack, void *context)
+static int keep_ask(domus_stack *stack, void *context)
 {
     return domus_keep(stack, &kept);
 }
@@ -166,7 +166,7 @@ static int forward_kept(domus_stack *stack, void *result)
 typedef int (*deed)(domus_stack *stack, void *context);
 
 /* How an asker gives an ask up. */
-static const deed ways[] = {cancel, stop};
+static const deed ways[] = {cancel, stop_oneself};
 
 /* Call `test` for each way, for each length of the chain, on four threads and on one. */
 static void for_each_chain(void (*test)(uint32_t from, deed give_up))
@@ -186,7 +186,7 @@ static void cancel_sleeper(uint32_t from, deed give_up)
 {
     plan asked = {from, {sleep_long, NULL}};
 
-    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_int_eq(holder_error, 1);
     domt_do(&world, actors[0], give_up, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
@@ -201,10 +201,10 @@ DOMT_TEST(conversation_that_works_for_a_passed_ask_is_cancelled)
 static void cancel_keeper(uint32_t from, deed give_up)
 {
     static const deed uses[] = {reply_kept, fail_kept, forward_kept};
-    plan asked = {from, {keep, NULL}};
+    plan asked = {from, {keep_ask, NULL}};
     int result = 1;
 
-    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     domt_do(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
@@ -224,10 +224,10 @@ DOMT_TEST(passed_ask_is_kept_no_more_when_its_asker_is_gone)
  * holder. */
 static void cancel_on_the_way(uint32_t from, deed give_up)
 {
-    plan asked = {from, {keep, NULL}};
+    plan asked = {from, {keep_ask, NULL}};
 
     domt_do(&world, actors[LAST], hold_asks_back, NULL);
-    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->mail, 1);
     domt_do(&world, actors[0], give_up, NULL);
     domt_pass(&world, 6 * MS);
@@ -252,7 +252,7 @@ static int hear_crowd(domus_stack *stack, void *self, const domus_answer *answer
 
 static int ask_as_a_crowd(domus_stack *stack, void *context)
 {
-    const domt_call call = {keep, NULL};
+    const domt_call call = {keep_ask, NULL};
 
     for (unsigned i = 0; i < CROWD; i++)
         ck_assert_int_eq(domus_ask_add(stack, actors[1], &domt_ask_question, &call, 0, 0), 0);
@@ -277,7 +277,7 @@ static void cancel_aside(uint32_t from, deed give_up)
 {
     plan asked = {from, {put_aside, NULL}};
 
-    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 1);
     domt_do(&world, actors[0], give_up, NULL);
     ck_assert_uint_eq(actors[LAST].house->family->stashed, 0);
@@ -313,10 +313,10 @@ DOMT_TEST(cancel_finds_an_ask_behind_a_router)
 /* Keep the ask, and pass it on from there to an actor that works for it. */
 static void cancel_kept_and_passed(uint32_t from, deed give_up)
 {
-    plan asked = {from, {keep, NULL}};
+    plan asked = {from, {keep_ask, NULL}};
     int result = 1;
 
-    domt_do(&world, actors[0], ask, &asked);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
     domt_do(&world, actors[LAST], forward_kept, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(shown, 2);
@@ -335,12 +335,12 @@ DOMT_TEST(cancel_finds_an_ask_that_was_kept_and_then_passed_on)
  * other messages. */
 DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 {
-    plan asked = {1, {keep, NULL}};
+    plan asked = {1, {keep_ask, NULL}};
     int result = 1;
 
     open_world(ACTORS);
-    domt_do(&world, actors[0], ask, &asked);
-    domt_send(world.managers[0], actors[0], stop, NULL);
+    domt_do(&world, actors[0], ask_as_planned, &asked);
+    domt_send(world.managers[0], actors[0], stop_oneself, NULL);
     domt_let_work(world.managers[0]);
     domt_send(world.managers[0], actors[LAST], reply_kept, &result);
     domt_settle(&world);
@@ -351,17 +351,17 @@ DOMT_TEST(answer_before_the_cancel_finds_nobody_either)
 /* The asker is there when the holder tells it, but ends before it is told. */
 DOMT_TEST(ask_is_cancelled_whose_asker_ends_before_it_hears_where_it_is)
 {
-    plan asked = {2, {keep, NULL}};
+    plan asked = {2, {keep_ask, NULL}};
 
     open_world(ACTORS);
-    domt_send(world.managers[0], actors[0], ask, &asked);
+    domt_send(world.managers[0], actors[0], ask_as_planned, &asked);
     for (uint32_t home = 0; home < ACTORS; home += home == 0 ? 2 : 1) {
         domt_let_work(world.managers[home]);
     }
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     /* the actor ends before it comes to its events */
     world.managers[0]->limits.messages_per_run_max = 1;
-    domt_send(world.managers[0], actors[0], stop, NULL);
+    domt_send(world.managers[0], actors[0], stop_oneself, NULL);
     domt_settle(&world);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 0);
     close_world();
@@ -408,7 +408,7 @@ DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
     for (uint32_t from = 1; from <= LAST; from++) {
         plan asked = {from, {sleep_long, NULL}};
         open_world(ACTORS);
-        domt_do(&world, actors[0], ask, &asked);
+        domt_do(&world, actors[0], ask_as_planned, &asked);
         domt_pass(&world, 60 * MS);
         ck_assert_int_eq(asked_error, 0);
         ck_assert_int_eq(holder_error, 0);
@@ -421,14 +421,14 @@ DOMT_TEST(passed_ask_that_is_waited_for_is_answered)
 DOMT_TEST(cancel_meets_only_its_own_ask)
 {
     plan slow = {1, {sleep_long, NULL}};
-    plan kept_one = {1, {keep, NULL}};
+    plan kept_one = {1, {keep_ask, NULL}};
     int result = 1;
 
     open_world(ACTORS);
-    domt_do(&world, actors[0], ask, &slow);
+    domt_do(&world, actors[0], ask_as_planned, &slow);
     domt_do(&world, actors[0], cancel, NULL);
     ck_assert_int_eq(holder_error, -ECANCELED);
-    domt_do(&world, actors[0], ask, &kept_one);
+    domt_do(&world, actors[0], ask_as_planned, &kept_one);
     ck_assert_uint_eq(domi_house_count_parked(actors[LAST].house), 1);
     domt_do(&world, actors[LAST], reply_kept, &result);
     ck_assert_int_eq(result, 0);

@@ -20,7 +20,7 @@ static void open_idle(uint64_t ms)
     domt_settle(&domt_kin_world);
 }
 
-static void pass(uint64_t ms)
+static void pass_ms(uint64_t ms)
 {
     domt_pass(&domt_kin_world, ms * MS);
 }
@@ -37,9 +37,9 @@ static void close_ended(void)
 DOMT_TEST(idle_actor_is_stopped_in_time_and_not_before)
 {
     open_idle(10);
-    pass(9);
+    pass_ms(9);
     ck_assert(domt_kin_lives(1));
-    pass(3);
+    pass_ms(3);
     close_ended();
 }
 
@@ -47,13 +47,13 @@ DOMT_TEST(message_begins_the_idle_time_anew)
 {
     open_idle(10);
     for (int i = 0; i < 20; i++) {
-        pass(9);
+        pass_ms(9);
         domt_kin_note_to(1);
         ck_assert(domt_kin_lives(1));
     }
-    pass(9);
+    pass_ms(9);
     ck_assert(domt_kin_lives(1));
-    pass(3);
+    pass_ms(3);
     close_ended();
 }
 
@@ -63,24 +63,24 @@ DOMT_TEST(many_messages_cost_one_timer)
     for (int i = 0; i < 5; i++) {
         for (int j = 0; j < 1000; j++)
             domt_kin_tell(1, &domt_kin_note, 0);
-        pass(5);
+        pass_ms(5);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 1);
     }
     /* The actor's timer fires once in an idle time, and not once for each message. */
     ck_assert_uint_le(DOMT_SUM(&domt_kin_world, timers_fired), 4);
-    pass(20);
+    pass_ms(20);
     close_ended();
 }
 
 DOMT_TEST(message_and_end_of_the_idle_time_may_meet)
 {
     open_idle(10);
-    pass(9);
+    pass_ms(9);
     /* the message and the timer are found in one turn: the message wins */
     domt_jump(&domt_kin_world, 2 * MS);
     domt_kin_note_to(1);
     ck_assert_uint_eq(domt_kin_of[1].notes, 1);
-    pass(30);
+    pass_ms(30);
     close_ended();
 }
 
@@ -103,13 +103,13 @@ DOMT_TEST(paused_actor_stays_and_resuming_begins_the_idle_time_anew)
     open_idle(10);
     domt_kin_do(1, pause_it, &result);
     ck_assert_int_eq(result, 0);
-    pass(95);
+    pass_ms(95);
     ck_assert(domt_kin_lives(1));
     domt_kin_do(1, resume_it, &result);
     ck_assert_int_eq(result, 0);
-    pass(9);
+    pass_ms(9);
     ck_assert(domt_kin_lives(1));
-    pass(3);
+    pass_ms(3);
     close_ended();
 }
 
@@ -123,12 +123,12 @@ DOMT_TEST(pause_and_resume_are_for_those_who_passivate)
     ck_assert_int_eq(result, -EINVAL);
     domt_kin_do(1, resume_it, &result);
     ck_assert_int_eq(result, -EINVAL);
-    pass(100);
+    pass_ms(100);
     ck_assert(domt_kin_lives(1));
     domt_kin_close();
 }
 
-static int tick(domus_stack *stack, void *unused)
+static int arm_ticks(domus_stack *stack, void *unused)
 {
     return domus_every(stack, 5 * MS, &domt_kin_tick, NULL, NULL);
 }
@@ -136,8 +136,8 @@ static int tick(domus_stack *stack, void *unused)
 DOMT_TEST(events_count_as_messages)
 {
     open_idle(10);
-    domt_kin_do(1, tick, NULL);
-    pass(100);
+    domt_kin_do(1, arm_ticks, NULL);
+    pass_ms(100);
     ck_assert(domt_kin_lives(1));
     ck_assert_uint_ge(domt_kin_of[1].ticks, 19);
     domt_kin_stop(1);
@@ -152,7 +152,7 @@ DOMT_TEST(passivation_stops_children_and_cancels_conversations)
     (void)domt_kin_child(1, 3, 1, &domt_kin_hearing);
     domt_kin_do(1, domt_kin_do_sleep, NULL);
     domt_kin_do(1, domt_kin_do_ask, &domt_kin_of[3].address);
-    pass(12);
+    pass_ms(12);
     ck_assert_int_eq(domt_kin_of[1].answer, -ECANCELED);
     ck_assert_uint_eq(domt_kin_houses(), 0);
     close_ended();
@@ -162,7 +162,7 @@ DOMT_TEST(stop_meets_passivation)
 {
     for (uint32_t from = 0; from < 3; from++) {
         open_idle(10);
-        pass(9);
+        pass_ms(9);
         domt_jump(&domt_kin_world, 2 * MS);
         domt_kin_stop_by(domt_kin_world.managers[from], 1);
         ck_assert(!domt_kin_lives(1));
@@ -186,11 +186,11 @@ DOMT_TEST(passivation_goes_on_after_a_restart_and_a_mount_that_failed)
         domt_kin_let_fail(1, fails, -EIO);
         ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
         ck_assert_uint_eq(domt_kin_of[1].mounts, 1);
-        pass(8);
+        pass_ms(8);
         if (fails == 0)
             domt_kin_err(1, -EIO);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 1);
-        pass(30);
+        pass_ms(30);
         ck_assert(!domt_kin_lives(1));
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, passivations), 1);
         ck_assert_uint_eq(domt_kin_world.managers[0]->timing.timers, 0);
@@ -207,12 +207,12 @@ DOMT_TEST(restarted_actor_is_not_idle_at_once)
     (void)domt_kin_root(2, 0, &boss);
     ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
     for (int i = 0; i < 3; i++) {
-        pass(9);
+        pass_ms(9);
         domt_kin_err(1, -EIO);
     }
-    pass(9);
+    pass_ms(9);
     ck_assert(domt_kin_lives(1));
-    pass(3);
+    pass_ms(3);
     ck_assert(!domt_kin_lives(1));
     domt_kin_close();
 }
@@ -227,10 +227,10 @@ DOMT_TEST(pause_ends_with_the_life_that_asked_for_it)
     (void)domt_kin_root(2, 0, &boss);
     ck_assert_int_eq(domt_kin_spawn_by(2, 1, &domt_kin_hearing, &options), 0);
     domt_kin_do(1, pause_it, &result);
-    pass(50);
+    pass_ms(50);
     ck_assert(domt_kin_lives(1));
     domt_kin_err(1, -EIO);
-    pass(30);
+    pass_ms(30);
     ck_assert(!domt_kin_lives(1));
     domt_kin_close();
 }

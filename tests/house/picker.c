@@ -41,7 +41,7 @@ void domt_pick_write(const char *before, int64_t number, const char *after)
     append(domt_pick.text, sizeof domt_pick.text, "%s%lld%s ", before, (long long)number, after);
 }
 
-static int take(domus_stack *stack, const char *what, const void *number)
+static int take_and_write(domus_stack *stack, const char *what, const void *number)
 {
     (void)domus_take(stack);
     domt_pick_write(what, *(const int64_t *)number, "");
@@ -50,17 +50,17 @@ static int take(domus_stack *stack, const char *what, const void *number)
 
 static int take_note(domus_stack *stack, void *self, const void *number)
 {
-    return take(stack, "", number);
+    return take_and_write(stack, "", number);
 }
 
 static int take_urgent(domus_stack *stack, void *self, const void *number)
 {
-    return take(stack, "u", number);
+    return take_and_write(stack, "u", number);
 }
 
 static int take_question(domus_stack *stack, void *self, const void *number)
 {
-    (void)take(stack, "q", number);
+    (void)take_and_write(stack, "q", number);
     return domus_reply(stack, &domt_pick_number, number);
 }
 
@@ -170,7 +170,7 @@ void domt_begin_by_event(int (*function)(domus_stack *, void *), const void *con
     ck_assert_int_eq(domi_mailbox_put(home, domt_pick.picker, &envelope->node, DOMI_EVENT), 0);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     bool failed = answer->error != 0;
 
@@ -184,19 +184,19 @@ typedef struct inquiry {
     uint64_t timeout_ns;
 } inquiry;
 
-static int inquire(domus_stack *stack, void *context)
+static int ask_picker(domus_stack *stack, void *context)
 {
     const inquiry *now = context;
 
     return domus_ask_within(stack, domt_pick.picker, &domt_pick_question, &now->number,
-                            now->timeout_ns, hear);
+                            now->timeout_ns, write_answer);
 }
 
 void domt_ask_picker(int64_t number, uint64_t timeout_ns)
 {
     inquiry now = {number, timeout_ns};
 
-    domt_send(domt_pick.world.managers[1], domt_pick.asker, inquire, &now);
+    domt_send(domt_pick.world.managers[1], domt_pick.asker, ask_picker, &now);
     (void)domt_iterate(domt_pick.world.managers[1]);
     (void)domi_manager_take_arrivals(domt_pick.world.managers[0]);
 }

@@ -20,7 +20,7 @@
 
 static domt_world world;
 
-static uint32_t length(const domi_node *node)
+static uint32_t count_nodes(const domi_node *node)
 {
     uint32_t count = 0;
 
@@ -81,8 +81,8 @@ DOMT_TEST(what_others_free_goes_home_in_one_chain)
     ck_assert_ptr_null(atomic_load(&world.managers[0]->pool.remote)); /* nothing is shared yet */
     domi_pool_flush_returns(world.managers[2]);
     ck_assert_uint_eq(world.managers[2]->pool.chained, 0);
-    ck_assert_uint_eq(length(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
-    ck_assert_uint_eq(length(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
+    ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[0]->pool.remote)), COUNT / 2);
+    ck_assert_uint_eq(count_nodes(atomic_load(&world.managers[1]->pool.remote)), COUNT / 2);
 
     domi_pool_free(world.managers[1], &domi_envelope_new(world.managers[0], 64)->node);
     domi_pool_flush_returns(world.managers[1]); /* flushed behind another manager's chain */
@@ -106,7 +106,7 @@ static domus_address actors[ACTORS];
 static uint64_t handled;
 
 /* Pass the packet on to the next actor, which lives elsewhere, in the next size. */
-static int pass(domus_stack *stack, void *self, const void *packet_)
+static int pass_packet(domus_stack *stack, void *self, const void *packet_)
 {
     static unsigned char next[4096];
     const packet *now = packet_;
@@ -128,7 +128,7 @@ DOMT_TEST(pools_do_not_grow_while_messages_go_round)
 
     for (int i = 0; i < 5; i++) {
         types[i] = (domus_type){.name = "packet", .size = sizes[i]};
-        rows[i] = (domus_on){&types[i], pass, 0};
+        rows[i] = (domus_on){&types[i], pass_packet, 0};
     }
     passing = (domus_behaviour){.name = "passing", .on = rows};
     domt_world_open(&world, 3);
@@ -178,7 +178,7 @@ enum { COUNT = 20000 }; /* objects of 64 bytes that fill more than four chunks *
 static domt_world world;
 static domi_node *nodes[COUNT];
 
-static uint64_t spare(const domi_manager *manager)
+static uint64_t read_spare_bytes(const domi_manager *manager)
 {
     return atomic_load(&manager->memory.spare_bytes);
 }
@@ -193,16 +193,16 @@ DOMT_TEST(spare_bytes_that_are_used_again_are_not_spare_any_more)
         nodes[i] = domi_pool_take(home, DOMI_SLAB_64);
     for (int i = 0; i < COUNT; i += 2)
         domi_pool_free(home, nodes[i]);
-    for (int i = 0; i < 10000 && spare(home) == 0; i++)
+    for (int i = 0; i < 10000 && read_spare_bytes(home) == 0; i++)
         (void)domi_pool_trim_step(home, now_ns += UINT64_C(100000000), 4096);
     while (domi_pool_trim_step(home, now_ns, 4096))
         ;
-    ck_assert_uint_gt(spare(home), 0);
-    ck_assert_uint_eq(spare(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
+    ck_assert_uint_gt(read_spare_bytes(home), 0);
+    ck_assert_uint_eq(read_spare_bytes(home), home->pool.slabs[DOMI_SLAB_64].spare_bytes);
     for (int i = 0; i < COUNT; i++) /* all free objects, and more */
         ck_assert_ptr_nonnull(domi_pool_take(home, DOMI_SLAB_64));
     ck_assert_uint_eq(home->pool.slabs[DOMI_SLAB_64].spare_bytes, 0);
-    ck_assert_uint_eq(spare(home), 0);
+    ck_assert_uint_eq(read_spare_bytes(home), 0);
     domt_world_end(&world);
 }
 

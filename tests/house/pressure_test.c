@@ -37,7 +37,7 @@ static void set_level(domus_memory_level now)
         domi_manager_look_at_pressure(world.managers[i]);
 }
 
-static int notice(uint32_t from)
+static int send_note(uint32_t from)
 {
     return domt_notice(world.managers[from], one, &domt_note, &(int64_t){1});
 }
@@ -45,10 +45,10 @@ static int notice(uint32_t from)
 DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
 {
     open_world();
-    ck_assert_int_eq(notice(0), 0);
+    ck_assert_int_eq(send_note(0), 0);
     set_level(DOMUS_MEMORY_CRITICAL);
     for (uint32_t from = 0; from <= world.homes; from++)
-        ck_assert_int_eq(notice(from), -EBUSY);
+        ck_assert_int_eq(send_note(from), -EBUSY);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -EBUSY);
     ck_assert_uint_eq(domt_releases, 0); /* the caller still owns the payload */
     ck_assert_uint_eq(DOMT_SUM(&world, busy), 4);
@@ -57,9 +57,9 @@ DOMT_TEST(m11_notices_are_refused_on_both_lanes_while_memory_is_critical)
     ck_assert_uint_eq(log0.count, 1); /* messages that were there are handled */
     set_level(DOMUS_MEMORY_HIGH);
     for (uint32_t from = 0; from <= world.homes; from++)
-        ck_assert_int_eq(notice(from), 0);
+        ck_assert_int_eq(send_note(from), 0);
     set_level(DOMUS_MEMORY_NORMAL);
-    ck_assert_int_eq(notice(0), 0);
+    ck_assert_int_eq(send_note(0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(log0.count, 5);
     domt_end_clean(&world);
@@ -70,8 +70,8 @@ DOMT_TEST(who_is_gone_is_told_as_such)
     open_world();
     domt_stop(&world, world.managers[0], one);
     set_level(DOMUS_MEMORY_CRITICAL);
-    ck_assert_int_eq(notice(0), -ESTALE);
-    ck_assert_int_eq(notice(1), -ESTALE);
+    ck_assert_int_eq(send_note(0), -ESTALE);
+    ck_assert_int_eq(send_note(1), -ESTALE);
     ck_assert_int_eq(domt_notice(world.managers[0], (domus_address){0}, &domt_note, "1234567"),
                      -ESTALE);
     domt_world_end(&world);
@@ -82,7 +82,7 @@ DOMT_TEST(who_is_gone_is_told_as_such)
 static int heard_error;
 static unsigned heard;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     heard++;
@@ -91,7 +91,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_owned(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &domt_counted, "payload", hear);
+    return domus_ask(stack, one, &domt_counted, "payload", record_error);
 }
 
 DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
@@ -114,7 +114,7 @@ DOMT_TEST(m11_a_refused_ask_resumes_with_ebusy)
 
 /* --- never refused --------------------------------------------------------------------------- */
 
-static int arm(domus_stack *stack, void *context)
+static int arm_timer(domus_stack *stack, void *context)
 {
     return domus_after(stack, MS, &domt_tick, &(int64_t){7}, NULL);
 }
@@ -124,7 +124,7 @@ DOMT_TEST(m11_replies_exceptions_and_events_pass_while_memory_is_critical)
     open_world();
     domus_address failing = domt_recorder_failing(&world, 1, &log1);
     domus_address beside = domt_recorder_new(&world, 0, &log1); /* by the home lane */
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     domt_inquire_by(world.managers[0], one, other, 1);
     domt_inquire_by(world.managers[0], one, failing, 2);
     domt_inquire_by(world.managers[0], one, beside, 3);
@@ -153,7 +153,7 @@ DOMT_TEST(a_stop_passes_while_memory_is_critical)
     domt_send(world.managers[1], agent, stop_one, NULL);
     set_level(DOMUS_MEMORY_CRITICAL);
     domt_settle(&world);
-    ck_assert_int_eq(notice(1), -ESTALE);
+    ck_assert_int_eq(send_note(1), -ESTALE);
     domt_world_end(&world);
 }
 
@@ -179,7 +179,7 @@ DOMT_TEST(what_was_taken_is_passed_on_while_memory_is_critical)
         domt_settle(&world);
         ck_assert_uint_eq(log0.count, home + 1);
         ck_assert(world.managers[home]->memory.busy);
-        ck_assert_int_eq(notice(home), -EBUSY); /* new messages are refused */
+        ck_assert_int_eq(send_note(home), -EBUSY); /* new messages are refused */
     }
     domt_world_end(&world);
 }
@@ -216,7 +216,7 @@ static int fill_with(domus_stack *stack, void *type)
 }
 
 /* Returns how many notices of a type an agent on home 1 sends until one is refused. */
-static unsigned fill(domus_address agent, const domus_type *type)
+static unsigned fill_mailbox(domus_address agent, const domus_type *type)
 {
     filled = 0;
     domt_send(world.managers[1], agent, fill_with, (void *)(uintptr_t)type);
@@ -230,7 +230,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
 
     for (uint32_t i = 0; i < 3; i++) {
         domus_address agent = open_bounded(1024 * KIB);
-        unsigned count = fill(agent, types[i]);
+        unsigned count = fill_mailbox(agent, types[i]);
         ck_assert_int_eq(fill_result, -ENOBUFS);
         ck_assert_uint_gt(count, i == 2 ? 5 : 500);
         ck_assert_uint_le(domi_pool_bytes(world.managers[1]), 1024 * KIB);
@@ -240,7 +240,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
         ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_note, "1234567"), 0);
         domt_settle(&world);
         /* the notices were handled: there is room for as many again */
-        unsigned again = fill(agent, types[i]);
+        unsigned again = fill_mailbox(agent, types[i]);
         ck_assert_uint_eq(again, count);
         domt_settle(&world);
         ck_assert_int_eq(atomic_load(&world.managers[1]->pool.heap_bytes), 0);
@@ -251,7 +251,7 @@ DOMT_TEST(a_thread_sends_no_more_than_its_memory_holds)
 DOMT_TEST(what_answers_and_events_need_is_beyond_the_bound)
 {
     domus_address agent = open_bounded(1024 * KIB);
-    (void)fill(agent, &large);
+    (void)fill_mailbox(agent, &large);
     ck_assert_ptr_null(domi_message_new(world.managers[1], 60000));
     ck_assert_int_eq(domi_message_explain_failure(world.managers[1]), -ENOBUFS);
     domi_envelope *envelopes[3];
@@ -278,7 +278,7 @@ static uint32_t trim_all(uint64_t now_ns)
 
 static void flood_and_drain(domus_address agent)
 {
-    (void)fill(agent, &large);
+    (void)fill_mailbox(agent, &large);
     domt_settle(&world);
 }
 
@@ -308,7 +308,7 @@ DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 {
     domus_address agent = open_bounded(64 * 1024 * KIB);
     domi_manager *manager = world.managers[1];
-    (void)fill(agent, &large);
+    (void)fill_mailbox(agent, &large);
     manager->memory.pressure = &level;
     atomic_store(&level, DOMUS_MEMORY_HIGH);
     domi_manager_look_at_pressure(manager);
@@ -331,7 +331,7 @@ DOMT_TEST(slabs_are_trimmed_sooner_while_memory_is_short)
 
 static domi_envelope *held[2 * HELD];
 
-static void hold(uint32_t from, uint32_t to)
+static void hold_envelopes(uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         held[i] = domi_message_new(world.managers[1], 64);
@@ -354,13 +354,13 @@ DOMT_TEST(light_traffic_keeps_no_slab_from_being_trimmed)
     open_world();
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
-    hold(1, HELD);
+    hold_envelopes(1, HELD);
     let_go(1, HELD, HELD);
     uint64_t mapped = slab->mapped_bytes;
     uint64_t now_ns = manager->now_ns;
     for (uint32_t ms = 0; ms < 5000; ms++, now_ns += MS) {
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_BUSY);
-        hold(1, 2);
+        hold_envelopes(1, 2);
         let_go(1, 2, HELD);
     }
     ck_assert_uint_le(slab->mapped_bytes, mapped / 2);
@@ -374,7 +374,7 @@ DOMT_TEST(what_is_spare_is_never_less_than_nothing)
     open_world();
     domi_manager *manager = world.managers[1];
     const domi_slab *slab = &manager->pool.slabs[DOMI_SLAB_64];
-    hold(0, HELD);
+    hold_envelopes(0, HELD);
     let_go(0, HELD, 1000);
     uint64_t now_ns = manager->now_ns;
     (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
@@ -382,7 +382,7 @@ DOMT_TEST(what_is_spare_is_never_less_than_nothing)
         ck_assert(domi_pool_trim_step(manager, now_ns + 2000 * MS, DOMI_TRIM_IDLE));
     /* A flood takes what is spare before the pass has gone over the other slabs. */
     for (; slab->spare_bytes != 0; count++)
-        hold(count, count + 1);
+        hold_envelopes(count, count + 1);
     ck_assert_uint_le(domi_counter_read(&manager->memory.spare_bytes), slab->mapped_bytes);
     let_go(HELD, count, 2 * HELD);
     for (uint32_t i = 0; i < HELD; i += 1000)
@@ -395,7 +395,7 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
     open_world();
     domi_manager *manager = world.managers[1];
     uint64_t now_ns = manager->now_ns;
-    hold(0, HELD);
+    hold_envelopes(0, HELD);
     let_go(0, HELD, 1000);
     for (int i = 0; i < 1000; i++, now_ns += 100 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
@@ -403,7 +403,7 @@ DOMT_TEST(what_is_taken_again_is_not_spare)
     ck_assert_uint_gt(spare, 0);
     for (uint32_t i = HELD; manager->pool.slabs[DOMI_SLAB_64].free != NULL;
          i++) /* the loop goes no further */
-        hold(i, i + 1);
+        hold_envelopes(i, i + 1);
     for (int i = 0; i < 2000; i++, now_ns += 1000 * MS)
         (void)domi_pool_trim_step(manager, now_ns, DOMI_TRIM_IDLE);
     ck_assert_uint_eq(domi_counter_read(&manager->memory.spare_bytes), 0);

@@ -26,7 +26,7 @@ DOMT_TEST(process_is_begun_on_its_own_turn_and_closed_once)
 DOMT_TEST(process_that_lives_to_the_end_of_the_system_is_closed_too)
 {
     open_process();
-    send(&owned_type, 1);
+    send_to_process(&owned_type, 1);
     domt_world_end(&world);
     ck_assert_uint_eq(closes, 1);
     ck_assert_uint_eq(releases, 1);
@@ -64,11 +64,11 @@ DOMT_TEST(restart_closes_and_begins_again_with_the_same_input)
     domt_do(&world, agent, spawn_in, "count");
     ck_assert_uint_eq(inits, 2);
     ck_assert_uint_eq(closes, 1);
-    send(&number_type, 1);
+    send_to_process(&number_type, 1);
     domt_settle(&world);
     ck_assert_uint_eq(inits, 3);
     ck_assert_uint_eq(closes, 2);
-    send(&large_type, 1);
+    send_to_process(&large_type, 1);
     domt_settle(&world);
     /* steps: the first, the one that fails, the first again, the large one */
     ck_assert_uint_eq(steps, 4);
@@ -80,7 +80,7 @@ DOMT_TEST(error_of_a_step_ends_the_process_unless_somebody_restarts_it)
 {
     step_does = fail_number;
     open_process();
-    send(&number_type, 1);
+    send_to_process(&number_type, 1);
     domt_settle(&world);
     ck_assert_uint_eq(DOMT_SUM(&world, failures), 1);
     ck_assert_uint_eq(closes, 1);
@@ -92,7 +92,7 @@ static int spawn_wrongly(domus_stack *stack, void *context)
 {
     static const domus_process no_step = {.name = "no step"};
     static const domus_spawn_options nowhere = {.placement = DOMUS_ON_THREAD, .thread = 7};
-    static const domus_process huge = {.name = "huge", .step = step, .state_size = 1 << 21};
+    static const domus_process huge = {.name = "huge", .step = step_process, .state_size = 1 << 21};
     char name[DOMUS_PROCESS_METHOD_MAX + 2];
     domus_address address;
 
@@ -146,7 +146,7 @@ DOMT_TEST(process_that_is_done_sends_its_value_and_ends)
     step_does = be_done;
     open_process();
     for (uint64_t i = 1; i <= 3; i++)
-        send(&number_type, i);
+        send_to_process(&number_type, i);
     domt_settle(&world);
     ck_assert_uint_eq(value, 6);
     ck_assert_ptr_eq(value_from.house, process.house);
@@ -168,7 +168,7 @@ static int try_to_be_done(domus_stack *stack, const domus_process_event *events,
 
 static unsigned heard;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_failure(domus_stack *stack, void *self, const domus_answer *answer)
 {
     /* The error is not -ENOMSG, because no handler forgot to answer. */
     ck_assert(answer->error == -ENOMEM || answer->error == -ESTALE);
@@ -179,7 +179,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 static int ask_owned(domus_stack *stack, void *ret_asked)
 {
     static const char payload[600];
-    int result = domus_ask(stack, process, &owned_large_type, payload, hear);
+    int result = domus_ask(stack, process, &owned_large_type, payload, count_failure);
 
     *(unsigned *)ret_asked = result == DOMUS_PARKED;
     return result;
@@ -269,7 +269,7 @@ DOMT_TEST(messages_of_any_type_are_events_and_asks_are_answered_later)
     domt_do(&world, other, ask_process, payload);
     ck_assert_int_eq(error, 1);
     ck_assert_uint_eq(asks, 1);
-    send(&number_type, 10);
+    send_to_process(&number_type, 10);
     domt_settle(&world);
     ck_assert_int_eq(error, 0);
     ck_assert_uint_eq(value, 15);
@@ -292,12 +292,12 @@ DOMT_TEST(events_of_one_turn_come_in_one_step_and_a_full_one_is_made_at_once)
     step_does = fall_silent;
     open_process();
     for (uint64_t i = 0; i < 10; i++)
-        send(&number_type, i);
+        send_to_process(&number_type, i);
     domt_settle(&world);
     ck_assert_uint_eq(steps, 2);
     ck_assert_uint_eq(counts[1], 10);
     for (uint64_t i = 0; i < 40; i++)
-        send(i % 2 == 0 ? &number_type : &value_type, i);
+        send_to_process(i % 2 == 0 ? &number_type : &value_type, i);
     domt_settle(&world);
     ck_assert_uint_eq(steps, 5);
     ck_assert_uint_eq(counts[2], DOMUS_PROCESS_EVENTS_MAX);
@@ -400,7 +400,7 @@ DOMT_TEST(stopped_process_makes_no_further_step_and_drops_what_it_gathered)
     /* the turn with 8 events is not over in one run */
     domi_manager_set_run_limit(world.managers[0], 4);
     for (uint64_t i = 0; i < 8; i++)
-        send(&owned_type, i);
+        send_to_process(&owned_type, i);
     (void)domi_manager_take_arrivals(world.managers[0]);
     (void)domt_run_state(world.managers[0]);
     ck_assert_uint_eq(process.house->mail, 4);
@@ -471,7 +471,7 @@ DOMT_TEST(process_whose_spawner_got_rules_later_may_be_restarted)
     step_does = fail_number;
     open_process();
     domt_do(&world, agent, become_supervisor, NULL);
-    send(&number_type, 1);
+    send_to_process(&number_type, 1);
     domt_settle(&world);
     close_world();
 }

@@ -49,8 +49,8 @@ static domus_address value_from;
 
 /* --- the process ----------------------------------------------------------------------------- */
 
-static inline int init(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                       const void *input)
+static inline int init_process(domus_stack *stack, void *self, const char *method,
+                               const domus_type *type, const void *input)
 {
     ck_assert(*(uint64_t *)self == 0);
     *(uint64_t *)self = 42;
@@ -61,8 +61,8 @@ static inline int init(domus_stack *stack, void *self, const char *method, const
     return init_does != NULL ? init_does(stack) : 0;
 }
 
-static inline int step(domus_stack *stack, void *self, const domus_process_event *events,
-                       uint32_t count, domus_process_output *out)
+static inline int step_process(domus_stack *stack, void *self, const domus_process_event *events,
+                               uint32_t count, domus_process_output *out)
 {
     ck_assert(*(uint64_t *)self == 42);
     counts[steps++] = count;
@@ -84,8 +84,11 @@ static inline void close_it(domus_stack *stack, void *self)
     closes++;
 }
 
-static const domus_process counting = {
-    .name = "counting", .state_size = 3000, .init = init, .step = step, .close = close_it};
+static const domus_process counting = {.name = "counting",
+                                       .state_size = 3000,
+                                       .init = init_process,
+                                       .step = step_process,
+                                       .close = close_it};
 
 /* --- the others ------------------------------------------------------------------------------ */
 
@@ -96,7 +99,7 @@ static inline int take_value(domus_stack *stack, void *self, const void *payload
     return 0;
 }
 
-static inline int call(domus_stack *stack, void *self, const void *payload)
+static inline int run_call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
@@ -109,7 +112,7 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
     {                                                                                              \
         .name = "spawner", .supervision = (supervised), .on = (const domus_on[])                   \
         {                                                                                          \
-            {&domt_call_type, call, 0}, {&value_type, take_value, 0}, {0},                         \
+            {&domt_call_type, run_call, 0}, {&value_type, take_value, 0}, {0},                     \
         }                                                                                          \
     }
 
@@ -154,7 +157,7 @@ static inline void stop_process(void)
     domt_stop(&world, world.managers[0], process);
 }
 
-static inline void send(const domus_type *type, uint64_t number)
+static inline void send_to_process(const domus_type *type, uint64_t number)
 {
     uint64_t payload[75] = {number}; /* the largest of the types */
 

@@ -347,7 +347,7 @@ static bool is_seven(const void *self, const void *frame, const domus_type *type
 static const domus_pattern seventh_question = {
     (const domus_type *const[]){&domt_pick_question, NULL}, is_seven};
 
-static domi_node *seen(void)
+static domi_node *last_seen_node(void)
 {
     return domt_pick.picker.house->family->seen[0];
 }
@@ -361,7 +361,7 @@ static int ask_third(domus_stack *stack, void *context)
 /* Check that the receive takes the seventh question although the one that it saw last has gone. */
 static void seventh_is_taken(const char *text)
 {
-    ck_assert_ptr_null(seen());
+    ck_assert_ptr_null(last_seen_node());
     domt_ask_picker(7, 0);
     domt_pick_wrote(text);
     domt_pick_close();
@@ -374,7 +374,7 @@ DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_cancelled)
     domus_address third = domt_spawn(there, there, &domt_agent, NULL);
     domt_begin(domt_receive_one, &seventh_question);
     domt_do(&domt_pick.world, third, ask_third, NULL);
-    ck_assert_ptr_nonnull(seen());
+    ck_assert_ptr_nonnull(last_seen_node());
     ck_assert_int_eq(domi_house_stop(there, third), 0);
     domt_pick_settle();
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);
@@ -387,7 +387,7 @@ DOMT_TEST(receive_looks_anew_when_what_it_saw_last_was_a_circle)
     domt_begin_by_event(ask_and_raise_later, NULL);
     domt_begin(domt_receive_one, &seventh_question);
     domt_pick_settle();
-    ck_assert_ptr_nonnull(seen());
+    ck_assert_ptr_nonnull(last_seen_node());
     domt_pick_pass(6 * MS);
     ck_assert_uint_eq(DOMT_SUM(&domt_pick.world, circles), 1);
     ck_assert_uint_eq(domt_pick.picker.house->mail, 0);

@@ -11,7 +11,7 @@ const domus_type domt_answer = {.name = "answer", .size = sizeof(int64_t)};
 const domus_type domt_inquire = {.name = "inquire", .size = sizeof(domt_inquiry)};
 const domus_type domt_tick = {.name = "tick", .size = sizeof(int64_t)};
 
-static void record(void *self, char what, int64_t number)
+static void write_entry(void *self, char what, int64_t number)
 {
     domt_log *log = ((domt_recorder *)self)->log;
 
@@ -21,7 +21,7 @@ static void record(void *self, char what, int64_t number)
 
 static int on_note(domus_stack *stack, void *self, const void *number)
 {
-    record(self, 'n', *(const int64_t *)number);
+    write_entry(self, 'n', *(const int64_t *)number);
     return 0;
 }
 
@@ -29,18 +29,18 @@ static int on_question(domus_stack *stack, void *self, const void *number)
 {
     const domt_recorder *recorder = self;
 
-    record(self, 'a', *(const int64_t *)number);
+    write_entry(self, 'a', *(const int64_t *)number);
     if (recorder->fail != 0)
         return (int)recorder->fail;
     return domus_reply(stack, &domt_answer, number);
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0)
-        record(self, 'x', answer->error);
+        write_entry(self, 'x', answer->error);
     else
-        record(self, 'r', *(const int64_t *)answer->payload);
+        write_entry(self, 'r', *(const int64_t *)answer->payload);
     return 0;
 }
 
@@ -48,12 +48,12 @@ static int on_inquiry(domus_stack *stack, void *self, const void *inquiry_)
 {
     const domt_inquiry *inquiry = inquiry_;
 
-    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, answered);
+    return domus_ask(stack, inquiry->to, &domt_question, &inquiry->number, write_answer);
 }
 
 static int on_tick(domus_stack *stack, void *self, const void *number)
 {
-    record(self, 'e', *(const int64_t *)number);
+    write_entry(self, 'e', *(const int64_t *)number);
     return 0;
 }
 

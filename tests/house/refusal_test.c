@@ -27,7 +27,7 @@ static void open_world(void)
 }
 
 /* Send notes from the thread of `from` until one is refused. Returns how many were taken. */
-static unsigned fill(domi_manager *from)
+static unsigned fill_with_notes(domi_manager *from)
 {
     unsigned taken = 0;
     int64_t number = 1;
@@ -45,7 +45,7 @@ static bool is_full(void)
 DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
 {
     open_world();
-    ck_assert_uint_eq(fill(world.managers[0]), MAX);
+    ck_assert_uint_eq(fill_with_notes(world.managers[0]), MAX);
     ck_assert_uint_eq(DOMT_SUM(&world, refusals), 1);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
@@ -61,7 +61,7 @@ DOMT_TEST(m11_home_lane_refuses_at_mailbox_max)
 DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 {
     open_world();
-    ck_assert_uint_eq(fill(world.managers[1]), MAX);
+    ck_assert_uint_eq(fill_with_notes(world.managers[1]), MAX);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), -ENOBUFS);
     ck_assert_int_eq(domt_notice(world.managers[0], one, &domt_counted, "payload"), -ENOBUFS);
     (void)domi_manager_take_arrivals(world.managers[0]);
@@ -78,12 +78,12 @@ DOMT_TEST(m11_inbox_lane_refuses_at_mailbox_max)
 DOMT_TEST(m11_both_lanes_together_are_bounded)
 {
     open_world();
-    unsigned taken = fill(world.managers[0]) + fill(world.managers[1]);
+    unsigned taken = fill_with_notes(world.managers[0]) + fill_with_notes(world.managers[1]);
     ck_assert_uint_eq(taken, MAX); /* messages of home count for other senders, too */
     domt_settle(&world);
     for (unsigned i = 0; i < MAX - 1; i++)
         domt_note_to(world.managers[0], one, 1);
-    taken = fill(world.managers[1]) + fill(world.managers[0]);
+    taken = fill_with_notes(world.managers[1]) + fill_with_notes(world.managers[0]);
     /* the inbox is not counted with the mailboxes: at most twice the bound */
     ck_assert_uint_le(taken, MAX);
     domt_settle(&world);
@@ -94,7 +94,7 @@ DOMT_TEST(m11_both_lanes_together_are_bounded)
 DOMT_TEST(m11_recovers_below_half)
 {
     open_world();
-    (void)fill(world.managers[0]);
+    (void)fill_with_notes(world.managers[0]);
     domi_house *house = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     ck_assert_ptr_eq(house, one.house);
     ck_assert_uint_eq(domi_house_run(world.managers[0], house), 64);
@@ -114,7 +114,7 @@ DOMT_TEST(m11_stays_full_above_half)
     world.config.scheduler.messages_per_run_max = 50;
     ck_assert_int_eq(domt_world_start(&world), 0);
     one = domt_recorder_new(&world, 0, &log0);
-    (void)fill(world.managers[0]);
+    (void)fill_with_notes(world.managers[0]);
     domi_house_run(world.managers[0], domi_queue_take(&world.managers[0]->schedule.ready[0]));
     ck_assert_uint_eq(one.house->mail, 50);
     ck_assert(is_full());
@@ -127,7 +127,7 @@ DOMT_TEST(m11_stays_full_above_half)
 
 static int heard_error;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard_error = answer->error;
     return 0;
@@ -135,7 +135,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int ask_owned(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, one, &domt_counted, "payload", hear);
+    return domus_ask(stack, one, &domt_counted, "payload", record_error);
 }
 
 DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
@@ -144,7 +144,7 @@ DOMT_TEST(m11_refused_ask_resumes_with_enobufs)
     domus_address here = domt_spawn(world.managers[0], world.managers[0], &domt_agent, NULL);
     domus_address there = domt_spawn(world.managers[1], world.managers[1], &domt_agent, NULL);
     domt_settle(&world);
-    (void)fill(world.managers[0]);
+    (void)fill_with_notes(world.managers[0]);
     /* takes the actor off its queue, so that it does not run */
     domi_house *full = domi_queue_take(&world.managers[0]->schedule.ready[0]);
     for (int i = 0; i < 2; i++) {
@@ -181,12 +181,12 @@ DOMT_TEST(m11_replies_exceptions_and_events_are_never_refused)
     }
     domt_let_work(world.managers[1]);
     ck_assert_uint_eq(atomic_load(&one.house->inbox) >> 48, 2 * MAX);
-    ck_assert_uint_eq(fill(world.managers[0]), 0);
+    ck_assert_uint_eq(fill_with_notes(world.managers[0]), 0);
     domt_jump(&world, 2 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(world.managers[0]), 3 * MAX);
     (void)domi_manager_take_arrivals(world.managers[0]);
     /* messages that are never refused take no room */
-    ck_assert_uint_eq(fill(world.managers[0]), MAX);
+    ck_assert_uint_eq(fill_with_notes(world.managers[0]), MAX);
     domt_settle(&world);
     ck_assert_uint_eq(domt_log_count(&log0, 'r'), MAX);
     ck_assert_uint_eq(domt_log_count(&log0, 'x'), MAX);

@@ -88,7 +88,7 @@ static const domus_grain_kind kind = {.name = "spread", .behaviour = &behaviour}
 static domi_grains grains;
 static domus_grains spread;
 
-static int place(domus_stack *stack, void *expected)
+static int place_grains(domus_stack *stack, void *expected)
 {
     ck_assert_int_eq(domus_remote_grains_place(stack, spread), *(const int *)expected);
     return 0;
@@ -105,9 +105,9 @@ static void open_world(void)
     for (uint32_t i = 0; i <= 2; i++)
         domt_remote.managers[i]->directory.grains = &grains;
     ck_assert_int_eq(domi_grain_open(domt_remote.managers[0], &kind, &spread.kind), 0);
-    domt_as_agent(0, place, &not_permitted);
-    domt_as_gateway(0, place, &no_error);
-    domt_as_gateway(1, place, &no_error); /* the same name again */
+    domt_as_agent(0, place_grains, &not_permitted);
+    domt_as_gateway(0, place_grains, &no_error);
+    domt_as_gateway(1, place_grains, &no_error); /* the same name again */
 }
 
 static void close_world(void)
@@ -137,14 +137,14 @@ typedef struct doing {
 
 static doing now;
 
-static int notify(domus_stack *stack, void *unused)
+static int notify_grain(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_grain_notice(stack, spread, now.key, now.type, now.payload),
                      now.expected);
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     now.error = answer->error;
     if (answer->payload != NULL)
@@ -152,12 +152,12 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int ask(domus_stack *stack, void *unused)
+static int ask_grain(domus_stack *stack, void *unused)
 {
     now.error = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &now.conversation), 0);
     return domus_grain_ask_within(stack, spread, now.key, now.type, now.payload, now.timeout_ns,
-                                  hear);
+                                  record_answer);
 }
 
 static int set_fence(domus_stack *stack, void *unused)
@@ -184,7 +184,7 @@ static int pass_kept(domus_stack *stack, void *unused)
     return 0;
 }
 
-static void use(const char *key, uint64_t *value)
+static void use_key(const char *key, uint64_t *value)
 {
     now = (doing){.key = key, .type = &domt_word, .payload = value};
     now.part = (uint32_t)domus_remote_part_of(spread, key);
@@ -193,7 +193,7 @@ static void use(const char *key, uint64_t *value)
 /* Let this system have the part of the key, with a fence. */
 static void have_part(const char *key, uint64_t fence)
 {
-    use(key, &(uint64_t){0});
+    use_key(key, &(uint64_t){0});
     now.value = fence;
     domt_as_agent(0, set_fence, NULL);
 }
@@ -206,8 +206,8 @@ DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
     uint64_t value = 42;
 
     open_world();
-    use("17", &value);
-    domt_as_agent(1, notify, NULL);
+    use_key("17", &value);
+    domt_as_agent(1, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(domt_carried_by[1].target.node, DOMUS_REMOTE_GRAINS);
@@ -215,15 +215,15 @@ DOMT_TEST(messages_come_to_the_gateway_of_the_sender)
     ck_assert_ptr_eq(domt_carried_by[1].type, &domt_word);
     ck_assert(domus_address_equals(domt_carried_by[1].sender, domt_agents[1]));
     now.timeout_ns = DOMT_MS;
-    domt_as_agent(0, ask, NULL);
+    domt_as_agent(0, ask_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].asks, 1);
     ck_assert_int_eq(now.error, 1);
     ck_assert_uint_eq(life.lives, 0);
     now.expected = -EINVAL;
     now.key = "no key";
-    domt_as_agent(1, notify, NULL);
+    domt_as_agent(1, notify_grain, NULL);
     now.key = "";
-    domt_as_agent(1, notify, NULL);
+    domt_as_agent(1, notify_grain, NULL);
     close_world();
 }
 
@@ -232,8 +232,8 @@ DOMT_TEST(a_kept_ask_is_passed_on_if_the_part_has_a_fence)
     uint64_t value = 7;
 
     open_world();
-    use("17", &value);
-    domt_as_agent(1, ask, NULL);
+    use_key("17", &value);
+    domt_as_agent(1, ask_grain, NULL);
     now.kept = domt_carried_by[1].kept[0];
     now.expected = -EHOSTDOWN;
     domt_as_gateway(1, pass_kept, NULL);
@@ -257,15 +257,15 @@ DOMT_TEST(an_open_part_needs_no_gateway)
 {
     open_world();
     have_part("17", 3);
-    use("17", &(uint64_t){5});
+    use_key("17", &(uint64_t){5});
     domt_as_gateway(0, open_part, NULL);
-    domt_as_agent(0, notify, NULL);
+    domt_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 0);
     ck_assert_uint_eq(life.notices, 1);
-    domt_as_agent(1, notify, NULL); /* this thread has not opened the part */
+    domt_as_agent(1, notify_grain, NULL); /* this thread has not opened the part */
     ck_assert_uint_eq(domt_carried_by[1].notices, 1);
     domt_as_gateway(0, close_part, NULL);
-    domt_as_agent(0, notify, NULL);
+    domt_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(domt_carried_by[0].notices, 1);
     ck_assert_uint_eq(life.notices, 1);
     now.expected = -EPERM;
@@ -287,7 +287,7 @@ static int notify_and_open(domus_stack *stack, void *unused)
 DOMT_TEST(a_part_is_not_opened_while_mail_waits_for_the_gateway)
 {
     open_world();
-    use("17", &(uint64_t){5});
+    use_key("17", &(uint64_t){5});
     domt_as_gateway(0, notify_and_open, NULL);
     domt_as_gateway(0, open_part, NULL);
     close_world();
@@ -300,13 +300,13 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
 
     open_world();
     have_part("a", 1);
-    use("a", NULL);
+    use_key("a", NULL);
     for (size_t i = 0; i < sizeof big.bytes; i++)
         big.bytes[i] = (unsigned char)i;
     memcpy(small.bytes, big.bytes, sizeof small.bytes);
     now.type = &large_type;
     now.payload = &big;
-    domt_as_agent(0, ask, NULL);
+    domt_as_agent(0, ask_grain, NULL);
     now.kept = domt_carried_by[0].kept[0];
     domt_as_gateway(0, pass_kept, NULL);
     ck_assert(life.is_whole);
@@ -315,7 +315,7 @@ DOMT_TEST(payloads_of_any_size_stay_whole)
     domt_as_gateway(0, open_part, NULL);
     now.type = &odd_type;
     now.payload = &small;
-    domt_as_agent(0, notify, NULL);
+    domt_as_agent(0, notify_grain, NULL);
     ck_assert(life.is_whole);
     close_world();
 }
@@ -348,12 +348,12 @@ DOMT_TEST(other_nodes_reach_a_grain_whose_part_is_here)
 
     open_world();
     domus_address far = domt_far(1, 0);
-    use("b", &value);
+    use_key("b", &value);
     now.expected = -EHOSTDOWN;
     domt_as_gateway(0, send_as_remote, &far);
     ck_assert_int_eq(domt_carried_by[0].answer_error, -EHOSTDOWN);
     have_part("b", 4);
-    use("b", &value);
+    use_key("b", &value);
     domt_as_gateway(0, send_as_remote, &far);
     ck_assert_uint_eq(life.notices, 1);
     ck_assert_uint_eq(life.asks, 1);
@@ -395,9 +395,9 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
     for (uint32_t round = 0; round < 2; round++) {
         stopping way = {.after_mail = round == 0, .others = true, .left = 9};
         have_part("c", 10 + round);
-        use("c", &value);
+        use_key("c", &value);
         domt_as_gateway(0, open_part, NULL);
-        domt_as_agent(0, notify, NULL);
+        domt_as_agent(0, notify_grain, NULL);
         ck_assert_uint_eq(life.lives, round + 1);
         ck_assert_uint_eq(life.fence, 10 + round);
         domt_as_agent(0, stop_part, &way);
@@ -410,9 +410,9 @@ DOMT_TEST(the_grains_of_a_part_are_stopped_and_counted)
         ck_assert_uint_eq(way.left, 0);
         have_part("c", 0);
     }
-    use("c", &value);
+    use_key("c", &value);
     now.expected = -EHOSTDOWN; /* no life is made any more */
-    domt_as_agent(0, notify, NULL);
+    domt_as_agent(0, notify_grain, NULL);
     ck_assert_uint_eq(life.lives, 2);
     close_world();
 }

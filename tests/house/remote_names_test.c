@@ -14,7 +14,7 @@ typedef struct looking {
     int error, back_error;
 } looking;
 
-static int look(domus_stack *stack, void *looking_)
+static int look_up_name(domus_stack *stack, void *looking_)
 {
     looking *now = looking_;
 
@@ -28,7 +28,7 @@ static looking look_at(domus_remote_name name)
 {
     looking now = {.name = name};
 
-    domt_as_gateway(0, look, &now);
+    domt_as_gateway(0, look_up_name, &now);
     return now;
 }
 

@@ -33,7 +33,7 @@ static int send_notice(domus_stack *stack, void *sending_)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     asked[0].error = answer->error;
     if (answer->payload != NULL)
@@ -47,7 +47,8 @@ static int send_ask(domus_stack *stack, void *sending_)
 
     now->error = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &now->conversation), 0);
-    return domus_ask_within(stack, now->to, &domt_word, &now->value, now->timeout_ns, hear);
+    return domus_ask_within(stack, now->to, &domt_word, &now->value, now->timeout_ns,
+                            record_answer);
 }
 
 static int cancel_ask(domus_stack *stack, void *sending_)
@@ -186,7 +187,7 @@ static int send_asks(domus_stack *stack, void *sending_)
 
     for (uint32_t i = 0; i < 20; i++)
         ck_assert_int_eq(domus_ask_add(stack, now->to, &domt_plain, &now->value, 0, 0), 0);
-    return domus_wait_all(stack, hear);
+    return domus_wait_all(stack, record_answer);
 }
 
 DOMT_TEST(asks_that_a_gateway_keeps_do_not_count_as_conversations)
@@ -240,7 +241,7 @@ DOMT_TEST(a_node_that_is_full_or_down_refuses_what_is_sent)
     domt_remote_close();
 }
 
-static int cannot(domus_stack *stack, void *context)
+static int expect_refusals(domus_stack *stack, void *context)
 {
     domus_remote_name name = domt_name(1, 0);
     domus_remote_message message;
@@ -269,7 +270,7 @@ static int cannot(domus_stack *stack, void *context)
 DOMT_TEST(only_gateways_use_these_verbs)
 {
     domt_remote_open(NULL);
-    domt_as_agent(0, cannot, NULL);
+    domt_as_agent(0, expect_refusals, NULL);
     domt_remote_close();
 }
 
@@ -297,7 +298,7 @@ static int hear_sleep(domus_stack *stack, void *self, const domus_answer *answer
     return answer->error;
 }
 
-static int work(domus_stack *stack, void *self, const void *payload)
+static int double_value(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t doubled;
 
@@ -323,7 +324,8 @@ static int work(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour worker = {
     .name = "worker",
-    .on = (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&domt_word, work, 0}, {0}}};
+    .on =
+        (const domus_on[]){{&domt_call_type, domt_on_call, 0}, {&domt_word, double_value, 0}, {0}}};
 
 static domus_address workers[2];
 

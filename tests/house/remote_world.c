@@ -181,7 +181,7 @@ typedef struct finding {
     domus_address address;
 } finding;
 
-static int find(domus_stack *stack, void *finding_)
+static int find_address(domus_stack *stack, void *finding_)
 {
     finding *found = finding_;
 
@@ -193,7 +193,7 @@ domus_address domt_far(uint32_t number, uint16_t home)
 {
     finding found = {.name = domt_name(number, home)};
 
-    domt_as_gateway(0, find, &found);
+    domt_as_gateway(0, find_address, &found);
     return found.address;
 }
 

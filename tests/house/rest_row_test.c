@@ -19,7 +19,7 @@ static const domus_type forget_type = {.name = "forget"};
 static domus_testkit *kit;
 static domus_probe *probe;
 
-static void setup(uint64_t seed)
+static void set_up_kit(uint64_t seed)
 {
     kit = domt_kit_new(NULL, seed);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
@@ -42,7 +42,7 @@ static const domus_behaviour partner = {
     .on = (const domus_on[]){
         {&number_type, take_number, 0}, {&question_type, answer_question, 0}, {0}}};
 
-static domus_address spawn(const domus_behaviour *behaviour)
+static domus_address spawn_actor(const domus_behaviour *behaviour)
 {
     domus_address address;
 
@@ -51,12 +51,12 @@ static domus_address spawn(const domus_behaviour *behaviour)
     return address;
 }
 
-static void tell(domus_address to, const domus_type *type, const void *payload)
+static void send_notice(domus_address to, const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
 }
 
-static bool same(domus_address one, domus_address other)
+static bool is_same_address(domus_address one, domus_address other)
 {
     return one.house == other.house && one.lease == other.lease;
 }
@@ -80,11 +80,11 @@ static const domus_behaviour generous = {
 
 DOMT_TEST(a_last_row_without_type_takes_what_no_other_does)
 {
-    setup(1);
-    domus_address address = spawn(&generous);
-    domus_address strict = spawn(&partner);
-    tell(address, &word_type, "fourfive");
-    tell(address, &forget_type, NULL);
+    set_up_kit(1);
+    domus_address address = spawn_actor(&generous);
+    domus_address strict = spawn_actor(&partner);
+    send_notice(address, &word_type, "fourfive");
+    send_notice(address, &forget_type, NULL);
     ck_assert_int_eq(domus_probe_ask(probe, address, &number_type, &(uint32_t){1}), 0);
     ck_assert_int_eq(domus_probe_expect_error(probe, -ENOSYS, 0), 0);
     ck_assert_int_eq(domus_probe_ask(probe, strict, &forget_type, NULL), 0);
@@ -109,8 +109,8 @@ DOMT_TEST(the_row_can_pass_on_all_that_comes)
     domus_address address;
     uint32_t number = 0;
 
-    setup(1);
-    domus_address behind = spawn(&partner);
+    set_up_kit(1);
+    domus_address behind = spawn_actor(&partner);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &proxy, &behind, &address), 0);
     ck_assert_int_eq(domus_probe_ask(probe, address, &question_type, &(uint32_t){9}), 0);
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
@@ -118,22 +118,22 @@ DOMT_TEST(the_row_can_pass_on_all_that_comes)
     ck_assert_int_eq(domus_probe_send(probe, address, &number_type, &number), 0);
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
     ck_assert_uint_eq(number, 10);
-    ck_assert(same(domus_probe_sender(probe), behind));
+    ck_assert(is_same_address(domus_probe_sender(probe), behind));
     domus_testkit_free(kit);
 }
 
-static int arm(domus_stack *stack, void *self)
+static int arm_timer(domus_stack *stack, void *self)
 {
     return domus_after(stack, MS, &forget_type, NULL, NULL);
 }
 
 static const domus_behaviour timed = {
-    .name = "timed", .on = (const domus_on[]){{NULL, take_own, 0}}, .on_mount = arm};
+    .name = "timed", .on = (const domus_on[]){{NULL, take_own, 0}}, .on_mount = arm_timer};
 
 DOMT_TEST(the_row_takes_events_too)
 {
-    setup(1);
-    (void)spawn(&timed);
+    set_up_kit(1);
+    (void)spawn_actor(&timed);
     ck_assert_int_eq(domus_testkit_advance(kit, MS), 0);
     ck_assert_uint_eq(own_handled, 1);
     domus_testkit_free(kit);
@@ -154,10 +154,10 @@ DOMT_TEST(the_row_does_not_take_what_is_the_librarys_own)
 {
     domus_system *system;
 
-    setup(1);
+    set_up_kit(1);
     system = domus_testkit_system(kit);
-    domus_address address = spawn(&generous);
-    tell(spawn(&ender), &call_type, &address);
+    domus_address address = spawn_actor(&generous);
+    send_notice(spawn_actor(&ender), &call_type, &address);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_uint_eq(rest_handled, 0);
     ck_assert_int_eq(domus_outside_notice(system, address, &forget_type, NULL), -ESTALE);
@@ -171,7 +171,7 @@ DOMT_TEST(the_rows_frame_has_a_limit_too)
 {
     domus_address address;
 
-    setup(1);
+    set_up_kit(1);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &too_large, NULL, &address),
                      -EINVAL);
     domus_testkit_free(kit);

@@ -33,7 +33,7 @@ static void open_two(const domus_supervision *supervision)
 
 /* --- what runs ------------------------------------------------------------------------------- */
 
-static int spoil(domus_stack *stack, void *unused)
+static int spoil_state(domus_stack *stack, void *unused)
 {
     ((domt_kin *)domus_self(stack).house->self)->worth = 0;
     return 0;
@@ -43,7 +43,7 @@ DOMT_TEST(restart_runs_on_stop_and_on_mount_with_the_state_of_the_spawn)
 {
     open_two(&restarts);
     for (uint32_t child = 2; child < 4; child++) {
-        domt_kin_do(child, spoil, NULL);
+        domt_kin_do(child, spoil_state, NULL);
         domt_kin_note_to(child);
         ck_assert_uint_eq(domt_kin_of[child].worth, 0);
         domt_kin_err(child, -EIO);
@@ -64,7 +64,7 @@ DOMT_TEST(restart_runs_on_restart_instead_once_with_the_error)
     (void)domt_kin_root(1, 0, &boss);
     for (uint32_t child = 2; child < 4; child++) {
         (void)domt_kin_child(1, child, child - 2, &under);
-        domt_kin_do(child, spoil, NULL);
+        domt_kin_do(child, spoil_state, NULL);
         domt_kin_err(child, -EPERM);
         ck_assert_int_eq(domt_kin_of[child].cause, -EPERM);
         domt_kin_note_to(child);

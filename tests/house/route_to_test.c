@@ -18,14 +18,14 @@ static int result;
 
 /* --- workers ---------------------------------------------------------------------------------- */
 
-static int work(domus_stack *stack, void *self, const void *payload)
+static int count_work(domus_stack *stack, void *self, const void *payload)
 {
     got[domus_self(stack).house->home->index]++;
     return 0;
 }
 
 static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&domt_plain, work, 0}, {0}}};
+                                       .on = (const domus_on[]){{&domt_plain, count_work, 0}, {0}}};
 
 static uint64_t key_of(const domus_type *type, const void *payload)
 {
@@ -39,7 +39,7 @@ typedef struct making {
     uint32_t count;
 } making;
 
-static int make(domus_stack *stack, void *making_)
+static int make_router(domus_stack *stack, void *making_)
 {
     const making *now = making_;
 
@@ -52,7 +52,7 @@ static int make_with(const domus_address *addresses, uint32_t count, domus_route
     making now = {addresses, count};
 
     routing = (domus_routing){.route = route, .key = route == DOMUS_ROUTE_HASH ? key_of : NULL};
-    domt_as_agent(0, make, &now);
+    domt_as_agent(0, make_router, &now);
     return result;
 }
 
@@ -94,12 +94,12 @@ static int send_by(uint32_t home, uint64_t first, uint64_t count)
     return result;
 }
 
-static unsigned far(void)
+static unsigned count_far(void)
 {
     return domt_carried_by[0].notices + domt_carried_by[1].notices;
 }
 
-static void begin(void)
+static void set_up_routees(void)
 {
     domt_remote_open(NULL);
     for (uint32_t i = 0; i < FAR; i++)
@@ -109,17 +109,17 @@ static void begin(void)
     routees[FAR] = domt_far(3, 0);
 }
 
-static void end(void)
+static void tear_down_routees(void)
 {
     domt_remote_close();
 }
 
-static void stop(domus_address who)
+static void stop_actor(domus_address who)
 {
     domt_stop(&domt_remote, domt_outside(&domt_remote), who);
 }
 
-static bool lives(domus_address who)
+static bool is_alive(domus_address who)
 {
     uint64_t life = domi_house_life(who.house);
 
@@ -130,32 +130,32 @@ static bool lives(domus_address who)
 
 DOMT_TEST(robin_passes_over_actors_that_are_gone_and_nodes_that_are_down_or_full)
 {
-    begin();
+    set_up_routees();
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
     ck_assert_int_eq(send_by(0, 0, 40), 0);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 20);
-    ck_assert_uint_eq(far(), 10);
+    ck_assert_uint_eq(count_far(), 10);
     node_is(-EHOSTDOWN);
     ck_assert_int_eq(send_by(1, 0, 30), 0);
     ck_assert_uint_eq(got[0] + got[1], 30);
     node_is(-ENOBUFS);
     ck_assert_int_eq(send_by(1, 0, 30), 0);
-    ck_assert_uint_eq(far(), 0);
+    ck_assert_uint_eq(count_far(), 0);
     for (uint32_t i = 0; i < FAR; i++)
-        stop(routees[i]);
+        stop_actor(routees[i]);
     ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
     node_is(-EHOSTDOWN);
     ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
     node_is(0);
     ck_assert_int_eq(send_by(0, 0, 5), 0);
-    ck_assert_uint_eq(far(), 5);
-    end();
+    ck_assert_uint_eq(count_far(), 5);
+    tear_down_routees();
 }
 
 DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
 {
-    begin();
+    set_up_routees();
     ck_assert_int_eq(make_with(routees + 1, 3, DOMUS_ROUTE_NEAR), 0);
     ck_assert_int_eq(send_by(1, 0, 20), 0);
     ck_assert_uint_eq(got[1], 20);
@@ -166,17 +166,17 @@ DOMT_TEST(near_prefers_the_senders_thread_then_this_system_then_another_node)
     ck_assert_int_eq(send_by(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);
     for (uint32_t i = 0; i < FAR; i++)
-        stop(routees[i]);
+        stop_actor(routees[i]);
     ck_assert_int_eq(send_by(0, 0, 20), 0);
-    ck_assert_uint_eq(far(), 20);
+    ck_assert_uint_eq(count_far(), 20);
     node_is(-EHOSTDOWN);
     ck_assert_int_eq(send_by(0, 0, 1), -EHOSTDOWN);
-    end();
+    tear_down_routees();
 }
 
 DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
 {
-    begin();
+    set_up_routees();
     domus_address some[] = {routees[0], routees[FAR], domt_far(4, 0)};
     ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_LEAST), 0);
     ck_assert_int_eq(send_by(0, 0, 64), 0);
@@ -184,13 +184,13 @@ DOMT_TEST(least_sends_afar_when_everybody_here_has_more)
     ck_assert_int_eq(send_by(0, 0, 200), 0);
     ck_assert_uint_ge(got[0], 64);
     ck_assert_uint_le(got[0], 66);
-    ck_assert_uint_eq(got[0] + far(), 200);
+    ck_assert_uint_eq(got[0] + count_far(), 200);
     node_is(-ENOBUFS);
     ck_assert_int_eq(send_by(0, 0, 200), 0); /* messages that the node refuses are taken here */
     ck_assert_uint_eq(got[0], 200);
-    stop(routees[0]);
+    stop_actor(routees[0]);
     ck_assert_int_eq(send_by(0, 0, 1), -ENOBUFS);
-    end();
+    tear_down_routees();
 }
 
 DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
@@ -198,12 +198,12 @@ DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
     enum { KEYS = 200 };
     static unsigned char where[KEYS];
 
-    begin();
+    set_up_routees();
     domus_address some[] = {routees[0], routees[1], routees[FAR]};
     ck_assert_int_eq(make_with(some, 3, DOMUS_ROUTE_HASH), 0);
     for (uint64_t key = 0; key < KEYS; key++) {
         ck_assert_int_eq(send_by((uint32_t)(key % 2), key, 1), 0);
-        ck_assert_uint_eq(got[0] + got[1] + far(), 1);
+        ck_assert_uint_eq(got[0] + got[1] + count_far(), 1);
         where[key] = (unsigned char)(got[0] ? 0 : got[1] ? 1 : 2);
     }
     node_is(-EHOSTDOWN);
@@ -213,33 +213,33 @@ DOMT_TEST(hash_moves_keys_only_when_their_routee_is_gone)
         ck_assert_uint_eq(got[1], where[key] == 1);
     }
     node_is(0);
-    stop(routees[1]);
+    stop_actor(routees[1]);
     unsigned moved = 0;
     for (uint64_t key = 0; key < KEYS; key++) {
         ck_assert_int_eq(send_by(0, key, 1), 0);
         ck_assert(where[key] != 0 || got[0] == 1);
-        ck_assert(where[key] != 2 || far() == 1);
+        ck_assert(where[key] != 2 || count_far() == 1);
         moved += where[key] == 1;
     }
     ck_assert_uint_gt(moved, KEYS / 6);
-    end();
+    tear_down_routees();
 }
 
 /* --- asks ------------------------------------------------------------------------------------- */
 
 static domus_conversation asking;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     result = answer->error;
     return 0;
 }
 
-static int ask(domus_stack *stack, void *value)
+static int ask_router(domus_stack *stack, void *value)
 {
     result = 1;
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return domus_ask(stack, router, &domt_plain, value, hear);
+    return domus_ask(stack, router, &domt_plain, value, record_error);
 }
 
 static int cancel(domus_stack *stack, void *context)
@@ -248,7 +248,7 @@ static int cancel(domus_stack *stack, void *context)
     return 0;
 }
 
-static int reply(domus_stack *stack, void *value)
+static int reply_as_remote(domus_stack *stack, void *value)
 {
     ck_assert_int_eq(domus_kept_reply(stack, domt_carried_by[1].kept[0], &domt_plain, value), 0);
     return 0;
@@ -258,18 +258,18 @@ DOMT_TEST(ask_of_a_router_is_answered_from_afar_and_can_be_cancelled)
 {
     uint64_t value = 5;
 
-    begin();
+    set_up_routees();
     ck_assert_int_eq(make_with(&routees[FAR], 1, DOMUS_ROUTE_ROBIN), 0);
-    domt_as_agent(1, ask, &value);
+    domt_as_agent(1, ask_router, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 1);
-    domt_as_gateway(1, reply, &value);
+    domt_as_gateway(1, reply_as_remote, &value);
     ck_assert_int_eq(result, 0);
-    domt_as_agent(1, ask, &value);
+    domt_as_agent(1, ask_router, &value);
     ck_assert_uint_eq(domt_carried_by[1].asks, 2);
     domt_as_agent(1, cancel, NULL);
     ck_assert_int_eq(result, -ECANCELED);
     ck_assert_uint_eq(domt_carried_by[1].cancels, 1);
-    end();
+    tear_down_routees();
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -286,7 +286,7 @@ static void routees_live(void)
     domt_settle(&domt_remote);
     ck_assert_int_eq(send_by(1, 0, 1), -ESTALE);
     for (uint32_t i = 0; i < FAR; i++)
-        ck_assert(lives(routees[i]));
+        ck_assert(is_alive(routees[i]));
     ck_assert_uint_eq(domt_carried_by[0].stops + domt_carried_by[1].stops, 0);
     ck_assert_uint_eq(domt_carried_by[0].last_stops + domt_carried_by[1].last_stops, 0);
     ck_assert_uint_le(domt_remote_routers.count, 1);
@@ -300,14 +300,14 @@ static int spawn_many(domus_stack *stack, void *context)
 
 DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
 {
-    begin();
+    set_up_routees();
     for (uintptr_t after_mail = 0; after_mail < 2; after_mail++) {
         ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
         domt_as_agent(1, stop_router, (void *)after_mail);
         routees_live();
     }
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
-    stop(domt_agents[0]); /* stops the agent that has made the router */
+    stop_actor(domt_agents[0]); /* stops the agent that has made the router */
     routees_live();
     ck_assert_uint_eq(domt_remote_routers.count, 0);
     /* Routees that a router has made stop with it. */
@@ -317,17 +317,17 @@ DOMT_TEST(end_of_a_router_is_not_that_of_its_routees)
     domt_as_agent(1, stop_router, NULL);
     domt_settle(&domt_remote);
     for (uint32_t i = 0; i < 4; i++)
-        ck_assert(!lives(made[i]));
-    end();
+        ck_assert(!is_alive(made[i]));
+    tear_down_routees();
 }
 
 DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
 {
     domus_address found[4], wrong[2];
 
-    begin();
+    set_up_routees();
     ck_assert_int_eq(make_with(routees, 4, DOMUS_ROUTE_ROBIN), 0);
-    stop(routees[1]);
+    stop_actor(routees[1]);
     ck_assert_uint_eq(domus_routees(NULL, router, found, 4), 3);
     ck_assert(domus_address_equals(found[0], routees[0]));
     ck_assert(domus_address_equals(found[2], routees[FAR]));
@@ -343,12 +343,12 @@ DOMT_TEST(routees_are_told_and_wrong_calls_are_refused)
     ck_assert_int_eq(make_with(routees, 2, DOMUS_ROUTE_HASH + 1), -EINVAL);
     making now = {routees, 2};
     routing = (domus_routing){.route = DOMUS_ROUTE_HASH};
-    domt_as_agent(0, make, &now);
+    domt_as_agent(0, make_router, &now);
     ck_assert_int_eq(result, -EINVAL);
     for (uint32_t i = 1; i < 8; i++)
         ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), 0);
     ck_assert_int_eq(make_with(routees, 1, DOMUS_ROUTE_LEAST), -ENOSPC);
-    end();
+    tear_down_routees();
 }
 
 static int spawn_least(domus_stack *stack, void *context)
@@ -359,10 +359,10 @@ static int spawn_least(domus_stack *stack, void *context)
     return 0;
 }
 
-static int replace(domus_stack *stack, void *making_)
+static int replace_router(domus_stack *stack, void *making_)
 {
     ck_assert_int_eq(domus_stop(stack, router), 0);
-    return make(stack, making_);
+    return make_router(stack, making_);
 }
 
 /* Routees that were made report their loads until they have ended, which is after their router. */
@@ -370,14 +370,14 @@ DOMT_TEST(loads_of_actors_that_were_made_are_not_taken_for_distances)
 {
     making now = {routees, 4};
 
-    begin();
+    set_up_routees();
     domt_as_agent(0, spawn_least, NULL);
     routing = (domus_routing){.route = DOMUS_ROUTE_NEAR};
-    domt_as_agent(0, replace, &now);
+    domt_as_agent(0, replace_router, &now);
     ck_assert_int_eq(result, 0);
     ck_assert_int_eq(send_by(0, 0, 20), 0);
     ck_assert_uint_eq(got[0], 20);
-    end();
+    tear_down_routees();
 }
 
 DOMT_SUITE(60)

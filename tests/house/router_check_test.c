@@ -8,9 +8,9 @@
 
 static domi_router *made; /* a router of four routees, made by agents[0] */
 
-static void make(uint32_t max, domus_route route)
+static void make_router(uint32_t max, domus_route route)
 {
-    begin(max);
+    open_workers(max);
     spawn_many(4, route);
     made = (domi_router *)(void *)router.house;
 }
@@ -26,7 +26,7 @@ static void each_dies(void (*body)(void *), const row *rows, size_t count)
         domt_dies(body, (void *)(uintptr_t)&rows[i].breaks, rows[i].text);
 }
 
-static void apply(void *breaks)
+static void break_router(void *breaks)
 {
     (*(void (**)(void))breaks)();
 }
@@ -120,14 +120,14 @@ static void has_a_routee_of_the_future(void)
 
 static void check_open(void *breaks)
 {
-    apply(breaks);
+    break_router(breaks);
     domi_router_check(made);
 }
 
 static void check_at_its_making(void *breaks)
 {
     atomic_fetch_or(&made->face.life, DOMI_LIFE_CLOSED);
-    apply(breaks);
+    break_router(breaks);
     (void)domi_router_may_open(made);
 }
 
@@ -155,14 +155,14 @@ DOMT_TEST(each_invariant_of_an_open_router_is_checked)
         {is_an_orphan_and_open, "no state"},
     };
 
-    make(1, DOMUS_ROUTE_ROBIN);
+    make_router(1, DOMUS_ROUTE_ROBIN);
     domi_router_check(made);
     each_dies(check_open, rows, sizeof rows / sizeof rows[0]);
     each_dies(check_open, states, sizeof states / sizeof states[0]);
     each_dies(check_at_its_making, rows, sizeof rows / sizeof rows[0]);
-    stop(routees[1]); /* a routee may end before its router does */
+    stop_actor(routees[1]); /* a routee may end before its router does */
     domi_router_check(made);
-    end();
+    close_workers();
 }
 
 /* --- given back ------------------------------------------------------------------------------- */
@@ -187,7 +187,7 @@ static void has_a_routee_that_goes_on(void)
 
 static void check_given_back(void *breaks)
 {
-    apply(breaks);
+    break_router(breaks);
     (void)domi_router_may_be_given_back(world.managers[0], made);
 }
 
@@ -200,7 +200,7 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
         {has_a_home, "router->face.home == NULL"},
     };
 
-    make(1, DOMUS_ROUTE_ROBIN);
+    make_router(1, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     /* all routees are asked to stop */
     ck_assert(domi_router_may_be_given_back(world.managers[0], made));
@@ -208,7 +208,7 @@ DOMT_TEST(each_invariant_of_a_router_that_is_given_back_is_checked)
     ck_assert(domi_router_may_be_given_back(world.managers[0], made));
     domi_router_check(made);
     each_dies(check_given_back, rows, sizeof rows / sizeof rows[0]);
-    end();
+    close_workers();
 }
 
 /* --- all routers, and their owner ------------------------------------------------------------- */
@@ -275,7 +275,7 @@ static void belongs_to_another_lease(void)
 
 static void check_houses(void *breaks)
 {
-    apply(breaks);
+    break_router(breaks);
     domi_manager_check_houses(world.managers[0]);
 }
 
@@ -297,7 +297,7 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
         {has_one_routee, "count >= 2"},
     };
 
-    begin(8);
+    open_workers(8);
     spawn_many(2, DOMUS_ROUTE_ROBIN);
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     domt_settle(&world);
@@ -309,9 +309,9 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
     ck_assert_int_eq(domi_router_stop(domt_outside(&world), router), 0);
     domt_settle(&world);
     domi_manager_check_houses(world.managers[0]);
-    end();
+    close_workers();
 
-    begin(8);
+    open_workers(8);
     for (uint32_t i = 0; i < 2; i++) /* no actor owns these routers */
         ck_assert_int_eq(
             domi_router_spawn(domt_outside(&world), NULL, &worker, NULL, 2, NULL, NULL, &router),
@@ -321,7 +321,7 @@ DOMT_TEST(each_invariant_of_all_routers_is_checked)
     made = (domi_router *)(void *)router.house;
     domi_manager_check_houses(world.managers[0]);
     each_dies(check_houses, rows, sizeof rows / sizeof rows[0]);
-    end();
+    close_workers();
 }
 
 /* --- views ------------------------------------------------------------------------------------ */
@@ -359,21 +359,21 @@ DOMT_TEST(view_of_a_router_that_has_ended_shows_none_of_the_next_routers_routees
 {
     const domus_routing hash = {.route = DOMUS_ROUTE_HASH, .key = swap_routers};
 
-    begin(8);
+    open_workers(8);
     for (uint32_t i = 0; i < 10; i++) {
         swaps = false;
         old = router = spawn_ownerless(&hash);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), old), 0);
         old = router = spawn_ownerless(&hash);
         swaps = true;
-        ck_assert_int_eq(put(world.managers[0], i), -ESTALE);
+        ck_assert_int_eq(put_number(world.managers[0], i), -ESTALE);
         for (uint32_t r = 0; r < 4; r++)
             ck_assert_uint_eq(domi_router_routee((domi_router *)(void *)young.house, r).house->mail,
                               0);
         ck_assert_int_eq(domi_router_stop(domt_outside(&world), young), 0);
         domt_settle(&world);
     }
-    end();
+    close_workers();
 }
 
 /* End the owner when the stop of a routee wakes the first sleeper. */
@@ -385,7 +385,7 @@ static void end_owner(domi_manager *manager)
 
 DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
 {
-    begin(1); /* one router, so a place that is lost is missed at once */
+    open_workers(1); /* one router, so a place that is lost is missed at once */
     for (uint32_t i = 0; i < 3; i++) {
         spawn_many(4, DOMUS_ROUTE_ROBIN);
         void (*wake)(domi_manager *) = world.managers[0]->hooks.wake;
@@ -399,7 +399,7 @@ DOMT_TEST(router_that_its_owner_loses_while_another_stops_it_is_given_back)
         ck_assert_uint_eq(routers.count, 0);
         domt_settle(&world);
     }
-    end();
+    close_workers();
 }
 
 static uint32_t births;
@@ -411,13 +411,13 @@ static bool may_spawn_two(domi_manager *manager)
 
 DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
 {
-    begin(1);
+    open_workers(1);
     uint64_t houses = domt_sum(&world, offsetof(domi_counters, spawns));
     births = 0;
     wish.count = 4;
     wish.routing.route = DOMUS_ROUTE_ROBIN;
     world.managers[0]->hooks.begin_spawn = may_spawn_two;
-    domt_do(&world, agents[0], spawn, NULL);
+    domt_do(&world, agents[0], spawn_routees, NULL);
     world.managers[0]->hooks.begin_spawn = NULL;
     ck_assert_int_eq(wish.result, -ESHUTDOWN);
     ck_assert_uint_eq(domt_sum(&world, offsetof(domi_counters, spawns)), houses + 2);
@@ -425,7 +425,7 @@ DOMT_TEST(routees_of_a_router_that_could_not_be_made_are_stopped)
                       2); /* the agents are left */
     ck_assert_uint_eq(routers.count, 0);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
-    end();
+    close_workers();
 }
 
 DOMT_SUITE(60)

@@ -16,7 +16,7 @@ DOMT_TEST(robin_gives_to_one_after_the_other)
     domt_do(&world, agents[1], send_hundred, NULL);
     for (uint32_t i = 0; i < 5; i++)
         ck_assert_uint_eq(got[i], 40);
-    end();
+    close_workers();
 }
 
 static int spawn_per_thread(domus_stack *stack, void *context)
@@ -43,7 +43,7 @@ DOMT_TEST(near_gives_to_the_one_on_the_senders_thread)
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 5);
     ck_assert_uint_eq(got[1], 105);
-    end();
+    close_workers();
 }
 
 DOMT_TEST(near_takes_turns_among_several_of_one_thread)
@@ -53,7 +53,7 @@ DOMT_TEST(near_takes_turns_among_several_of_one_thread)
     domt_do(&world, agents[1], send_hundred, NULL);
     ck_assert_uint_eq(got[1], 50);
     ck_assert_uint_eq(got[3], 50);
-    end();
+    close_workers();
 }
 
 /* --- who is gone or full
@@ -66,46 +66,46 @@ DOMT_TEST(who_is_gone_is_passed_over_until_all_are)
         spawn_many(4, route);
         for (uint32_t gone = 0; gone < 4; gone++) {
             uint64_t before = got[gone];
-            stop(routees[gone]);
+            stop_actor(routees[gone]);
             domt_do(&world, agents[0], send_hundred, (void *)(intptr_t)(gone < 3 ? 0 : -ESTALE));
             ck_assert_uint_eq(got[gone], before);
-            ck_assert_uint_eq(total(), gone < 3 ? (gone + 1) * 100 : 300);
+            ck_assert_uint_eq(sum_messages(), gone < 3 ? (gone + 1) * 100 : 300);
         }
-        end();
+        close_workers();
     }
 }
 
 DOMT_TEST(robin_refuses_when_all_are_full_and_near_when_its_own_is)
 {
-    begin(8);
+    open_workers(8);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
     for (uint64_t i = 0; i < 54; i++)
-        ck_assert_int_eq(put(domt_outside(&world), i), 0);
-    ck_assert_int_eq(put(domt_outside(&world), 0), -ENOBUFS);
+        ck_assert_int_eq(put_number(domt_outside(&world), i), 0);
+    ck_assert_int_eq(put_number(domt_outside(&world), 0), -ENOBUFS);
     domt_settle(&world);
     for (uint32_t i = 0; i < 4; i++)
         ck_assert_uint_eq(got[i], 16);
-    end();
+    close_workers();
 
-    begin(8);
+    open_workers(8);
     spawn_many(2, DOMUS_ROUTE_NEAR);
     for (uint64_t i = 0; i < 16; i++)
-        ck_assert_int_eq(put(world.managers[1], i), 0);
-    ck_assert_int_eq(put(world.managers[1], 0), -ENOBUFS);
-    ck_assert_int_eq(put(world.managers[0], 0), 0);
+        ck_assert_int_eq(put_number(world.managers[1], i), 0);
+    ck_assert_int_eq(put_number(world.managers[1], 0), -ENOBUFS);
+    ck_assert_int_eq(put_number(world.managers[0], 0), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 1);
     ck_assert_uint_eq(got[1], 16);
-    end();
+    close_workers();
 }
 
 /* --- least ------------------------------------------------------------------------------------ */
 
 DOMT_TEST(least_prefers_the_empty_one)
 {
-    begin(8);
+    open_workers(8);
     spawn_many(4, DOMUS_ROUTE_LEAST);
     for (uint32_t empty = 0; empty < 4; empty++) {
         for (uint32_t from = 0; from < 3; from++) { /* from its home, another home, and outside */
@@ -115,55 +115,55 @@ DOMT_TEST(least_prefers_the_empty_one)
                                      0);
             memset(got, 0, sizeof got);
             for (uint64_t i = 0; i < 5; i++)
-                ck_assert_int_eq(put(world.managers[from], i), 0);
+                ck_assert_int_eq(put_number(world.managers[from], i), 0);
             domt_settle(&world);
             for (uint32_t i = 0; i < 4; i++)
                 ck_assert_uint_eq(got[i], 5);
         }
     }
-    end();
+    close_workers();
 }
 
 DOMT_TEST(least_sees_what_another_thread_has_taken_in)
 {
-    begin(8);
+    open_workers(8);
     spawn_many(2, DOMUS_ROUTE_LEAST);
     for (uint64_t i = 0; i < 10; i++)
         ck_assert_int_eq(domt_notice(domt_outside(&world), routees[1], &work, &i), 0);
     /* taken out of the inbox, but not handled */
     (void)domi_manager_take_arrivals(world.managers[1]);
     for (uint64_t i = 0; i < 10; i++)
-        ck_assert_int_eq(put(world.managers[0], i), 0);
+        ck_assert_int_eq(put_number(world.managers[0], i), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 10);
     ck_assert_uint_eq(got[1], 10);
-    end();
+    close_workers();
 }
 
 static uint32_t answered;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     answered += answer->error == 0;
     return 0;
 }
 
-static int ask(domus_stack *stack, void *context)
+static int ask_router(domus_stack *stack, void *context)
 {
-    return domus_ask(stack, router, &question, &(uint64_t){(uintptr_t)context}, hear);
+    return domus_ask(stack, router, &question, &(uint64_t){(uintptr_t)context}, count_answer);
 }
 
 DOMT_TEST(least_counts_conversations_that_wait)
 {
-    begin(8);
+    open_workers(8);
     answered = 0;
     spawn_many(2, DOMUS_ROUTE_LEAST);
     slow = true;
     for (uint32_t i = 0; i < 4; i++)
-        domt_do(&world, agents[0], ask, NULL);
+        domt_do(&world, agents[0], ask_router, NULL);
     ck_assert_uint_eq(got[0], 2);
     ck_assert_uint_eq(got[1], 2);
-    end();
+    close_workers();
 }
 
 /* --- hash ------------------------------------------------------------------------------------- */
@@ -182,7 +182,7 @@ static void place_all(void)
 {
     for (uint32_t i = 0; i < KEYS; i++) {
         memset(got, 0, sizeof got);
-        ck_assert_int_eq(put(world.managers[i % 3], i), 0);
+        ck_assert_int_eq(put_number(world.managers[i % 3], i), 0);
         domt_settle(&world);
         uint8_t who = 0;
         while (got[who] == 0)
@@ -197,7 +197,7 @@ DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
     uint32_t count[8] = {0};
     uint32_t inherited[8] = {0};
 
-    begin(8);
+    open_workers(8);
     wish.routing.key = key_of;
     spawn_many(8, DOMUS_ROUTE_HASH);
     place_all();
@@ -211,7 +211,7 @@ DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
     place_all();
     ck_assert_mem_eq(before, placed, sizeof before);
 
-    stop(routees[3]);
+    stop_actor(routees[3]);
     place_all();
     for (uint32_t i = 0; i < KEYS; i++) {
         ck_assert(placed[i] != 3 && (before[i] == 3 || placed[i] == before[i]));
@@ -219,22 +219,22 @@ DOMT_TEST(hash_moves_only_the_keys_of_who_is_gone)
     }
     for (uint32_t i = 0; i < 8; i++)
         ck_assert(i == 3 || inherited[i] >= count[3] / 16);
-    end();
+    close_workers();
 }
 
 DOMT_TEST(hash_refuses_when_who_has_the_key_is_full)
 {
-    begin(8);
+    open_workers(8);
     wish.routing.key = key_of;
     spawn_many(4, DOMUS_ROUTE_HASH);
     for (uint32_t i = 0; i < 16; i++)
-        ck_assert_int_eq(put(domt_outside(&world), 7), 0);
-    ck_assert_int_eq(put(domt_outside(&world), 7), -ENOBUFS);
+        ck_assert_int_eq(put_number(domt_outside(&world), 7), 0);
+    ck_assert_int_eq(put_number(domt_outside(&world), 7), -ENOBUFS);
     domt_settle(&world);
     for (uint32_t i = 0; i < 4; i++)
-        stop(routees[i]);
-    ck_assert_int_eq(put(domt_outside(&world), 7), -ESTALE);
-    end();
+        stop_actor(routees[i]);
+    ck_assert_int_eq(put_number(domt_outside(&world), 7), -ESTALE);
+    close_workers();
 }
 
 /* --- asks ------------------------------------------------------------------------------------- */
@@ -242,15 +242,15 @@ DOMT_TEST(hash_refuses_when_who_has_the_key_is_full)
 DOMT_TEST(asks_are_answered_by_a_routee)
 {
     for (domus_route route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
-        begin(8);
+        open_workers(8);
         answered = 0;
         wish.routing.key = key_of;
         spawn_many(4, route);
         for (uintptr_t i = 0; i < 20; i++)
-            domt_do(&world, agents[i % 2], ask, (void *)i);
+            domt_do(&world, agents[i % 2], ask_router, (void *)i);
         ck_assert_uint_eq(answered, 20);
-        ck_assert_uint_eq(total(), 20);
-        end();
+        ck_assert_uint_eq(sum_messages(), 20);
+        close_workers();
     }
 }
 
@@ -259,7 +259,7 @@ static domus_conversation asking;
 static int ask_and_note(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asking), 0);
-    return ask(stack, context);
+    return ask_router(stack, context);
 }
 
 static int cancel(domus_stack *stack, void *context)
@@ -269,7 +269,7 @@ static int cancel(domus_stack *stack, void *context)
 
 DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
 {
-    begin(8);
+    open_workers(8);
     slow = true;
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     for (uint32_t i = 0; i < 3; i++)
@@ -278,7 +278,7 @@ DOMT_TEST(a_cancel_finds_the_routee_that_works_on_it)
     domt_do(&world, agents[0], cancel, NULL);
     ck_assert_uint_eq(domi_house_count_parked(routees[2].house), 0);
     ck_assert_uint_eq(domi_house_count_parked(routees[0].house), 1);
-    end();
+    close_workers();
 }
 
 /* --- the address ------------------------------------------------------------------------------ */
@@ -291,7 +291,7 @@ static int stop_router(domus_stack *stack, void *context)
 
 DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
 {
-    begin(1);
+    open_workers(1);
     /* works in each round, although routers.max is 1 */
     for (uint32_t round = 0; round < 5; round++) {
         int result = 1;
@@ -303,16 +303,16 @@ DOMT_TEST(stop_stops_all_and_the_address_is_stale_for_ever)
         ck_assert_uint_eq(stopped, 3);
         domt_do(&world, agents[0], stop_router, &result);
         ck_assert_int_eq(result, -ESTALE);
-        ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
+        ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
         spawn_many(4, DOMUS_ROUTE_NEAR); /* a router in the same memory */
         ck_assert_ptr_eq(old.house, router.house);
         ck_assert_uint_ne(old.lease, router.lease);
         ck_assert_int_eq(domt_notice(world.managers[0], old, &work, &(uint64_t){1}), -ESTALE);
         ck_assert_int_eq(domi_house_stop(world.managers[0], old), -ESTALE);
-        ck_assert_int_eq(put(world.managers[0], 1), 0);
+        ck_assert_int_eq(put_number(world.managers[0], 1), 0);
         domt_do(&world, agents[0], stop_router, &result);
     }
-    end();
+    close_workers();
 }
 
 static int stop_after_mail(domus_stack *stack, void *context)
@@ -325,16 +325,16 @@ static int stop_after_mail(domus_stack *stack, void *context)
 
 DOMT_TEST(stop_after_mail_lets_all_handle_what_waits)
 {
-    begin(8);
+    open_workers(8);
     uint64_t before = domt_in_use_all(&world);
     spawn_many(4, DOMUS_ROUTE_ROBIN);
     domt_do(&world, agents[0], stop_after_mail, NULL);
     ck_assert_int_eq(sent, 0);
-    ck_assert_uint_eq(total(), 8);
+    ck_assert_uint_eq(sum_messages(), 8);
     ck_assert_uint_eq(stopped, 4);
     ck_assert_uint_eq(domt_in_use_all(&world), before);
-    ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
-    end();
+    ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
+    close_workers();
 }
 
 static int watch(domus_stack *stack, void *context)
@@ -347,10 +347,10 @@ static int watch(domus_stack *stack, void *context)
 
 DOMT_TEST(a_router_cannot_be_watched)
 {
-    begin(8);
+    open_workers(8);
     spawn_many(2, DOMUS_ROUTE_ROBIN);
     domt_do(&world, agents[0], watch, NULL);
-    end();
+    close_workers();
 }
 
 static int spawn_named(domus_stack *stack, void *name)
@@ -366,7 +366,7 @@ DOMT_TEST(a_name_is_the_routers)
     domus_address found;
     char name[] = "pool";
 
-    begin(8);
+    open_workers(8);
     domt_do(&world, agents[0], spawn_named, name);
     ck_assert_int_eq(wish.result, 0);
     ck_assert_int_eq(domi_names_find(&names, "pool", &found), 0);
@@ -375,24 +375,24 @@ DOMT_TEST(a_name_is_the_routers)
     ck_assert_int_eq(wish.result, -EEXIST);
     /* stops of the second router's routees, before their mount */
     ck_assert_uint_eq(DOMT_SUM(&world, stops), 3);
-    stop(router);
+    stop_actor(router);
     ck_assert_uint_eq(stopped, 3);
     ck_assert_int_eq(domi_names_find(&names, "pool", &found), -ENOENT);
-    end();
+    close_workers();
 }
 
 DOMT_TEST(a_count_of_one_is_a_plain_actor)
 {
-    begin(0);
+    open_workers(0);
     spawn_many(1, DOMUS_ROUTE_LEAST);
     ck_assert_ptr_eq(router.house->home, world.managers[0]);
-    ck_assert_int_eq(put(world.managers[1], 1), 0);
+    ck_assert_int_eq(put_number(world.managers[1], 1), 0);
     domt_settle(&world);
     ck_assert_uint_eq(got[0], 1);
-    end();
+    close_workers();
 }
 
-static int misuse(domus_stack *stack, void *context)
+static int misuse_routers(domus_stack *stack, void *context)
 {
     domus_routing routing = {.route = DOMUS_ROUTE_HASH};
     domus_spawn_options options = {.placement = DOMUS_ON_THREAD, .thread = 2};
@@ -418,14 +418,14 @@ static int misuse(domus_stack *stack, void *context)
 
 DOMT_TEST(wrong_orders_are_refused_and_routers_have_a_limit)
 {
-    begin(1);
-    domt_do(&world, agents[0], misuse, NULL);
-    end();
+    open_workers(1);
+    domt_do(&world, agents[0], misuse_routers, NULL);
+    close_workers();
 }
 
 /* --- owners ----------------------------------------------------------------------------------- */
 
-static int raise(domus_stack *stack, void *context)
+static int spawn_router(domus_stack *stack, void *context)
 {
     wish.result = domus_spawn_many(stack, behaviour, NULL, 2, NULL, NULL, &router);
     return 0;
@@ -433,21 +433,21 @@ static int raise(domus_stack *stack, void *context)
 
 DOMT_TEST(the_end_of_who_made_it_ends_a_router)
 {
-    begin(2);
+    open_workers(2);
     for (uint32_t i = 0; i < 10; i++) {
         domus_address owner =
             domt_spawn(domt_outside(&world), world.managers[i % 2], &domt_agent, NULL);
-        domt_do(&world, owner, raise, NULL);
+        domt_do(&world, owner, spawn_router, NULL);
         ck_assert_int_eq(wish.result, 0);
-        domt_do(&world, owner, raise, NULL);
+        domt_do(&world, owner, spawn_router, NULL);
         ck_assert_int_eq(wish.result, 0);
         if (i % 3 == 0)
-            stop(router); /* stops one of the two routers before */
-        stop(owner);
+            stop_actor(router); /* stops one of the two routers before */
+        stop_actor(owner);
         ck_assert_uint_eq(stopped, 4 * (i + 1));
-        ck_assert_int_eq(put(world.managers[0], 1), -ESTALE);
+        ck_assert_int_eq(put_number(world.managers[0], 1), -ESTALE);
     }
-    end();
+    close_workers();
 }
 
 DOMT_TEST(without_memory_nothing_is_left)
@@ -456,12 +456,12 @@ DOMT_TEST(without_memory_nothing_is_left)
 
     behaviour = &big;
     for (int64_t n = 0; n < 9; n++) {
-        begin(2);
+        open_workers(2);
         uint64_t before = domt_in_use_all(&world);
         wish.count = 4;
         wish.routing.route = DOMUS_ROUTE_LEAST;
         memset(&wish.options, 0, sizeof wish.options);
-        domt_send(domt_outside(&world), agents[0], spawn, NULL);
+        domt_send(domt_outside(&world), agents[0], spawn_routees, NULL);
         domi_memory_fail_after(n, 1);
         domt_settle(&world);
         domi_memory_fail_after(-1, 0);
@@ -469,9 +469,9 @@ DOMT_TEST(without_memory_nothing_is_left)
         /* all but the agents have stopped */
         ck_assert_uint_eq(DOMT_SUM(&world, spawns), DOMT_SUM(&world, stops) + 2);
         ck_assert_uint_eq(domt_in_use_all(&world), before);
-        domt_do(&world, agents[0], spawn, NULL);
+        domt_do(&world, agents[0], spawn_routees, NULL);
         ck_assert_int_eq(wish.result, 0);
-        end();
+        close_workers();
     }
     behaviour = &worker;
 }

@@ -66,7 +66,7 @@ DOMT_TEST(run_begins_behind_where_the_last_one_began_not_where_it_ended)
     domt_world_end(&world);
 }
 
-static int received(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     resumed++;
@@ -77,7 +77,7 @@ static int receive_any(domus_stack *stack, void *context)
 {
     static const domus_pattern any = {NULL, NULL};
 
-    return domus_receive(stack, &any, received);
+    return domus_receive(stack, &any, count_received);
 }
 
 DOMT_TEST(receive_takes_its_message_in_the_shortest_run)
@@ -118,7 +118,7 @@ DOMT_TEST(receive_does_not_starve_behind_replies)
     }
 }
 
-static int arm(domus_stack *stack, void *count)
+static int arm_timers(domus_stack *stack, void *count)
 {
     for (int64_t i = 0; i < *(int *)count; i++)
         ck_assert_int_eq(domus_after(stack, MS, &domt_tick, &i, NULL), 0);
@@ -129,7 +129,7 @@ static int arm(domus_stack *stack, void *count)
 DOMT_TEST(events_are_counted_beside_where_a_run_begins)
 {
     open_world(3);
-    domt_send(home(), one, arm, &(int){30});
+    domt_send(home(), one, arm_timers, &(int){30});
     let_work(home());
     uint32_t first = one.house->events & DOMI_EVENT_FIRST_MASK;
     domt_jump(&world, 2 * MS);
@@ -150,7 +150,7 @@ DOMT_TEST(event_of_an_actor_that_is_not_mounted_is_dropped_in_the_shortest_run)
 {
     for (int mounted = 0; mounted < 2; mounted++) {
         open_world(1);
-        domt_send(home(), one, arm, &(int){1});
+        domt_send(home(), one, arm_timers, &(int){1});
         let_work(home());
         domt_jump(&world, 2 * MS);
         (void)domt_events(home());

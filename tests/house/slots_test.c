@@ -14,12 +14,12 @@
 
 static domt_world world;
 
-static uint32_t cached(uint32_t manager, uint32_t home, uint32_t size_class)
+static uint32_t count_cached(uint32_t manager, uint32_t home, uint32_t size_class)
 {
     return world.managers[manager]->births.slots_of[home].count[size_class];
 }
 
-static uint32_t length(const domi_house *house)
+static uint32_t count_houses(const domi_house *house)
 {
     uint32_t count = 0;
 
@@ -30,7 +30,7 @@ static uint32_t length(const domi_house *house)
 
 static uint32_t given_back(const domi_manager *home)
 {
-    return length(home->births.slots.slabs[0].free);
+    return count_houses(home->births.slots.slabs[0].free);
 }
 
 DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
@@ -41,9 +41,9 @@ DOMT_TEST(slots_are_taken_from_home_64_at_a_time)
         ck_assert_ptr_eq(house->home, world.managers[0]);
         ck_assert_uint_eq(house->state, DOMI_CREATED);
         ck_assert_uint_eq(atomic_load(&house->life), UINT64_C(1) << 32 | DOMI_LIFE_CLOSED);
-        ck_assert_uint_eq(cached(1, 0, 0), DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
+        ck_assert_uint_eq(count_cached(1, 0, 0), DOMI_SLOTS_REFILL - 1 - i % DOMI_SLOTS_REFILL);
     }
-    ck_assert_uint_eq(cached(0, 0, 0), 0); /* home's own cache is not used */
+    ck_assert_uint_eq(count_cached(0, 0, 0), 0); /* home's own cache is not used */
     domt_world_end(&world);
 }
 
@@ -77,8 +77,8 @@ DOMT_TEST(home_keeps_some_free_slots_and_gives_the_rest_back)
         houses[i] = domi_slots_take(world.managers[1], world.managers[0], 16);
     for (int i = 0; i < COUNT; i++)
         domi_slots_put(world.managers[0], houses[i]);
-    ck_assert_uint_le(cached(0, 0, 0), DOMI_SLOTS_KEEP);
-    ck_assert_uint_eq(cached(0, 0, 0) + given_back(world.managers[0]), COUNT);
+    ck_assert_uint_le(count_cached(0, 0, 0), DOMI_SLOTS_KEEP);
+    ck_assert_uint_eq(count_cached(0, 0, 0) + given_back(world.managers[0]), COUNT);
     ck_assert_uint_eq(given_back(world.managers[0]) % DOMI_SLOTS_REFILL, 0);
     domt_world_end(&world);
 }
@@ -154,8 +154,8 @@ DOMT_TEST(spawn_without_memory_fails_and_recovers)
     domi_memory_fail_after(1, 0); /* fails that of the state beside the slot */
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), -ENOMEM);
     ck_assert_ptr_null(address.house);
-    ck_assert_uint_eq(cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
-    ck_assert_uint_eq(length(home->births.slots_of[0].free[0]), DOMI_SLOTS_REFILL);
+    ck_assert_uint_eq(count_cached(0, 0, 0), DOMI_SLOTS_REFILL); /* the slot went back */
+    ck_assert_uint_eq(count_houses(home->births.slots_of[0].free[0]), DOMI_SLOTS_REFILL);
     domi_memory_fail_after(-1, 0);
     ck_assert_int_eq(domi_house_spawn(home, home, &large, NULL, &address), 0);
     domt_settle(&world);
@@ -169,7 +169,7 @@ enum { MANY = 3000 };
 
 static domi_house *houses;
 
-static void begin(void)
+static void allocate_houses(void)
 {
     houses = aligned_alloc(64, MANY * sizeof *houses);
     ck_assert_ptr_nonnull(houses);
@@ -185,7 +185,7 @@ static unsigned wrong_places(const domi_children *children)
     return wrong;
 }
 
-static uint32_t segments(const domi_children *children)
+static uint32_t count_segments(const domi_children *children)
 {
     uint32_t count = 0;
 
@@ -206,7 +206,7 @@ DOMT_TEST(children_know_their_places_whoever_leaves)
     static const uint32_t steps[] = {1, 7, 1499, MANY - 1};
     unsigned wrong = 0;
 
-    begin();
+    allocate_houses();
     for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
         domi_children *children = NULL;
         for (uint32_t i = 0; i < MANY; i++) {
@@ -231,20 +231,20 @@ DOMT_TEST(children_that_have_left_leave_no_memory_behind)
 {
     domi_children *children = NULL;
 
-    begin();
+    allocate_houses();
     for (uint32_t i = 0; i < 1024; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
     /* segments of 8 and 8, 16, 32, 64, 128, 256 and 512 */
-    ck_assert_uint_eq(segments(children), 7);
+    ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 512)
         domi_children_remove(children, domi_children_get(children, 0));
-    ck_assert_uint_eq(segments(children), 7);
+    ck_assert_uint_eq(count_segments(children), 7);
     while (children->count > 256)
         domi_children_remove(children, domi_children_get(children, 0));
-    ck_assert_uint_eq(segments(children), 6);
+    ck_assert_uint_eq(count_segments(children), 6);
     while (children->count > 0)
         domi_children_remove(children, domi_children_get(children, 0));
-    ck_assert_uint_eq(segments(children), 0);
+    ck_assert_uint_eq(count_segments(children), 0);
     domi_children_free(children);
     free(houses);
 }
@@ -253,7 +253,7 @@ DOMT_TEST(a_child_more_or_less_at_a_border_allocates_nothing)
 {
     domi_children *children = NULL;
 
-    begin();
+    allocate_houses();
     for (uint32_t i = 0; i < 65; i++)
         ck_assert_int_eq(domi_children_add(&children, &houses[i]), 0);
     domi_memory_fail_after(0, 1);
@@ -271,7 +271,7 @@ DOMT_TEST(without_memory_nobody_is_added_and_nobody_lost)
     domi_children *children = NULL;
     uint32_t refused = 0;
 
-    begin();
+    allocate_houses();
     for (uint32_t i = 0; i < 100; i++) {
         domi_memory_fail_after(0, 0);
         int error = domi_children_add(&children, &houses[i]);

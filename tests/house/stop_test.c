@@ -198,7 +198,7 @@ DOMT_TEST(dead_letters_are_dropped_once_and_asks_fail_with_estale)
     domt_end_clean(&world);
 }
 
-static int arm(domus_stack *stack, void *context)
+static int arm_timer(domus_stack *stack, void *context)
 {
     int64_t number = 1;
 
@@ -209,7 +209,7 @@ static int arm(domus_stack *stack, void *context)
 DOMT_TEST(stop_cancels_timers)
 {
     open_world();
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 2);
     domt_stop(&world, world.managers[0], one);
     ck_assert_uint_eq(world.managers[0]->timing.timers, 0);
@@ -225,7 +225,7 @@ DOMT_TEST(stop_waits_for_the_inbox_to_be_taken)
 {
     open_world();
     domi_manager *home = world.managers[0];
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     ck_assert_int_eq(domt_notice(world.managers[1], one, &domt_counted, "payload"), 0);
     domt_jump(&world, 3 * MS);
     ck_assert_uint_eq(domi_manager_fire_timers(home), 2);
@@ -280,7 +280,7 @@ DOMT_TEST(end_of_the_world_stops_all_and_drops_what_is_under_way)
     open_world();
     domus_address dying = domt_spawn(world.managers[0], world.managers[1], &deaf, NULL);
     domt_settle(&world);
-    domt_do(&world, one, arm, NULL);
+    domt_do(&world, one, arm_timer, NULL);
     /* messages that are sorted, unsorted, waited for, and behind a barrier */
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(domt_notice(world.managers[i % 2], dying, &domt_counted, "payload"), 0);

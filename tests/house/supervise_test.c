@@ -57,7 +57,7 @@ DOMT_TEST(directive_of_the_first_rule_that_fits_is_followed)
     }
 }
 
-static int escalate(domus_stack *stack, void *ret_results)
+static int escalate_twice(domus_stack *stack, void *ret_results)
 {
     int *results = ret_results;
 
@@ -83,7 +83,7 @@ DOMT_TEST(without_rules_a_handler_may_fail_but_not_escalate)
         domt_kin_note_to(2);
         ck_assert_uint_eq(domt_kin_of[2].notes, 1);
         ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, escalations), 0);
-        domt_kin_do(2, escalate, results);
+        domt_kin_do(2, escalate_twice, results);
         ck_assert_int_eq(results[0], -EINVAL);
         ck_assert_int_eq(results[1], -EINVAL);
         ck_assert_int_eq(results[2], 0);
@@ -101,11 +101,11 @@ DOMT_TEST(second_escalation_waits_for_the_first_to_be_decided)
     for (uint32_t child = 2; child < 4; child++) {
         int results[4] = {1, 1, 1, 1};
         open_with(&restarts);
-        domt_kin_do(child, escalate, results);
+        domt_kin_do(child, escalate_twice, results);
         ck_assert_int_eq(results[2], 0);
         ck_assert_int_eq(results[3], -EALREADY);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 2);
-        domt_kin_do(child, escalate, results);
+        domt_kin_do(child, escalate_twice, results);
         ck_assert_int_eq(results[2], 0);
         ck_assert_uint_eq(domt_kin_of[child].mounts, 3);
         domt_kin_close();
@@ -120,7 +120,7 @@ DOMT_TEST(who_escalates_does_not_just_go_on)
     open_with(&resumes);
     domt_kin_err(2, -EIO);
     ck_assert(domt_kin_lives(2));
-    domt_kin_do(2, escalate, results);
+    domt_kin_do(2, escalate_twice, results);
     ck_assert(!domt_kin_lives(2));
     domt_kin_let_fail(4, 1, -EIO);
     (void)domt_kin_child(1, 4, 1, &domt_kin_hearing);
@@ -135,7 +135,7 @@ static int ask_to_fail(domus_stack *stack, void *unused)
 
 static int answer;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *heard)
+static int copy_answer(domus_stack *stack, void *self, const domus_answer *heard)
 {
     answer = heard->error;
     return 0;
@@ -145,10 +145,10 @@ static int ask_child(domus_stack *stack, void *child)
 {
     static const domt_call question = {ask_to_fail, NULL};
 
-    return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question, hear);
+    return domus_ask(stack, *(domus_address *)child, &domt_call_type, &question, copy_answer);
 }
 
-static int arm(domus_stack *stack, void *unused)
+static int arm_failing_timer(domus_stack *stack, void *unused)
 {
     const int error = -EIO;
 
@@ -164,7 +164,7 @@ DOMT_TEST(ask_that_fails_is_no_failure_but_an_event_that_fails_is)
     ck_assert_int_eq(answer, -EIO);
     ck_assert(domt_kin_lives(3));
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 0);
-    domt_kin_do(3, arm, NULL);
+    domt_kin_do(3, arm_failing_timer, NULL);
     domt_pass(&domt_kin_world, 2 * MS);
     ck_assert(!domt_kin_lives(3));
     ck_assert_uint_eq(DOMT_SUM(&domt_kin_world, failures), 1);

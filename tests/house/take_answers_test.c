@@ -80,7 +80,7 @@ DOMT_TEST(answers_are_released_one_by_one_and_those_not_shown_at_the_end)
 static const domus_answer *answers[ALL];
 
 /* Record the answer that failed first, whenever it came. */
-static void list(const domus_answer *answer)
+static void record_list(const domus_answer *answer)
 {
     uint32_t count = 1;
 
@@ -127,7 +127,7 @@ static int take_some(domus_stack *stack, const domus_answer *answer)
 {
     const domus_answer copy = *answer;
 
-    list(answer);
+    record_list(answer);
     ck_assert_int_ne(answers[0]->error, 0);
     ck_assert_int_eq(domus_take_answer(stack, answers[0]), -EINVAL);
     ck_assert_int_eq(domus_take_answer(stack, answers[3]), 0);
@@ -181,7 +181,7 @@ DOMT_TEST(list_of_answers_is_searched_without_the_one_before)
 
 static int take_all(domus_stack *stack, const domus_answer *answer)
 {
-    list(answer);
+    record_list(answer);
     ck_assert_int_eq(domus_take_answer(stack, answers[4]), 0); /* takes the last answer */
     ck_assert_int_eq(domus_take(stack), 0);                    /* takes the others */
     ck_assert_int_eq(domus_take(stack), -EALREADY);
@@ -252,7 +252,7 @@ static int receive_one(domus_stack *stack, void *unused)
     return domus_receive(stack, &any, domt_own_hear);
 }
 
-static int received(domus_stack *stack, const domus_answer *answer)
+static int take_received(domus_stack *stack, const domus_answer *answer)
 {
     if (now->heard != 1)
         return 0; /* takes the reply */
@@ -274,7 +274,7 @@ static int received(domus_stack *stack, const domus_answer *answer)
 DOMT_TEST(what_was_received_is_released_after_its_step)
 {
     for (unsigned i = 0; i < 6; i++) { /* a notice, an ask that is answered, and one that is not */
-        open_world(received);
+        open_world(take_received);
         takes = i >= 3;
         domt_own_do(1, receive_one, NULL);
         if (i % 3 == 0)

@@ -24,7 +24,7 @@ static int arm_once(domus_stack *stack, void *unused)
     return 0;
 }
 
-static int ring(domus_stack *stack, const domt_owner *payload)
+static int check_single_timer(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "once");
     ck_assert_uint_eq(now->released, 0);
@@ -47,7 +47,7 @@ DOMT_TEST(timer_that_fires_once_is_released_when_it_was_handled)
     for (int i = 0; i < 2; i++) {
         domt_owning_open();
         takes = i == 1;
-        now->handle = ring;
+        now->handle = check_single_timer;
         domt_own_do(1, arm_once, NULL);
         domt_pass(&now->world, 3 * MS);
         ck_assert_uint_eq(now->handled, 1);
@@ -82,7 +82,7 @@ static int arm_periodic(domus_stack *stack, void *fixed_delay)
     return 0;
 }
 
-static int tick(domus_stack *stack, const domt_owner *payload)
+static int check_tick(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "tick");
     ck_assert_int_eq(domus_take(stack), -EPERM); /* the next tick shows the payload again */
@@ -96,7 +96,7 @@ DOMT_TEST(periodic_timer_keeps_what_it_owns_until_it_is_cancelled)
 {
     for (uintptr_t i = 0; i < 2; i++) {
         domt_owning_open();
-        now->handle = tick;
+        now->handle = check_tick;
         domt_own_do(1, arm_periodic, (void *)i);
         domt_pass(&now->world, 6 * MS);
         ck_assert_uint_eq(now->handled, 3);
@@ -129,7 +129,7 @@ DOMT_TEST(timer_that_is_refused_leaves_the_payload_to_the_caller)
 
 static domus_message *object;
 
-static int build(domus_stack *stack, void *type)
+static int build_message(domus_stack *stack, void *type)
 {
     ck_assert_int_eq(domus_message_new(stack, type, &object), 0);
     domt_owner *owner = domus_message_payload(object);
@@ -137,7 +137,7 @@ static int build(domus_stack *stack, void *type)
     return 0;
 }
 
-static int fill(domus_stack *stack, void *text)
+static int fill_message(domus_stack *stack, void *text)
 {
     memcpy(domus_message_payload(object), domt_own(text), domus_message_type(object)->size);
     return 0;
@@ -165,16 +165,16 @@ DOMT_TEST(message_owns_its_payload_until_it_is_sent_or_freed)
 {
     for (unsigned i = 0; i < 3; i++) {
         domt_owning_open();
-        domt_own_do(1, build, domt_sizes[i]);
+        domt_own_do(1, build_message, domt_sizes[i]);
         domt_own_do(1, free_it, NULL); /* nothing was written into the message */
-        domt_own_do(1, build, domt_sizes[i]);
-        domt_own_do(1, fill, "freed");
+        domt_own_do(1, build_message, domt_sizes[i]);
+        domt_own_do(1, fill_message, "freed");
         domt_own_do(1, send_to_nobody, NULL);
         ck_assert_uint_eq(now->released, 0);
         domt_own_do(1, free_it, NULL);
         ck_assert_uint_eq(now->released, 1);
-        domt_own_do(1, build, domt_sizes[i]);
-        domt_own_do(1, fill, "sent");
+        domt_own_do(1, build_message, domt_sizes[i]);
+        domt_own_do(1, fill_message, "sent");
         domt_own_do(1, send_to_nobody, NULL);
         domt_own_do(1, send_on, NULL);
         ck_assert_uint_eq(now->handled, 1);
@@ -223,8 +223,8 @@ static domus_address process;
 static bool yields;
 static unsigned steps, events_seen;
 
-static int step(domus_stack *stack, void *self, const domus_process_event *events, uint32_t count,
-                domus_process_output *out)
+static int step_process(domus_stack *stack, void *self, const domus_process_event *events,
+                        uint32_t count, domus_process_output *out)
 {
     domus_process_event stranger = {.type = DOMUS_PROCESS_MESSAGE};
 
@@ -254,9 +254,9 @@ static int step(domus_stack *stack, void *self, const domus_process_event *event
     return 0;
 }
 
-static const domus_process stepping = {.name = "stepping", .step = step};
+static const domus_process stepping = {.name = "stepping", .step = step_process};
 
-static int spawn(domus_stack *stack, void *unused)
+static int spawn_process(domus_stack *stack, void *unused)
 {
     ck_assert_int_eq(domus_process_spawn(stack, &stepping, NULL, NULL, NULL, NULL, &process), 0);
     return 0;
@@ -285,7 +285,7 @@ DOMT_TEST(what_comes_to_a_process_is_released_after_its_step_unless_taken)
         now->handle = reply_pong;
         steps = events_seen = 0;
         takes = i == 1;
-        domt_own_do(1, spawn, NULL);
+        domt_own_do(1, spawn_process, NULL);
         yields = true;
         domt_own_do(1, tell_process, &domt_small);
         domt_pass(&now->world, 3 * MS); /* also the answer, and the end of the sleep */
@@ -310,7 +310,7 @@ DOMT_TEST(what_no_step_of_a_process_has_seen_is_released_when_it_stops)
     domt_owning_open();
     takes = false;
     steps = events_seen = 0;
-    domt_own_do(1, spawn, NULL);
+    domt_own_do(1, spawn_process, NULL);
     home = process.house->home;
     for (int i = 0; i <= 2; i += 2)
         ck_assert_int_eq(

@@ -12,7 +12,7 @@ static domt_owning *const now = &domt_owned;
 
 /* --- notices --------------------------------------------------------------------------------- */
 
-static int look(domus_stack *stack, const domt_owner *payload)
+static int check_payload(domus_stack *stack, const domt_owner *payload)
 {
     ck_assert_str_eq(payload->text, "hello");
     ck_assert_uint_eq(now->released + now->freed + 1, now->made);
@@ -22,7 +22,7 @@ static int look(domus_stack *stack, const domt_owner *payload)
 DOMT_TEST(notice_is_released_when_its_handler_returns)
 {
     domt_owning_open();
-    now->handle = look;
+    now->handle = check_payload;
     for (unsigned i = 0; i < 3; i++) {
         domt_own_notice(1, domt_sizes[i], "hello");
         ck_assert_uint_eq(now->released, i + 1);
@@ -51,7 +51,7 @@ DOMT_TEST(what_a_notice_owned_is_the_handlers_once_it_was_taken)
     domt_owning_close();
 }
 
-static int woke(domus_stack *stack, const domus_answer *answer)
+static int expect_nothing_to_take(domus_stack *stack, const domus_answer *answer)
 {
     /* The end of a sleep brings nothing that could be taken. */
     ck_assert_int_eq(domus_take(stack), -EINVAL);
@@ -61,7 +61,7 @@ static int woke(domus_stack *stack, const domus_answer *answer)
 
 static int sleep_on_it(domus_stack *stack, const domt_owner *payload)
 {
-    now->hear = woke;
+    now->hear = expect_nothing_to_take;
     return domus_sleep(stack, MS, domt_own_hear);
 }
 
@@ -283,7 +283,7 @@ DOMT_TEST(take_in_a_resumed_step_takes_the_answer)
 
 /* --- kept ------------------------------------------------------------------------------------ */
 
-static int keep(domus_stack *stack, const domt_owner *asked)
+static int keep_taken(domus_stack *stack, const domt_owner *asked)
 {
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
@@ -324,7 +324,7 @@ DOMT_TEST(kept_ask_is_released_when_it_leaves)
     for (unsigned i = 0; i < 18; i++) {
         domt_owning_open();
         takes = i >= 9;
-        now->handle = keep;
+        now->handle = keep_taken;
         domt_own_ask(1, domt_sizes[i % 3], "ping");
         ck_assert_uint_eq(now->released, 0);
         domt_own_do(1, ends_of_kept[i / 3 % 3], NULL);
@@ -340,7 +340,7 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
     for (unsigned i = 0; i < 2; i++) {
         domt_owning_open();
         takes = i == 1;
-        now->handle = keep;
+        now->handle = keep_taken;
         domt_own_ask(1, &domt_middle, "ping");
         domt_own_stop(now->actors[1]);
         ck_assert_uint_eq(now->released, 1 - i);
@@ -357,7 +357,7 @@ DOMT_TEST(kept_ask_is_released_when_its_actor_stops)
 static int forward(domus_stack *stack, const domt_owner *payload)
 {
     if (domus_self(stack).house != now->actors[1].house)
-        return look(stack, payload);
+        return check_payload(stack, payload);
     if (takes) {
         ck_assert_int_eq(domus_take(stack), 0);
         ck_assert_int_eq(domus_forward(stack, now->actors[2]), -EALREADY);
@@ -388,7 +388,7 @@ DOMT_TEST(what_is_forwarded_takes_along_what_it_owns)
     domt_owning_close();
 }
 
-static int stash(domus_stack *stack, const domt_owner *payload)
+static int stash_taken(domus_stack *stack, const domt_owner *payload)
 {
     if (now->handled > 2)
         return 0;
@@ -408,7 +408,7 @@ DOMT_TEST(what_was_put_aside_is_released_when_it_was_handled_at_last)
     for (unsigned i = 0; i < 3; i++) { /* handled again; stopped; taken, so not stashed */
         domt_owning_open();
         takes = i == 2;
-        now->handle = stash;
+        now->handle = stash_taken;
         domt_own_notice(1, &domt_small, "aside");
         domt_own_ask(1, &domt_large, "aside");
         ck_assert_uint_eq(now->released, 0);

@@ -97,7 +97,7 @@ static uint32_t below(uint32_t n)
 
 static const domus_behaviour talking, leaf;
 
-static int birth(domus_stack *stack, const domus_behaviour *behaviour)
+static int spawn_talker(domus_stack *stack, const domus_behaviour *behaviour)
 {
     talker state = {.life = (uint16_t)books.lives};
 
@@ -116,7 +116,7 @@ static talk talk_to(const talker *self, uint32_t to, uint16_t kind)
                   .kind = kind};
 }
 
-static void arm(domus_stack *stack, talker *self)
+static void arm_timer(domus_stack *stack, talker *self)
 {
     bool ok = domus_after(stack, below(20) * MS, &tick_type, NULL, NULL) == 0;
 
@@ -137,16 +137,16 @@ static void do_something(domus_stack *stack, talker *self)
         talk what = talk_to(self, to, NOTICE);
         books.put[NOTICE] += domus_notice(stack, books.crowd[to], &notice_type, &what) == 0;
     } else if (dice < 88) {
-        arm(stack, self);
+        arm_timer(stack, self);
     } else if (dice < 93) {
-        (void)birth(stack, &talking);
+        (void)spawn_talker(stack, &talking);
     } else if (to > ETERNAL && dice < 97) {
         (void)domus_stop(stack, books.crowd[to]);
     }
 }
 
 /* End a conversation, in one of the possible ways. */
-static int finish(domus_stack *stack, talker *self, const memory *mind)
+static int finish_conversation(domus_stack *stack, talker *self, const memory *mind)
 {
     uint32_t dice = below(10);
 
@@ -157,7 +157,7 @@ static int finish(domus_stack *stack, talker *self, const memory *mind)
     if (dice == 1)
         return -ECANCELED;
     if (dice == 2 && self->kept.stack == NULL && domus_keep(stack, &self->kept) == 0) {
-        arm(stack, self);
+        arm_timer(stack, self);
         return 0;
     }
     talk reply = {.from = self->life};
@@ -175,7 +175,7 @@ static void answer_kept(domus_stack *stack, talker *self)
     self->kept.stack = NULL;
 }
 
-static int resumed(domus_stack *stack, void *self_, const domus_answer *answer)
+static int resume_talk(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     talker *self = self_;
     const memory *mind = domus_frame(stack);
@@ -187,12 +187,12 @@ static int resumed(domus_stack *stack, void *self_, const domus_answer *answer)
         books.strangers += ((const talk *)answer->payload)->from != mind->question.to;
     }
     do_something(stack, self);
-    return finish(stack, self, mind);
+    return finish_conversation(stack, self, mind);
 }
 
 /* Ask an actor. Now and then ask a leaf under a barrier; an ask to another actor might wait for
  * ever there. */
-static int ask(domus_stack *stack, talker *self, memory *mind)
+static int ask_at_random(domus_stack *stack, talker *self, memory *mind)
 {
     uint64_t timeout_ns = below(4) == 0 ? (1 + below(9)) * MS : 0;
     uint32_t to = below(books.lives);
@@ -204,10 +204,10 @@ static int ask(domus_stack *stack, talker *self, memory *mind)
     mind->asked = true;
     mind->question = talk_to(self, to, ASK);
     return domus_ask_within(stack, books.crowd[to], &ask_type, &mind->question, timeout_ns,
-                            resumed);
+                            resume_talk);
 }
 
-static int converse(domus_stack *stack, talker *self, const talk *what)
+static int begin_conversation(domus_stack *stack, talker *self, const talk *what)
 {
     memory *mind = domus_frame(stack);
 
@@ -222,20 +222,21 @@ static int converse(domus_stack *stack, talker *self, const talk *what)
     do_something(stack, self);
     uint32_t dice = below(10);
     if (books.talks == 0 || dice > 4)
-        return finish(stack, self, mind);
+        return finish_conversation(stack, self, mind);
     books.talks--;
-    int result = dice == 0 ? domus_sleep(stack, below(9) * MS, resumed) : ask(stack, self, mind);
+    int result = dice == 0 ? domus_sleep(stack, below(9) * MS, resume_talk)
+                           : ask_at_random(stack, self, mind);
     books.put[ASK] += result == DOMUS_PARKED && mind->asked;
     books.waits += result == DOMUS_PARKED;
     return result;
 }
 
-static int told(domus_stack *stack, void *self, const void *payload)
+static int handle_talk(domus_stack *stack, void *self, const void *payload)
 {
-    return converse(stack, self, payload);
+    return begin_conversation(stack, self, payload);
 }
 
-static int ticked(domus_stack *stack, void *self_, const void *payload)
+static int handle_tick(domus_stack *stack, void *self_, const void *payload)
 {
     talker *self = self_;
 
@@ -254,7 +255,7 @@ static int leaf_told(domus_stack *stack, void *self, const void *payload)
 
     (void)domus_take(stack);
     books.handled[what->kind]++;
-    return finish(stack, self, &mind);
+    return finish_conversation(stack, self, &mind);
 }
 
 static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
@@ -267,27 +268,27 @@ static int leaf_ticked(domus_stack *stack, void *self_, const void *payload)
     return 0;
 }
 
-static int mounted(domus_stack *stack, void *self)
+static int count_mount(domus_stack *stack, void *self)
 {
     books.mounted++;
     return 0;
 }
 
-static void stopped(domus_stack *stack, void *self)
+static void count_stop(domus_stack *stack, void *self)
 {
     books.stopped++;
     books.timers_lost += ((const talker *)self)->timers;
 }
 
-static const domus_behaviour talking = {.name = "talking",
-                                        .state_size = sizeof(talker),
-                                        .on =
-                                            (const domus_on[]){{&notice_type, told, sizeof(memory)},
-                                                               {&ask_type, told, sizeof(memory)},
-                                                               {&tick_type, ticked, 0},
-                                                               {0}},
-                                        .on_mount = mounted,
-                                        .on_stop = stopped};
+static const domus_behaviour talking = {
+    .name = "talking",
+    .state_size = sizeof(talker),
+    .on = (const domus_on[]){{&notice_type, handle_talk, sizeof(memory)},
+                             {&ask_type, handle_talk, sizeof(memory)},
+                             {&tick_type, handle_tick, 0},
+                             {0}},
+    .on_mount = count_mount,
+    .on_stop = count_stop};
 
 static const domus_behaviour leaf = {.name = "leaf",
                                      .state_size = sizeof(talker),
@@ -295,13 +296,13 @@ static const domus_behaviour leaf = {.name = "leaf",
                                                               {&ask_type, leaf_told, 0},
                                                               {&tick_type, leaf_ticked, 0},
                                                               {0}},
-                                     .on_mount = mounted,
-                                     .on_stop = stopped};
+                                     .on_mount = count_mount,
+                                     .on_stop = count_stop};
 
 /* --- a seed ---------------------------------------------------------------------------------- */
 
 /* Returns the first rule that does not hold; NULL: all hold. */
-static const char *audit(void)
+static const char *find_broken_rule(void)
 {
     const struct {
         bool holds;
@@ -343,7 +344,7 @@ static domus_testkit *kit_new(uint64_t seed)
 }
 
 /* Send an actor a message to begin, as if it came from itself. */
-static void prod(domus_system *system, uint32_t life)
+static void send_first_message(domus_system *system, uint32_t life)
 {
     talk what = {.from = (uint16_t)life, .to = (uint16_t)life, .kind = NOTICE};
 
@@ -352,7 +353,7 @@ static void prod(domus_system *system, uint32_t life)
 }
 
 /* Begin with actors spread over the threads, or all on one: then the others run them on loans. */
-static void begin(domus_system *system, bool spread)
+static void spawn_crowd(domus_system *system, bool spread)
 {
     const domus_spawn_options options = {.placement = spread ? DOMUS_SPREAD : DOMUS_ON_THREAD};
 
@@ -364,7 +365,7 @@ static void begin(domus_system *system, bool spread)
     }
     books.lives = CROWD;
     for (uint32_t i = LEAVES; i < CROWD; i++)
-        prod(system, i);
+        send_first_message(system, i);
 }
 
 static uint64_t loans; /* loans of all seeds */
@@ -378,10 +379,10 @@ static int talk_for_a_seed(uint64_t seed, void *context)
     memset(&books, 0, sizeof books);
     domi_random_init(&books.random, seed);
     books.talks = TALKS;
-    begin(domus_testkit_system(kit), seed % 2 == 0);
+    spawn_crowd(domus_testkit_system(kit), seed % 2 == 0);
     for (int prods = 0; prods < PRODS_MAX && books.talks != 0; prods++) {
         ck_assert_msg(domus_testkit_advance(kit, 50 * MS) == 0, "%s", domus_testkit_error(kit));
-        prod(domus_testkit_system(kit), ETERNAL);
+        send_first_message(domus_testkit_system(kit), ETERNAL);
     }
     ck_assert_msg(domus_testkit_advance(kit, 50 * MS) == 0, "%s", domus_testkit_error(kit));
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
@@ -390,7 +391,7 @@ static int talk_for_a_seed(uint64_t seed, void *context)
         ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), i, &profile), 0);
         loans += profile.steals;
     }
-    *ret_what = audit();
+    *ret_what = find_broken_rule();
     domus_testkit_free(kit);
     return *ret_what == NULL ? 0 : -EPROTO;
 }

@@ -65,17 +65,17 @@ static const domus_type question = {.name = "question", .size = sizeof(deed), .r
 static const domus_type large = {.name = "large", .size = 3000, .release = release};
 static const domus_type unknown = {.name = "unknown", .size = sizeof(deed), .release = release};
 
-static unsigned chance(unsigned below)
+static unsigned draw_below(unsigned below)
 {
     return (unsigned)domi_random_below(&dice, below);
 }
 
-static domus_address anyone(void)
+static domus_address choose_actor(void)
 {
-    return actors[chance(ACTORS)];
+    return actors[draw_below(ACTORS)];
 }
 
-static void gave(int result)
+static void count_result(int result)
 {
     books.given += result >= 0;
 }
@@ -86,7 +86,7 @@ static int handed_on(int result)
     return result;
 }
 
-static void handled(const void *payload)
+static void count_handled(const void *payload)
 {
     check_mark(payload);
     books.handled++;
@@ -117,53 +117,54 @@ static uint64_t some_time(void)
 {
     static const uint64_t times[] = {0, 1, MS, 2 * MS, 5 * MS, 9 * MS};
 
-    return times[chance(6)];
+    return times[draw_below(6)];
 }
 
 static void answer_something(domus_stack *stack, const deed *next)
 {
     domus_message *message;
-    unsigned which = chance(HANDLES);
-    unsigned what = chance(9);
+    unsigned which = draw_below(HANDLES);
+    unsigned what = draw_below(9);
 
     if (what == 0) {
         int result = domus_reply(stack, &note, next);
-        gave(result);
+        count_result(result);
     } else if (what == 1) {
         char bytes[3000] = {0};
         memcpy(bytes, next, sizeof *next);
-        gave(domus_reply(stack, &large, bytes));
+        count_result(domus_reply(stack, &large, bytes));
     } else if (what == 2) {
         (void)domus_fail(stack, -EIO);
     } else if (what == 3) {
-        (void)handed_on(domus_forward(stack, anyone()));
+        (void)handed_on(domus_forward(stack, choose_actor()));
     } else if (what == 4) {
         (void)domus_keep(stack, &kept[which]);
     } else if (what == 5) {
         (void)handed_on(domus_stash(stack));
     } else if (what == 6) {
-        gave(domus_kept_reply(stack, kept[which], &note, next));
+        count_result(domus_kept_reply(stack, kept[which], &note, next));
     } else if (what == 7) {
-        (void)handed_on(domus_kept_forward(stack, kept[which], anyone()));
+        (void)handed_on(domus_kept_forward(stack, kept[which], choose_actor()));
     } else if (domus_message_take(stack, &message) == 0) {
-        if (handed_on(domus_message_send(stack, anyone(), message)) != 0)
+        if (handed_on(domus_message_send(stack, choose_actor(), message)) != 0)
             domus_message_free(stack, message);
     }
 }
 
 static void do_something(domus_stack *stack, const deed *next)
 {
-    unsigned which = chance(HANDLES);
+    unsigned which = draw_below(HANDLES);
 
-    switch (chance(12)) {
+    switch (draw_below(12)) {
     case 0:
     case 1:
-        gave(domus_notice(stack, anyone(), &note, next));
+        count_result(domus_notice(stack, choose_actor(), &note, next));
         break;
     case 2:
     case 3:
-        gave(domus_ask_add(stack, anyone(), chance(20) == 0 ? &unknown : &question, next,
-                           some_time(), which));
+        count_result(domus_ask_add(stack, choose_actor(),
+                                   draw_below(20) == 0 ? &unknown : &question, next, some_time(),
+                                   which));
         break;
     case 4:
         (void)domus_conversation_of(stack, &conversations[which]);
@@ -178,13 +179,13 @@ static void do_something(domus_stack *stack, const deed *next)
         domus_unstash(stack);
         break;
     case 8:
-        (void)domus_become(stack, chance(2) == 0 ? &calm : NULL);
+        (void)domus_become(stack, draw_below(2) == 0 ? &calm : NULL);
         break;
     case 9:
-        if (chance(12) == 0)
-            (void)domus_stop(stack, anyone());
-        else if (chance(12) == 0)
-            (void)domus_stop_after_mail(stack, anyone());
+        if (draw_below(12) == 0)
+            (void)domus_stop(stack, choose_actor());
+        else if (draw_below(12) == 0)
+            (void)domus_stop_after_mail(stack, choose_actor());
         break;
     default:
         answer_something(stack, next);
@@ -194,14 +195,14 @@ static void do_something(domus_stack *stack, const deed *next)
 
 static int wait_for_something(domus_stack *stack, const deed *next)
 {
-    const domus_pattern *pattern = &patterns[chance(4)];
+    const domus_pattern *pattern = &patterns[draw_below(4)];
     int result;
 
-    switch (chance(8)) {
+    switch (draw_below(8)) {
     case 0:
     case 1:
-        result = domus_ask_within(stack, anyone(), &question, next, some_time(), go_on);
-        gave(result);
+        result = domus_ask_within(stack, choose_actor(), &question, next, some_time(), go_on);
+        count_result(result);
         return result;
     case 2:
         return domus_wait_all(stack, go_on);
@@ -218,21 +219,21 @@ static int wait_for_something(domus_stack *stack, const deed *next)
     }
 }
 
-static int act(domus_stack *stack, uint64_t depth)
+static int act_at_random(domus_stack *stack, uint64_t depth)
 {
     deed next = {depth, MARK};
 
     if (depth == 0 || quiet)
         return 0;
     next.depth = depth - 1;
-    for (unsigned i = chance(4); i != 0; i--)
+    for (unsigned i = draw_below(4); i != 0; i--)
         do_something(stack, &next);
-    return chance(3) == 0 ? 0 : wait_for_something(stack, &next);
+    return draw_below(3) == 0 ? 0 : wait_for_something(stack, &next);
 }
 
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    uint64_t depth = chance(4);
+    uint64_t depth = draw_below(4);
 
     books.resumed++;
     for (; answer != NULL; answer = answer->next) {
@@ -240,43 +241,43 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         books.errors[-answer->error]++;
         ck_assert(answer->error == 0 || answer->payload == NULL);
         if (answer->payload != NULL)
-            handled(answer->payload);
+            count_handled(answer->payload);
     }
-    return act(stack, depth);
+    return act_at_random(stack, depth);
 }
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int handle_deed(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t depth = ((const deed *)payload)->depth;
     const unsigned char *frame = domus_frame(stack);
 
-    handled(payload);
+    count_handled(payload);
     for (int i = 0; frame != NULL && i < 100; i++)
         ck_assert_uint_eq(frame[i], 0);
-    return act(stack, depth);
+    return act_at_random(stack, depth);
 }
 
 static int take_and_reply(domus_stack *stack, void *self, const void *payload)
 {
-    handled(payload);
-    gave(domus_reply(stack, &question, &(deed){0, MARK}));
+    count_handled(payload);
+    count_result(domus_reply(stack, &question, &(deed){0, MARK}));
     return 0;
 }
 
 static const domus_behaviour wild = {
     .name = "wild",
     .state_size = 8,
-    .on = (const domus_on[]){{&note, take, 0}, {&question, take, 100}, {0}}};
+    .on = (const domus_on[]){{&note, handle_deed, 0}, {&question, handle_deed, 100}, {0}}};
 
 static const domus_behaviour calm = {
     .name = "calm",
-    .on = (const domus_on[]){{&question, take_and_reply, 0}, {&note, take, 100}, {0}}};
+    .on = (const domus_on[]){{&question, take_and_reply, 0}, {&note, handle_deed, 100}, {0}}};
 
 /* --- the storm ------------------------------------------------------------------------------- */
 
 static uint32_t born;
 
-static void spawn(uint32_t i)
+static void spawn_actor(uint32_t i)
 {
     domi_manager *home = world.managers[i % HOMES];
 
@@ -289,15 +290,15 @@ static bool is_gone(domus_address address)
     return address.house == NULL || domi_house_address(address.house).lease != address.lease;
 }
 
-static void step(void)
+static void do_random_step(void)
 {
-    deed first = {1 + chance(5), MARK};
-    domi_manager *home = world.managers[chance(HOMES)];
-    unsigned i = chance(ACTORS);
+    deed first = {1 + draw_below(5), MARK};
+    domi_manager *home = world.managers[draw_below(HOMES)];
+    unsigned i = draw_below(ACTORS);
 
-    switch (chance(8)) {
+    switch (draw_below(8)) {
     case 0:
-        gave(domt_notice(domt_outside(&world), actors[i], &note, &first));
+        count_result(domt_notice(domt_outside(&world), actors[i], &note, &first));
         break;
     case 1:
         (void)domt_events(home);
@@ -310,11 +311,11 @@ static void step(void)
         break;
     case 4:
         if (is_gone(actors[i]))
-            spawn(i);
+            spawn_actor(i);
         break;
     case 5:
-        if (chance(8) == 0)
-            domi_memory_fail_after(chance(30), (int)chance(2));
+        if (draw_below(8) == 0)
+            domi_memory_fail_after(draw_below(30), (int)draw_below(2));
         else
             domi_memory_fail_after(-1, 0);
         break;
@@ -333,15 +334,15 @@ static void begin_storm(uint64_t seed)
     memset(&conversations, 0, sizeof conversations);
     memset(&kept, 0, sizeof kept);
     domt_world_init(&world, HOMES);
-    world.config.scheduler.mailbox_max = 4 + chance(64);
-    world.config.scheduler.belt_slots = chance(2) * 64;
-    world.config.scheduler.conversations_max = 1 + chance(8);
-    world.config.scheduler.messages_per_run_max = 1 + chance(64);
+    world.config.scheduler.mailbox_max = 4 + draw_below(64);
+    world.config.scheduler.belt_slots = draw_below(2) * 64;
+    world.config.scheduler.conversations_max = 1 + draw_below(8);
+    world.config.scheduler.messages_per_run_max = 1 + draw_below(64);
     ck_assert_int_eq(domt_world_start(&world), 0);
     for (uint32_t i = 0; i < ACTORS; i++)
-        spawn(i);
+        spawn_actor(i);
     for (int i = 0; i < STEPS; i++)
-        step();
+        do_random_step();
     domi_memory_fail_after(-1, 0);
 }
 
@@ -361,7 +362,7 @@ static void calm_down(void)
     ck_assert_uint_eq(domt_in_use_all(&world), 0);
 }
 
-static void storm(uint64_t seed, bool end_at_once)
+static void run_storm(uint64_t seed, bool end_at_once)
 {
     begin_storm(seed);
     if (!end_at_once)
@@ -373,17 +374,17 @@ static void storm(uint64_t seed, bool end_at_once)
                   (long long)books.released);
 }
 
-static void storms(bool end_at_once)
+static void run_storms(bool end_at_once)
 {
     const char *only = getenv("DOMT_SEED");
 
     memset(&books, 0, sizeof books);
     if (only != NULL) {
-        storm(strtoull(only, NULL, 10), end_at_once);
+        run_storm(strtoull(only, NULL, 10), end_at_once);
         return;
     }
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        storm(seed, end_at_once);
+        run_storm(seed, end_at_once);
     static const int heard[] = {EIO,     ENOMSG,    ESTALE,    ENOBUFS,
                                 EDEADLK, ETIMEDOUT, ECANCELED, EOPNOTSUPP};
     for (size_t i = 0; i < sizeof heard / sizeof heard[0]; i++)
@@ -393,12 +394,12 @@ static void storms(bool end_at_once)
 
 DOMT_TEST(whatever_actors_do_payloads_are_handled_or_dropped_once_and_actors_end)
 {
-    storms(false);
+    run_storms(false);
 }
 
 DOMT_TEST(system_may_end_in_the_middle_of_a_storm)
 {
-    storms(true);
+    run_storms(true);
 }
 
 DOMT_SUITE(120)

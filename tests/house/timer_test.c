@@ -49,7 +49,7 @@ typedef struct order {
     bool repeat; /* with a fixed delay instead of at a fixed rate */
 } order;
 
-static int arm(domus_stack *stack, void *order_)
+static int arm_as_ordered(domus_stack *stack, void *order_)
 {
     order *now = order_;
 
@@ -74,7 +74,7 @@ static order arm_after(uint64_t delay_ns, int64_t number)
 {
     order now = {.delay_ns = delay_ns, .number = number, .result = 1};
 
-    domt_do(&world, one, arm, &now);
+    domt_do(&world, one, arm_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
@@ -83,7 +83,7 @@ static order arm_every(uint64_t period_ns)
 {
     order now = {.period_ns = period_ns, .number = 1, .result = 1};
 
-    domt_do(&world, one, arm, &now);
+    domt_do(&world, one, arm_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     return now;
 }
@@ -158,7 +158,7 @@ static const domus_behaviour ticking = {
 static order spawn_with(order now)
 {
     one = domt_spawn(home(), home(), &ticking, NULL);
-    domt_do(&world, one, arm, &now);
+    domt_do(&world, one, arm_as_ordered, &now);
     ck_assert_int_eq(now.result, 0);
     own_timer = now.timer;
     return now;
@@ -369,11 +369,11 @@ DOMT_TEST(timers_max_refuses_and_recovers)
     first = arm_after(5 * MS, 1);
     (void)arm_after(5 * MS, 2);
     (void)arm_every(5 * MS);
-    domt_do(&world, one, arm, &extra);
+    domt_do(&world, one, arm_as_ordered, &extra);
     ck_assert_int_eq(extra.result, -ENOBUFS);
     ck_assert_ptr_null(extra.timer.timer); /* the field is untouched */
     ck_assert_int_eq(cancel_by(one, first), 0);
-    domt_do(&world, one, arm, &extra);
+    domt_do(&world, one, arm_as_ordered, &extra);
     ck_assert_int_eq(extra.result, 0);
     domt_pass(&world, 5 * MS);
     ck_assert_uint_eq(log0.count, 3);
@@ -425,8 +425,8 @@ DOMT_TEST(event_without_a_frame_to_run_in_does_not_hurt_its_timer)
 
     open_world(0);
     one = domt_spawn(home(), home(), &framed, NULL);
-    domt_do(&world, one, arm, &once);
-    domt_do(&world, one, arm, &periodic);
+    domt_do(&world, one, arm_as_ordered, &once);
+    domt_do(&world, one, arm_as_ordered, &periodic);
     domi_memory_fail_after(0, 1);
     domt_pass(&world, 3 * MS);
     domi_memory_fail_after(-1, 0);

@@ -35,7 +35,7 @@ static void open_with(const domus_supervision *supervision)
     (void)domt_kin_root(OTHER, 1, &domt_kin_hearing);
 }
 
-static domi_house *child(void)
+static domi_house *child_house(void)
 {
     return domt_kin_of[CHILD].address.house;
 }
@@ -58,7 +58,7 @@ static void bear_unmounted(const domus_behaviour *behaviour,
                      0);
     domt_kin_turn(1);
     ck_assert_uint_eq(domt_kin_of[CHILD].bad_mounts, 1);
-    ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
 /* Run the child, and then restart it, which fails. */
@@ -70,7 +70,7 @@ static void restart_in_vain(int (*mounting)(domus_stack *stack, void *context))
     domt_kin_turn(1);
     domt_kin_turn(0); /* the parent has decided to restart the child */
     domt_kin_turn(1);
-    ck_assert_uint_ne(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
 }
 
 /* Let `ms` of turns of home 1 pass alone; then it must have nothing to do, so its thread would
@@ -84,7 +84,7 @@ static void pass_there(uint64_t ms)
     for (int i = 0; i < 10; i++)
         domt_kin_turn(1);
     ck_assert_uint_eq(domt_iterate(domt_kin_world.managers[1]), 0);
-    ck_assert_int_eq(child()->state, DOMI_WAITING);
+    ck_assert_int_eq(child_house()->state, DOMI_WAITING);
 }
 
 static void note_child(int times)
@@ -93,7 +93,7 @@ static void note_child(int times)
         domt_kin_tell(CHILD, &domt_kin_note, 0);
 }
 
-static uint64_t dead(void)
+static uint64_t count_dead_letters(void)
 {
     return DOMT_SUM(&domt_kin_world, dead_letters);
 }
@@ -121,10 +121,10 @@ static void hold_silence(void)
     pass_there(10);
     ck_assert_str_eq(domt_kin_trail(), "");
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 0);
-    ck_assert_uint_eq(child()->mail, 3);
-    ck_assert_uint_eq(domi_house_count_events(child()), 0);
+    ck_assert_uint_eq(child_house()->mail, 3);
+    ck_assert_uint_eq(domi_house_count_events(child_house()), 0);
     ck_assert_uint_eq(domt_kin_world.managers[1]->timing.timers, 0);
-    ck_assert_uint_eq(dead(), 2); /* the events about actors that had already ended */
+    ck_assert_uint_eq(count_dead_letters(), 2); /* the events about actors that had already ended */
 }
 
 /* The parent is busy on another thread. */
@@ -180,9 +180,9 @@ DOMT_TEST(ends_that_it_watches_come_to_nobody)
     for (int linked = 0; linked < 2; linked++) {
         open_with(&restarts);
         bear_unmounted(&domt_kin_hearing, linked != 0 ? link_other : watch_other);
-        uint64_t letters = dead();
+        uint64_t letters = count_dead_letters();
         end_other();
-        ck_assert_uint_eq(dead() - letters, 1);
+        ck_assert_uint_eq(count_dead_letters() - letters, 1);
         ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
         domt_kin_of[CHILD].mounting = NULL;
         domt_settle(&domt_kin_world);
@@ -200,7 +200,7 @@ DOMT_TEST(links_stop_it_and_the_other_end)
     ck_assert_int_eq(domi_house_stop(domt_kin_world.managers[1], domt_kin_of[OTHER].address), 0);
     pass_there(1);
     /* the failure of the child is still under way */
-    ck_assert(domi_house_is_asked_to_stop(child()));
+    ck_assert(domi_house_is_asked_to_stop(child_house()));
     domt_settle(&domt_kin_world);
     ck_assert(!domt_kin_lives(CHILD));
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts + domt_kin_of[CHILD].stops, 0);
@@ -226,7 +226,7 @@ DOMT_TEST(whom_the_root_ends_handles_nothing_on_the_way)
     (void)domt_kin_root(CHILD, 0, &domt_kin_hearing);
     ck_assert(!domt_kin_lives(CHILD));
     ck_assert_str_eq(domt_kin_trail(), "");
-    ck_assert_uint_eq(dead(), 2);
+    ck_assert_uint_eq(count_dead_letters(), 2);
     domt_kin_close();
 }
 
@@ -239,11 +239,11 @@ DOMT_TEST(mail_waits_and_is_dead_when_it_is_stopped)
     note_child(3);
     domt_kin_send(domt_kin_world.managers[1], OTHER, domt_kin_do_ask, &domt_kin_of[CHILD].address);
     pass_there(3);
-    ck_assert_uint_eq(child()->mail, 4);
+    ck_assert_uint_eq(child_house()->mail, 4);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, 1);
-    uint64_t letters = dead();
+    uint64_t letters = count_dead_letters();
     domt_settle(&domt_kin_world);
-    ck_assert_uint_eq(dead() - letters, 4);
+    ck_assert_uint_eq(count_dead_letters() - letters, 4);
     ck_assert_uint_eq(domt_kin_releases, 3);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, -ESTALE);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes + domt_kin_of[CHILD].stops, 0);
@@ -272,10 +272,10 @@ DOMT_TEST(ask_that_waits_for_it_can_be_cancelled)
     bear_unmounted(&domt_kin_hearing, NULL);
     domt_kin_send(domt_kin_world.managers[1], OTHER, ask_and_remember, &domt_kin_of[CHILD].address);
     pass_there(1);
-    ck_assert_uint_eq(child()->mail, 1);
+    ck_assert_uint_eq(child_house()->mail, 1);
     domt_kin_send(domt_kin_world.managers[1], OTHER, cancel_remembered, NULL);
     pass_there(1);
-    ck_assert_uint_eq(child()->mail, 0);
+    ck_assert_uint_eq(child_house()->mail, 0);
     ck_assert_int_eq(domt_kin_of[OTHER].answer, -ECANCELED);
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].mounts, 1);
@@ -295,7 +295,7 @@ DOMT_TEST(receive_of_a_mount_that_failed_takes_nothing)
     bear_unmounted(&domt_kin_hearing, receive_and_fail);
     note_child(2);
     pass_there(2);
-    ck_assert_uint_eq(child()->mail, 2);
+    ck_assert_uint_eq(child_house()->mail, 2);
     domt_kin_of[CHILD].mounting = NULL;
     domt_settle(&domt_kin_world);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 2);
@@ -373,7 +373,7 @@ DOMT_TEST(actor_whose_mount_has_parked_handles_everything)
     open_with(&restarts);
     domt_kin_of[CHILD].mounting = sleep_and_arm;
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
-    ck_assert_uint_eq(child()->marks & DOMI_MARK_UNMOUNTED, 0);
+    ck_assert_uint_eq(child_house()->marks & DOMI_MARK_UNMOUNTED, 0);
     note_child(1);
     domt_pass(&domt_kin_world, 3 * MS);
     ck_assert_uint_eq(domt_kin_of[CHILD].notes, 1);
@@ -389,7 +389,7 @@ DOMT_TEST(actor_whose_handler_has_failed_handles_events_meanwhile)
     (void)domt_kin_child(1, CHILD, 1, &domt_kin_hearing);
     domt_kin_tell(CHILD, &domt_kin_fail, -EIO);
     domt_kin_turn(1);
-    ck_assert_uint_ne(child()->marks & DOMI_MARK_SUSPENDED, 0);
+    ck_assert_uint_ne(child_house()->marks & DOMI_MARK_SUSPENDED, 0);
     pass_there(3);
     ck_assert_uint_eq(domt_kin_of[CHILD].ticks, 3);
     domt_kin_close();
@@ -434,14 +434,14 @@ DOMT_TEST(thief_that_runs_it_calls_none_of_its_functions)
     bear_unmounted(&domt_kin_hearing, watch_other);
     ck_assert_int_eq(domi_house_stop(home, domt_kin_of[OTHER].address), 0);
     (void)domt_run_state(home); /* the other actor ends, and its end is reported */
-    ck_assert_int_eq(child()->state, DOMI_READY);
+    ck_assert_int_eq(child_house()->state, DOMI_READY);
     ck_assert_uint_eq(domi_loans_expose(home, &home->schedule.ready[DOMUS_STATE], 1), 1);
     domi_loan *loan = domi_loan_take(domt_outside(&domt_kin_world), home);
     ck_assert_ptr_nonnull(loan);
     domi_loan_run(domt_outside(&domt_kin_world), loan);
     ck_assert_uint_eq(domi_loans_settle(home), 1);
     ck_assert_uint_eq(domt_kin_of[CHILD].downs, 0);
-    ck_assert_int_eq(child()->state, DOMI_WAITING);
+    ck_assert_int_eq(child_house()->state, DOMI_WAITING);
     domt_settle(&domt_kin_world);
     domt_kin_close();
 }
@@ -453,11 +453,11 @@ DOMT_TEST(dump_says_that_it_is_not_mounted)
 
     open_with(&restarts);
     bear_unmounted(&domt_kin_hearing, NULL);
-    domi_house_describe(domt_kin_world.managers[1], child(), &text);
+    domi_house_describe(domt_kin_world.managers[1], child_house(), &text);
     ck_assert_ptr_nonnull(strstr(words, "not mounted"));
     domt_settle(&domt_kin_world);
     text.length = 0;
-    domi_house_describe(domt_kin_world.managers[1], child(), &text);
+    domi_house_describe(domt_kin_world.managers[1], child_house(), &text);
     ck_assert_ptr_null(strstr(words, "not mounted"));
     domt_kin_close();
 }

@@ -46,7 +46,7 @@ static struct {
     int64_t numbers[HEARD_MAX]; /* the number in each answer, or its error */
 } heard;
 
-static void note(const domus_answer *answer)
+static void record_answers(const domus_answer *answer)
 {
     heard.resumed++;
     for (; answer != NULL; answer = answer->next) {
@@ -62,7 +62,7 @@ static void note(const domus_answer *answer)
 static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
     return 0;
 }
@@ -70,19 +70,19 @@ static int hear_and_end(domus_stack *stack, void *self, const domus_answer *answ
 static int hear_and_leave(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     return 0;
 }
 
 static int hear_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     ck_assert_ptr_null(answer->next);
     return domus_pending(stack) != 0 ? domus_wait_first(stack, hear_each) : 0;
 }
 
-static void ask(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
+static void ask_with_tag(domus_stack *stack, domus_address to, int64_t number, uint64_t tag)
 {
     ck_assert_int_eq(domus_ask_add(stack, to, &question, &number, 0, tag), 0);
 }
@@ -90,7 +90,7 @@ static void ask(domus_stack *stack, domus_address to, int64_t number, uint64_t t
 static int ask_three(domus_stack *stack)
 {
     for (uint32_t i = 0; i < 3; i++)
-        ask(stack, other[i], 10 * i, 7 + i);
+        ask_with_tag(stack, other[i], 10 * i, 7 + i);
     ck_assert_uint_eq(domus_pending(stack), 3);
     return 0;
 }
@@ -103,7 +103,7 @@ static void let_answer(uint32_t i)
 }
 
 /* Let the asker ask; actors on other homes do not answer yet. */
-static void begin(int (*function)(domus_stack *, void *), void *context)
+static void send_call(int (*function)(domus_stack *, void *), void *context)
 {
     domt_send(world.managers[0], asker, function, context);
     let_answer(0);
@@ -120,7 +120,7 @@ static int three_then_all(domus_stack *stack, void *context)
 DOMT_TEST(all_resumes_once_with_tags_in_the_order_in_which_answers_came)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    begin(three_then_all, NULL);
+    send_call(three_then_all, NULL);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 0);
     let_answer(1);
@@ -140,11 +140,11 @@ static int failing_then_all(domus_stack *stack, void *stale)
 {
     static const domus_type unknown = {.name = "unknown"};
 
-    ask(stack, (domus_address){NULL, 0}, 1, 1);
-    ask(stack, *(domus_address *)stale, 1, 2);
-    ask(stack, other[1], -EIO, 3);
+    ask_with_tag(stack, (domus_address){NULL, 0}, 1, 1);
+    ask_with_tag(stack, *(domus_address *)stale, 1, 2);
+    ask_with_tag(stack, other[1], -EIO, 3);
     ck_assert_int_eq(domus_ask_add(stack, other[2], &unknown, NULL, 0, 4), 0);
-    ask(stack, other[1], 1, 5);
+    ask_with_tag(stack, other[1], 1, 5);
     return domus_wait_all(stack, hear_and_end);
 }
 
@@ -206,7 +206,7 @@ static int three_then_each(domus_stack *stack, void *context)
 DOMT_TEST(first_shows_one_and_waiting_again_shows_the_next)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    begin(three_then_each, NULL);
+    send_call(three_then_each, NULL);
     ck_assert_uint_eq(heard.resumed, 1);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 2);
@@ -238,14 +238,14 @@ DOMT_TEST(answers_after_the_end_are_dropped_once_and_counted)
 static int hear_then_all(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     return domus_wait_all(stack, hear_and_end);
 }
 
 static int hear_then_each(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     ck_assert_uint_eq(domus_pending(stack), 0);
     return domus_wait_first(stack, hear_then_all);
 }
@@ -253,8 +253,8 @@ static int hear_then_each(domus_stack *stack, void *self, const domus_answer *an
 /* Wait only for the third ask, while the answers of the first two come. */
 static int two_aside(domus_stack *stack, void *then)
 {
-    ask(stack, other[0], 1, 1);
-    ask(stack, other[1], 2, 2);
+    ask_with_tag(stack, other[0], 1, 1);
+    ask_with_tag(stack, other[1], 2, 2);
     return domus_ask(stack, other[2], &question, &(int64_t){30},
                      then != NULL ? hear_then_each : hear_then_all);
 }
@@ -262,7 +262,7 @@ static int two_aside(domus_stack *stack, void *then)
 static void answer_early(void *then)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    begin(two_aside, then);
+    send_call(two_aside, then);
     let_answer(1);
     ck_assert_uint_eq(heard.resumed, 0);
     let_answer(2);
@@ -289,15 +289,15 @@ DOMT_TEST(answers_that_came_before_they_are_wanted_are_shown_one_by_one)
 
 static int two_aside_then_leave(domus_stack *stack, void *context)
 {
-    ask(stack, other[0], 1, 1);
-    ask(stack, other[1], 2, 2);
+    ask_with_tag(stack, other[0], 1, 1);
+    ask_with_tag(stack, other[1], 2, 2);
     return domus_ask(stack, other[2], &question, &(int64_t){30}, hear_and_leave);
 }
 
 DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    begin(two_aside_then_leave, NULL);
+    send_call(two_aside_then_leave, NULL);
     let_answer(1);
     let_answer(2);
     ck_assert_uint_eq(heard.resumed, 1);
@@ -308,7 +308,7 @@ DOMT_TEST(answers_that_are_never_wanted_are_dropped_once)
 static int hear_and_ask_more(domus_stack *stack, void *self, const domus_answer *answer)
 {
     (void)domus_take(stack);
-    note(answer);
+    record_answers(answer);
     (void)ask_three(stack);
     return domus_wait_all(stack, hear_and_end);
 }
@@ -347,7 +347,7 @@ static int receive_among_others(domus_stack *stack, void *context)
     static const domus_type *const types[] = {&question, NULL};
     static const domus_pattern pattern = {.types = types};
 
-    ask(stack, other[1], 1, 1);
+    ask_with_tag(stack, other[1], 1, 1);
     ck_assert_int_eq(domus_receive(stack, &pattern, hear_and_end), DOMUS_PARKED);
     return domus_wait_all(stack, look_at_two);
 }
@@ -374,8 +374,8 @@ DOMT_TEST(ask_that_was_received_among_others_fails_with_enomsg)
 
 static int nap_then_all(domus_stack *stack, void *context)
 {
-    ask(stack, other[1], 1, 1);
-    ask(stack, (domus_address){NULL, 0}, 1, 2);
+    ask_with_tag(stack, other[1], 1, 1);
+    ask_with_tag(stack, (domus_address){NULL, 0}, 1, 2);
     return domus_sleep(stack, 5 * MS, hear_then_all);
 }
 
@@ -395,9 +395,9 @@ DOMT_TEST(sleep_ends_in_its_time_whatever_is_answered_meanwhile)
 
 static int early_and_far(domus_stack *stack, void *context)
 {
-    ask(stack, other[0], 1, 1);
-    ask(stack, other[1], 2, 2);
-    ask(stack, (domus_address){NULL, 0}, 3, 3);
+    ask_with_tag(stack, other[0], 1, 1);
+    ask_with_tag(stack, other[1], 2, 2);
+    ask_with_tag(stack, (domus_address){NULL, 0}, 3, 3);
     return domus_sleep(stack, UINT64_MAX, hear_and_end);
 }
 
@@ -405,7 +405,7 @@ static int early_and_far(domus_stack *stack, void *context)
 DOMT_TEST(world_may_end_while_answers_are_kept_queued_and_under_way)
 {
     domt_asking_open(&world, &answering, &asker, other);
-    begin(early_and_far, NULL);
+    send_call(early_and_far, NULL);
     domt_send(world.managers[0], asker, early_and_far, NULL);
     (void)domt_run_state(world.managers[0]);
     domt_world_end(&world);

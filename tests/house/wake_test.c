@@ -55,7 +55,7 @@ static void close_world(void)
     domt_world_end(&world);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     heard++;
     error = answer->error;
@@ -65,10 +65,10 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 static int sleep_long(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
-    return domus_sleep(stack, 100 * MS, hear);
+    return domus_sleep(stack, 100 * MS, record_error);
 }
 
-static int wake(domus_stack *stack, void *result)
+static int wake_sleeper(domus_stack *stack, void *result)
 {
     *(int *)result = domus_wake(stack, asleep);
     return 0;
@@ -96,12 +96,12 @@ DOMT_TEST(a_sleep_is_over_once_without_an_error_and_counts_as_no_cancel)
 
     open_world();
     domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(wake, &first, wake, &second);
+    do_both(wake_sleeper, &first, wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, 0); /* the conversation had not gone on */
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
-    domt_do(&world, sleeper, wake, &first);
+    domt_do(&world, sleeper, wake_sleeper, &first);
     ck_assert_int_eq(first, -ENOENT); /* the conversation has ended */
     domt_pass(&world, 200 * MS);
     ck_assert_uint_eq(heard, 1);
@@ -117,13 +117,13 @@ DOMT_TEST(a_cancel_and_a_wake_meet)
 
     open_world();
     domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(cancel, &first, wake, &second);
+    do_both(cancel, &first, wake_sleeper, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, -EALREADY);
     ck_assert_int_eq(error, -ECANCELED);
     ck_assert_uint_eq(DOMT_SUM(&world, handled[DOMI_EXCEPTION]), 1);
     domt_do(&world, sleeper, sleep_long, NULL);
-    do_both(wake, &first, cancel, &second);
+    do_both(wake_sleeper, &first, cancel, &second);
     ck_assert_int_eq(first, 0);
     ck_assert_int_eq(second, 0);
     ck_assert_int_eq(error, 0); /* the sleep was over before */
@@ -137,10 +137,10 @@ DOMT_TEST(another_actor_wakes_nobody)
 
     open_world();
     domt_do(&world, sleeper, sleep_long, NULL);
-    domt_do(&world, other, wake, &result);
+    domt_do(&world, other, wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     asleep = (domus_conversation){asleep.stack, asleep.serial + 1};
-    domt_do(&world, sleeper, wake, &result);
+    domt_do(&world, sleeper, wake_sleeper, &result);
     ck_assert_int_eq(result, -ENOENT);
     ck_assert_uint_eq(heard, 0);
     domt_pass(&world, 200 * MS);
@@ -153,14 +153,14 @@ static int ask_and_sleep(domus_stack *stack, void *context)
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
     ck_assert_int_eq(domus_ask_add(stack, other, &question, NULL, 50 * MS, 1), 0);
     ck_assert_int_eq(domus_sleep_add(stack, 100 * MS, 2), 0);
-    return domus_wait_first(stack, hear);
+    return domus_wait_first(stack, record_error);
 }
 
 /* Wait for an ask alone: a wake does not end that wait. */
 static int ask_alone(domus_stack *stack, void *context)
 {
     ck_assert_int_eq(domus_conversation_of(stack, &asleep), 0);
-    return domus_ask_within(stack, other, &question, NULL, 50 * MS, hear);
+    return domus_ask_within(stack, other, &question, NULL, 50 * MS, record_error);
 }
 
 DOMT_TEST(asks_are_not_woken)
@@ -169,12 +169,12 @@ DOMT_TEST(asks_are_not_woken)
 
     open_world();
     domt_do(&world, sleeper, ask_and_sleep, NULL);
-    domt_do(&world, sleeper, wake, &result);
+    domt_do(&world, sleeper, wake_sleeper, &result);
     ck_assert_int_eq(result, 0);
     ck_assert_uint_eq(heard, 1);
     ck_assert_int_eq(error, 0);
     domt_do(&world, sleeper, ask_alone, NULL);
-    domt_do(&world, sleeper, wake, &result);
+    domt_do(&world, sleeper, wake_sleeper, &result);
     ck_assert_uint_eq(heard, 1);
     domt_pass(&world, 60 * MS);
     ck_assert_uint_eq(heard, 2);

@@ -51,7 +51,7 @@ static void close_all(void)
     domt_kin_close();
 }
 
-static void heard(unsigned downs, uint32_t who, int reason)
+static void expect_downs(unsigned downs, uint32_t who, int reason)
 {
     ck_assert_uint_eq(domt_kin_of[1].downs, downs);
     ck_assert_int_eq(domt_kin_of[1].down.reason, reason);
@@ -70,7 +70,7 @@ DOMT_TEST(end_of_the_watched_is_heard_once_with_its_reason)
         domt_kin_err(2, -EIO); /* the actor goes on */
         ck_assert_uint_eq(domt_kin_of[1].downs, 0);
         domt_kin_stop(2);
-        heard(1, 2, 0);
+        expect_downs(1, 2, 0);
         domt_kin_do(1, unwatch, &watched);
         ck_assert_int_eq(results[1], -ENOENT);
         domt_settle(&domt_kin_world);
@@ -88,12 +88,12 @@ DOMT_TEST(reason_is_why_it_failed)
         open_two(home);
         domt_kin_do(1, watch_without_a_handle, &domt_kin_of[2].address);
         domt_kin_do(2, domt_kin_do_escalate, NULL);
-        heard(1, 2, -EPERM);
+        expect_downs(1, 2, -EPERM);
         (void)domt_kin_root(3, 0, &boss);
         (void)domt_kin_child(3, 4, home, &domt_kin_hearing);
         domt_kin_do(1, watch, &domt_kin_of[4].address);
         domt_kin_err(4, -EIO);
-        heard(2, 4, -EIO);
+        expect_downs(2, 4, -EIO);
         close_all();
     }
 }
@@ -114,7 +114,7 @@ DOMT_TEST(restart_of_the_watched_is_not_heard)
         ck_assert_uint_eq(domt_kin_of[2].mounts, 2);
         ck_assert_uint_eq(domt_kin_of[1].downs, 0);
         domt_kin_stop(2);
-        heard(1, 2, 0);
+        expect_downs(1, 2, 0);
         close_all();
     }
 }
@@ -130,7 +130,7 @@ DOMT_TEST(reason_of_a_mount_that_failed_is_its_error)
         domt_kin_send(domt_outside(&domt_kin_world), 1, watch, &domt_kin_of[3].address);
         domt_kin_run(0); /* the actor is watched before its mount */
         domt_settle(&domt_kin_world);
-        heard(1, 3, -EBADF);
+        expect_downs(1, 3, -EBADF);
         close_all();
     }
 }
@@ -142,13 +142,13 @@ DOMT_TEST(stale_address_is_answered_at_once)
         domt_kin_stop(2);
         domt_kin_do(1, watch, &domt_kin_of[2].address);
         ck_assert_int_eq(results[0], 0);
-        heard(1, 2, -ESTALE);
+        expect_downs(1, 2, -ESTALE);
         domi_manager *there = domt_kin_world.managers[home];
         domus_address next =
             domt_spawn(there, there, &domt_kin_hearing, &(domt_kin){3, DOMT_WORTH});
         ck_assert_ptr_eq(next.house, domt_kin_of[2].address.house);
         domt_kin_do(1, watch, &domt_kin_of[2].address);
-        heard(2, 2, -ESTALE);
+        expect_downs(2, 2, -ESTALE);
         domus_address nobody = {NULL, 0};
         domt_kin_do(1, watch, &nobody);
         ck_assert_int_eq(results[0], -EINVAL);
@@ -173,7 +173,7 @@ DOMT_TEST(watch_in_the_last_moment_is_answered)
     domt_kin_turn(1);
     ck_assert_int_eq(results[0], 0);
     domt_settle(&domt_kin_world);
-    heard(1, 2, -ESTALE);
+    expect_downs(1, 2, -ESTALE);
     close_all();
 }
 
@@ -261,7 +261,7 @@ DOMT_TEST(watch_is_taken_back_only_by_who_made_it)
     domt_kin_do(1, unwatch, &nothing);
     ck_assert_int_eq(results[1], -ENOENT);
     domt_kin_stop(2);
-    heard(1, 2, 0);
+    expect_downs(1, 2, 0);
     /* The record of the watch is used again, and the old handle is stale. */
     domus_watch old = watched;
     (void)domt_kin_root(2, 1, &domt_kin_hearing);
@@ -270,13 +270,13 @@ DOMT_TEST(watch_is_taken_back_only_by_who_made_it)
     domt_kin_do(1, unwatch, &old);
     ck_assert_int_eq(results[1], -ENOENT);
     domt_kin_stop(2);
-    heard(2, 2, 0);
+    expect_downs(2, 2, 0);
     close_all();
 }
 
 /* Begin the watch, its removal, and the ends of the watched actor and of the watcher in a given
  * order, with a number of turns between them that shifts what is under way. */
-static void race(uint32_t home, uint32_t order, uint32_t turns)
+static void run_race(uint32_t home, uint32_t order, uint32_t turns)
 {
     open_two(home);
     domi_manager *outside = domt_outside(&domt_kin_world);
@@ -311,12 +311,12 @@ DOMT_TEST(every_order_of_watch_unwatch_and_ends_leaves_nothing)
     for (uint32_t home = 0; home < 2; home++) {
         for (uint32_t order = 0; order < 27; order++) {
             for (uint32_t turns = 0; turns < 64; turns++)
-                race(home, order, turns);
+                run_race(home, order, turns);
         }
     }
 }
 
-static void meanwhile(domi_manager *home)
+static void iterate_home(domi_manager *home)
 {
     (void)domt_iterate(home);
 }
@@ -330,7 +330,7 @@ static int watch_two(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_watch_actor(stack, domt_kin_of[2].address, NULL), 0);
     (void)domt_iterate(there);
     ck_assert_int_eq(domi_house_stop(domt_outside(&domt_kin_world), domt_kin_of[3].address), 0);
-    there->hooks.wake = meanwhile;
+    there->hooks.wake = iterate_home;
     atomic_store(&there->park, DOMI_PARK_SLEEPING);
     return 0;
 }

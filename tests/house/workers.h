@@ -47,7 +47,7 @@ static inline int on_work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static inline int never(domus_stack *stack, void *self, const domus_answer *answer)
+static inline int expect_cancelled(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ECANCELED);
     return 0;
@@ -57,7 +57,7 @@ static inline int on_question(domus_stack *stack, void *self, const void *payloa
 {
     got[index_of(domus_self(stack))]++;
     if (slow)
-        return domus_sleep(stack, UINT64_C(1000000000), never);
+        return domus_sleep(stack, UINT64_C(1000000000), expect_cancelled);
     return domus_reply(stack, &work, payload);
 }
 
@@ -74,7 +74,7 @@ static const domus_behaviour worker = {
 
 /* --- the world -------------------------------------------------------------------------------- */
 
-static inline void begin(uint32_t max)
+static inline void open_workers(uint32_t max)
 {
     static const uint64_t key[2] = {1, 2};
 
@@ -98,11 +98,11 @@ static inline void begin(uint32_t max)
 /* Begin with mailboxes that take all messages that a test sends. */
 static inline void begin_wide(uint32_t max)
 {
-    begin(max);
+    open_workers(max);
     world.managers[0]->limits.mailbox_max = world.managers[1]->limits.mailbox_max = 1000;
 }
 
-static inline void end(void)
+static inline void close_workers(void)
 {
     domt_world_end(&world);
     domi_routers_fini(&routers);
@@ -117,7 +117,7 @@ static struct {
     int result;
 } wish;
 
-static inline int spawn(domus_stack *stack, void *context)
+static inline int spawn_routees(domus_stack *stack, void *context)
 {
     wish.result =
         domus_spawn_many(stack, behaviour, NULL, wish.count, &wish.routing, &wish.options, &router);
@@ -131,7 +131,7 @@ static inline void spawn_many(uint32_t count, domus_route route)
     wish.count = count;
     wish.routing.route = route;
     memset(&wish.options, 0, sizeof wish.options);
-    domt_do(&world, agents[0], spawn, NULL);
+    domt_do(&world, agents[0], spawn_routees, NULL);
     ck_assert_int_eq(wish.result, 0);
 }
 
@@ -152,7 +152,7 @@ static inline int send_hundred(domus_stack *stack, void *context)
     return 0;
 }
 
-static inline uint64_t total(void)
+static inline uint64_t sum_messages(void)
 {
     uint64_t sum = 0;
 
@@ -161,13 +161,13 @@ static inline uint64_t total(void)
     return sum;
 }
 
-static inline void stop(domus_address who)
+static inline void stop_actor(domus_address who)
 {
     domt_stop(&world, domt_outside(&world), who);
 }
 
 /* Put from a thread that handles nothing meanwhile. */
-static inline int put(domi_manager *from, uint64_t number)
+static inline int put_number(domi_manager *from, uint64_t number)
 {
     return domt_notice(from, router, &work, &number);
 }

@@ -38,7 +38,7 @@ static domi_acceptor *acceptor;
 static domus_address address;
 static domt_fake *fake;
 static int listener;
-static int peers[128]; /* the peers' ends of connections; end() closes them */
+static int peers[128]; /* the peers' ends of connections; tear_down_acceptor() closes them */
 static int peers_count;
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
@@ -58,20 +58,20 @@ static const domus_behaviour serving = {
     .on_open = {on_open, 0},
 };
 
-static void turn(void)
+static void take_turn(void)
 {
     for (uint32_t i = 0; i < NODES; i++)
         domt_io_turn(&nodes[i].io);
 }
 
-static void pass(uint64_t ms)
+static void pass_ms(uint64_t ms)
 {
     for (uint32_t i = 0; i < NODES; i++)
         nodes[i].manager.now_ns += ms * MS;
-    turn();
+    take_turn();
 }
 
-static void begin(void)
+static void set_up_acceptor(void)
 {
     char error[256];
 
@@ -107,11 +107,11 @@ static void begin(void)
     ck_assert_int_eq(domi_house_spawn(&nodes[0].manager, &nodes[0].manager,
                                       &domi_acceptor_behaviour, &acceptor, &address),
                      0);
-    turn();
+    take_turn();
 }
 
 /* End ring by ring, until nothing is open. */
-static void end(void)
+static void tear_down_acceptor(void)
 {
     (void)domi_house_stop(&nodes[0].manager, address);
     for (int i = 0; i < 10; i++) {
@@ -120,7 +120,7 @@ static void end(void)
             while (domt_fake_find(nodes[at].io.ring, DOMT_CANCEL, -1) != NULL)
                 domt_fake_cancel_step(nodes[at].io.ring);
         }
-        turn();
+        take_turn();
     }
     for (uint32_t i = 0; i < NODES; i++) {
         ck_assert_uint_eq(nodes[i].io.open, 0);
@@ -139,25 +139,25 @@ static void end(void)
 
 /* Take `count` turns of all. A connection takes two turns to its on_open: in the second one its own
  * actor is mounted. */
-static void turns(uint32_t count)
+static void take_turns(uint32_t count)
 {
     for (; count != 0; count--)
-        turn();
+        take_turn();
 }
 
-static domt_op *accepting(void)
+static domt_op *find_accept(void)
 {
     return domt_fake_find(fake, DOMT_ACCEPT, listener);
 }
 
 /* Let a connection arrive, without a turn. Returns the peer's end. */
-static int arrive(bool more)
+static int bring_connection(bool more)
 {
     int ends[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert_ptr_nonnull(accepting());
-    domt_fake_complete(fake, accepting(), ends[0], more ? DOMI_MORE : 0);
+    ck_assert_ptr_nonnull(find_accept());
+    domt_fake_complete(fake, find_accept(), ends[0], more ? DOMI_MORE : 0);
     peers[peers_count++] = ends[1];
     return ends[1];
 }
@@ -173,10 +173,10 @@ static void hang_up(node *at)
 {
     domi_channel_end(at->newest, -ECONNABORTED, true);
     domt_fake_cancel_step(at->io.ring);
-    turns(2);
+    take_turns(2);
 }
 
-static void opened(uint32_t first, uint32_t second, uint32_t third)
+static void expect_opened(uint32_t first, uint32_t second, uint32_t third)
 {
     ck_assert_uint_eq(nodes[0].opened, first);
     ck_assert_uint_eq(nodes[1].opened, second);
@@ -188,43 +188,43 @@ static void opened(uint32_t first, uint32_t second, uint32_t third)
 DOMT_TEST(connections_go_to_the_thread_with_the_fewest)
 {
     domus_config_init(&config);
-    begin();
+    set_up_acceptor();
     for (int i = 0; i < 9; i++)
-        (void)arrive(true);
-    turns(2);
-    opened(3, 3, 3);
+        (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(3, 3, 3);
     hang_up(&nodes[1]);
     nodes[1].newest = nodes[1].io.slots[0].channel;
     hang_up(&nodes[1]);
     for (int i = 9; i < 11; i++) {
-        (void)arrive(true);
-        turns(2);
+        (void)bring_connection(true);
+        take_turns(2);
     }
-    opened(3, 5, 3);
+    expect_opened(3, 5, 3);
     ck_assert_uint_eq(nodes[0].io.counters.accepted, 11);
-    end();
+    tear_down_acceptor();
 }
 
 DOMT_TEST(threads_with_equally_few_connections_take_turns)
 {
     domus_config_init(&config);
-    begin();
+    set_up_acceptor();
     for (uint32_t i = 0; i < 6; i++) {
-        int peer = arrive(true);
-        turns(2);
+        int peer = bring_connection(true);
+        take_turns(2);
         ck_assert_uint_eq(nodes[i % 3].opened, i / 3 + 1);
         hang_up(&nodes[i % 3]);
         ck_assert(is_closed(peer));
     }
-    end();
+    tear_down_acceptor();
 }
 
-static void waits(uint64_t ms)
+static void expect_pause(uint64_t ms)
 {
-    pass(ms - 2);
-    ck_assert_ptr_null(accepting());
-    pass(4); /* the timer may fire up to 1 ms late */
-    ck_assert_ptr_nonnull(accepting());
+    pass_ms(ms - 2);
+    ck_assert_ptr_null(find_accept());
+    pass_ms(4); /* the timer may fire up to 1 ms late */
+    ck_assert_ptr_nonnull(find_accept());
 }
 
 DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
@@ -233,19 +233,19 @@ DOMT_TEST(at_the_descriptor_limit_the_accept_waits_longer_and_longer)
     static const int errors[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM};
 
     domus_config_init(&config);
-    begin();
+    set_up_acceptor();
     for (size_t e = 0; e < sizeof errors / sizeof errors[0]; e++) {
         for (size_t i = 0; i < sizeof expected_ms / sizeof expected_ms[0]; i++) {
-            domt_fake_complete(fake, accepting(), errors[e], 0);
-            turn();
-            waits(expected_ms[i]);
+            domt_fake_complete(fake, find_accept(), errors[e], 0);
+            take_turn();
+            expect_pause(expected_ms[i]);
         }
-        (void)arrive(true); /* an accept succeeds, so the next pause is short again */
-        turns(2);
+        (void)bring_connection(true); /* an accept succeeds, so the next pause is short again */
+        take_turns(2);
         hang_up(&nodes[e % 3]);
     }
     ck_assert_uint_eq(nodes[0].io.counters.accept_pauses, 36);
-    end();
+    tear_down_acceptor();
 }
 
 DOMT_TEST(what_a_client_did_stops_no_accept)
@@ -253,47 +253,47 @@ DOMT_TEST(what_a_client_did_stops_no_accept)
     static const int errors[] = {-ECONNABORTED, -EINTR, -EPROTO, -EAGAIN};
 
     domus_config_init(&config);
-    begin();
+    set_up_acceptor();
     for (uint32_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-        domt_fake_complete(fake, accepting(), errors[i], DOMI_MORE);
-        turn();
+        domt_fake_complete(fake, find_accept(), errors[i], DOMI_MORE);
+        take_turn();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 1 + i);
-        domt_fake_complete(fake, accepting(), errors[i], 0);
-        turn();
+        domt_fake_complete(fake, find_accept(), errors[i], 0);
+        take_turn();
         ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 2 + i);
     }
-    (void)arrive(false); /* a connection, and the end of the accept */
-    turns(2);
-    opened(1, 0, 0);
+    (void)bring_connection(false); /* a connection, and the end of the accept */
+    take_turns(2);
+    expect_opened(1, 0, 0);
     ck_assert_uint_eq(fake->begun[DOMT_ACCEPT], 6);
-    end();
+    tear_down_acceptor();
 }
 
 DOMT_TEST(while_memory_is_short_the_accept_pauses)
 {
     domus_config_init(&config);
-    begin();
-    (void)arrive(true);
-    turns(2);
-    opened(1, 0, 0);
+    set_up_acceptor();
+    (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(1, 0, 0);
     domi_io_set_pressure(&nodes[0].io,
                          &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
-    (void)arrive(true); /* this connection came before the pause took hold, and waits */
+    (void)bring_connection(true); /* this connection came before the pause took hold, and waits */
     domt_fake_cancel_step(fake);
     for (int i = 0; i < 10; i++)
-        pass(10);
-    opened(1, 0, 0);
-    ck_assert_ptr_null(accepting());
+        pass_ms(10);
+    expect_opened(1, 0, 0);
+    ck_assert_ptr_null(find_accept());
     ck_assert_uint_ge(domi_counter_read(&nodes[0].io.counters.accept_pauses), 1);
     domi_io_set_pressure(&nodes[0].io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass(12);
-    turn();
-    opened(1, 1, 0);
-    ck_assert_ptr_nonnull(accepting());
-    (void)arrive(true);
-    turns(2);
-    opened(1, 1, 1);
-    end();
+    pass_ms(12);
+    take_turn();
+    expect_opened(1, 1, 0);
+    ck_assert_ptr_nonnull(find_accept());
+    (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(1, 1, 1);
+    tear_down_acceptor();
 }
 
 /* Connections that were accepted before the cancel took hold wait for their turn, as in the
@@ -303,39 +303,39 @@ DOMT_TEST(at_the_most_connections_the_accept_pauses_until_one_ends)
     enum { COUNT = 103 };
     domus_config_init(&config);
     config.channel.connections_max = 2;
-    begin();
-    (void)arrive(true);
-    turn();
+    set_up_acceptor();
+    (void)bring_connection(true);
+    take_turn();
     ck_assert_ptr_null(domt_fake_find(fake, DOMT_CANCEL, -1));
     for (int i = 1; i < COUNT - 1; i++)
-        (void)arrive(true);
-    turns(2);
-    opened(1, 1, 0);
+        (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(1, 1, 0);
     domt_fake_cancel_step(fake);
-    turn();
-    ck_assert_ptr_null(accepting());
+    take_turn();
+    ck_assert_ptr_null(find_accept());
     for (int i = 0; i < 10; i++)
-        pass(10);
-    ck_assert_ptr_null(accepting());
+        pass_ms(10);
+    ck_assert_ptr_null(find_accept());
     for (int i = 2; i < COUNT - 1; i++) {
         node *leaving = &nodes[i % 2];
         uint32_t before = nodes[0].opened + nodes[1].opened + nodes[2].opened;
         if (leaving->io.open == 0)
             leaving = &nodes[2];
         hang_up(leaving);
-        ck_assert_ptr_null(accepting());
-        pass(12);
-        turn();
+        ck_assert_ptr_null(find_accept());
+        pass_ms(12);
+        take_turn();
         ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, before + 1);
     }
-    pass(12);
-    ck_assert_ptr_null(accepting()); /* no connection waits, but there is no room for one */
+    pass_ms(12);
+    ck_assert_ptr_null(find_accept()); /* no connection waits, but there is no room for one */
     hang_up(nodes[0].io.open != 0 ? &nodes[0] : &nodes[1]);
-    pass(12);
-    (void)arrive(true);
-    turns(2);
+    pass_ms(12);
+    (void)bring_connection(true);
+    take_turns(2);
     ck_assert_uint_eq(nodes[0].opened + nodes[1].opened + nodes[2].opened, COUNT);
-    end();
+    tear_down_acceptor();
 }
 
 /* The pause may be over before the cancel has completed. */
@@ -343,19 +343,19 @@ DOMT_TEST(a_late_cancel_does_not_leave_the_accept_off)
 {
     domus_config_init(&config);
     config.channel.connections_max = 1;
-    begin();
+    set_up_acceptor();
     acceptor->turn = 1; /* hands over to another ring than that of the cancel */
-    (void)arrive(true);
-    turns(2);
+    (void)bring_connection(true);
+    take_turns(2);
     hang_up(&nodes[1]);
-    pass(20);
+    pass_ms(20);
     domt_fake_cancel_step(fake);
-    turn();
-    ck_assert_ptr_nonnull(accepting());
-    (void)arrive(true);
-    turns(2);
-    opened(0, 1, 1);
-    end();
+    take_turn();
+    ck_assert_ptr_nonnull(find_accept());
+    (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(0, 1, 1);
+    tear_down_acceptor();
 }
 
 static void be_armed(void)
@@ -364,24 +364,24 @@ static void be_armed(void)
 
 static void be_backing_off(void)
 {
-    domt_fake_complete(fake, accepting(), -EMFILE, 0);
-    turn();
+    domt_fake_complete(fake, find_accept(), -EMFILE, 0);
+    take_turn();
 }
 
 static void be_full(void)
 {
-    (void)arrive(true);
-    turn();
+    (void)bring_connection(true);
+    take_turn();
     domt_fake_cancel_step(fake);
-    turn();
-    ck_assert_ptr_null(accepting());
+    take_turn();
+    ck_assert_ptr_null(find_accept());
 }
 
 static void be_cancelling(void)
 {
-    (void)arrive(true);
-    (void)arrive(true); /* this connection waits */
-    turn();
+    (void)bring_connection(true);
+    (void)bring_connection(true); /* this connection waits */
+    take_turn();
     ck_assert_ptr_nonnull(domt_fake_find(fake, DOMT_CANCEL, -1));
 }
 
@@ -392,67 +392,67 @@ DOMT_TEST(an_acceptor_stops_in_every_state)
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         domus_config_init(&config);
         config.channel.connections_max = 1;
-        begin();
+        set_up_acceptor();
         states[i]();
         ck_assert_int_eq(domi_house_stop(&nodes[0].manager, address), 0);
-        turn();
-        if (accepting() != NULL) {
+        take_turn();
+        if (find_accept() != NULL) {
             /* an accept in the kernel still uses the descriptor */
             ck_assert_int_ge(fcntl(listener, F_GETFD), 0);
-            int late = arrive(true);
-            turn();
+            int late = bring_connection(true);
+            take_turn();
             ck_assert(is_closed(late));
             domt_fake_cancel_step(fake);
-            turn();
-            turn();
+            take_turn();
+            take_turn();
         }
         ck_assert_int_lt(fcntl(listener, F_GETFD), 0);
-        pass(2000); /* no timer of the acceptor is left */
-        ck_assert_ptr_null(accepting());
-        end();
+        pass_ms(2000); /* no timer of the acceptor is left */
+        ck_assert_ptr_null(find_accept());
+        tear_down_acceptor();
     }
 }
 
 DOMT_TEST(an_actor_that_is_gone_is_passed_over)
 {
     domus_config_init(&config);
-    begin();
+    set_up_acceptor();
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[0].actor), 0);
-    turn();
+    take_turn();
     for (int i = 0; i < 4; i++) {
-        (void)arrive(true);
-        turns(2);
+        (void)bring_connection(true);
+        take_turns(2);
     }
-    opened(0, 2, 2);
+    expect_opened(0, 2, 2);
     /* An actor that was asked to stop is passed over, too, before its own thread has seen that. */
     ck_assert_int_eq(domi_house_stop(&nodes[0].manager, nodes[2].actor), 0);
-    (void)arrive(true);
-    (void)arrive(true);
-    turns(2);
-    opened(0, 4, 2);
+    (void)bring_connection(true);
+    (void)bring_connection(true);
+    take_turns(2);
+    expect_opened(0, 4, 2);
     ck_assert_int_eq(domi_house_stop(&nodes[1].manager, nodes[1].actor), 0);
-    turn();
-    (void)arrive(true);
-    turns(2);
+    take_turn();
+    (void)bring_connection(true);
+    take_turns(2);
     ck_assert(is_closed(peers[6]));
     ck_assert_uint_eq(nodes[0].io.connections, 0);
-    end();
+    tear_down_acceptor();
 }
 
 DOMT_TEST(a_connection_that_cannot_be_handed_over_is_closed)
 {
     domus_config_init(&config);
-    begin();
-    int peer = arrive(true);
+    set_up_acceptor();
+    int peer = bring_connection(true);
     domi_memory_fail_after(0, 1);
     for (int i = 0; i < 3; i++)
-        turn();
+        take_turn();
     domi_memory_fail_after(-1, 0);
     ck_assert(is_closed(peer));
-    opened(0, 0, 0);
+    expect_opened(0, 0, 0);
     ck_assert_uint_eq(nodes[0].io.connections, 0);
-    ck_assert_ptr_nonnull(accepting());
-    end();
+    ck_assert_ptr_nonnull(find_accept());
+    tear_down_acceptor();
 }
 
 DOMT_SUITE(20)

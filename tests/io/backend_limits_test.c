@@ -77,7 +77,7 @@ DOMT_TEST(without_buffers_a_receive_ends_and_may_be_armed_again)
 
 /* Eight streams go through 16 buffers and few places for completions that are reaped rarely:
  * overflows or empty buffer rings end receives all the time, and only MORE tells that. */
-static void stream(uint32_t completions, uint32_t ended[2])
+static void run_streams(uint32_t completions, uint32_t ended[2])
 {
     enum { STREAMS = 8, BYTES = 2000 };
     int ends[STREAMS][2];
@@ -130,10 +130,10 @@ DOMT_TEST(streams_survive_overflows_and_empty_buffer_rings)
 {
     uint32_t ended[2] = {0}; /* receives that ended without bytes, and with bytes */
 
-    stream(8, ended);
+    run_streams(8, ended);
     if (domt_backend == &domi_backend_uring) /* on epoll no receive ends for an overflow */
         ck_assert_uint_gt(ended[1], 0);
-    stream(64, ended);
+    run_streams(64, ended);
     ck_assert_uint_gt(ended[0], 0);
 }
 
@@ -162,7 +162,7 @@ DOMT_TEST(epoll_without_memory_does_not_open)
 #define ROOM (DOMT_RING_BUFFER_SIZE - sizeof(domi_datagram_head))
 
 /* Returns a UDP socket on loopback, and its address. */
-static int udp(struct sockaddr_in *ret_address)
+static int make_udp_socket(struct sockaddr_in *ret_address)
 {
     socklen_t size = sizeof *ret_address;
     int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -177,14 +177,14 @@ static int udp(struct sockaddr_in *ret_address)
 static struct sockaddr_in here, there;
 static int fd, peer; /* two sockets at these addresses */
 
-static void begin(void)
+static void open_sockets(void)
 {
-    fd = udp(&here);
-    peer = udp(&there);
+    fd = make_udp_socket(&here);
+    peer = make_udp_socket(&there);
     domt_ring_begin();
 }
 
-static void end(void)
+static void close_sockets(void)
 {
     close(peer);
     close(fd);
@@ -212,7 +212,7 @@ static int unix_named(const char *name, struct sockaddr_un *ret_address, socklen
 
 /* Wait for the next datagram of operation 5, and check that it is this one. Returns its head. If
  * the operation has ended with it, the next one is begun. */
-static domi_datagram_head comes(int from, const char *bytes, size_t size)
+static domi_datagram_head expect_datagram(int from, const char *bytes, size_t size)
 {
     domi_completion completion = domt_ring_next();
     domi_datagram_head head;
@@ -236,21 +236,21 @@ DOMT_TEST(each_datagram_comes_whole_with_its_sender)
     char bytes[ROOM];
 
     memset(bytes, 'b', sizeof bytes);
-    begin();
+    open_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     domt_ring_quiet();
     for (int round = 0; round < 20; round++) { /* more datagrams than there are buffers */
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
             send_here(bytes, sizes[i]);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            domi_datagram_head head = comes(fd, bytes, sizes[i]);
+            domi_datagram_head head = expect_datagram(fd, bytes, sizes[i]);
             ck_assert_uint_eq(head.size, sizes[i]);
             ck_assert_uint_eq(head.flags & MSG_TRUNC, 0);
             ck_assert_uint_eq(head.name_size, sizeof there);
             ck_assert_int_eq(memcmp(head.name, &there, sizeof there), 0);
         }
     }
-    end();
+    close_sockets();
 }
 
 DOMT_TEST(datagram_that_is_too_long_is_marked)
@@ -258,13 +258,13 @@ DOMT_TEST(datagram_that_is_too_long_is_marked)
     char bytes[ROOM + 1];
 
     memset(bytes, 'b', sizeof bytes);
-    begin();
+    open_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     send_here(bytes, sizeof bytes);
-    ck_assert_uint_ne(comes(fd, bytes, ROOM).flags & MSG_TRUNC, 0);
+    ck_assert_uint_ne(expect_datagram(fd, bytes, ROOM).flags & MSG_TRUNC, 0);
     send_here(bytes, 3);
-    ck_assert_uint_eq(comes(fd, bytes, 3).flags & MSG_TRUNC, 0);
-    end();
+    ck_assert_uint_eq(expect_datagram(fd, bytes, 3).flags & MSG_TRUNC, 0);
+    close_sockets();
 }
 
 DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
@@ -278,11 +278,11 @@ DOMT_TEST(senders_of_unix_datagrams_have_a_name_or_none)
     domt_ring_begin();
     domt_backend->receive_datagrams(domt_ring, own, 5);
     (void)sendto(named, "n", 1, 0, (struct sockaddr *)&to, to_size);
-    domi_datagram_head head = comes(own, "n", 1);
+    domi_datagram_head head = expect_datagram(own, "n", 1);
     ck_assert_uint_eq(head.name_size, of_size);
     ck_assert_int_eq(memcmp(head.name, &of, of_size), 0);
     (void)sendto(unnamed, "u", 1, 0, (struct sockaddr *)&to, to_size);
-    ck_assert_uint_eq(comes(own, "u", 1).name_size, 0);
+    ck_assert_uint_eq(expect_datagram(own, "u", 1).name_size, 0);
     close(unnamed);
     close(named);
     close(own);
@@ -293,7 +293,7 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
 {
     char bytes[16] = "";
 
-    begin();
+    open_sockets();
     for (unsigned i = 0; i < 10; i++) {
         domi_datagram_out out = {"0123456789", &there, i, sizeof there};
         domt_backend->send_datagram(domt_ring, fd, &out, 100 + i);
@@ -303,7 +303,7 @@ DOMT_TEST(datagrams_of_one_enter_leave_in_order)
         domt_ring_comes(100 + i, (int)i, 0);
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(recv(peer, bytes, sizeof bytes, MSG_DONTWAIT), i);
-    end();
+    close_sockets();
 }
 
 DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
@@ -311,7 +311,7 @@ DOMT_TEST(datagram_without_an_address_goes_to_the_connected_peer)
     char bytes[16] = "";
     const domi_datagram_out out = {.data = "abc", .size = 3};
 
-    begin();
+    open_sockets();
     domt_backend->send_datagram(domt_ring, fd, &out, 1);
     domt_ring_comes(1, -EDESTADDRREQ, 0);
     ck_assert_int_eq(
@@ -346,7 +346,7 @@ DOMT_TEST(datagram_that_cannot_be_sent_waits_for_nothing)
     const domi_datagram_out too_long = {bytes, &there, 65508, sizeof there};
     int ends[2];
 
-    begin();
+    open_sockets();
     domt_backend->send_datagram(domt_ring, fd, &longest, 1);
     domt_ring_comes(1, 65507, 0);
     domt_backend->send_datagram(domt_ring, fd, &too_long, 2);
@@ -388,7 +388,7 @@ static void poll_beside_a_receive(void)
     domt_ring_quiet();
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(send(ends[1], "y", 1, MSG_DONTWAIT), 1);
-        (void)comes(ends[0], "y", 1);
+        (void)expect_datagram(ends[0], "y", 1);
     }
     while (recv(ends[1], &byte, 1, MSG_DONTWAIT) == 1)
         continue;
@@ -396,7 +396,7 @@ static void poll_beside_a_receive(void)
     ck_assert_uint_eq(completion.user_data, 9);
     ck_assert_int_ne(completion.result & POLLOUT, 0);
     ck_assert_int_eq(send(ends[1], "z", 1, MSG_DONTWAIT), 1);
-    (void)comes(ends[0], "z", 1);
+    (void)expect_datagram(ends[0], "z", 1);
     close(ends[0]);
     close(ends[1]);
     domt_ring_end();
@@ -411,7 +411,7 @@ DOMT_TEST(poll_for_room_does_not_disturb_a_receive)
 
 DOMT_TEST(receive_without_buffers_ends_and_goes_on)
 {
-    begin();
+    open_sockets();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
     for (unsigned i = 0; i <= DOMT_RING_BUFFERS; i++)
         send_here("x", 1);
@@ -420,8 +420,8 @@ DOMT_TEST(receive_without_buffers_ends_and_goes_on)
     domt_ring_comes(5, -ENOBUFS, 0);
     domt_ring_give_all();
     domt_backend->receive_datagrams(domt_ring, fd, 5);
-    (void)comes(fd, "x", 1);
-    end();
+    (void)expect_datagram(fd, "x", 1);
+    close_sockets();
 }
 
 DOMT_SUITE(20)

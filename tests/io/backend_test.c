@@ -374,7 +374,7 @@ DOMT_TEST(an_accept_goes_on_and_its_sockets_close_on_exec)
     domt_ring_end();
 }
 
-static void *own(void *unused)
+static void *use_ring_as_owner(void *unused)
 {
     ck_assert_int_eq(domt_backend->start(domt_ring), 0);
     ck_assert_int_eq(domt_backend->enter(domt_ring, 1, DOMT_MS), 0);
@@ -386,7 +386,7 @@ DOMT_TEST(who_starts_a_ring_owns_it)
     pthread_t thread;
 
     domt_ring_open(64, 256);
-    ck_assert_int_eq(pthread_create(&thread, NULL, own, NULL), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_ring_as_owner, NULL), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     domt_ring_end();
 }

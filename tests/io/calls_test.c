@@ -22,7 +22,7 @@ static domus_channel *channels[CHANNELS];
 static char heard[64];  /* letters that the handlers have recorded */
 static int closed_with; /* the error that the last on_close got */
 
-static void hear(char word)
+static void record_letter(char word)
 {
     size_t length = strlen(heard);
 
@@ -42,9 +42,9 @@ static void held_to_have_heard(const char *expected)
 static void hear_end(domus_stack *stack, const domus_answer *answer, char word)
 {
     if (answer->error == -ECANCELED)
-        hear('x');
+        record_letter('x');
     else
-        hear(domus_channel_running(stack) != NULL ? word : '-');
+        record_letter(domus_channel_running(stack) != NULL ? word : '-');
 }
 
 /* --- sequences -------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ DOMUS_SEQUENCE(open_slowly, uint64_t)
     ck_assert_ptr_null(event->bytes);
     ck_assert_uint_eq(*frame, 0);
     *frame = 1;
-    hear('o');
+    record_letter('o');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_uint_eq(*frame, 1);
     hear_end(stack, answer, 'O');
@@ -74,7 +74,7 @@ DOMUS_SEQUENCE(read_slowly, char)
     ck_assert_int_eq(*frame, 0);
     *frame = *(const char *)domus_buffer_data(event->bytes);
     domus_buffer_free(event->bytes);
-    hear('r');
+    record_letter('r');
     if (*frame == '0')
         return 0;
     if (*frame == 'f')
@@ -87,7 +87,7 @@ DOMUS_SEQUENCE(read_slowly, char)
 DOMUS_SEQUENCE(end_slowly, char)
 {
     DOMUS_BEGIN;
-    hear('e');
+    record_letter('e');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     hear_end(stack, answer, 'E');
     return domus_channel_close(stack, domus_channel_running(stack));
@@ -101,7 +101,7 @@ DOMUS_SEQUENCE(close_slowly, int)
     DOMUS_BEGIN;
     ck_assert_ptr_eq(event->channel, domus_channel_running(stack));
     *frame = closed_with = event->error;
-    hear('c');
+    record_letter('c');
     DOMUS_SLEEP(2 * DOMT_BED_MS);
     ck_assert_ptr_null(domus_channel_running(stack));
     ck_assert_int_eq(*frame, closed_with);
@@ -132,7 +132,7 @@ static int over_plain(domus_stack *stack, void *self, const domus_answer *answer
 static int read_plain(domus_stack *stack, void *self, const void *payload)
 {
     domus_buffer_free(((const domus_channel_event *)payload)->bytes);
-    hear('r');
+    record_letter('r');
     return domus_sleep(stack, 9 * DOMT_BED_MS, over_plain);
 }
 
@@ -156,24 +156,24 @@ static void begin_with(const domus_behaviour *behaviour, uint32_t requests_max, 
     }
 }
 
-static void begin(const domus_behaviour *behaviour, uint32_t requests_max)
+static void begin_channels(const domus_behaviour *behaviour, uint32_t requests_max)
 {
     begin_with(behaviour, requests_max, 0);
 }
 
 /* Bring bytes for a channel, without a turn. */
-static void bring(uint32_t channel, const char *bytes)
+static void bring_bytes(uint32_t channel, const char *bytes)
 {
     domt_bed_bring(fds[channel], bytes);
 }
 
-static void pass(uint32_t ms)
+static void pass_ms(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i++)
         domt_bed_pass(1);
 }
 
-static bool receives(uint32_t channel)
+static bool is_receiving(uint32_t channel)
 {
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[channel]) != NULL &&
            !channels[channel]->cancelling;
@@ -181,28 +181,28 @@ static bool receives(uint32_t channel)
 
 DOMT_TEST(each_function_may_be_a_sequence)
 {
-    begin(&of_lasting, 0);
+    begin_channels(&of_lasting, 0);
     domt_bed_turn();
     held_to_have_heard("oo");
-    bring(0, "4");
+    bring_bytes(0, "4");
     domt_bed_turn();
-    bring(0, "5"); /* this call has a frame of its own */
-    pass(5);
+    bring_bytes(0, "5"); /* this call has a frame of its own */
+    pass_ms(5);
     held_to_have_heard("rrOO4");
-    pass(1);
+    pass_ms(1);
     held_to_have_heard("5");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
-    pass(4);
+    pass_ms(4);
     held_to_have_heard("eEc");
-    pass(4);
+    pass_ms(4);
     held_to_have_heard("-"); /* the wait of on_close has ended */
     domt_bed_end();
 }
 
 DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 {
-    begin(&of_slow, 0);
-    pass(4);
+    begin_channels(&of_slow, 0);
+    pass_ms(4);
     held_to_have_heard("ooOO");
     ck_assert_int_eq(domi_channel_close(channels[0]), 0);
     domt_bed_ends(fds[0], 0);
@@ -212,7 +212,7 @@ DOMT_TEST(wait_of_on_close_is_cancelled_unless_conversations_go_on)
 
 DOMT_TEST(functions_are_called_without_memory_for_their_frames)
 {
-    begin(&of_slow, 0);
+    begin_channels(&of_slow, 0);
     domi_memory_fail_after(0, 1);
     domt_bed_turn();
     domi_memory_fail_after(-1, 0);
@@ -234,7 +234,7 @@ DOMT_TEST(frame_that_is_too_large_is_refused)
     };
     domus_address nobody;
 
-    begin(&of_slow, 0);
+    begin_channels(&of_slow, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(domi_house_spawn(&bed->manager, &bed->manager, &wrong[i], NULL, &nobody),
                          -EINVAL);
@@ -250,23 +250,23 @@ static uint64_t busy_count(void)
 
 DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 {
-    begin(&of_reading, 1);
+    begin_channels(&of_reading, 1);
     domt_bed_turn();
-    bring(0, "3");
-    bring(0, "1");
-    bring(1, "2");
+    bring_bytes(0, "3");
+    bring_bytes(0, "1");
+    bring_bytes(1, "2");
     domt_bed_turn();
     held_to_have_heard("rr");
-    ck_assert(!receives(0)); /* bytes wait that the actor was not shown */
-    ck_assert(receives(1));
+    ck_assert(!is_receiving(0)); /* bytes wait that the actor was not shown */
+    ck_assert(is_receiving(1));
     domt_bed_settle();
-    pass(2);
+    pass_ms(2);
     held_to_have_heard("2");
-    bring(1, "2");
-    pass(1);
+    bring_bytes(1, "2");
+    pass_ms(1);
     held_to_have_heard("r3r");
-    ck_assert(receives(0));
-    pass(2);
+    ck_assert(is_receiving(0));
+    pass_ms(2);
     held_to_have_heard("12");
     ck_assert_uint_eq(busy_count(), 4);
     domt_bed_end();
@@ -275,17 +275,17 @@ DOMT_TEST(one_request_follows_the_other_and_no_channel_waits_for_another)
 /* A receive that was ended for each request would cost two operations. */
 DOMT_TEST(receive_goes_on_while_nothing_waits)
 {
-    begin(&of_reading, 1);
+    begin_channels(&of_reading, 1);
     domt_bed_turn();
     for (int i = 0; i < 3; i++) {
-        bring(0, "1");
+        bring_bytes(0, "1");
         domt_bed_turn();
-        ck_assert(receives(0));
-        pass(1);
+        ck_assert(is_receiving(0));
+        pass_ms(1);
     }
     held_to_have_heard("r1r1r1");
     for (int i = 0; i < 3; i++)
-        bring(0, "0"); /* these conversations end at once */
+        bring_bytes(0, "0"); /* these conversations end at once */
     domt_bed_turn();
     held_to_have_heard("rrr");
     ck_assert_uint_eq(bed->fake->begun[DOMT_CANCEL], 0);
@@ -299,17 +299,17 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
     const domus_behaviour *owners[] = {&of_reading, &of_plain};
 
     for (int o = 0; o < 2; o++) {
-        begin(owners[o], 3);
+        begin_channels(owners[o], 3);
         domt_bed_turn();
         for (int i = 0; i < 5; i++)
-            bring(0, "9");
+            bring_bytes(0, "9");
         domt_bed_turn();
         held_to_have_heard("rrr");
         ck_assert_uint_eq(busy_count(), 1);
         domt_bed_settle();
-        pass(9);
+        pass_ms(9);
         held_to_have_heard("999rr");
-        pass(9);
+        pass_ms(9);
         held_to_have_heard("99");
         domt_bed_end();
     }
@@ -317,16 +317,16 @@ DOMT_TEST(as_many_requests_as_the_bound_are_under_way)
 
 DOMT_TEST(half_close_at_the_bound_answers_everything)
 {
-    begin(&of_reading, 1);
+    begin_channels(&of_reading, 1);
     domt_bed_turn();
-    bring(0, "2");
-    bring(0, "1");
+    bring_bytes(0, "2");
+    bring_bytes(0, "1");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
     domt_bed_turn();
-    pass(2);
+    pass_ms(2);
     held_to_have_heard("r2r");
     ck_assert(domt_bed_is_open(fds[0]));
-    pass(2);
+    pass_ms(2);
     domt_bed_settle();
     held_to_have_heard("1");
     ck_assert(!domt_bed_is_open(fds[0]));
@@ -336,19 +336,19 @@ DOMT_TEST(half_close_at_the_bound_answers_everything)
 /* on_end comes only when the actor was shown all bytes before the end. */
 DOMT_TEST(on_end_does_not_wait_for_a_request)
 {
-    begin(&of_slow, 1);
-    pass(3);
+    begin_channels(&of_slow, 1);
+    pass_ms(3);
     held_to_have_heard("ooOO");
-    bring(0, "9");
-    bring(1, "3");
-    bring(1, "0");
+    bring_bytes(0, "9");
+    bring_bytes(1, "3");
+    bring_bytes(1, "0");
     domt_bed_turn();
     held_to_have_heard("rr");
     domt_fake_receive_ends(bed->fake, fds[0], 0);
     domt_fake_receive_ends(bed->fake, fds[1], 0);
     domt_bed_turn();
     held_to_have_heard("e");
-    pass(3);
+    pass_ms(3);
     held_to_have_heard("Ecxx3re");
     domt_bed_end();
 }
@@ -359,9 +359,9 @@ DOMT_TEST(busy_channel_is_not_idle_while_bytes_wait)
     begin_with(&of_reading, 1, 20 * DOMT_BED_MS);
     domt_bed_turn();
     for (uint32_t i = 0; i < CHANNELS; i++)
-        bring(i, "z"); /* 74 ms */
-    bring(0, "1");
-    pass(60);
+        bring_bytes(i, "z"); /* 74 ms */
+    bring_bytes(0, "1");
+    pass_ms(60);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fds[0]));
     ck_assert(!domt_bed_is_open(fds[1]));

@@ -267,7 +267,7 @@ DOMT_TEST(connection_without_memory_is_not_adopted)
     ck_assert_int_ge(refused, 3);
 }
 
-static void pass(unsigned ms)
+static void pass_ms(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass(1);
@@ -303,10 +303,10 @@ DOMT_TEST(conversations_that_go_on_keep_the_actor_until_the_last)
     ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL),
                      0); /* from here on the channel is an actor like any other */
     domt_lines_told("an ");
-    pass(6);
+    pass_ms(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_told("");
-    pass(5);
+    pass_ms(5);
     ck_assert_uint_eq(lines->answers, 2);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_told("as ");
@@ -325,10 +325,10 @@ DOMT_TEST(conversations_that_go_on_may_be_new_ones)
     domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am ao ar ac ");
     ck_assert_int_eq(domt_lines_notice(address, &domt_nap_type, NULL), 0);
-    pass(6);
+    pass_ms(6);
     ck_assert_uint_eq(lines->answers, 1);
     domt_lines_told("");
-    pass(6);
+    pass_ms(6);
     ck_assert_uint_eq(lines->answers, 2);
     domt_lines_told("as ");
     ck_assert_int_eq(domt_lines_notice(address, &domt_note_type, NULL), -ESTALE);
@@ -349,7 +349,7 @@ DOMT_TEST(conversations_that_go_on_are_not_waited_for_by_the_close)
     domt_bed_ends(fd, -ECONNRESET);
     domt_lines_told("am ao ar ac ");
     ck_assert_uint_eq(bed->io.open, 0);
-    pass(6);
+    pass_ms(6);
     ck_assert_uint_eq(lines->answers, 1);
     ck_assert_uint_eq(lines->cancelled, 0);
     domt_lines_told("as ");
@@ -404,7 +404,7 @@ DOMT_TEST(full_channel_stops_no_other)
     domt_lines_bring(fds[0], "x");
     domt_lines_bring(fds[1], "x");
     domt_lines_told("am ao bm bo ar br ");
-    pass(7); /* time in which a conversation ends */
+    pass_ms(7); /* time in which a conversation ends */
     domt_lines_told("ar ");
     domt_lines_end();
 }

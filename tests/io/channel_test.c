@@ -16,13 +16,13 @@
 
 static int fd, peer;
 
-static void begin(domt_bed_mode mode)
+static void begin_channel(domt_bed_mode mode)
 {
     bed->mode = mode;
     domt_bed_begin(&fd, &peer);
 }
 
-static void put(const char *text)
+static void write_text(const char *text)
 {
     domus_buffer *buffer = domi_buffer_heap(&bed->io, strlen(text));
 
@@ -33,7 +33,7 @@ static void put(const char *text)
 
 DOMT_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
 {
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     domt_bed_bring(fd, "one");
     domt_bed_bring(fd, "two");
     domt_bed_ends(fd, 0);
@@ -51,8 +51,8 @@ DOMT_TEST(an_actor_is_told_open_read_end_close_in_order_and_once)
 
 DOMT_TEST(the_fin_follows_all_that_is_queued)
 {
-    begin(DOMT_BED_ECHO);
-    put("last words");
+    begin_channel(DOMT_BED_ECHO);
+    write_text("last words");
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 4);
@@ -72,7 +72,7 @@ DOMT_TEST(the_fin_follows_all_that_is_queued)
 DOMT_TEST(lingering_is_bounded)
 {
     bed->config.channel.linger_ns = 100 * DOMT_BED_MS;
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     for (int i = 0; i < 9; i++) {
         domt_bed_bring(fd, "more"); /* bytes that a peer goes on sending do not prolong the time */
@@ -108,8 +108,8 @@ static void complete_last(domt_op *op)
 DOMT_TEST(a_descriptor_is_closed_when_nothing_is_in_flight_and_never_before)
 {
     for (uint32_t order = 0; order < 4 * 3 * 2; order++) {
-        begin(DOMT_BED_DROP);
-        put("x");
+        begin_channel(DOMT_BED_DROP);
+        write_text("x");
         domt_bed_turn();
         domi_channel_end(bed->channels[0], -EPROTO, true);
         domt_op *ops[4] = {domt_fake_find(bed->fake, DOMT_RECEIVE, fd),
@@ -137,13 +137,13 @@ static void to_open(void)
 
 static void to_sending(void)
 {
-    put("x");
+    write_text("x");
     domt_bed_turn();
 }
 
 static void to_dirty(void)
 {
-    put("x");
+    write_text("x");
 }
 
 static void to_ended(void)
@@ -155,7 +155,7 @@ static void to_ended(void)
 static void to_ended_and_dirty(void)
 {
     to_ended();
-    put("x");
+    write_text("x");
 }
 
 static void to_flushing(void)
@@ -232,7 +232,7 @@ static void held_to_be_over(size_t state, const char *how, int error)
 DOMT_TEST(a_reset_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        begin(DOMT_BED_DROP);
+        begin_channel(DOMT_BED_DROP);
         states[i]();
         domi_channel_end(bed->channels[0], -EPROTO, true);
         domi_channel_end(bed->channels[0], -EIO, true); /* the error of the first end counts */
@@ -244,7 +244,7 @@ DOMT_TEST(a_close_works_in_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
         bed->config.channel.linger_ns = 5 * DOMT_BED_MS;
-        begin(DOMT_BED_DROP);
+        begin_channel(DOMT_BED_DROP);
         states[i]();
         ck_assert_int_eq(domi_channel_close(bed->channels[0]),
                          states[i] == to_flushing || states[i] == to_lingering ? -EALREADY : 0);
@@ -263,7 +263,7 @@ DOMT_TEST(a_close_works_in_every_state)
 DOMT_TEST(the_peers_reset_ends_every_state)
 {
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
-        begin(DOMT_BED_DROP);
+        begin_channel(DOMT_BED_DROP);
         states[i]();
         domt_op *receive = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
         domt_op *send = domt_fake_find(bed->fake, DOMT_SEND, fd);
@@ -281,9 +281,9 @@ DOMT_TEST(the_peers_reset_ends_every_state)
 /* The 17th buffer waits when the send of 16 ends, and the peer's reset comes with that end. */
 DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     for (int i = 0; i < 17; i++)
-        put("x");
+        write_text("x");
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 16);
     domt_bed_ends(fd, -ECONNRESET);
@@ -294,7 +294,7 @@ DOMT_TEST(a_reset_that_comes_with_the_end_of_a_send_is_a_close)
 DOMT_TEST(a_handler_may_write_and_reset_after_the_peers_fin)
 {
     bed->reset_on_end = true;
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_bed_ends(fd, 0);
     domt_bed_noted("A+ A. A-(-71) ");
     domt_bed_end();
@@ -305,7 +305,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
     int others[2];
     int peers[2];
 
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     for (int i = 0; i < 2; i++)
         others[i] = domt_bed_connect(&peers[i]);
     domt_bed_noted("A+ B+ C+ ");
@@ -332,7 +332,7 @@ DOMT_TEST(errors_of_handlers_reset_their_channel_alone)
 DOMT_TEST(an_idle_time_out_counts_from_the_last_byte_either_way)
 {
     bed->config.channel.idle_timeout_ns = 100 * DOMT_BED_MS;
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     uint64_t expires_ns = bed->channels[0]->timer.node.expires_ns;
     domt_bed_pass(60);
     domt_bed_bring(fd, "x");
@@ -361,7 +361,8 @@ static void bring_a_late_completion(void *context)
     ck_assert_uint_eq(bed->channels[1]->slot, slot);
     ck_assert_uint_eq(bed->channels[1]->slot_generation, generation + 1);
     bed->channels[0] = bed->channels[1];
-    put("x"); /* a send is in flight, too: only the generation tells whose completion this is */
+    write_text(
+        "x"); /* a send is in flight, too: only the generation tells whose completion this is */
     domt_bed_turn();
     domt_fake_inject(bed->fake,
                      &(domi_completion){domi_op_data(DOMI_OP_SEND, generation, slot), 1, 0, 0});
@@ -370,7 +371,7 @@ static void bring_a_late_completion(void *context)
 
 DOMT_TEST(a_completion_of_another_generation_ends_the_process)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_dies(bring_a_late_completion, NULL, "generation");
     domt_bed_end();
 }

@@ -20,7 +20,7 @@ static const long calls[] = {SYS_io_uring_setup, SYS_io_uring_register, SYS_io_u
 /* Returns the backend that a process to which `call` is denied gets for `wanted`: 'e' for epoll
  * with a reason, 'u' for io_uring without one, 'f' for a failure with that error and a text; '?'
  * for any other outcome. */
-static char choice(domus_io_backend wanted, long call, int error)
+static char choose_in_child(domus_io_backend wanted, long call, int error)
 {
     pid_t child = fork();
     int status = 0;
@@ -57,7 +57,7 @@ DOMT_TEST(a_refusal_of_any_call_makes_it_epoll)
 
     for (size_t call = 0; call < sizeof calls / sizeof calls[0]; call++) {
         for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-            ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, calls[call], errors[i]), 'e');
+            ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, calls[call], errors[i]), 'e');
     }
 }
 
@@ -67,16 +67,16 @@ DOMT_TEST(what_has_run_out_is_an_error)
     static const int errors[] = {ENOMEM, EMFILE, ENFILE};
 
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
-        ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]), 'f');
-    ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM), 'f');
+        ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_setup, errors[i]), 'f');
+    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_io_uring_register, ENOMEM), 'f');
 }
 
 DOMT_TEST(a_named_backend_is_taken_without_a_look)
 {
-    ck_assert_int_eq(choice(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
-    ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
-    ck_assert_int_eq(choice(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
-    ck_assert_int_eq(choice(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
+    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_URING, SYS_io_uring_setup, EPERM), 'u');
+    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_EPOLL, SYS_io_uring_setup, EPERM), 'e');
+    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_EPOLL, SYS_getppid, EPERM), 'e');
+    ck_assert_int_eq(choose_in_child(DOMUS_BACKEND_AUTO, SYS_getppid, EPERM), 'u');
 }
 
 /* Make a connection from 127.0.0.9. Returns the end that was accepted. */

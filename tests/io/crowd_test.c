@@ -23,7 +23,7 @@ static void connect_one(void)
     count++;
 }
 
-static void begin(uint32_t channels, uint64_t queue_max)
+static void begin_channels(uint32_t channels, uint64_t queue_max)
 {
     bed->mode = DOMT_BED_DROP;
     bed->config.channel.send_high_bytes = bed->config.channel.send_low_bytes = 1 << 20;
@@ -44,7 +44,7 @@ static int write_to(uint32_t i, uint32_t size)
 }
 
 /* Queue at least `bytes` on the first channel. */
-static void fill(uint64_t bytes)
+static void fill_first_channel(uint64_t bytes)
 {
     uint64_t queue_max = bed->io.pressure.queue_max;
 
@@ -62,7 +62,7 @@ static bool is_crowded(uint32_t i)
 
 /* Whether channel i reads. A receive that was begun before may still be in flight: its bytes
  * wait. */
-static bool reads(uint32_t i)
+static bool is_reading(uint32_t i)
 {
     domt_bed_settle();
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fds[i]) != NULL && !is_crowded(i);
@@ -111,9 +111,9 @@ DOMT_TEST(a_first_piece_has_room_up_to_a_sixteenth_below_the_bound)
 
 DOMT_TEST(above_its_part_a_channel_does_not_read)
 {
-    begin(1, BOUND);
+    begin_channels(1, BOUND);
     uint64_t before = 0;
-    while (reads(0)) {
+    while (is_reading(0)) {
         before = bed->channels[0]->cost;
         ck_assert_int_eq(write_to(0, 200), 0);
         ck_assert_uint_lt(before, BOUND);
@@ -124,7 +124,7 @@ DOMT_TEST(above_its_part_a_channel_does_not_read)
     ck_assert_uint_gt(now + bed->io.piece, domi_bound_part_of(BOUND, now));
     ck_assert_uint_eq(now, domi_io_queued(&bed->io));
     take_all(0);
-    ck_assert(reads(0) && !is_crowded(0));
+    ck_assert(is_reading(0) && !is_crowded(0));
     domt_bed_end();
 }
 
@@ -133,13 +133,13 @@ DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 {
     uint64_t last = UINT64_MAX;
 
-    begin(0, BOUND);
+    begin_channels(0, BOUND);
     while (count < CHANNELS) {
         connect_one();
         uint32_t i = count - 1;
         domi_channel_decide_receive(bed->channels[i]);
-        ck_assert_msg(reads(i), "channel %u of them has no room", i);
-        while (reads(i))
+        ck_assert_msg(is_reading(i), "channel %u of them has no room", i);
+        while (is_reading(i))
             ck_assert_int_eq(write_to(i, 200), 0);
         ck_assert_uint_le(bed->channels[i]->cost, last);
         last = bed->channels[i]->cost;
@@ -150,11 +150,11 @@ DOMT_TEST(channels_that_come_later_have_less_and_the_last_still_reads)
 
 DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 {
-    begin(1, BOUND);
-    while (reads(0))
+    begin_channels(1, BOUND);
+    while (is_reading(0))
         ck_assert_int_eq(write_to(0, 200), 0);
     const domi_io *io = &bed->io;
-    while (!reads(0)) {
+    while (!is_reading(0)) {
         ck_assert_uint_gt(bed->channels[0]->cost + io->piece,
                           domi_io_part(io) - domi_io_part(io) / 4);
         domt_fake_sent(bed->fake, fds[0], 200);
@@ -167,7 +167,7 @@ DOMT_TEST(a_crowded_channel_goes_on_a_quarter_below_its_part)
 
 DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 {
-    begin(2, BOUND);
+    begin_channels(2, BOUND);
     while (domi_io_queued(&bed->io) < BOUND / 4 * 3) {
         ck_assert_int_eq(write_to(0, 5000), 0);
         if (domi_io_queued(&bed->io) > BOUND / 2)
@@ -175,14 +175,14 @@ DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
     }
     ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
     ck_assert_int_eq(write_to(1, 257), -ENOBUFS);
-    fill(BOUND);
+    fill_first_channel(BOUND);
     ck_assert_int_eq(write_to(1, 1), -ENOBUFS);
     domt_bed_feed(fds[1], 'x', 1); /* there is no room for the first piece of this channel */
     domt_bed_turn();
     domt_bed_noted("");
-    ck_assert(!reads(1));
+    ck_assert(!is_reading(1));
     take_all(0);
-    ck_assert(reads(0) && reads(1));
+    ck_assert(is_reading(0) && is_reading(1));
     domt_bed_noted("B(x) ");
     ck_assert_int_eq(write_to(1, 1), 0);
     domt_bed_end();
@@ -191,7 +191,7 @@ DOMT_TEST(a_crowded_channel_may_still_write_until_three_quarters_are_reached)
 /* The actor writes as much as it may on the first channel, for requests that take no room. */
 DOMT_TEST(long_answers_leave_room_for_short_ones)
 {
-    begin(CHANNELS, BOUND);
+    begin_channels(CHANNELS, BOUND);
     bed->mode = DOMT_BED_ECHO;
     for (uint32_t i = 0; i < CHANNELS / 2; i++) {
         while (write_to(i, 20000) == 0)
@@ -209,10 +209,10 @@ DOMT_TEST(long_answers_leave_room_for_short_ones)
 
 DOMT_TEST(without_a_bound_nobody_is_crowded)
 {
-    begin(1, UINT64_MAX);
+    begin_channels(1, UINT64_MAX);
     for (int i = 0; i < 50; i++)
         ck_assert_int_eq(write_to(0, 20000), 0);
-    ck_assert(!is_crowded(0) && reads(0));
+    ck_assert(!is_crowded(0) && is_reading(0));
     ck_assert(!bed->io.careful);
     domt_bed_end();
 }
@@ -220,8 +220,8 @@ DOMT_TEST(without_a_bound_nobody_is_crowded)
 /* There are more crowded channels than one turn looks at. */
 DOMT_TEST(the_crowded_read_again_when_others_have_less)
 {
-    begin(CHANNELS, BOUND);
-    fill(BOUND);
+    begin_channels(CHANNELS, BOUND);
+    fill_first_channel(BOUND);
     for (uint32_t i = 1; i < CHANNELS; i++) {
         domi_channel_decide_receive(bed->channels[i]);
         ck_assert(is_crowded(i));
@@ -234,7 +234,7 @@ DOMT_TEST(the_crowded_read_again_when_others_have_less)
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.crowd_count, 0);
     for (uint32_t i = 0; i < CHANNELS; i++)
-        ck_assert(reads(i));
+        ck_assert(is_reading(i));
     domt_bed_end();
 }
 
@@ -245,7 +245,7 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
     const uint64_t bound = 8192;
     uint64_t sent = 0;
 
-    begin(CHANNELS, bound);
+    begin_channels(CHANNELS, bound);
     bed->mode = DOMT_BED_ECHO;
     while (domi_io_queued(&bed->io) < bound / 2)
         ck_assert_int_eq(write_to(0, 200), 0);
@@ -268,8 +268,8 @@ DOMT_TEST(pieces_that_came_together_wait_for_each_other)
 
 DOMT_TEST(what_was_read_is_shown_when_there_is_room)
 {
-    begin(2, BOUND);
-    fill(BOUND);
+    begin_channels(2, BOUND);
+    fill_first_channel(BOUND);
     bed->note_length = 0;
     domt_bed_feed(fds[1], 'x', 3); /* the receive of this channel was begun before */
     domi_channel_decide_receive(bed->channels[1]);
@@ -282,23 +282,23 @@ DOMT_TEST(what_was_read_is_shown_when_there_is_room)
 
 DOMT_TEST(crowded_channels_go_on_when_the_bound_grows)
 {
-    begin(1, BOUND);
-    while (reads(0))
+    begin_channels(1, BOUND);
+    while (is_reading(0))
         ck_assert_int_eq(write_to(0, 200), 0);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 4 * BOUND});
-    ck_assert(reads(0));
+    ck_assert(is_reading(0));
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = BOUND / 4});
     ck_assert_int_eq(write_to(0, 1), 0);
-    ck_assert(!reads(0));
+    ck_assert(!is_reading(0));
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    ck_assert(reads(0));
+    ck_assert(is_reading(0));
     domt_bed_end();
 }
 
 DOMT_TEST(crowded_channels_close_in_any_order)
 {
-    begin(5, BOUND);
-    fill(BOUND);
+    begin_channels(5, BOUND);
+    fill_first_channel(BOUND);
     for (uint32_t i = 1; i < 5; i++)
         domi_channel_decide_receive(bed->channels[i]);
     ck_assert_uint_eq(bed->io.crowd_count, 5);
@@ -315,7 +315,7 @@ DOMT_TEST(crowded_channels_close_in_any_order)
 /* A buffer of which little was kept takes as much memory as before. */
 DOMT_TEST(what_a_trimmed_buffer_takes_is_counted)
 {
-    begin(1, BOUND);
+    begin_channels(1, BOUND);
     domus_buffer *buffer = domi_buffer_heap(&bed->io, 100000);
     ck_assert_int_eq(domus_buffer_trim(buffer, 1), 0);
     ck_assert_int_eq(domi_channel_write(bed->channels[0], buffer), 0);
@@ -329,14 +329,14 @@ DOMT_TEST(what_a_trimmed_buffer_takes_is_counted)
 
 DOMT_TEST(a_bound_smaller_than_a_piece_lets_a_piece_in)
 {
-    begin(1, 1024);
+    begin_channels(1, 1024);
     ck_assert_uint_lt(bed->io.piece, 256);
-    ck_assert(reads(0));
+    ck_assert(is_reading(0));
     ck_assert_int_eq(write_to(0, 5000), 0); /* the bound was not reached yet */
     ck_assert_int_eq(write_to(0, 1), -ENOBUFS);
-    ck_assert(!reads(0));
+    ck_assert(!is_reading(0));
     take_all(0);
-    ck_assert(reads(0));
+    ck_assert(is_reading(0));
     domt_bed_end();
 }
 
@@ -349,7 +349,7 @@ static void let_time_pass(void)
 
 DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
 {
-    begin(2, BOUND);
+    begin_channels(2, BOUND);
     ck_assert(!domt_fake_find(bed->fake, DOMT_RECEIVE, fds[1])->once);
     while (domi_io_queued(&bed->io) <= BOUND / 4)
         ck_assert_int_eq(write_to(0, 1000), 0);
@@ -374,7 +374,7 @@ DOMT_TEST(with_much_queued_receives_bring_one_piece_and_the_next_waits_for_it)
  * is not read beyond the bound. */
 DOMT_TEST(copies_that_wait_for_the_actor_are_counted)
 {
-    begin(1, BOUND);
+    begin_channels(1, BOUND);
     bed->io.reserve = UINT32_MAX;
     bed->channels[0]->blocked = true;
     domt_bed_feed(fds[0], 'x', 200);
@@ -400,10 +400,10 @@ DOMT_TEST(copies_do_not_wait_for_each_other)
 {
     const uint64_t bound = 8192;
 
-    begin(CHANNELS, bound);
+    begin_channels(CHANNELS, bound);
     bed->io.reserve = UINT32_MAX;
     bed->mode = DOMT_BED_ECHO;
-    fill(bound);
+    fill_first_channel(bound);
     for (uint32_t i = 1; i < CHANNELS; i++)
         domt_bed_feed(fds[i], 'x', 240);
     domt_bed_settle();

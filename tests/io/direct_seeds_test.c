@@ -39,7 +39,7 @@ static domi_random dice;
 static uint64_t now_seed;
 static uint64_t whole, parts, refused, cancelled; /* number of sends that have ended in each way */
 
-static uint32_t chance(uint32_t below)
+static uint32_t draw_below(uint32_t below)
 {
     return (uint32_t)domi_random_below(&dice, below);
 }
@@ -65,7 +65,7 @@ static void send_pieces(channel *to, uint64_t number)
     while (at != to->size) {
         uint32_t left = to->size - at;
         bool is_last = message.msg_iovlen == DOMI_PIECES_MAX - 1;
-        uint32_t size = is_last ? left : 1 + chance(left);
+        uint32_t size = is_last ? left : 1 + draw_below(left);
         pieces[message.msg_iovlen++] = (struct iovec){to->bytes + at, size};
         at += size;
     }
@@ -80,12 +80,12 @@ static void begin_send(uint32_t index)
 
     if (to->bytes != NULL || to->finished)
         return;
-    to->size = 1 + chance(chance(2) == 0 ? 40 : SIZE_MAX_SENT);
+    to->size = 1 + draw_below(draw_below(2) == 0 ? 40 : SIZE_MAX_SENT);
     to->bytes = malloc(to->size);
     ck_assert_ptr_nonnull(to->bytes);
     for (uint32_t i = 0; i < to->size; i++)
         to->bytes[i] = byte_at(index, to->sent + i);
-    to->is_cut = chance(2) == 0;
+    to->is_cut = draw_below(2) == 0;
     to->cancelled = false;
     uint64_t number = number_of(index, SEND, ++to->begun);
     if (to->is_cut)
@@ -149,7 +149,7 @@ static void take_completion(const domi_completion *completion)
     end_send(of, completion->result);
 }
 
-static uint32_t reap(uint32_t most)
+static uint32_t reap_completions(uint32_t most)
 {
     domi_completion completions[CHANNELS * 4];
     uint32_t count = domt_backend->reap(domt_ring, completions, most);
@@ -161,7 +161,7 @@ static uint32_t reap(uint32_t most)
 }
 
 /* Finish this side, behind all that it has sent. */
-static void finish(uint32_t index)
+static void finish_channel(uint32_t index)
 {
     channel *of = &channels[index];
 
@@ -201,11 +201,11 @@ static void peer_goes(uint32_t index)
 
 /* --- a seed ----------------------------------------------------------------------------------- */
 
-static void step(void)
+static void do_random_step(void)
 {
-    uint32_t index = chance(CHANNELS);
+    uint32_t index = draw_below(CHANNELS);
 
-    switch (chance(16)) {
+    switch (draw_below(16)) {
     case 0:
     case 1:
         ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
@@ -220,20 +220,20 @@ static void step(void)
     case 5:
     case 6:
     case 7:
-        (void)reap(1 + chance(CHANNELS * 4));
+        (void)reap_completions(1 + draw_below(CHANNELS * 4));
         break;
     case 8:
     case 9:
-        (void)peer_reads(index, 1 + chance(SIZE_MAX_SENT - 1));
+        (void)peer_reads(index, 1 + draw_below(SIZE_MAX_SENT - 1));
         break;
     case 10:
         begin_cancel(index);
         break;
     case 11:
-        if (chance(40) == 0)
+        if (draw_below(40) == 0)
             peer_goes(index);
-        else if (chance(40) == 0)
-            finish(index);
+        else if (draw_below(40) == 0)
+            finish_channel(index);
         break;
     default:
         begin_send(index);
@@ -257,7 +257,7 @@ static void end_all(void)
             while (peer_reads(i, SIZE_MAX_SENT))
                 continue;
             ck_assert_int_eq(domt_backend->enter(domt_ring, 1, DOMT_MS), 0);
-            while (reap(CHANNELS * 4) != 0)
+            while (reap_completions(CHANNELS * 4) != 0)
                 continue;
         }
         while (peer_reads(i, SIZE_MAX_SENT))
@@ -282,7 +282,7 @@ static void run_seed(void)
                                                 SO_SNDBUF, &room, sizeof room);
     }
     for (uint32_t i = 0; i < STEPS; i++)
-        step();
+        do_random_step();
     end_all();
     for (uint32_t i = 0; i < CHANNELS; i++) {
         peer_goes(i);

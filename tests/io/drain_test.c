@@ -16,7 +16,7 @@
 
 static int fd, peer;
 
-static void begin(domt_bed_mode mode)
+static void begin_channel(domt_bed_mode mode)
 {
     bed->config.channel.linger_ns = LINGER_MS * DOMT_BED_MS;
     bed->config.channel.idle_timeout_ns = 0;
@@ -25,7 +25,7 @@ static void begin(domt_bed_mode mode)
     domt_bed_begin(&fd, &peer);
 }
 
-static int undelivered(void)
+static int count_undelivered(void)
 {
     int bytes = 0;
 
@@ -44,22 +44,22 @@ static void fill_kernel(void)
     while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
     ck_assert_int_eq(errno, EAGAIN);
-    ck_assert_int_gt(undelivered(), 0);
+    ck_assert_int_gt(count_undelivered(), 0);
 }
 
 static void read_at_the_peer(void)
 {
     char bytes[65536];
 
-    for (int i = 0; i < 5000 && undelivered() != 0; i++) {
+    for (int i = 0; i < 5000 && count_undelivered() != 0; i++) {
         while (recv(peer, bytes, sizeof bytes, MSG_DONTWAIT) > 0)
             continue;
         usleep(1000);
     }
-    ck_assert_int_eq(undelivered(), 0);
+    ck_assert_int_eq(count_undelivered(), 0);
 }
 
-static void pass(uint32_t ms)
+static void pass_ms(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 5)
         domt_bed_pass(5);
@@ -74,17 +74,17 @@ static void held_to_have_cut(uint64_t channels, uint64_t bytes_min, uint64_t byt
 
 DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linger_time)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     fill_kernel();
     domi_io_drain(&bed->io);
-    pass(11 * LINGER_MS - 15); /* just before a timer that was not armed anew would be due */
+    pass_ms(11 * LINGER_MS - 15); /* just before a timer that was not armed anew would be due */
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     read_at_the_peer();
-    pass(LINGER_MS - 10);
+    pass_ms(LINGER_MS - 10);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
-    pass(30);
+    pass_ms(30);
     domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
     domt_bed_end();
@@ -92,17 +92,17 @@ DOMT_TEST(a_draining_channel_stays_until_its_peer_has_all_and_then_for_the_linge
 
 DOMT_TEST(a_peer_that_has_finished_is_waited_for_until_it_has_all)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     bed->ignore_end = true; /* the channel stays half open */
     fill_kernel();
     domi_io_drain(&bed->io);
     domt_fake_receive_ends(bed->fake, fd, 0);
-    pass(10 * LINGER_MS);
+    pass_ms(10 * LINGER_MS);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     read_at_the_peer();
     /* The channel does not wait for the linger time, because it has nothing more to send. */
-    pass(15);
+    pass_ms(15);
     domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
     domt_bed_end();
@@ -113,16 +113,16 @@ DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
 {
     const struct linger at_once = {.l_onoff = 1};
 
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     bed->ignore_end = true; /* the channel stays half open */
     fill_kernel();
     domi_io_drain(&bed->io);
     domt_fake_receive_ends(bed->fake, fd, 0);
-    pass(20);
+    pass_ms(20);
     ck_assert(domt_bed_is_open(fd));
     ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
     domt_bed_hang_up(peer);
-    pass(20);
+    pass_ms(20);
     domt_bed_closed(fd);
     held_to_have_cut(0, 0, 0);
     domt_bed_noted("A+ A-(-104) ");
@@ -131,11 +131,11 @@ DOMT_TEST(a_peer_that_has_finished_and_resets_is_not_waited_for)
 
 DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     fill_kernel();
-    uint64_t bytes = (uint64_t)undelivered();
+    uint64_t bytes = (uint64_t)count_undelivered();
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    pass(LINGER_MS + 10);
+    pass_ms(LINGER_MS + 10);
     domt_bed_closed(fd);
     held_to_have_cut(1, bytes, bytes);
     domt_bed_end();
@@ -143,14 +143,14 @@ DOMT_TEST(outside_a_drain_the_linger_time_holds_and_counts_what_it_cuts)
 
 DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     domi_io_drain(&bed->io);
     bed->actor.house->marks |= DOMI_MARK_SATURATED; /* so that bytes wait for the actor */
     domt_bed_feed(fd, 'x', 7);
     (void)domi_io_reap(&bed->io);
     ck_assert_int_eq(send(peer, "eleven byte", 11, 0), 11);
     fill_kernel();
-    uint64_t bytes = (uint64_t)undelivered() + 7 + 11 + 5;
+    uint64_t bytes = (uint64_t)count_undelivered() + 7 + 11 + 5;
     bed->channels[0]->queued_bytes += 5;
     ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
     held_to_have_cut(1, bytes, bytes);
@@ -164,7 +164,7 @@ DOMT_TEST(an_abort_counts_what_is_owed_wherever_it_is)
 /* The channel counts without bytes, because nobody knows how long the answer would have been. */
 DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
     bed->channels[0]->drain_bytes = 1; /* the state of a channel that is still being read */
     ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
@@ -179,7 +179,7 @@ DOMT_TEST(an_abort_counts_a_channel_that_is_owed_an_answer)
 DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 {
     for (int sends = 0; sends < 2; sends++) {
-        begin(DOMT_BED_DROP);
+        begin_channel(DOMT_BED_DROP);
         domi_io_drain(&bed->io);
         bed->channels[0]->state = DOMI_CHANNEL_OPEN;
         if (sends != 0)
@@ -193,7 +193,7 @@ DOMT_TEST(a_silent_peer_that_a_drain_ends_is_owed_nothing)
 
 DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
     /* the time of the drain was over before it began */
     ck_assert_uint_eq(domi_io_abort(&bed->io), 1);
@@ -205,11 +205,11 @@ DOMT_TEST(an_abort_cuts_nothing_where_nothing_is_owed)
 
 DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
 {
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     domt_bed_feed(fd, 'x', 9);
     bed->io.settings.send_timeout_ns = 20 * DOMT_BED_MS;
     domt_bed_settle();
-    pass(40);
+    pass_ms(40);
     domt_bed_closed(fd);
     held_to_have_cut(1, 9, 9);
     domt_bed_end();
@@ -217,7 +217,7 @@ DOMT_TEST(an_idle_time_out_counts_what_it_cuts)
 
 DOMT_TEST(what_comes_after_a_close_is_counted_as_thrown_away)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_show(fd, 'x', 12);
     ck_assert_uint_eq(bed->io.counters.discarded_bytes, 12);
@@ -231,14 +231,14 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
 {
     int ends[2];
 
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     ck_assert_int_eq(send(ends[0], "lies there", 10, 0), 10);
     ck_assert_int_eq(domt_bed_adopt(bed->actor, ends[0]), 0);
     domt_bed_turn();
     ck_assert(!domi_channel_has_undelivered(bed->channels[1]));
     domi_io_drain(&bed->io);
-    pass(LINGER_MS + 20);
+    pass_ms(LINGER_MS + 20);
     domt_bed_closed(ends[0]);
     held_to_have_cut(0, 0, 0);
     close(ends[1]);
@@ -248,7 +248,7 @@ DOMT_TEST(a_unix_socket_owes_nothing_that_it_has_sent)
 /* A look at a channel costs system calls, so one turn looks at some of very many only. */
 DOMT_TEST(each_turn_looks_at_a_bounded_number_of_channels)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domi_io_drain(&bed->io);
     uint64_t now_ns = bed->manager.now_ns;
     domi_io_look_at_draining(&bed->io);
@@ -269,8 +269,8 @@ static void held_to_have_drained(uint64_t answered, uint64_t idle, uint64_t cut)
 
 DOMT_TEST(an_idle_channel_closes_at_once)
 {
-    begin(DOMT_BED_DROP);
-    pass(LINGER_MS);
+    begin_channel(DOMT_BED_DROP);
+    pass_ms(LINGER_MS);
     domi_io_drain(&bed->io);
     domt_bed_settle(); /* no time passes, and the peer does nothing */
     ck_assert(!domt_bed_is_open(fd));
@@ -281,12 +281,12 @@ DOMT_TEST(an_idle_channel_closes_at_once)
 
 DOMT_TEST(what_was_under_way_is_answered)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_bed_feed(fd, 'x', 9); /* these bytes are not read yet */
     domi_io_drain(&bed->io);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd)); /* the peer has its time to close */
-    pass(LINGER_MS + 20);
+    pass_ms(LINGER_MS + 20);
     domt_bed_closed(fd);
     held_to_have_drained(1, 0, 0);
     domt_bed_end();
@@ -294,7 +294,7 @@ DOMT_TEST(what_was_under_way_is_answered)
 
 DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     fill_kernel();
     domi_io_drain(&bed->io);
     domt_bed_settle();
@@ -309,14 +309,14 @@ DOMT_TEST(what_is_owed_at_the_end_is_cut_once)
 /* A reset would throw away bytes that the peer has not read yet. */
 DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 {
-    begin(DOMT_BED_DROP);
-    pass(LINGER_MS);
+    begin_channel(DOMT_BED_DROP);
+    pass_ms(LINGER_MS);
     domt_bed_show(fd, 'x', 9);
     domi_io_drain(&bed->io);
     domt_bed_settle();
     ck_assert(domt_bed_is_open(fd));
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    pass(LINGER_MS + 20);
+    pass_ms(LINGER_MS + 20);
     domt_bed_closed(fd);
     held_to_have_drained(0, 1, 0);
     domt_bed_end();
@@ -325,7 +325,7 @@ DOMT_TEST(a_channel_that_was_used_just_now_waits_for_its_peer)
 /* The channel ends by the peer's reset, not by the drain. */
 DOMT_TEST(who_resets_in_a_drain_is_not_counted)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_bed_feed(fd, 'x', 9);
     domi_io_drain(&bed->io);
     domt_bed_turn();
@@ -337,13 +337,13 @@ DOMT_TEST(who_resets_in_a_drain_is_not_counted)
 
 DOMT_TEST(connected_channels_drain_behind_the_accepted_ones)
 {
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     bed->channels[0]->is_outbound = true;
     atomic_fetch_add(&bed->io.outbound, 1);
     int accepted_peer;
     int accepted = domt_bed_connect(&accepted_peer);
     domi_io_drain(&bed->io);
-    pass(5 * LINGER_MS);
+    pass_ms(5 * LINGER_MS);
     domt_bed_closed(accepted);
     ck_assert(domt_bed_is_open(fd));
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);

@@ -15,7 +15,7 @@
 
 static const uint64_t hash_key[2] = {1, 2};
 
-static domus_endpoint of(const char *text)
+static domus_endpoint parse_endpoint(const char *text)
 {
     domus_endpoint endpoint;
 
@@ -31,11 +31,11 @@ DOMT_TEST(loopback_is_127_and_1_in_both_families)
                                          "[::2]:1",      "[::ffff:10.0.0.1]:1", "unix:/run/a.sock"};
 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        const domus_endpoint endpoint = of(own[i]);
+        const domus_endpoint endpoint = parse_endpoint(own[i]);
         ck_assert_msg(domus_endpoint_is_loopback(&endpoint), "%s", own[i]);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        const domus_endpoint endpoint = of(others[i]);
+        const domus_endpoint endpoint = parse_endpoint(others[i]);
         ck_assert_msg(!domus_endpoint_is_loopback(&endpoint), "%s", others[i]);
     }
 }
@@ -50,7 +50,7 @@ DOMT_TEST(texts_are_read_and_written_alike)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         char text[DOMUS_ENDPOINT_TEXT_MAX];
-        domus_endpoint endpoint = of(texts[i]);
+        domus_endpoint endpoint = parse_endpoint(texts[i]);
 
         ck_assert_uint_eq(domus_endpoint_text(&endpoint, text, sizeof text), strlen(texts[i]));
         ck_assert_str_eq(text, texts[i]);
@@ -108,13 +108,13 @@ DOMT_TEST(names_of_unix_sockets_have_their_length)
     struct sockaddr_storage address;
 
     memset(path + 5, 'a', 107);
-    endpoint = of(path);
+    endpoint = parse_endpoint(path);
     ck_assert_uint_eq(endpoint.size, 107);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), sizeof(struct sockaddr_un));
     path[5 + 107] = 'a';
     ck_assert_int_eq(domus_endpoint_parse(path, &endpoint), -ENAMETOOLONG);
     path[5] = '@';
-    endpoint = of(path);
+    endpoint = parse_endpoint(path);
     ck_assert_uint_eq(endpoint.size, 108);
     ck_assert_int_eq(domi_endpoint_to_socket(&endpoint, &address), sizeof(struct sockaddr_un));
 }
@@ -147,7 +147,7 @@ DOMT_TEST(socket_addresses_are_kept)
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct sockaddr_storage address;
-        domus_endpoint endpoint = of(texts[i]);
+        domus_endpoint endpoint = parse_endpoint(texts[i]);
         domus_endpoint back;
         int size = domi_endpoint_to_socket(&endpoint, &address);
 
@@ -182,8 +182,8 @@ DOMT_TEST(the_same_endpoints_have_the_same_hash)
         {"[fe80::1%1]:80", "[fe80::1%2]:80", false, false}};
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        domus_endpoint one = of(pairs[i].one);
-        domus_endpoint other = of(pairs[i].other);
+        domus_endpoint one = parse_endpoint(pairs[i].one);
+        domus_endpoint other = parse_endpoint(pairs[i].other);
 
         ck_assert_msg(domus_endpoint_is_same(&one, &other) == pairs[i].same, "%s %s", pairs[i].one,
                       pairs[i].other);
@@ -192,7 +192,7 @@ DOMT_TEST(the_same_endpoints_have_the_same_hash)
         ck_assert((domus_endpoint_hash(&one, hash_key, false) ==
                    domus_endpoint_hash(&other, hash_key, false)) == pairs[i].same_host);
     }
-    domus_endpoint one = of("1.2.3.4:80");
+    domus_endpoint one = parse_endpoint("1.2.3.4:80");
     const uint64_t other_key[2] = {1, 3};
     ck_assert_uint_ne(domus_endpoint_hash(&one, hash_key, true),
                       domus_endpoint_hash(&one, other_key, true));
@@ -213,7 +213,7 @@ static struct sockaddr_storage address_of(const char *text)
     return storage;
 }
 
-static bool have(const char *list, const char *text)
+static bool is_in_networks(const char *list, const char *text)
 {
     const struct sockaddr_storage address = address_of(text);
     domi_networks networks;
@@ -225,26 +225,26 @@ static bool have(const char *list, const char *text)
 
 DOMT_TEST(addresses_lie_in_their_networks)
 {
-    ck_assert(have("10.0.0.0/8", "10.255.0.1"));
-    ck_assert(!have("10.0.0.0/8", "11.0.0.1"));
-    ck_assert(!have("10.0.0.0/8", "::a00:1"));
+    ck_assert(is_in_networks("10.0.0.0/8", "10.255.0.1"));
+    ck_assert(!is_in_networks("10.0.0.0/8", "11.0.0.1"));
+    ck_assert(!is_in_networks("10.0.0.0/8", "::a00:1"));
     /* a listener of IPv6 sees IPv4 addresses in this form */
-    ck_assert(have("10.0.0.0/8", "::ffff:10.1.2.3"));
-    ck_assert(have("192.0.2.1", "192.0.2.1"));
-    ck_assert(!have("192.0.2.1", "192.0.2.0"));
-    ck_assert(have("192.0.2.128/25", "192.0.2.200"));
-    ck_assert(!have("192.0.2.128/25", "192.0.2.127"));
-    ck_assert(have("fd00::/8, 10.0.0.0/8", "fd12::1"));
-    ck_assert(have("fd00::/8, 10.0.0.0/8", "10.0.0.1"));
-    ck_assert(!have("fd00::/8,10.0.0.0/8", "fe80::1"));
-    ck_assert(have("0.0.0.0/0", "203.0.113.9"));
-    ck_assert(!have("0.0.0.0/0", "2001:db8::1"));
-    ck_assert(have("::/0", "203.0.113.9")); /* the address is mapped into IPv6 */
-    ck_assert(have("unix", "unix"));
-    ck_assert(!have("::/0", "unix"));
-    ck_assert(!have("unix", "127.0.0.1"));
-    ck_assert(!have("", "127.0.0.1"));
-    ck_assert(!have("::/0, unix", "what has no address"));
+    ck_assert(is_in_networks("10.0.0.0/8", "::ffff:10.1.2.3"));
+    ck_assert(is_in_networks("192.0.2.1", "192.0.2.1"));
+    ck_assert(!is_in_networks("192.0.2.1", "192.0.2.0"));
+    ck_assert(is_in_networks("192.0.2.128/25", "192.0.2.200"));
+    ck_assert(!is_in_networks("192.0.2.128/25", "192.0.2.127"));
+    ck_assert(is_in_networks("fd00::/8, 10.0.0.0/8", "fd12::1"));
+    ck_assert(is_in_networks("fd00::/8, 10.0.0.0/8", "10.0.0.1"));
+    ck_assert(!is_in_networks("fd00::/8,10.0.0.0/8", "fe80::1"));
+    ck_assert(is_in_networks("0.0.0.0/0", "203.0.113.9"));
+    ck_assert(!is_in_networks("0.0.0.0/0", "2001:db8::1"));
+    ck_assert(is_in_networks("::/0", "203.0.113.9")); /* the address is mapped into IPv6 */
+    ck_assert(is_in_networks("unix", "unix"));
+    ck_assert(!is_in_networks("::/0", "unix"));
+    ck_assert(!is_in_networks("unix", "127.0.0.1"));
+    ck_assert(!is_in_networks("", "127.0.0.1"));
+    ck_assert(!is_in_networks("::/0, unix", "what has no address"));
 }
 
 DOMT_TEST(what_is_no_list_is_named)

@@ -37,7 +37,7 @@ static domi_setup_facts facts_of(int result, domi_setup_step step)
     return facts;
 }
 
-static void says(const char *text, const char *part)
+static void expect_part(const char *text, const char *part)
 {
     ck_assert_msg(strstr(text, part) != NULL, "'%s' is not in: %s", part, text);
 }
@@ -89,9 +89,9 @@ DOMT_TEST(a_refusal_is_told_by_its_cause_and_the_way_out)
             facts.memlock_bytes = cases[i].memlock_bytes;
         const char *text = text_of(&facts);
         for (size_t n = 0; n < 3 && cases[i].parts[n] != NULL; n++)
-            says(text, cases[i].parts[n]);
+            expect_part(text, cases[i].parts[n]);
         if (cases[i].tells_error)
-            says(text, strerror(-cases[i].result));
+            expect_part(text, strerror(-cases[i].result));
         if (cases[i].result == -ENOSYS && cases[i].seccomp == 0)
             ck_assert_ptr_null(strstr(text, "seccomp"));
     }
@@ -101,8 +101,8 @@ DOMT_TEST(an_old_kernel_is_named)
 {
     for (domi_setup_step step = DOMI_SETUP_RING; step <= DOMI_SETUP_ENABLE; step++) {
         domi_setup_facts facts = facts_of(-EINVAL, step);
-        says(text_of(&facts), "5.10.0-test");
-        says(text_of(&facts), "Linux 6.1 or newer");
+        expect_part(text_of(&facts), "5.10.0-test");
+        expect_part(text_of(&facts), "Linux 6.1 or newer");
     }
 }
 

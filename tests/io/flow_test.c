@@ -21,7 +21,7 @@ static char heard[64]; /* the bytes that on_read got; '.' for on_end, '-' for on
 static int done;       /* result of the last verb or write */
 static int written;
 
-static void hear(const char *bytes, size_t size)
+static void record_bytes(const char *bytes, size_t size)
 {
     size_t length = strlen(heard);
 
@@ -44,7 +44,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     const char *data = domus_buffer_data(event->bytes);
 
-    hear(data, domus_buffer_size(event->bytes));
+    record_bytes(data, domus_buffer_size(event->bytes));
     if (data[0] == 'p')
         ck_assert_int_eq(domus_channel_pause(stack, event->channel), 0);
     domus_buffer_free(event->bytes);
@@ -53,13 +53,13 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
 
 static int on_end(domus_stack *stack, void *self, const void *payload)
 {
-    hear(".", 1);
+    record_bytes(".", 1);
     return 0;
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    hear("-", 1);
+    record_bytes("-", 1);
     channel = NULL;
     return 0;
 }
@@ -125,28 +125,28 @@ static void begin_with(uint64_t idle_ms)
     ck_assert_ptr_nonnull(channel);
 }
 
-static void begin(void)
+static void begin_channel(void)
 {
     begin_with(0);
 }
 
-static void tell(domus_address to, char word)
+static void send_word(domus_address to, char word)
 {
     domt_bed_tell(to, &word_type, &word);
 }
 
 static void tell_channel(char word)
 {
-    tell(domus_channel_address(channel), word);
+    send_word(domus_channel_address(channel), word);
 }
 
-static void bring(const char *bytes)
+static void bring_bytes(const char *bytes)
 {
     domt_bed_bring(fd, bytes);
     domt_bed_turn();
 }
 
-static bool receives(void)
+static bool is_receiving(void)
 {
     const domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
 
@@ -157,11 +157,11 @@ static bool receives(void)
 
 DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 {
-    begin();
-    bring("1");
+    begin_channel();
+    bring_bytes("1");
     tell_channel('p');
     ck_assert_int_eq(done, 0);
-    ck_assert(!receives());
+    ck_assert(!is_receiving());
     domt_bed_bring(fd, "2"); /* the cancel has not taken hold */
     domt_bed_settle();
     ck_assert_str_eq(heard, "1");
@@ -171,9 +171,9 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "12");
-    ck_assert(receives());
+    ck_assert(is_receiving());
     tell_channel('r');
-    bring("3");
+    bring_bytes("3");
     ck_assert_str_eq(heard, "123");
     domt_bed_end();
 }
@@ -181,7 +181,7 @@ DOMT_TEST(paused_channel_shows_nothing_until_it_is_resumed)
 /* A handler that pauses gets no further piece in the same run. */
 DOMT_TEST(pause_within_on_read_holds_at_once)
 {
-    begin();
+    begin_channel();
     domt_bed_bring(fd, "p");
     domt_bed_bring(fd, "1");
     domt_bed_bring(fd, "2");
@@ -195,7 +195,7 @@ DOMT_TEST(pause_within_on_read_holds_at_once)
 
 DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 {
-    begin();
+    begin_channel();
     domt_bed_bring(fd, "p");
     domt_bed_bring(fd, "1");
     domt_bed_ends(fd, 0);
@@ -209,7 +209,7 @@ DOMT_TEST(end_of_the_peer_waits_for_the_resume)
 /* The end waits for the resume, also when no bytes come before it. */
 DOMT_TEST(end_of_the_peer_alone_waits_for_the_resume)
 {
-    begin();
+    begin_channel();
     domt_bed_bring(fd, "p");
     domt_bed_ends(fd, 0);
     ck_assert_str_eq(heard, "p");
@@ -238,7 +238,7 @@ DOMT_TEST(paused_channel_is_idle_only_if_nothing_waits)
 
 DOMT_TEST(closing_channel_is_not_paused)
 {
-    begin();
+    begin_channel();
     tell_channel('c');
     ck_assert_int_eq(done, 0);
     tell_channel('p');
@@ -252,7 +252,7 @@ DOMT_TEST(closing_channel_is_not_paused)
 
 DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 {
-    begin();
+    begin_channel();
     tell_channel('w');
     ck_assert_int_eq(written, 0);
     tell_channel('f');
@@ -260,7 +260,7 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'o'); /* the kernel has not taken the byte */
     domt_bed_sent(fd, 1);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    bring("1");
+    bring_bytes("1");
     ck_assert_str_eq(heard, "1");
     tell_channel('w');
     ck_assert_int_eq(written, -EPIPE);
@@ -277,7 +277,7 @@ DOMT_TEST(finish_sends_fin_behind_the_bytes_and_goes_on_reading)
 
 DOMT_TEST(finish_of_a_channel_with_nothing_queued_is_sent_at_once)
 {
-    begin();
+    begin_channel();
     tell_channel('f');
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
     tell_channel('c'); /* a close of a finished channel goes on from there */
@@ -292,22 +292,22 @@ DOMT_TEST(owner_may_act_on_its_channels_and_others_may_not)
 {
     static const char words[] = "prfwcx";
 
-    begin();
+    begin_channel();
     for (const char *word = words; *word != '\0'; word++) {
         done = written = 1;
-        tell(stranger, *word);
+        send_word(stranger, *word);
         ck_assert_int_eq(*word == 'w' ? written : done, -EPERM);
     }
-    ck_assert(receives());
+    ck_assert(is_receiving());
     ck_assert_uint_eq(domus_channel_queued(channel), 0);
-    tell(owner, 'w');
+    send_word(owner, 'w');
     ck_assert_int_eq(written, 0);
     domt_fake_sent(bed->fake, fd, 1);
-    tell(owner, 'p');
+    send_word(owner, 'p');
     ck_assert_int_eq(done, 0);
-    tell(owner, 'r');
+    send_word(owner, 'r');
     ck_assert_int_eq(done, 0);
-    tell(owner, 'x');
+    send_word(owner, 'x');
     ck_assert_int_eq(done, 0);
     domt_bed_settle();
     ck_assert_str_eq(heard, "-");
@@ -319,7 +319,7 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
     domus_address sharing[2];
     domus_address channels[3];
 
-    begin();
+    begin_channel();
     const domus_address first = domus_channel_address(channel);
     for (int i = 0; i < 2; i++)
         sharing[i] = domt_bed_spawn(&line, NULL);
@@ -328,11 +328,11 @@ DOMT_TEST(channels_that_share_a_state_may_act_on_each_other)
         (void)domt_bed_connect_to(sharing[i == 0 ? 0 : 1], NULL);
         channels[i] = domus_channel_address(channel);
     }
-    tell(channels[0], 'w');
+    send_word(channels[0], 'w');
     ck_assert_int_eq(written, -EPERM);
-    tell(first, 'w');
+    send_word(first, 'w');
     ck_assert_int_eq(written, -EPERM);
-    tell(channels[1], 'w');
+    send_word(channels[1], 'w');
     ck_assert_int_eq(written, 0);
     domt_bed_end();
 }
@@ -347,7 +347,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     domus_endpoint others;
     domus_channel_counters counts;
 
-    begin();
+    begin_channel();
     ck_assert_int_eq(getsockname(peer, (struct sockaddr *)&address, &size), 0);
     ck_assert_int_eq(domus_channel_peer(channel, &others), 0);
     ck_assert_uint_eq(others.family, AF_INET);
@@ -355,7 +355,7 @@ DOMT_TEST(channel_tells_its_endpoints_and_counts)
     ck_assert_int_eq(domus_channel_local(channel, &own), 0);
     ck_assert_uint_ne(own.port, others.port);
     ck_assert(!domus_endpoint_is_same(&own, &others));
-    bring("123");
+    bring_bytes("123");
     tell_channel('w');
     domus_channel_counts(channel, &counts);
     ck_assert_uint_eq(counts.received_bytes, 3);

@@ -37,7 +37,7 @@ static const domus_type cancel_type = {.name = "cancel"};
 static const domus_type cancel_one_type = {.name = "cancel one", .size = sizeof(uint32_t)};
 static const domus_type room_please_type = {.name = "room, please"};
 
-static void hear(char letter)
+static void record_letter(char letter)
 {
     size_t length = strlen(heard);
 
@@ -74,7 +74,7 @@ DOMUS_SEQUENCE(wait_sent, uint32_t)
                             : domus_channel_flush_to(stack, channel, *frame, then));
     ck_assert_ptr_null(answer->type);
     last = answer->error;
-    hear(answer->error == 0 ? 'f' : 'e');
+    record_letter(answer->error == 0 ? 'f' : 'e');
     DOMUS_END;
 }
 
@@ -97,7 +97,7 @@ static int on_room_please(domus_stack *stack, void *self, const void *payload)
 
 static int on_room(domus_stack *stack, void *self, const void *payload)
 {
-    hear(((const domus_down *)payload)->reason == 0 ? 'r' : 'g');
+    record_letter(((const domus_down *)payload)->reason == 0 ? 'r' : 'g');
     return 0;
 }
 
@@ -113,7 +113,7 @@ static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .on
 static const domus_behaviour owning = {
     .name = "owning", .kind = DOMUS_CHANNELS, .on = rows, .channel = &line};
 
-static void begin(void)
+static void begin_channel(void)
 {
     heard[0] = '\0';
     bed->config.channel.send_high_bytes = HIGH;
@@ -129,7 +129,7 @@ static void begin(void)
 }
 
 /* Put a message of `kind`, and take a turn. Returns the result of the put. */
-static int put(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
+static int put_message(domus_address to, const domus_type *type, uint32_t number, uint32_t kind)
 {
     int error = domt_bed_put(to, kind, type, &number);
 
@@ -137,19 +137,19 @@ static int put(domus_address to, const domus_type *type, uint32_t number, uint32
     return error;
 }
 
-static int tell(domus_address to, const domus_type *type, uint32_t number)
+static int put_notice(domus_address to, const domus_type *type, uint32_t number)
 {
-    return put(to, type, number, DOMI_NOTICE);
+    return put_message(to, type, number, DOMI_NOTICE);
 }
 
 /* Let the owner write, so that the channel's mailbox does not matter. */
 static void write_bytes(uint32_t size)
 {
-    ck_assert_int_eq(tell(owner, &size_type, size), 0);
+    ck_assert_int_eq(put_notice(owner, &size_type, size), 0);
     ck_assert_int_eq(last, 0);
 }
 
-static void sent(int32_t size)
+static void complete_send(int32_t size)
 {
     domt_bed_sent(fd, size);
 }
@@ -163,26 +163,26 @@ static bool is_full(void)
 
 DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 {
-    begin();
+    begin_channel();
     write_bytes(HIGH);
     ck_assert(!is_full());
-    ck_assert_int_eq(tell(address, &size_type, 600), 0); /* the last notice that is taken */
+    ck_assert_int_eq(put_notice(address, &size_type, 600), 0); /* the last notice that is taken */
     ck_assert(is_full());
-    ck_assert_int_eq(tell(address, &size_type, 1), -ENOBUFS);
-    ck_assert_int_eq(put(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
-    ck_assert_int_eq(put(address, &size_type, 1, DOMI_EVENT), 0);
+    ck_assert_int_eq(put_notice(address, &size_type, 1), -ENOBUFS);
+    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_ASK), -ENOBUFS);
+    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_EVENT), 0);
     ck_assert_uint_eq(channel->queued_bytes, HIGH + 601);
     ck_assert_uint_eq(domi_counter_read(&bed->manager.counters.refusals), 2);
-    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
-    sent(HIGH);
-    sent(600 - (int32_t)LOW);
+    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
+    complete_send(HIGH);
+    complete_send(600 - (int32_t)LOW);
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
-    ck_assert_int_eq(tell(address, &size_type, 1), -ENOBUFS);
+    ck_assert_int_eq(put_notice(address, &size_type, 1), -ENOBUFS);
     heard_are("");
-    sent(1);
+    complete_send(1);
     heard_are("r");
     ck_assert(!is_full());
-    ck_assert_int_eq(tell(address, &size_type, 1), 0);
+    ck_assert_int_eq(put_notice(address, &size_type, 1), 0);
     ck_assert_uint_eq(channel->queued_bytes, LOW + 1);
     domt_bed_end();
 }
@@ -190,13 +190,13 @@ DOMT_TEST(mailbox_is_full_from_send_high_to_send_low)
 /* A full channel that runs does not report room. */
 DOMT_TEST(runs_of_a_full_channel_leave_it_full)
 {
-    begin();
+    begin_channel();
     write_bytes(2 * HIGH);
-    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
-    ck_assert_int_eq(put(address, &size_type, 1, DOMI_EVENT), 0);
+    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
+    ck_assert_int_eq(put_message(address, &size_type, 1, DOMI_EVENT), 0);
     heard_are("");
     ck_assert(is_full());
-    sent(2 * HIGH);
+    complete_send(2 * HIGH);
     heard_are("r");
     domt_bed_end();
 }
@@ -205,14 +205,14 @@ DOMT_TEST(runs_of_a_full_channel_leave_it_full)
  * full. */
 DOMT_TEST(wait_for_room_ends_with_the_connection)
 {
-    begin();
+    begin_channel();
     write_bytes(2 * HIGH);
-    ck_assert_int_eq(tell(stranger, &room_please_type, 0), 0);
+    ck_assert_int_eq(put_notice(stranger, &room_please_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
     domt_bed_settle();
     ck_assert(strcmp(heard, "r") == 0 || strcmp(heard, "g") == 0);
-    ck_assert_int_eq(tell(address, &size_type, 1), -ESTALE);
+    ck_assert_int_eq(put_notice(address, &size_type, 1), -ESTALE);
     domt_bed_end();
 }
 
@@ -220,13 +220,13 @@ DOMT_TEST(wait_for_room_ends_with_the_connection)
 
 DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 {
-    begin();
+    begin_channel();
     write_bytes(600);
-    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
     write_bytes(300);
-    sent(599);
+    complete_send(599);
     heard_are("");
-    sent(1);
+    complete_send(1);
     heard_are("f");
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(channel->queued_bytes, 300);
@@ -235,15 +235,15 @@ DOMT_TEST(flush_waits_for_what_was_queued_at_the_call)
 
 DOMT_TEST(flush_of_nothing_goes_on_at_once)
 {
-    begin();
-    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
+    begin_channel();
+    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
     heard_are("f");
     write_bytes(100);
-    ck_assert_int_eq(tell(address, &flush_type, 100), 0);
+    ck_assert_int_eq(put_notice(address, &flush_type, 100), 0);
     heard_are("f");
-    ck_assert_int_eq(tell(address, &flush_type, 99), 0);
+    ck_assert_int_eq(put_notice(address, &flush_type, 99), 0);
     heard_are("");
-    sent(1);
+    complete_send(1);
     heard_are("f");
     domt_bed_end();
 }
@@ -252,20 +252,20 @@ DOMT_TEST(flush_of_nothing_goes_on_at_once)
  * began. */
 DOMT_TEST(several_wait_for_one_channel)
 {
-    begin();
+    begin_channel();
     write_bytes(600);
-    ck_assert_int_eq(tell(address, &flush_type, 0), 0);   /* waits for 600 bytes */
-    ck_assert_int_eq(tell(owner, &flush_type, 500), 0);   /* 100 */
-    ck_assert_int_eq(tell(address, &flush_type, 300), 0); /* 300 */
-    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);     /* 600 */
-    ck_assert_int_eq(tell(owner, &flush_type, 400), 0);   /* 200 */
-    sent(100);
+    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);   /* waits for 600 bytes */
+    ck_assert_int_eq(put_notice(owner, &flush_type, 500), 0);   /* 100 */
+    ck_assert_int_eq(put_notice(address, &flush_type, 300), 0); /* 300 */
+    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);     /* 600 */
+    ck_assert_int_eq(put_notice(owner, &flush_type, 400), 0);   /* 200 */
+    complete_send(100);
     heard_are("f");
-    sent(200);
+    complete_send(200);
     heard_are("ff");
-    sent(299);
+    complete_send(299);
     heard_are("");
-    sent(1);
+    complete_send(1);
     heard_are("ff");
     ck_assert_ptr_null(channel->flushes);
     domt_bed_end();
@@ -277,17 +277,17 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 
     /* cancels the first wait of the list, one in the middle, and the last one */
     for (uint32_t i = 0; i < 3; i++) {
-        begin();
+        begin_channel();
         write_bytes(600);
         for (uint32_t k = 0; k < 3; k++)
             if (k != i)
-                ck_assert_int_eq(tell(address, &flush_type, lefts[k]), 0);
-        ck_assert_int_eq(tell(address, &flush_type, lefts[i]), 0);
-        ck_assert_int_eq(tell(address, &cancel_type, 0), 0);
+                ck_assert_int_eq(put_notice(address, &flush_type, lefts[k]), 0);
+        ck_assert_int_eq(put_notice(address, &flush_type, lefts[i]), 0);
+        ck_assert_int_eq(put_notice(address, &cancel_type, 0), 0);
         heard_are("e");
-        sent(100);
+        complete_send(100);
         heard_are(i == 0 ? "" : "f");
-        sent(500);
+        complete_send(500);
         heard_are(i == 0 ? "ff" : "f");
         domt_bed_end();
     }
@@ -295,15 +295,15 @@ DOMT_TEST(flush_that_is_cancelled_leaves_the_channel)
 
 DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 {
-    begin();
+    begin_channel();
     write_bytes(600);
-    ck_assert_int_eq(tell(address, &flush_type, 0), 0);
-    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice(address, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);
     domi_channel_end(channel, -EPROTO, true);
     domt_bed_turn();
     heard_are("ee");
     ck_assert_int_eq(last, -EPROTO);
-    ck_assert_int_eq(tell(owner, &flush_type, 0), 0); /* the channel is not free yet */
+    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0); /* the channel is not free yet */
     heard_are("e");
     ck_assert_int_eq(last, -EPROTO);
     domt_fake_sent(bed->fake, fd, -ECONNRESET);
@@ -314,9 +314,9 @@ DOMT_TEST(flush_fails_with_the_error_of_the_channel)
 /* The owner stops while its conversation waits, and so does the channel. */
 DOMT_TEST(flush_ends_with_the_actor_that_waits)
 {
-    begin();
+    begin_channel();
     write_bytes(600);
-    ck_assert_int_eq(tell(owner, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice(owner, &flush_type, 0), 0);
     ck_assert_int_eq(domi_house_stop(&bed->manager, owner), 0);
     domt_bed_turn();
     heard_are("e");
@@ -329,9 +329,9 @@ DOMT_TEST(flush_ends_with_the_actor_that_waits)
 
 DOMT_TEST(strangers_may_not_flush)
 {
-    begin();
+    begin_channel();
     write_bytes(600);
-    ck_assert_int_eq(tell(stranger, &flush_type, 0), 0);
+    ck_assert_int_eq(put_notice(stranger, &flush_type, 0), 0);
     heard_are("");
     ck_assert_ptr_null(channel->flushes);
     ck_assert_uint_eq(domi_house_count_parked(stranger.house), 0);
@@ -352,25 +352,25 @@ DOMT_TEST(waits_leave_the_list_in_any_order)
             const uint64_t words[2] = {round, i};
             bits[i] = domi_siphash(hash, words, sizeof words);
         }
-        begin();
+        begin_channel();
         write_bytes(500);
         each_count = 0;
         for (uint32_t i = 0; i < 6; i++) {
             left_bytes[i] = (uint32_t)(bits[i] % 5) * 100;
-            ck_assert_int_eq(tell(owner, &flush_type, left_bytes[i]), 0);
+            ck_assert_int_eq(put_notice(owner, &flush_type, left_bytes[i]), 0);
         }
         for (uint32_t i = 0; i < 6; i++) {
             uint32_t one = (uint32_t)((bits[6] >> (i * 8) & 0xff) % 6);
             if (is_cancelled[one] || i % 2 == 0)
                 continue;
-            ck_assert_int_eq(tell(owner, &cancel_one_type, one), 0);
+            ck_assert_int_eq(put_notice(owner, &cancel_one_type, one), 0);
             heard_are("e");
             is_cancelled[one] = true;
         }
         for (uint32_t step = 4;; step--) {
             char expected[7] = "";
             uint32_t length = 0;
-            sent(100);
+            complete_send(100);
             for (uint32_t i = 0; i < 6; i++)
                 if (left_bytes[i] == step * 100 && !is_cancelled[i])
                     expected[length++] = 'f';

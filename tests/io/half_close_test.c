@@ -37,7 +37,7 @@ static server ours;
 static domus_address actor;
 static int fd, peer;
 
-static void put(domus_stack *stack, domus_channel *channel, char byte)
+static void write_byte(domus_stack *stack, domus_channel *channel, char byte)
 {
     domus_buffer *buffer = NULL;
 
@@ -47,35 +47,35 @@ static void put(domus_stack *stack, domus_channel *channel, char byte)
 }
 
 /* on_read names no frame here, so each digit needs a function of its own. */
-static int over(domus_stack *stack, const domus_answer *answer, char byte)
+static int end_wait(domus_stack *stack, const domus_answer *answer, char byte)
 {
     ours.answers++;
     ours.failed += answer->error != 0;
     if (byte == 'f')
         return -EIO;
     if (answer->error == 0 && ours.channel != NULL)
-        put(stack, ours.channel, byte);
+        write_byte(stack, ours.channel, byte);
     return 0;
 }
 
 static int over_3(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return over(stack, answer, '3');
+    return end_wait(stack, answer, '3');
 }
 
 static int over_6(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return over(stack, answer, '6');
+    return end_wait(stack, answer, '6');
 }
 
 static int over_9(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return over(stack, answer, '9');
+    return end_wait(stack, answer, '9');
 }
 
 static int over_fail(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return over(stack, answer, 'f');
+    return end_wait(stack, answer, 'f');
 }
 
 static int over_quiet(domus_stack *stack, void *self, const domus_answer *answer)
@@ -120,7 +120,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
         ck_assert_int_eq(domus_sleep_add(stack, DAY_NS, 1), 0);
         return 0;
     default:
-        put(stack, event->channel, byte);
+        write_byte(stack, event->channel, byte);
         return 0;
     }
 }
@@ -167,7 +167,7 @@ static const domus_behaviour going_on = {.name = "going on", SERVING, .conversat
 
 /* --- the bed --------------------------------------------------------------------------------- */
 
-static void begin(const domus_behaviour *behaviour)
+static void begin_channel(const domus_behaviour *behaviour)
 {
     memset(&ours, 0, sizeof ours);
     bed->config.channel.idle_timeout_ns = 50 * DOMT_BED_MS;
@@ -186,19 +186,19 @@ static void send_and_finish(const char *bytes)
     domt_bed_turn();
 }
 
-static void pass(unsigned ms)
+static void pass_ms(unsigned ms)
 {
     for (unsigned i = 0; i < ms; i++)
         domt_bed_pass(1);
 }
 
-static void tell(domus_address to, const domus_type *type)
+static void send_notice(domus_address to, const domus_type *type)
 {
     domt_bed_tell(to, type, NULL);
 }
 
 /* Check that these are the next bytes on the wire, and let the kernel take them. */
-static void sends(const char *bytes)
+static void expect_wire(const char *bytes)
 {
     char wire[16] = "";
     uint32_t size = domt_fake_wire(bed->fake, fd, wire, sizeof wire - 1);
@@ -229,34 +229,34 @@ DOMT_TEST(answer_is_sent_before_the_close)
     char words[4096];
     domi_text text = {words, sizeof words, 0};
 
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("3");
     hold_open();
     domi_house_describe(&bed->manager, ours.channel->house, &text);
     ck_assert_ptr_nonnull(strstr(words, "begun by on_read"));
     ck_assert_int_eq(actor.house->state, DOMI_WAITING); /* the thread would sleep */
-    pass(2);
+    pass_ms(2);
     hold_open();
-    pass(3);
+    pass_ms(3);
     ck_assert_int_eq(ours.written, 0);
     hold_open(); /* open until the kernel has the answer */
-    sends("3");
+    expect_wire("3");
     hold_closed(0);
     domt_bed_end();
 }
 
 DOMT_TEST(last_of_several_conversations_closes)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("936");
-    pass(5);
-    sends("3");
+    pass_ms(5);
+    expect_wire("3");
     hold_open();
-    pass(3);
-    sends("6");
+    pass_ms(3);
+    expect_wire("6");
     hold_open();
-    pass(3);
-    sends("9");
+    pass_ms(3);
+    expect_wire("9");
     hold_closed(0);
     domt_bed_end();
 }
@@ -267,19 +267,19 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
     static const char *const bytes[] = {"", "n"};
 
     for (int i = 0; i < 2; i++) {
-        begin(&serving);
+        begin_channel(&serving);
         send_and_finish(bytes[i]);
         hold_closed(0);
         domt_bed_end();
     }
-    begin(&serving);
+    begin_channel(&serving);
     domt_bed_bring(fd, "3");
-    pass(5);
-    sends("3");
+    pass_ms(5);
+    expect_wire("3");
     hold_open();
     domt_bed_bring(fd, "."); /* the channel is still read */
     domt_bed_turn();
-    sends(".");
+    expect_wire(".");
     send_and_finish("");
     hold_closed(0);
     domt_bed_end();
@@ -289,13 +289,13 @@ DOMT_TEST(channel_without_conversations_is_closed_at_once)
  * long as the channel, and end because the channel does. */
 DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 {
-    begin(&serving);
-    tell(actor, &sleep_type);
+    begin_channel(&serving);
+    send_notice(actor, &sleep_type);
     send_and_finish("");
     hold_closed(0);
     domt_bed_end();
 
-    begin(&serving);
+    begin_channel(&serving);
     ours.waits_on_open = true;
     fd = domt_bed_connect_to(actor, &peer);
     send_and_finish("");
@@ -305,11 +305,11 @@ DOMT_TEST(conversations_that_its_bytes_did_not_begin_are_not_waited_for)
 
 DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
 {
-    begin(&ending);
+    begin_channel(&ending);
     send_and_finish("3");
     ck_assert_uint_eq(ours.ends, 1);
-    pass(5);
-    sends("3");
+    pass_ms(5);
+    expect_wire("3");
     hold_open(); /* with an on_end the library does not close by itself */
     ck_assert_int_eq(domi_channel_close(ours.channel), 0);
     hold_closed(0);
@@ -319,18 +319,18 @@ DOMT_TEST(on_end_runs_at_once_and_closes_when_it_likes)
 
 DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("f");
     hold_open();
-    pass(7);
+    pass_ms(7);
     /* an error of the conversation refuses the channel, as one of on_read would */
     hold_closed(-EIO);
     domt_bed_end();
 
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("k");
     hold_open();
-    tell(domi_house_address(ours.channel->house), &cancel_type);
+    send_notice(domi_house_address(ours.channel->house), &cancel_type);
     ck_assert_uint_eq(ours.failed, 1);
     hold_closed(0);
     domt_bed_end();
@@ -341,14 +341,14 @@ DOMT_TEST(conversation_that_fails_or_is_cancelled_ends_the_wait)
 DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 {
     for (int pressed = 0; pressed < 2; pressed++) {
-        begin(&serving);
+        begin_channel(&serving);
         send_and_finish("k");
         if (pressed != 0)
             domi_io_set_pressure(&bed->io,
                                  &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-        pass(40);
+        pass_ms(40);
         hold_open();
-        pass(20);
+        pass_ms(20);
         hold_closed(-ETIMEDOUT);
         domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
         domt_bed_end();
@@ -357,7 +357,7 @@ DOMT_TEST(conversation_that_never_ends_is_cut_by_the_idle_time)
 
 DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("3");
     domi_channel_end(ours.channel, -EPROTO, true);
     hold_closed(-EPROTO);
@@ -371,7 +371,7 @@ DOMT_TEST(reset_ends_the_wait_and_cancels_the_conversation)
  * ends. */
 DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 {
-    begin(&going_on);
+    begin_channel(&going_on);
     send_and_finish("9k");
     uint32_t slot = ours.channel->slot;
     domi_channel_end(ours.channel, -EPROTO, true);
@@ -381,14 +381,14 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
     /* cancels the newest conversation, which is this channel's own */
-    tell(domi_house_address(ours.channel->house), &cancel_type);
+    send_notice(domi_house_address(ours.channel->house), &cancel_type);
     hold_closed(0);
 
     ours.closes = 0;
     fd = domt_bed_connect_to(actor, &peer);
     ck_assert_uint_eq(ours.channel->slot, slot);
     send_and_finish("k");
-    pass(12); /* conversation 9 has ended, which another channel's bytes began */
+    pass_ms(12); /* conversation 9 has ended, which another channel's bytes began */
     ck_assert_uint_eq(ours.answers, 2);
     hold_open();
     domt_bed_end();
@@ -396,7 +396,7 @@ DOMT_TEST(conversation_of_a_channel_that_is_gone_does_not_count_for_the_next)
 
 DOMT_TEST(actor_that_stops_does_not_wait)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("k");
     ck_assert_int_eq(domi_house_stop(&bed->manager, actor), 0);
     hold_closed(0);
@@ -407,14 +407,14 @@ DOMT_TEST(actor_that_stops_does_not_wait)
 
 DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("36");
     domi_io_drain(&bed->io);
-    pass(4);
-    sends("3");
+    pass_ms(4);
+    expect_wire("3");
     hold_open();
-    pass(4);
-    sends("6");
+    pass_ms(4);
+    expect_wire("6");
     hold_closed(0);
     domt_bed_end();
 }
@@ -422,12 +422,12 @@ DOMT_TEST(drain_waits_for_the_conversations_of_its_channels)
 /* In a drain the channel is closed by its own conversations, whatever the actor does besides. */
 DOMT_TEST(drain_does_not_wait_for_the_conversations_of_others)
 {
-    begin(&serving);
+    begin_channel(&serving);
     send_and_finish("3");
-    tell(actor, &sleep_type);
+    send_notice(actor, &sleep_type);
     domi_io_drain(&bed->io);
-    pass(5);
-    sends("3");
+    pass_ms(5);
+    expect_wire("3");
     hold_closed(0);
     domt_bed_end();
 }

@@ -82,7 +82,7 @@ static int send_queued(domus_wire *wire, mux *state, domus_inner *inner)
     return domus_wire_append(wire, head, 2);
 }
 
-static int carry(domus_wire *wire, void *state_)
+static int carry_inner(domus_wire *wire, void *state_)
 {
     mux *state = state_;
     int error = 0;
@@ -115,7 +115,7 @@ static const domus_stage mux_stage = {.name = "mux",
                                       .decode = decode,
                                       .wrap = wrap,
                                       .close = close_stage,
-                                      .carry = carry};
+                                      .carry = carry_inner};
 static const domus_pipeline pipeline = {
     .stages = (const domus_pipeline_stage[]){
         {&mux_stage, NULL}, {&domus_line_stage, NULL}, {NULL, NULL}}};
@@ -124,7 +124,7 @@ static const domus_pipeline pipeline = {
 
 static domus_stage_kit *kit;
 
-static void begin(uint32_t most)
+static void make_kit(uint32_t most)
 {
     ck_assert_int_eq(domus_stage_kit_new(&pipeline, &kit), 0);
     if (most != 0)
@@ -132,7 +132,7 @@ static void begin(uint32_t most)
 }
 
 /* Feed bytes. Returns the result of the stages. */
-static int feed(const char *bytes, size_t size)
+static int feed_bytes(const char *bytes, size_t size)
 {
     domus_stage_message message;
 
@@ -180,9 +180,9 @@ DOMT_TEST(bytes_come_however_they_are_split)
     const size_t size = sizeof frames - 1;
 
     for (size_t at = 1; at < size; at++) {
-        begin(2);
-        ck_assert_int_eq(feed(frames, at), 0);
-        ck_assert_int_eq(feed(frames + at, size - at), 0);
+        make_kit(2);
+        ck_assert_int_eq(feed_bytes(frames, at), 0);
+        ck_assert_int_eq(feed_bytes(frames + at, size - at), 0);
         hold_got(inner_at(0), "onemore");
         hold_got(inner_at(1), "two");
         ck_assert(domus_kit_inner_has_end(inner_at(0)) && !domus_kit_inner_has_end(inner_at(1)));
@@ -194,8 +194,8 @@ DOMT_TEST(bytes_come_however_they_are_split)
 
 DOMT_TEST(bytes_go_in_order_and_then_the_end)
 {
-    begin(2);
-    ck_assert_int_eq(feed("1\1a2\1b", 6), 0);
+    make_kit(2);
+    ck_assert_int_eq(feed_bytes("1\1a2\1b", 6), 0);
     HOLD_SENT("");
     ck_assert_int_eq(domus_kit_inner_send(inner_at(1), "second", 6), 0);
     ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "first", 5), 0);
@@ -221,8 +221,8 @@ DOMT_TEST(bytes_go_in_order_and_then_the_end)
 
 DOMT_TEST(what_is_used_is_gone)
 {
-    begin(1);
-    ck_assert_int_eq(feed("0\5hello", 7), 0);
+    make_kit(1);
+    ck_assert_int_eq(feed_bytes("0\5hello", 7), 0);
     domus_kit_inner_use(inner_at(0), 2);
     hold_got(inner_at(0), "llo");
     domus_kit_inner_use(inner_at(0), 3);
@@ -233,23 +233,23 @@ DOMT_TEST(what_is_used_is_gone)
 /* At most four conversations are open at a time; one that was given up makes room. */
 DOMT_TEST(their_number_is_bounded)
 {
-    begin(2);
-    ck_assert_int_eq(feed("0\1a1\1b", 6), 0);
+    make_kit(2);
+    ck_assert_int_eq(feed_bytes("0\1a1\1b", 6), 0);
     domus_kit_inner_finish(inner_at(0));
     HOLD_SENT("0\0");
-    ck_assert_int_eq(feed("2\1c", 3), 0);
+    ck_assert_int_eq(feed_bytes("2\1c", 3), 0);
     hold_got(inner_at(2), "c");
-    ck_assert_int_eq(feed("3\1d", 3), -ENOBUFS);
+    ck_assert_int_eq(feed_bytes("3\1d", 3), -ENOBUFS);
     domus_stage_kit_free(kit);
-    begin(0);
-    ck_assert_int_eq(feed("0\1a", 3), -EOPNOTSUPP);
+    make_kit(0);
+    ck_assert_int_eq(feed_bytes("0\1a", 3), -EOPNOTSUPP);
     domus_stage_kit_free(kit);
 }
 
 DOMT_TEST(a_full_peer_gets_nothing_until_it_has_room)
 {
-    begin(1);
-    ck_assert_int_eq(feed("0\1a", 3), 0);
+    make_kit(1);
+    ck_assert_int_eq(feed_bytes("0\1a", 3), 0);
     domus_stage_kit_fill(kit, true);
     ck_assert_int_eq(domus_kit_inner_send(inner_at(0), "b", 1), 0);
     HOLD_SENT("");
@@ -267,8 +267,8 @@ DOMT_TEST(a_stage_that_leaves_is_gone)
 {
     domus_stage_message message;
 
-    begin(1);
-    ck_assert_int_eq(feed("lines\n0\1a\n", 10), 1);
+    make_kit(1);
+    ck_assert_int_eq(feed_bytes("lines\n0\1a\n", 10), 1);
     ck_assert_int_eq(domus_stage_kit_next(kit, &message), 1);
     ck_assert_ptr_null(domus_stage_kit_state(kit, &mux_stage));
     ck_assert_ptr_null(domus_stage_kit_inner(kit, 0));

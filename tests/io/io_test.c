@@ -77,7 +77,7 @@ DOMT_TEST(io_that_cannot_start_leaves_nothing)
 
 /* Run a connection that is handed over, gets more bytes than it may hold, answers, and closes,
  * while allocations fail. Returns 0 when none failed. */
-static int scenario(int64_t passes)
+static int run_scenario(int64_t passes)
 {
     int ours = -1;
     int peer = -1;
@@ -120,7 +120,7 @@ DOMT_TEST(memory_may_run_out_anywhere)
     int next = next_descriptor();
     int64_t n = 0;
 
-    while (n < 1000 && scenario(n) != 0) {
+    while (n < 1000 && run_scenario(n) != 0) {
         domi_memory_fail_after(-1, 0);
         ck_assert_int_eq(next_descriptor(), next);
         n++;
@@ -271,7 +271,7 @@ DOMT_TEST(the_wake_poll_is_armed_again_when_its_last_shot_has_gone)
 
 static int fd, peer;
 
-static void begin(domt_bed_mode mode)
+static void begin_channel(domt_bed_mode mode)
 {
     bed->mode = mode;
     domt_bed_begin(&fd, &peer);
@@ -282,7 +282,7 @@ DOMT_TEST(a_kernel_without_room_is_asked_again_and_nothing_is_lost)
 {
     static const int passing[] = {-EBUSY, -EAGAIN, -ENOMEM};
 
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
         uint64_t refused = bed->io.counters.enters_refused;
 
@@ -315,7 +315,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++) {
         char expected[64];
 
-        begin(DOMT_BED_ECHO);
+        begin_channel(DOMT_BED_ECHO);
         silent_fd = domt_bed_connect(&silent_peer);
         closing_fd = domt_bed_connect(&closing_peer);
         domt_bed_show(fd, 'x', 3);
@@ -365,7 +365,7 @@ DOMT_TEST(a_ring_that_has_failed_resets_every_channel_with_its_error)
 
 DOMT_TEST(a_thread_without_a_ring_sleeps_until_it_is_woken)
 {
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     bed->io.failed = -EBADF;
     domi_io_fail(&bed->io);
     domt_bed_turn();
@@ -424,7 +424,7 @@ DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
     int fds[2];
     domus_address address;
 
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     memset(&told, 0, sizeof told);
     fds[0] = eventfd(0, EFD_CLOEXEC);
     fds[1] = eventfd(0, EFD_CLOEXEC);
@@ -458,7 +458,7 @@ DOMT_TEST(a_ring_that_has_failed_tells_every_watch_its_error_once)
 
 DOMT_TEST(an_acceptor_that_mounts_when_the_ring_has_failed_closes_its_listener)
 {
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     domi_acceptor *acceptor = domt_bed_listen(16);
     bed->io.failed = -EBADF;
     domi_io_fail(&bed->io);

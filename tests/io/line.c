@@ -20,7 +20,7 @@ domt_lines domt_lines_now;
 
 static char next_name;
 
-static void tell(char name, const char *what)
+static void record_call(char name, const char *what)
 {
     size_t length = strlen(domt_lines_now.told);
 
@@ -48,14 +48,14 @@ static int mount_line(domus_stack *stack, void *self)
     ck_assert_ptr_nonnull(domus_channel_running(stack));
     ck_assert_int_eq(mine->name, 0);
     mine->name = next_name++;
-    tell(mine->name, "m");
+    record_call(mine->name, "m");
     return domt_lines_now.mount_result;
 }
 
 static void stop_line(domus_stack *stack, void *self)
 {
     ck_assert_ptr_null(domus_channel_running(stack));
-    tell(((domt_line *)self)->name, "s");
+    record_call(((domt_line *)self)->name, "s");
 }
 
 static int open_line(domus_stack *stack, void *self, const void *payload)
@@ -63,11 +63,11 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
 
     ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
-    tell(((domt_line *)self)->name, "o");
+    record_call(((domt_line *)self)->name, "o");
     return 0;
 }
 
-static int over(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_end_of_nap(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_lines_now.answers++;
     domt_lines_now.cancelled += answer->error == -ECANCELED;
@@ -84,8 +84,8 @@ static int read_line(domus_stack *stack, void *self, const void *payload)
     ck_assert(mine.house == same.house && mine.lease == same.lease);
     ((domt_line *)self)->bytes += (uint32_t)domus_buffer_size(event->bytes);
     domus_buffer_free(event->bytes);
-    tell(((domt_line *)self)->name, "r");
-    return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, over) : 0;
+    record_call(((domt_line *)self)->name, "r");
+    return byte == '5' ? domus_sleep(stack, 5 * DOMT_BED_MS, count_end_of_nap) : 0;
 }
 
 static int close_line(domus_stack *stack, void *self, const void *payload)
@@ -93,19 +93,19 @@ static int close_line(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
 
     ck_assert_ptr_eq(domus_channel_running(stack), event->channel);
-    tell(((domt_line *)self)->name, "c");
+    record_call(((domt_line *)self)->name, "c");
     return 0;
 }
 
 static int note_line(domus_stack *stack, void *self, const void *nothing)
 {
-    tell(((domt_line *)self)->name, "n");
+    record_call(((domt_line *)self)->name, "n");
     return domt_lines_now.note_result;
 }
 
 static int nap_line(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_sleep(stack, 9 * DOMT_BED_MS, over);
+    return domus_sleep(stack, 9 * DOMT_BED_MS, count_end_of_nap);
 }
 
 static int escalate_line(domus_stack *stack, void *self, const void *nothing)

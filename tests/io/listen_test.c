@@ -60,7 +60,7 @@ DOMT_TEST(a_port_that_the_kernel_chose_is_told_and_may_be_taken_once)
     }
 }
 
-static int option(int fd, int level, int name)
+static int read_option(int fd, int level, int name)
 {
     int value = -1;
     socklen_t size = sizeof value;
@@ -111,13 +111,13 @@ DOMT_TEST(accepted_sockets_inherit_the_options_of_their_listener)
     config.connection.keepalive.interval_ns = UINT64_C(5000000000);
     domi_settings_resolve(&config, &options, &settings);
     int fd = accept_by(&config, &settings);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 30);
     /* the value of the configuration */
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 7000);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 }
 
@@ -127,12 +127,12 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
 
     domus_config_init(&config);
     int fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 6);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 6);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
     close(fd);
 
     /* below the kernel's unit, in which it counts whole */
@@ -141,16 +141,16 @@ DOMT_TEST(accepted_sockets_inherit_keep_alive_and_the_user_time_out)
     config.connection.keepalive.count = 127;
     config.connection.user_timeout_ns = UINT64_C(1500001);
     fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 32400);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_KEEPCNT), 127);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 2);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPIDLE), 1);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPINTVL), 32400);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_KEEPCNT), 127);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 2);
     close(fd);
 
     config.connection.keepalive.idle_ns = 0;
     fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
     close(fd);
 }
 
@@ -160,27 +160,29 @@ DOMT_TEST(accepted_sockets_inherit_the_bounds_of_their_buffers)
 
     domus_config_init(&config);
     int fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 131072);
-    int own_send = option(fd, SOL_SOCKET, SO_SNDBUF);
-    int own_receive = option(fd, SOL_SOCKET, SO_RCVBUF);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 131072);
+    int own_send = read_option(fd, SOL_SOCKET, SO_SNDBUF);
+    int own_receive = read_option(fd, SOL_SOCKET, SO_RCVBUF);
     close(fd);
 
     config.sockets.unsent_max_bytes = 4096;
     config.sockets.send_buffer_bytes = 40000;
     config.sockets.receive_buffer_bytes = 20000;
     fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), 80000); /* the kernel doubles the sizes */
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 4096);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_SNDBUF),
+                     80000); /* the kernel doubles the sizes */
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), 40000);
     close(fd);
 
     config.sockets.unsent_max_bytes = 0;
     config.sockets.send_buffer_bytes = 0;
     config.sockets.receive_buffer_bytes = 0;
     fd = accept_with(&config);
-    ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), 0); /* 0: the kernel's own rule */
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
-    ck_assert_int_eq(option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
+    ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
+                     0); /* 0: the kernel's own rule */
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_SNDBUF), own_send);
+    ck_assert_int_eq(read_option(fd, SOL_SOCKET, SO_RCVBUF), own_receive);
     close(fd);
 }
 
@@ -195,7 +197,7 @@ DOMT_TEST(small_sends_leave_at_once_unless_the_options_say_otherwise)
         config.sockets.no_delay = i < 2;
         domi_settings_resolve(&config, i == 1 ? &off : i == 3 ? &on : NULL, &settings);
         int fd = accept_by(&config, &settings);
-        ck_assert_int_eq(option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
+        ck_assert_int_eq(read_option(fd, IPPROTO_TCP, TCP_NODELAY), i == 0 || i == 3);
         close(fd);
     }
 }
@@ -208,7 +210,7 @@ static int listener;
 static int waiting[WAITING_MAX];
 static int waiting_count;
 
-static void begin(void)
+static void begin_listening(void)
 {
     domt_bed_start();
     domi_acceptor *acceptor = domt_bed_listen(WAITING_MAX);
@@ -217,7 +219,7 @@ static void begin(void)
     domt_bed_turn();
 }
 
-static void end(void)
+static void end_listening(void)
 {
     (void)domi_house_stop(&bed->manager, address);
     domt_bed_settle();
@@ -242,7 +244,7 @@ static void let_wait(int count)
 
 static void end_waiting(void)
 {
-    end();
+    end_listening();
     for (int i = 0; i < waiting_count; i++)
         close(waiting[i]);
 }
@@ -268,7 +270,7 @@ static void begin_to_drain(void)
 DOMT_TEST(a_drain_hands_over_everybody_who_waits)
 {
     bed->config.channel.connections_max = 1;
-    begin();
+    begin_listening();
     int early[2]; /* one is served, and one was accepted beyond the limit of connections */
     for (int i = 0; i < 2; i++) {
         int ours;
@@ -293,7 +295,7 @@ DOMT_TEST(a_drain_hands_over_everybody_who_waits)
 
 static void tries_again(bool late)
 {
-    begin();
+    begin_listening();
     let_wait(WAITING);
     limit_descriptors(true);
     domi_io_drain(&bed->io);
@@ -326,7 +328,7 @@ DOMT_TEST(without_descriptors_a_drain_tries_again)
 DOMT_TEST(who_waits_when_the_time_is_over_is_turned_away_and_counted)
 {
     for (int without = 0; without < 2; without++) {
-        begin();
+        begin_listening();
         let_wait(WAITING);
         limit_descriptors(true);
         begin_to_drain();
@@ -351,7 +353,7 @@ static void begin_small(void)
 {
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = TURN;
-    begin();
+    begin_listening();
     let_wait(WAITING_MAX);
 }
 

@@ -34,7 +34,7 @@ static void begin_silent(void)
     begin_silent_within(FIRST_MS, 0);
 }
 
-static uint64_t silent(void)
+static uint64_t count_silent(void)
 {
     return domi_counter_read(&bed->io.counters.channels_silent);
 }
@@ -53,14 +53,14 @@ static void stays_open(void)
 {
     domt_bed_wait(10 * FIRST_MS);
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(silent(), 0);
+    ck_assert_uint_eq(count_silent(), 0);
 }
 
 DOMT_TEST(a_peer_that_sends_nothing_is_closed_in_time)
 {
     begin_silent();
     is_silent_and_closed_within(FIRST_MS);
-    ck_assert_uint_eq(silent(), 1);
+    ck_assert_uint_eq(count_silent(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_reset), 1);
     domt_bed_end();
 }
@@ -74,7 +74,7 @@ DOMT_TEST(what_is_sent_to_a_silent_peer_gives_it_no_more_time)
     domt_bed_turn();
     domt_fake_sent(bed->fake, fd, 10);
     is_silent_and_closed_within(FIRST_MS / 2);
-    ck_assert_uint_eq(silent(), 1);
+    ck_assert_uint_eq(count_silent(), 1);
     domt_bed_end();
 }
 
@@ -114,7 +114,7 @@ DOMT_TEST(after_the_first_byte_the_idle_time_out_holds)
     domt_bed_wait(0);
     domt_bed_noted("A(x) ");
     is_silent_and_closed_within(3 * FIRST_MS);
-    ck_assert_uint_eq(silent(), 0);
+    ck_assert_uint_eq(count_silent(), 0);
     domt_bed_end();
 }
 
@@ -122,7 +122,7 @@ DOMT_TEST(a_shorter_idle_time_out_comes_first_and_is_not_counted)
 {
     begin_silent_within(2 * FIRST_MS, FIRST_MS);
     is_silent_and_closed_within(FIRST_MS);
-    ck_assert_uint_eq(silent(), 0);
+    ck_assert_uint_eq(count_silent(), 0);
     domt_bed_end();
 }
 
@@ -230,19 +230,19 @@ static void begin_with(uint64_t rate, uint64_t age_ms, uint32_t jitter)
     domt_bed_begin(&fd, &peer);
 }
 
-static void answer(void)
+static void send_answer(void)
 {
     ck_assert_int_eq(domt_bed_write(bed->channels[0], 'w', 1), 0);
     domt_bed_turn();
     domt_bed_sent(fd, 1);
 }
 
-static uint64_t slow(void)
+static uint64_t count_slow(void)
 {
     return domi_counter_read(&bed->io.counters.channels_slow);
 }
 
-static uint64_t aged(void)
+static uint64_t count_aged(void)
 {
     return domi_counter_read(&bed->io.counters.channels_aged);
 }
@@ -255,7 +255,7 @@ static void is_cut_after_graces(uint32_t graces)
     ck_assert(domt_bed_is_open(fd));
     domt_bed_wait(GRACE_MS + 2);
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_uint_eq(slow(), 1);
+    ck_assert_uint_eq(count_slow(), 1);
     ck_assert_uint_eq(bed->closed, 1);
 }
 
@@ -272,7 +272,7 @@ DOMT_TEST(a_dripping_peer_is_closed)
     }
     domt_bed_wait(2);
     ck_assert(!domt_bed_is_open(fd));
-    ck_assert_uint_eq(slow(), 1);
+    ck_assert_uint_eq(count_slow(), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_silent), 0);
     domt_bed_end();
 }
@@ -285,7 +285,7 @@ DOMT_TEST(a_peer_that_keeps_to_the_rate_stays)
         domt_bed_wait(100);
     }
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(slow(), 0);
+    ck_assert_uint_eq(count_slow(), 0);
     domt_bed_end();
 }
 
@@ -306,11 +306,11 @@ DOMT_TEST(a_peer_without_a_message_under_way_may_be_idle)
     /* one short message now and then, each of which is answered */
     for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
-        answer();
+        send_answer();
         domt_bed_wait(GRACE_MS);
     }
     ck_assert(domt_bed_is_open(fd));
-    ck_assert_uint_eq(slow(), 0);
+    ck_assert_uint_eq(count_slow(), 0);
     domt_bed_end();
 }
 
@@ -339,7 +339,7 @@ DOMT_TEST(an_answer_in_a_span_ends_its_measure)
     for (uint32_t i = 0; i < 10; i++) {
         domt_bed_show(fd, 'x', 1);
         domt_bed_wait(GRACE_MS / 2);
-        answer();
+        send_answer();
         domt_bed_show(fd, 'x', 1);
         domt_bed_wait(GRACE_MS / 2);
     }
@@ -374,14 +374,14 @@ DOMT_TEST(an_idle_channel_is_closed_at_its_age)
 {
     begin_with(0, AGE_MS, 0);
     domt_bed_show(fd, 'x', 1);
-    answer();
+    send_answer();
     domt_bed_wait(AGE_MS - 2);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     domt_bed_wait(4);
     /* the channel sends a FIN, and no reset */
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_int_eq(domt_bed_peer_sees(peer), 'f');
-    ck_assert_uint_eq(aged(), 1);
+    ck_assert_uint_eq(count_aged(), 1);
     domt_bed_end();
 }
 
@@ -392,11 +392,11 @@ DOMT_TEST(a_message_under_way_is_waited_for)
     domt_bed_wait(AGE_MS + 500);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
     domt_bed_show(fd, 'x', 1); /* the rest of the message */
-    answer();
+    send_answer();
     domt_bed_wait(200);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_LINGERING);
     ck_assert_uint_eq(bed->unsent_bytes, 0);
-    ck_assert_uint_eq(aged(), 1);
+    ck_assert_uint_eq(count_aged(), 1);
     domt_bed_end();
 }
 

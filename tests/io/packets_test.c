@@ -86,7 +86,7 @@ static int error_of_options(const domus_stage *stage, const void *options)
 }
 
 /* Write `size` bytes that are `byte`, and then `end`. The caller frees them. */
-static char *many(char byte, size_t size, const char *end)
+static char *make_bytes(char byte, size_t size, const char *end)
 {
     char *bytes = malloc(size + strlen(end) + 1);
 
@@ -102,7 +102,7 @@ static int error_of_size(const domus_stage *stage, const void *options, const ch
 {
     const domus_pipeline_stage stages[] = {{stage, options}, {NULL, NULL}};
     const domus_pipeline pipeline = {.stages = stages};
-    char *text = many('x', begin_size + size, end);
+    char *text = make_bytes('x', begin_size + size, end);
     size_t all = begin_size + size + strlen(end);
     size_t step = 13;
     domt_decoded whole;
@@ -274,7 +274,7 @@ DOMT_TEST(packets_with_a_length_have_a_largest_size)
     static const domus_length_options none = {.width = 0};
     static const domus_length_options more = {.width = 2, .size_max = 65529};
     const domus_stage *stage = &domus_length_stage;
-    char *bytes = many('x', 70000, "");
+    char *bytes = make_bytes('x', 70000, "");
 
     ck_assert_int_eq(error_of_size(stage, &ten, "\0\0\0\12", 4, 10, ""), 0);
     ck_assert_int_eq(error_of_size(stage, &ten, "\0\0\0\13", 4, 11, ""), -EMSGSIZE);

@@ -19,7 +19,7 @@
 static int fds[COUNT];
 static int peers[COUNT];
 
-static void begin(uint32_t count, domt_bed_mode mode)
+static void begin_channels(uint32_t count, domt_bed_mode mode)
 {
     bed->config.io.buffers.count = 512;
     bed->mode = mode;
@@ -32,11 +32,11 @@ static void begin(uint32_t count, domt_bed_mode mode)
 static void begin_idle(uint32_t count, domt_bed_mode mode)
 {
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin(count, mode);
+    begin_channels(count, mode);
     bed->note_length = 0;
 }
 
-static void end(uint32_t count)
+static void end_channels(uint32_t count)
 {
     bed->fake->floods = false;
     while (bed->fake->completions_shown != bed->fake->completions_tail)
@@ -60,13 +60,13 @@ DOMT_TEST(bytes_that_came_during_a_pause_are_reaped_before_anybody_is_idle)
     domt_bed_pass(TIMEOUT_MS + 2); /* now nothing has come, so the channels are idle */
     domt_bed_settle();
     ck_assert_uint_eq(bed->io.counters.channels_reset, COUNT);
-    end(COUNT);
+    end_channels(COUNT);
 }
 
 DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
 {
     bed->config.channel.send_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin(COUNT, DOMT_BED_ECHO);
+    begin_channels(COUNT, DOMT_BED_ECHO);
     bed->note_length = 0;
     for (uint32_t i = 0; i < COUNT; i++)
         domt_bed_feed(fds[i], 'x', PIECE);
@@ -76,7 +76,7 @@ DOMT_TEST(a_peer_that_read_during_a_pause_has_not_timed_out)
         domt_fake_sent(bed->fake, fds[i], PIECE);
     domt_bed_pass(30 * TIMEOUT_MS);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end(COUNT);
+    end_channels(COUNT);
 }
 
 /* A thread without buffers leaves the bytes in the socket, and no receive is armed on it. */
@@ -98,7 +98,7 @@ DOMT_TEST(a_starved_peer_whose_bytes_wait_in_the_socket_is_not_idle)
     domt_bed_wait(TIMEOUT_MS + 2);
     domt_bed_noted("A-(-110) ");
     bed->io.buffers_used = bed->config.io.buffers.count - 512;
-    end(2);
+    end_channels(2);
 }
 
 /* The actor could not read the peer's bytes, because the mailbox of the actor that it asks is
@@ -118,7 +118,7 @@ DOMT_TEST(a_peer_whose_bytes_wait_for_its_actor_is_not_idle)
         domi_house_make_ready(&bed->manager, house);
     domt_bed_turn();
     domt_bed_noted("A(xxxx) ");
-    end(1);
+    end_channels(1);
 }
 
 /* The peer sends, but reads no answers, so it has caused the wait of the bytes in its socket. */
@@ -127,14 +127,14 @@ DOMT_TEST(a_peer_that_takes_no_answers_is_idle_whatever_it_sends)
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
     bed->config.channel.send_high_bytes = 8;
     bed->config.channel.send_low_bytes = 4;
-    begin(1, DOMT_BED_ECHO);
+    begin_channels(1, DOMT_BED_ECHO);
     domt_bed_feed(fds[0], 'x', 20);
     domt_bed_settle();
     ck_assert(bed->channels[0]->blocked);
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
-    end(1);
+    end_channels(1);
 }
 
 /* The channel was closed by its actor, so the bytes in its socket will never be read. */
@@ -148,7 +148,7 @@ DOMT_TEST(a_peer_that_is_being_closed_is_idle_whatever_it_sends)
     ck_assert_int_eq(send(peers[0], "more", 4, 0), 4);
     domt_bed_wait(TIMEOUT_MS + 2);
     ck_assert(!domt_bed_is_open(fds[0]));
-    end(1);
+    end_channels(1);
 }
 
 /* The completions fill more than one turn: the time-outs wait for the next turns. */
@@ -157,7 +157,7 @@ DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = 32;
     bed->config.channel.idle_timeout_ns = TIMEOUT_MS * DOMT_BED_MS;
-    begin(COUNT, DOMT_BED_DROP);
+    begin_channels(COUNT, DOMT_BED_DROP);
     bed->note_length = 0;
     bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
@@ -172,7 +172,7 @@ DOMT_TEST(time_outs_wait_for_a_crowd_that_one_turn_cannot_collect)
     domt_bed_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
     ck_assert_uint_eq(bed->io.counters.channels_reset, 0);
-    end(COUNT);
+    end_channels(COUNT);
 }
 
 /* The sockets are asked what is left in them only when all that had arrived is read. */
@@ -182,7 +182,7 @@ DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
 
     bed->config.io.ring_entries = 16;
     bed->config.io.completion_entries = 32;
-    begin(COUNT, DOMT_BED_DROP);
+    begin_channels(COUNT, DOMT_BED_DROP);
     bed->note_length = 0;
     bed->fake->defers = true;
     for (uint32_t i = 0; i < COUNT; i++)
@@ -199,20 +199,20 @@ DOMT_TEST(a_drain_waits_for_a_crowd_that_one_turn_cannot_collect)
     ck_assert_uint_ge(turns, COUNT / 64 / 2);
     domt_bed_turn();
     ck_assert_uint_eq(bed->read_bytes, COUNT * PIECE);
-    end(COUNT);
+    end_channels(COUNT);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_a_drain_up_for_ever)
 {
     uint32_t calls = 1;
 
-    begin(1, DOMT_BED_DROP);
+    begin_channels(1, DOMT_BED_DROP);
     bed->fake->defers = true;
     bed->fake->floods = true;
     for (; !domi_io_collect_before_drain(&bed->io) && calls < 1000; calls++)
         continue;
     ck_assert_uint_eq(calls, DOMI_POSTPONED_MAX);
-    end(1);
+    end_channels(1);
 }
 
 DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
@@ -225,7 +225,7 @@ DOMT_TEST(a_flood_without_end_cannot_hold_time_outs_up_for_ever)
     for (int i = 0; i < 100 && bed->channels[0]->state == DOMI_CHANNEL_OPEN; i++)
         domt_bed_turn();
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_CLOSING);
-    end(1);
+    end_channels(1);
 }
 
 /* An enter may run deferred work that shows nothing yet; the rest comes with the next enter. */
@@ -238,7 +238,7 @@ DOMT_TEST(an_enter_that_shows_nothing_is_not_the_last)
     domt_bed_pass(TIMEOUT_MS + 2);
     ck_assert_uint_eq(bed->read_bytes, PIECE);
     ck_assert_uint_eq(bed->channels[0]->state, DOMI_CHANNEL_OPEN);
-    end(1);
+    end_channels(1);
 }
 
 DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
@@ -250,20 +250,20 @@ DOMT_TEST(enters_that_never_show_anything_hold_up_no_turn)
     domt_bed_pass(TIMEOUT_MS + 2);
     ck_assert_uint_le(bed->fake->enters, bed->config.io.completion_entries + 10);
     bed->fake->barren = 0;
-    end(1);
+    end_channels(1);
 }
 
 /* A needless enter is a system call each millisecond. */
 DOMT_TEST(without_a_timer_that_is_due_nothing_is_collected)
 {
     bed->config.channel.idle_timeout_ns = 1000 * DOMT_BED_MS;
-    begin(1, DOMT_BED_DROP);
+    begin_channels(1, DOMT_BED_DROP);
     domt_bed_turn();
     uint32_t enters = bed->fake->enters;
     for (int i = 0; i < 50; i++)
         domt_bed_pass(1);
     ck_assert_uint_eq(bed->fake->enters, enters);
-    end(1);
+    end_channels(1);
 }
 
 DOMT_SUITE(20)

@@ -17,7 +17,7 @@
 
 static const uint64_t secret[2] = {1, 2};
 
-static void make(domi_peers *peers, uint32_t connections_max, uint32_t share, uint32_t local)
+static void make_peers(domi_peers *peers, uint32_t connections_max, uint32_t share, uint32_t local)
 {
     const domi_peers_limits limits = {connections_max, share, local};
 
@@ -52,7 +52,7 @@ static bool are_one(const char *one, const char *other)
     domi_peer *second;
     domi_peer_key keys[2] = {key_of(one), key_of(other)};
 
-    make(&peers, 100, 50, 50);
+    make_peers(&peers, 100, 50, 50);
     ck_assert_int_eq(domi_peers_count_in(&peers, &keys[0], &first), 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &keys[1], &second), 0);
     bool same = first == second;
@@ -111,7 +111,7 @@ DOMT_TEST(an_address_has_its_share_and_no_more)
         domi_peer *none = NULL;
         domi_peer_key key = key_of(cases[i].address);
         domi_peer_key other = key_of("198.51.100.1");
-        make(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
+        make_peers(&peers, cases[i].connections_max, cases[i].share, cases[i].local);
         ck_assert(domi_peers_are_bounded(&peers));
         ck_assert_uint_eq(domi_peers_max(&peers, &key), cases[i].most);
         for (uint32_t n = 0; n < cases[i].most; n++)
@@ -138,13 +138,13 @@ DOMT_TEST(without_a_bound_nothing_is_kept)
     domi_peer *peer = (domi_peer *)(uintptr_t)1;
     domi_peer_key local = key_of("127.0.0.1");
 
-    make(&peers, 10, 100, 100);
+    make_peers(&peers, 10, 100, 100);
     ck_assert(!domi_peers_are_bounded(&peers));
     ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
     ck_assert_ptr_null(peer);
     domi_peers_count_out(&peers, NULL);
     domi_peers_fini(&peers);
-    make(&peers, 10, 10, 100); /* only foreign addresses have a bound */
+    make_peers(&peers, 10, 10, 100); /* only foreign addresses have a bound */
     for (int i = 0; i < 20; i++) {
         ck_assert_int_eq(domi_peers_count_in(&peers, &local, &peer), 0);
         ck_assert_ptr_null(peer);
@@ -162,7 +162,7 @@ DOMT_TEST(addresses_of_one_bucket_are_told_apart)
     domi_peers peers;
 
     domi_random_init(&random, 7);
-    make(&peers, 64, 10, 10);
+    make_peers(&peers, 64, 10, 10);
     ck_assert_uint_eq(peers.buckets_count, 16);
     for (uint32_t i = 0; i < COUNT; i++) {
         domi_peer_key key = {.network = i, .family = AF_INET};
@@ -219,7 +219,7 @@ DOMT_TEST(without_memory_nothing_is_counted)
     domi_memory_fail_after(0, 0);
     ck_assert_int_eq(domi_peers_init(&peers, &limits, secret), -ENOMEM);
     domi_peers_fini(&peers);
-    make(&peers, 100, 10, 10);
+    make_peers(&peers, 100, 10, 10);
     domi_memory_fail_after(0, 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &peer), -ENOMEM);
     ck_assert_ptr_null(peer);
@@ -278,7 +278,7 @@ DOMT_TEST(the_memory_of_an_address_goes_with_its_last_connection)
     domi_peers peers;
 
     (void)domi_memory_set_allocator(&counting);
-    make(&peers, 100, 50, 50);
+    make_peers(&peers, 100, 50, 50);
     int before = blocks;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &other), 0);
@@ -300,7 +300,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     domi_peers peers;
 
     (void)domi_memory_set_allocator(&counting);
-    make(&peers, 2, 50, 50); /* one connection is the limit */
+    make_peers(&peers, 2, 50, 50); /* one connection is the limit */
     int before = blocks;
     entered = &peers;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), -EDQUOT);
@@ -309,7 +309,7 @@ DOMT_TEST(of_two_entries_for_one_address_one_is_given_back)
     domi_peers_count_out(&peers, faster);
     ck_assert_int_eq(blocks, before);
     domi_peers_fini(&peers);
-    make(&peers, 4, 50, 50);
+    make_peers(&peers, 4, 50, 50);
     entered = &peers;
     ck_assert_int_eq(domi_peers_count_in(&peers, &key, &one), 0);
     ck_assert_ptr_eq(one, faster);
@@ -390,7 +390,7 @@ DOMT_TEST(threads_agree_on_the_counts)
 {
     pthread_t threads[THREADS];
 
-    make(&shared, 100, 10, 10);
+    make_peers(&shared, 100, 10, 10);
     for (uintptr_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, (void *)i), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -400,7 +400,7 @@ DOMT_TEST(threads_agree_on_the_counts)
     domi_peers_fini(&shared);
 }
 
-static void prints(const char *address, const char *expected)
+static void expect_printed(const char *address, const char *expected)
 {
     char text[DOMI_PEER_TEXT_SIZE];
     domi_peer_key key = key_of(address);
@@ -411,11 +411,11 @@ static void prints(const char *address, const char *expected)
 
 DOMT_TEST(an_address_is_printed_as_it_counts)
 {
-    prints("192.0.2.1", "192.0.2.1");
-    prints("::ffff:192.0.2.1", "192.0.2.1");
-    prints("2001:db8:1:2:3::4", "2001:db8:1:2::/64");
-    prints("unix", "a Unix socket");
-    prints("", "an unknown address");
+    expect_printed("192.0.2.1", "192.0.2.1");
+    expect_printed("::ffff:192.0.2.1", "192.0.2.1");
+    expect_printed("2001:db8:1:2:3::4", "2001:db8:1:2::/64");
+    expect_printed("unix", "a Unix socket");
+    expect_printed("", "an unknown address");
 }
 
 DOMT_SUITE(60)

@@ -28,18 +28,18 @@ static void begin_with(domt_bed_mode mode, uint64_t idle_ms)
     domt_bed_noted("A+ ");
 }
 
-static void begin(domt_bed_mode mode)
+static void begin_channel(domt_bed_mode mode)
 {
     begin_with(mode, 0);
 }
 
-static const domt_op *receive(void)
+static const domt_op *find_receive(void)
 {
     return domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
 }
 
 /* Set the level. A sweep then goes through the channels, twice when the level has ended. */
-static void press(domus_memory_level level)
+static void set_level(domus_memory_level level)
 {
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = level != DOMUS_MEMORY_NORMAL,
                                                        .spares = level == DOMUS_MEMORY_CRITICAL,
@@ -49,42 +49,42 @@ static void press(domus_memory_level level)
     }
 }
 
-static void feed(char byte)
+static void bring_byte(char byte)
 {
     domt_bed_show(fd, byte, 1);
 }
 
 DOMT_TEST(channels_read_on_while_memory_is_short)
 {
-    begin(DOMT_BED_DROP);
-    ck_assert(!receive()->once);
+    begin_channel(DOMT_BED_DROP);
+    ck_assert(!find_receive()->once);
     for (uint64_t i = 1; i <= 3; i++) {
-        press(DOMUS_MEMORY_HIGH);
-        ck_assert(receive()->once);
-        feed('x');
-        feed('y');
+        set_level(DOMUS_MEMORY_HIGH);
+        ck_assert(find_receive()->once);
+        bring_byte('x');
+        bring_byte('y');
         domt_bed_noted("A(x) A(y) ");
-        ck_assert(receive()->once);
-        press(DOMUS_MEMORY_HIGH); /* the same level again: nothing changes */
+        ck_assert(find_receive()->once);
+        set_level(DOMUS_MEMORY_HIGH); /* the same level again: nothing changes */
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.memory_pauses), i);
-        press(DOMUS_MEMORY_NORMAL);
-        feed('z');
+        set_level(DOMUS_MEMORY_NORMAL);
+        bring_byte('z');
         domt_bed_noted("A(z) ");
-        ck_assert(!receive()->once);
+        ck_assert(!find_receive()->once);
     }
     domt_bed_end();
 }
 
 DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 {
-    begin(DOMT_BED_KEEP);
-    press(DOMUS_MEMORY_CRITICAL);
+    begin_channel(DOMT_BED_KEEP);
+    set_level(DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 3; i++) {
-        ck_assert(receive()->once);
-        feed('x');
+        ck_assert(find_receive()->once);
+        bring_byte('x');
         domt_bed_noted("A(x) ");
         domt_bed_pass(1000);
-        ck_assert_ptr_null(receive()); /* the actor has not handled the last piece yet */
+        ck_assert_ptr_null(find_receive()); /* the actor has not handled the last piece yet */
         domt_bed_release(1);
     }
     domt_bed_end();
@@ -92,55 +92,55 @@ DOMT_TEST(while_memory_is_critical_a_channel_reads_one_piece_at_a_time)
 
 DOMT_TEST(what_comes_before_a_receive_has_ended_is_handled)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-    feed('x');
-    feed('y'); /* this receive was begun before */
+    bring_byte('x');
+    bring_byte('y'); /* this receive was begun before */
     domt_bed_settled("A(x) A(y) ");
-    ck_assert_ptr_null(receive());
+    ck_assert_ptr_null(find_receive());
     domt_bed_release(1);
-    ck_assert_ptr_null(receive());
+    ck_assert_ptr_null(find_receive());
     domt_bed_release(1);
-    ck_assert(receive()->once);
+    ck_assert(find_receive()->once);
     domt_bed_end();
 }
 
 DOMT_TEST(when_memory_is_no_longer_critical_all_read_though_they_hold_a_piece)
 {
-    begin(DOMT_BED_KEEP);
-    press(DOMUS_MEMORY_CRITICAL);
-    feed('x');
-    ck_assert_ptr_null(receive());
-    press(DOMUS_MEMORY_NORMAL);
-    ck_assert_ptr_nonnull(receive());
+    begin_channel(DOMT_BED_KEEP);
+    set_level(DOMUS_MEMORY_CRITICAL);
+    bring_byte('x');
+    ck_assert_ptr_null(find_receive());
+    set_level(DOMUS_MEMORY_NORMAL);
+    ck_assert_ptr_nonnull(find_receive());
     domt_bed_end();
 }
 
 DOMT_TEST(a_channel_that_holds_its_share_pauses_whatever_the_level)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     for (uint32_t i = 0; i < 6; i++) {
         domt_bed_show(fd, 'x', 10);
     }
     domt_bed_settle();
-    ck_assert_ptr_null(receive()); /* the channel holds its share of the buffers */
-    press(DOMUS_MEMORY_HIGH);
-    press(DOMUS_MEMORY_NORMAL);
-    ck_assert_ptr_null(receive());
+    ck_assert_ptr_null(find_receive()); /* the channel holds its share of the buffers */
+    set_level(DOMUS_MEMORY_HIGH);
+    set_level(DOMUS_MEMORY_NORMAL);
+    ck_assert_ptr_null(find_receive());
     domt_bed_release(bed->kept_count);
-    ck_assert_ptr_nonnull(receive());
+    ck_assert_ptr_nonnull(find_receive());
     domt_bed_end();
 }
 
 DOMT_TEST(a_channel_that_closes_is_read_to_its_end)
 {
-    begin(DOMT_BED_DROP);
-    press(DOMUS_MEMORY_CRITICAL);
+    begin_channel(DOMT_BED_DROP);
+    set_level(DOMUS_MEMORY_CRITICAL);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
     domt_bed_turn();
     /* Bytes that stayed unread would turn the close into a reset, so they are read and thrown
      * away. */
-    ck_assert_ptr_nonnull(receive());
+    ck_assert_ptr_nonnull(find_receive());
     domt_bed_ends(fd, 0);
     domt_bed_noted("A-(0) ");
     domt_bed_end();
@@ -152,9 +152,9 @@ DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 {
     begin_with(DOMT_BED_KEEP, 100);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.spares = true, .queue_max = UINT64_MAX});
-    feed('x');
+    bring_byte('x');
     domt_bed_settle();
-    ck_assert_ptr_null(receive());
+    ck_assert_ptr_null(find_receive());
     for (int i = 0; i < 35; i++)
         domt_bed_pass(10);
     domt_bed_pass(97);
@@ -170,16 +170,16 @@ DOMT_TEST(a_peer_that_nobody_reads_is_not_idle)
 
 DOMT_TEST(a_drain_reads_while_memory_is_critical)
 {
-    begin(DOMT_BED_KEEP);
-    press(DOMUS_MEMORY_CRITICAL);
-    feed('x');
-    ck_assert_ptr_null(receive());
+    begin_channel(DOMT_BED_KEEP);
+    set_level(DOMUS_MEMORY_CRITICAL);
+    bring_byte('x');
+    ck_assert_ptr_null(find_receive());
     ck_assert_int_eq(write(peer, "abc", 3), 3);
     domi_io_drain(&bed->io);
     domt_bed_settle();
-    ck_assert_ptr_nonnull(receive());
-    press(DOMUS_MEMORY_CRITICAL); /* no more than before */
-    ck_assert_ptr_nonnull(receive());
+    ck_assert_ptr_nonnull(find_receive());
+    set_level(DOMUS_MEMORY_CRITICAL); /* no more than before */
+    ck_assert_ptr_nonnull(find_receive());
     ck_assert(!bed->io.pressure.spares);
     domt_bed_end();
 }
@@ -188,13 +188,13 @@ DOMT_TEST(a_drain_reads_while_memory_is_critical)
  * buffer. */
 DOMT_TEST(a_piece_is_not_lost_for_want_of_memory)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     uint32_t free = domi_io_buffers_free(&bed->io);
     bed->io.reserve = free + 1;
-    feed('x');
+    bring_byte('x');
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free);
     domi_memory_fail_after(0, 1);
-    feed('y');
+    bring_byte('y');
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), free - 1);
     domt_bed_noted("A(x) A(y) ");

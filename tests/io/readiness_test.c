@@ -23,7 +23,7 @@ static int epoll_fd;
 
 /* Begin with a ring of this backend and a pair of sockets. The epoll instance is the descriptor
  * that the ring has opened. */
-static void begin(void)
+static void open_epoll_ring(void)
 {
     int next = dup(STDIN_FILENO);
 
@@ -52,18 +52,18 @@ static uint32_t told_of(int fd)
     return events;
 }
 
-static void enter(void)
+static void enter_ring(void)
 {
     ck_assert_int_eq(domt_backend->enter(domt_ring, 0, 0), 0);
 }
 
 /* Returns how many completions of `user_data` one enter brings. */
-static uint32_t brought(uint64_t user_data)
+static uint32_t count_completions(uint64_t user_data)
 {
     domi_completion completions[256];
     uint32_t count = 0;
 
-    enter();
+    enter_ring();
     uint32_t all = domt_backend->reap(domt_ring, completions, 256);
     for (uint32_t i = 0; i < all; i++)
         count += completions[i].user_data == user_data;
@@ -90,7 +90,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
 {
     domi_completion completion;
 
-    begin();
+    open_epoll_ring();
     domt_put(ends[1], "early");
     domt_backend->send(domt_ring, ends[0], "x", 1, 3);
     domt_backend->receive(domt_ring, ends[0], false, 5);
@@ -99,7 +99,7 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
         domt_backend->cancel(domt_ring, ends[0], 99, 4);
     ck_assert(!domt_backend->ready(domt_ring));
     ck_assert_uint_eq(domt_backend->reap(domt_ring, &completion, 1), 0);
-    enter();
+    enter_ring();
     ck_assert(domt_backend->ready(domt_ring));
     domt_ring_comes(3, 1, 0);
     domt_ring_end();
@@ -108,23 +108,23 @@ DOMT_TEST(a_completion_is_shown_by_an_enter_alone)
 /* A thread that spins calls pending(), and the enter that follows need not ask the kernel again. */
 DOMT_TEST(pending_asks_the_kernel)
 {
-    begin();
+    open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
-    enter();
+    enter_ring();
     ck_assert(!domt_backend->pending(domt_ring));
     domt_put(ends[1], "bytes");
     ck_assert(domt_backend->pending(domt_ring));
     ck_assert(!domt_backend->ready(domt_ring));
-    ck_assert_uint_eq(brought(5), 1);
+    ck_assert_uint_eq(count_completions(5), 1);
     ck_assert(!domt_backend->pending(domt_ring));
     domt_ring_end();
 }
 
 DOMT_TEST(a_registration_stays_for_the_next_receive_and_ends_when_nobody_wants_it)
 {
-    begin();
+    open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], true, 5);
-    enter();
+    enter_ring();
     ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
     domt_put(ends[1], "one");
     domi_completion completion = domt_ring_next();
@@ -149,7 +149,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
 {
     static char bytes[1 << 20];
 
-    begin();
+    open_epoll_ring();
     domt_backend->send(domt_ring, ends[0], bytes, 10, 1);
     domt_ring_comes(1, 10, 0);
     ck_assert_uint_eq(told_of(ends[0]), 0);
@@ -167,7 +167,7 @@ DOMT_TEST(only_a_send_to_a_full_socket_waits)
     ck_assert_uint_eq(told_of(ends[0]), EPOLLIN);
     fill_socket(ends[0]);
     domt_backend->send(domt_ring, ends[0], bytes, sizeof bytes, 3);
-    enter();
+    enter_ring();
     domt_close(ends[1]);
     bool has_failed = false;
     for (int i = 0; i < 2; i++) {
@@ -185,16 +185,16 @@ DOMT_TEST(an_enter_takes_a_bounded_number_of_pieces)
     static char bytes[DOMT_RING_BUFFER_SIZE * 12];
     int others[2];
 
-    begin();
+    open_epoll_ring();
     domt_pair(others);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->receive(domt_ring, others[0], false, 6);
     ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
     domt_put(others[1], "other");
     domi_completion completions[32];
-    enter();
+    enter_ring();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 32), 9);
-    ck_assert_uint_eq(brought(5), 4);
+    ck_assert_uint_eq(count_completions(5), 4);
     domt_ring_end();
 }
 
@@ -207,10 +207,10 @@ DOMT_TEST(pieces_of_one_enter_come_in_order_with_their_sizes)
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7 + i / DOMT_RING_BUFFER_SIZE);
-    begin();
+    open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
     ck_assert_int_eq(send(ends[1], bytes, sizeof bytes, 0), (ssize_t)sizeof bytes);
-    enter();
+    enter_ring();
     ck_assert_uint_eq(domt_backend->reap(domt_ring, completions, 4), 3);
     for (int i = 0; i < 3; i++) {
         int size = (int)(i < 2 ? DOMT_RING_BUFFER_SIZE : DOMT_RING_BUFFER_SIZE / 2);
@@ -228,7 +228,7 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
     socklen_t size = sizeof address;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    begin();
+    open_epoll_ring();
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, size), 0);
     ck_assert_int_eq(listen(listener, 32), 0);
@@ -238,8 +238,8 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
         int client = socket(AF_INET, SOCK_STREAM, 0);
         ck_assert_int_eq(connect(client, (struct sockaddr *)&address, size), 0);
     }
-    ck_assert_uint_eq(brought(9), 16);
-    ck_assert_uint_eq(brought(9), 4);
+    ck_assert_uint_eq(count_completions(9), 16);
+    ck_assert_uint_eq(count_completions(9), 4);
     shutdown(listener, SHUT_RDWR);
     domt_ring_comes(9, -EINVAL, 0);
     domt_backend->forget(domt_ring, listener);
@@ -249,7 +249,7 @@ DOMT_TEST(an_enter_accepts_a_bounded_number_of_connections)
 
 DOMT_TEST(buffers_are_used_when_they_are_published)
 {
-    begin();
+    open_epoll_ring();
     domt_backend->receive(domt_ring, ends[0], false, 5);
     for (uint32_t i = 0; i < DOMT_RING_BUFFERS; i++) {
         domt_put(ends[1], "x");
@@ -269,7 +269,7 @@ DOMT_TEST(buffers_are_used_when_they_are_published)
 
 DOMT_TEST(a_cancel_completes_before_what_it_ends)
 {
-    begin();
+    open_epoll_ring();
     fill_socket(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->send(domt_ring, ends[0], "x", 1, 6);
@@ -295,7 +295,7 @@ DOMT_TEST(polls_of_one_shot_rely_on_nothing_that_was_told)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
 
-    begin();
+    open_epoll_ring();
     domt_backend->poll_once(domt_ring, fd, POLLIN, 1);
     domt_backend->poll_once(domt_ring, fd, POLLIN | POLLOUT, 2);
     domt_ring_comes(2, POLLOUT, 0);
@@ -324,7 +324,7 @@ DOMT_TEST(a_file_is_always_ready_and_no_socket)
     char path[] = "/tmp/domus-readiness-XXXXXX";
     int fd = mkstemp(path);
 
-    begin();
+    open_epoll_ring();
     ck_assert_int_ge(fd, 0);
     unlink(path);
     domt_backend->poll_once(domt_ring, fd, POLLIN | POLLPRI, 1);
@@ -342,7 +342,7 @@ DOMT_TEST(a_forgotten_descriptor_is_not_reported)
 {
     int kept;
 
-    begin();
+    open_epoll_ring();
     kept = dup(ends[0]);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->cancel(domt_ring, ends[0], 5, 7);
@@ -379,11 +379,11 @@ DOMT_TEST(more_completions_than_the_queue_holds_are_kept_in_order)
  * fails. */
 DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
 {
-    begin();
+    open_epoll_ring();
     domi_memory_fail_after(0, 1);
     domt_backend->receive(domt_ring, ends[0], false, 5);
     domt_backend->poll_once(domt_ring, ends[0], POLLIN, 6);
-    enter();
+    enter_ring();
     domi_memory_fail_after(-1, 0);
     domt_ring_comes(5, -ENOMEM, 0);
     domt_ring_comes(6, -ENOMEM, 0);
@@ -401,7 +401,7 @@ DOMT_TEST(without_memory_an_operation_fails_or_the_ring_does)
 /* Kernels before 5.11 wait in milliseconds, and a wait must never be too short. */
 DOMT_TEST(a_wait_without_epoll_pwait2_is_rounded_up)
 {
-    begin();
+    open_epoll_ring();
     for (int filtered = 0; filtered < 2; filtered++) {
         uint64_t from_ns = domt_now_ns();
         ck_assert_int_eq(domt_backend->enter(domt_ring, 1, 100000), 0);
@@ -421,7 +421,7 @@ DOMT_TEST(a_gathered_send_that_waits_is_begun_again)
     struct iovec first[2] = {{"a", 1}, {"bc", 2}};
     struct iovec second[2] = {{"1", 1}, {"2", 1}};
 
-    begin();
+    open_epoll_ring();
     domt_backend->send_message(domt_ring, ends[0],
                                &(struct msghdr){.msg_iov = first, .msg_iovlen = 2}, 1);
     domt_backend->send_message(domt_ring, ends[1],

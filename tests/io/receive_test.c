@@ -12,14 +12,14 @@
 
 static int fd, peer;
 
-static void begin(domt_bed_mode mode)
+static void begin_channel(domt_bed_mode mode)
 {
     bed->mode = mode;
     domt_bed_begin(&fd, &peer);
     domt_bed_noted("A+ ");
 }
 
-static bool receives(int descriptor)
+static bool is_receiving(int descriptor)
 {
     return domt_fake_find(bed->fake, DOMT_RECEIVE, descriptor) != NULL;
 }
@@ -42,7 +42,7 @@ DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 {
     static const int no_end[] = {-EINTR, -EAGAIN, -ECANCELED};
 
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 1);
     domt_bed_bring(fd, "one");
     domt_bed_turn();
@@ -63,7 +63,7 @@ DOMT_TEST(whether_more_comes_decides_the_re_arm_never_the_result)
 DOMT_TEST(the_peers_end_is_not_armed_again)
 {
     bed->ignore_end = true; /* the channel stays half open */
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_fake_receive_ends(bed->fake, fd, 0);
     domt_bed_turn();
     domt_bed_turn();
@@ -77,7 +77,7 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
 {
     int fds[3], peers[3];
 
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     for (int i = 0; i < 3; i++)
         fds[i] = domt_bed_connect(&peers[i]);
     bed->io.buffers_used = bed->io.config->io.buffers.count;
@@ -86,7 +86,7 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
     domt_bed_turn();
     for (int i = 0; i < 3; i++)
         /* a receive that was re-armed at once would fail at once, for ever */
-        ck_assert(!receives(fds[i]));
+        ck_assert(!is_receiving(fds[i]));
     ck_assert_uint_eq(bed->io.counters.receivers_starved, 3);
     ck_assert(!domi_io_has_work(&bed->io)); /* a thread may sleep until a buffer comes back */
     for (uint32_t i = 0; i < 3; i++) {
@@ -95,7 +95,7 @@ DOMT_TEST(the_starved_are_fed_in_order_when_buffers_return)
         domt_bed_turn();
         bed->io.buffers_used = bed->io.config->io.buffers.count;
         ck_assert_uint_eq(bed->fake->begun[DOMT_RECEIVE], 4 + 1 + i);
-        ck_assert(receives(fds[(i + 1) % 3]));
+        ck_assert(is_receiving(fds[(i + 1) % 3]));
     }
     ck_assert(!domi_io_has_work(&bed->io));
     bed->io.buffers_used = 0;
@@ -106,7 +106,7 @@ DOMT_TEST(running_out_of_buffers_loses_nothing)
 {
     char bytes[64 + 1];
 
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     for (int i = 0; i < 64; i++) {
         bytes[i] = (char)('A' + i);
         ck_assert(domt_fake_bytes(bed->fake, fd, &bytes[i], 1, true));
@@ -118,17 +118,17 @@ DOMT_TEST(running_out_of_buffers_loses_nothing)
         ck_assert(*(char *)domus_buffer_data(bed->kept[i]) == bytes[i]);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io),
                       60); /* four buffers are the channel's share; the other pieces were copied */
-    ck_assert(!receives(fd));
+    ck_assert(!is_receiving(fd));
     domt_bed_release(62);
     domt_bed_settle();
-    ck_assert(receives(fd));
+    ck_assert(is_receiving(fd));
     domt_bed_end();
 }
 
 /* The share is 4 of 64 buffers. */
 DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     feed_turns(3, 100);
     ck_assert(!is_cancelling());
     feed_turns(1, 100);
@@ -138,13 +138,13 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
     ck_assert_uint_eq(bed->kept_count, 6);
     ck_assert_uint_eq(domi_io_buffers_free(&bed->io), 60);
     domt_bed_settle();
-    ck_assert(!receives(fd));
+    ck_assert(!is_receiving(fd));
     domt_bed_release(3);
     domt_bed_turn();
-    ck_assert(!receives(fd)); /* three buffers are held: more than half of the share */
+    ck_assert(!is_receiving(fd)); /* three buffers are held: more than half of the share */
     domt_bed_release(1);
     domt_bed_turn();
-    ck_assert(receives(fd));
+    ck_assert(is_receiving(fd));
     ck_assert_uint_eq(bed->read_bytes, 600);
     domt_bed_end();
 }
@@ -153,12 +153,12 @@ DOMT_TEST(a_channel_that_holds_its_share_stops_reading)
 DOMT_TEST(what_a_crowded_channel_holds_reaches_the_actor)
 {
     bed->config.io.buffers.count = 16; /* so the share is one buffer */
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < 3; i++)
             domt_bed_bring(fd, "x");
         domt_bed_settled("A(x) A(x) A(x) ");
-        ck_assert(receives(fd));
+        ck_assert(is_receiving(fd));
     }
     domt_bed_end();
 }
@@ -169,7 +169,7 @@ DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     int fds[CROWD];
     int peers[CROWD];
 
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     for (int i = 0; i < CROWD; i++)
         fds[i] = domt_bed_connect(&peers[i]);
     for (int i = 0; i < CROWD; i++) {
@@ -181,7 +181,7 @@ DOMT_TEST(a_crowd_that_holds_its_shares_starves_nobody)
     ck_assert_uint_ge(domi_io_buffers_free(&bed->io), 64 / 4 - 1);
     ck_assert_uint_eq(bed->io.counters.receivers_starved, 0);
     for (int i = 0; i < CROWD; i++)
-        ck_assert(!receives(fds[i])); /* a channel that holds copies holds its share, too */
+        ck_assert(!is_receiving(fds[i])); /* a channel that holds copies holds its share, too */
     bed->mode = DOMT_BED_DROP;
     feed_turns(100, 200);
     ck_assert_uint_eq(bed->read_bytes, 400 * CROWD + 20000);
@@ -192,7 +192,7 @@ DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
 {
     bed->config.channel.send_high_bytes = 250;
     bed->config.channel.send_low_bytes = 100;
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     feed_turns(2, 100);
     ck_assert(!is_cancelling());
     feed_turns(1, 100);
@@ -202,11 +202,11 @@ DOMT_TEST(a_full_send_queue_stops_reading_until_it_is_low)
     feed_turns(1, 100);
     domt_bed_settle();
     ck_assert_uint_eq(bed->read_bytes, 300);
-    ck_assert(!receives(fd));
+    ck_assert(!is_receiving(fd));
     domt_bed_sent(fd, 100);
-    ck_assert(!receives(fd)); /* 200 bytes wait */
+    ck_assert(!is_receiving(fd)); /* 200 bytes wait */
     domt_bed_sent(fd, 100);
-    ck_assert(receives(fd)); /* only 100 bytes wait; the piece that had waited is read now */
+    ck_assert(is_receiving(fd)); /* only 100 bytes wait; the piece that had waited is read now */
     ck_assert_uint_eq(bed->read_bytes, 400);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 200);
     domt_bed_end();
@@ -217,16 +217,16 @@ DOMT_TEST(a_channel_that_stopped_reading_goes_on_at_the_low_mark_and_not_before)
 {
     bed->config.channel.send_high_bytes = 250;
     bed->config.channel.send_low_bytes = 100;
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     feed_turns(3, 100);
     domt_bed_settle();
     for (uint32_t left = 300; left > 100; left -= 10) {
         ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), left);
-        ck_assert(!receives(fd));
+        ck_assert(!is_receiving(fd));
         domt_bed_sent(fd, 10);
     }
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
-    ck_assert(receives(fd));
+    ck_assert(is_receiving(fd));
     domt_bed_end();
 }
 
@@ -236,7 +236,7 @@ DOMT_TEST(blocked_and_crowded_channels_go_on)
 {
     bed->config.channel.send_high_bytes = 250;
     bed->config.channel.send_low_bytes = 100;
-    begin(DOMT_BED_ECHO);
+    begin_channel(DOMT_BED_ECHO);
     for (int i = 0; i < 30; i++)
         domt_bed_feed(fd, 'x', 100);
     domt_bed_settle();
@@ -247,14 +247,14 @@ DOMT_TEST(blocked_and_crowded_channels_go_on)
         domt_bed_settle();
     }
     ck_assert_uint_eq(bed->io.counters.sent_bytes, 3000);
-    ck_assert(receives(fd));
+    ck_assert(is_receiving(fd));
     domt_bed_end();
 }
 
 /* A cancel may come too late: bytes that a receive brings while it is being ended are data. */
 DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     feed_turns(4, 100);
     ck_assert(is_cancelling());
     domt_fake_complete(bed->fake, domt_fake_find(bed->fake, DOMT_CANCEL, -1), -ENOENT, 0);
@@ -262,17 +262,17 @@ DOMT_TEST(bytes_that_a_cancelled_receive_brings_are_kept)
     domt_bed_turn();
     ck_assert_uint_eq(bed->kept_count, 5);
     ck_assert_int_eq(memcmp(domus_buffer_data(bed->kept[4]), "late", 4), 0);
-    ck_assert(!receives(fd));
+    ck_assert(!is_receiving(fd));
     domt_bed_release(5);
     domt_bed_turn();
-    ck_assert(receives(fd));
+    ck_assert(is_receiving(fd));
     domt_bed_end();
 }
 
 /* The actor still has a buffer of the first channel when the second one is in its slot. */
 DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot)
 {
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     feed_turns(1, 100);
     uint32_t slot = bed->channels[0]->slot;
     domi_channel_end(bed->channels[0], -ECONNRESET, true);
@@ -292,7 +292,7 @@ DOMT_TEST(buffer_of_a_channel_that_has_ended_is_not_held_by_the_next_in_its_slot
 DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
 {
     bed->close_on_read = true;
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_bed_bring(fd, "bye");
     domt_bed_bring(fd, "unread");
     domt_bed_turn();
@@ -308,7 +308,7 @@ DOMT_TEST(after_a_close_bytes_are_read_and_thrown_away)
 
 DOMT_TEST(a_buffer_that_came_with_nothing_goes_back)
 {
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     domt_op *op = domt_fake_find(bed->fake, DOMT_RECEIVE, fd);
     uint64_t data = op->user_data;
     ck_assert(domt_fake_bytes(bed->fake, fd, "x", 1, false));
@@ -326,7 +326,7 @@ DOMT_TEST(few_completions_per_poll_keep_the_order)
     int other_peer;
 
     bed->config.io.completions_per_poll = 3;
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     int other = domt_bed_connect(&other_peer);
     for (int i = 0; i < 4; i++) {
         char byte = (char)('0' + i);
@@ -348,7 +348,7 @@ DOMT_TEST(no_reap_is_larger_than_a_batch)
 
     bed->config.io.completions_per_poll = LIMIT;
     bed->config.io.buffers.count = 256;
-    begin(DOMT_BED_DROP);
+    begin_channel(DOMT_BED_DROP);
     for (int i = 0; i < COUNT; i++)
         domt_bed_bring(fd, "x");
     ck_assert_uint_eq(domi_io_reap(&bed->io), LIMIT);
@@ -364,7 +364,7 @@ DOMT_TEST(buffer_of_a_channel_that_is_gone_is_no_other_channels)
 {
     int next_peer;
 
-    begin(DOMT_BED_KEEP);
+    begin_channel(DOMT_BED_KEEP);
     feed_turns(2, 1);
     ck_assert_uint_eq(bed->kept_count, 2);
     uint32_t slot = bed->channels[0]->slot;

@@ -157,7 +157,7 @@ void domt_pair(int ends[2])
 }
 
 /* Send without a ring. Returns the number of bytes that the socket took; a negative errno. */
-static int put(int fd, const void *data, uint32_t size)
+static int send_directly(int fd, const void *data, uint32_t size)
 {
     if (domt_backend->is_simulated) {
         domi_net_advance(net, net->now_ns); /* lets the bytes that are under way arrive */
@@ -169,7 +169,7 @@ static int put(int fd, const void *data, uint32_t size)
 
 void domt_put(int fd, const char *text)
 {
-    ck_assert_int_eq(put(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
+    ck_assert_int_eq(send_directly(fd, text, (uint32_t)strlen(text)), (int)strlen(text));
 }
 
 int domt_take(int fd, void *data, uint32_t size)
@@ -187,7 +187,8 @@ int64_t domt_fill(int fd)
     static const char bytes[65536];
     int64_t sum = 0;
 
-    for (int taken = put(fd, bytes, sizeof bytes); taken > 0; taken = put(fd, bytes, sizeof bytes))
+    for (int taken = send_directly(fd, bytes, sizeof bytes); taken > 0;
+         taken = send_directly(fd, bytes, sizeof bytes))
         sum += taken;
     return sum;
 }

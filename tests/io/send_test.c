@@ -22,14 +22,14 @@
 
 static int fd, peer;
 
-static void begin(void)
+static void begin_channel(void)
 {
     domt_bed_begin(&fd, &peer);
     domt_bed_noted("A+ ");
 }
 
 /* Queue `size` bytes of `byte` on the channel, as its actor would. */
-static int put(char byte, uint32_t size)
+static int write_bytes(char byte, uint32_t size)
 {
     return domt_bed_write(bed->channels[0], byte, size);
 }
@@ -37,9 +37,9 @@ static int put(char byte, uint32_t size)
 /* M13. */
 DOMT_TEST(one_send_is_in_flight_however_much_is_written)
 {
-    begin();
+    begin_channel();
     for (int i = 0; i < 10; i++) {
-        ck_assert_int_eq(put('a', 10), 0);
+        ck_assert_int_eq(write_bytes('a', 10), 0);
         domt_bed_turn(); /* the fake backend checks that there is no second one */
     }
     ck_assert_uint_eq(bed->fake->begun[DOMT_SEND], 1);
@@ -51,14 +51,14 @@ DOMT_TEST(one_send_is_in_flight_however_much_is_written)
 
 DOMT_TEST(writes_of_a_turn_leave_in_one_send_of_up_to_16_buffers)
 {
-    begin();
-    ck_assert_int_eq(put('a', 10), 0);
+    begin_channel();
+    ck_assert_int_eq(write_bytes('a', 10), 0);
     domt_bed_turn();
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_ptr_null(op->message); /* one buffer needs no vector */
     ck_assert_uint_eq(op->size, 10);
     for (int i = 0; i < 40; i++)
-        ck_assert_int_eq(put((char)('a' + i), LARGE), 0);
+        ck_assert_int_eq(write_bytes((char)('a' + i), LARGE), 0);
     for (int left = 40; left > 0;) {
         int pieces = left < (int)DOMI_PIECES_MAX ? left : (int)DOMI_PIECES_MAX;
         domt_bed_sent(fd, (int32_t)op->size);
@@ -98,9 +98,9 @@ static uint64_t memory_of_outbound(void)
  * copies is counted. */
 DOMT_TEST(small_writes_are_copied_together)
 {
-    begin();
+    begin_channel();
     for (int i = 0; i < 200; i++) {
-        ck_assert_int_eq(put((char)('a' + i % 26), 16), 0);
+        ck_assert_int_eq(write_bytes((char)('a' + i % 26), 16), 0);
         ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
         ck_assert_uint_eq(domi_counter_read(&bed->io.queued), bed->channels[0]->cost);
         if (i == 1) { /* a short tail takes little memory */
@@ -117,7 +117,7 @@ DOMT_TEST(small_writes_are_copied_together)
     domt_bed_sent(fd, 3200);
     ck_assert_uint_eq(domi_counter_read(&bed->io.queued), 0);
     for (int i = 0; i < 5000; i++) /* when much is queued, a piece has 4 KiB */
-        ck_assert_int_eq(put('z', 16), 0);
+        ck_assert_int_eq(write_bytes('z', 16), 0);
     ck_assert_uint_le(count_pieces(), 21);
     ck_assert_uint_eq(bed->channels[0]->cost, memory_of_outbound());
     ck_assert_uint_lt(bed->channels[0]->cost, 21 * 4200);
@@ -127,21 +127,21 @@ DOMT_TEST(small_writes_are_copied_together)
 /* A buffer that the kernel reads, or has read a part of, is not written to. */
 DOMT_TEST(small_writes_leave_a_send_in_flight_alone)
 {
-    begin();
+    begin_channel();
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(put('a', 16), 0);
+        ck_assert_int_eq(write_bytes('a', 16), 0);
     domt_bed_turn();
     domus_buffer *sent = bed->channels[0]->outbound.head;
     ck_assert_uint_eq(sent->size, 48);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(put('b', 16), 0);
+        ck_assert_int_eq(write_bytes('b', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
     ck_assert_ptr_eq(bed->channels[0]->outbound.head, sent);
     domt_bed_sent(fd, 40);
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     ck_assert_uint_eq(op->size, 8 + 48);
     ck_assert_uint_eq(sent->size, 48);
-    ck_assert_int_eq(put('c', 16), 0);
+    ck_assert_int_eq(write_bytes('c', 16), 0);
     ck_assert_uint_eq(sent->size, 48);
     domt_bed_sent(fd, 56);
     domt_bed_sent(fd, 16);
@@ -153,7 +153,7 @@ DOMT_TEST(append_copies_and_has_the_limits_of_a_write)
 {
     static char bytes[1024 * 1024 + 1];
 
-    begin();
+    begin_channel();
     domus_channel *channel = bed->channels[0];
     ck_assert_int_eq(domi_channel_append(channel, bytes, sizeof bytes), -EMSGSIZE);
     ck_assert_int_eq(domi_channel_append(channel, bytes, 0), 0);
@@ -182,7 +182,7 @@ DOMT_TEST(small_writes_without_memory_stay_apart)
 {
     domus_buffer *buffers[3];
 
-    begin();
+    begin_channel();
     for (int i = 0; i < 3; i++) {
         buffers[i] = domi_buffer_heap(&bed->io, 10);
         ck_assert_ptr_nonnull(buffers[i]);
@@ -206,7 +206,7 @@ DOMT_TEST(short_sends_go_on_at_the_right_byte)
     uint32_t wire_bytes = 0;
     uint32_t chance = 12345;
 
-    begin();
+    begin_channel();
     while (written_bytes < 50000 || domus_channel_queued(bed->channels[0]) != 0) {
         for (uint32_t i = 0; i < chance % 7 && written_bytes < 50000; i++) {
             chance = chance * 1103515245u + 12345u;
@@ -214,7 +214,7 @@ DOMT_TEST(short_sends_go_on_at_the_right_byte)
             char byte = (char)(chance >> 24);
             memset(written + written_bytes, byte, size);
             written_bytes += size;
-            ck_assert_int_eq(put(byte, size), 0);
+            ck_assert_int_eq(write_bytes(byte, size), 0);
         }
         domt_bed_turn();
         chance = chance * 1103515245u + 12345u;
@@ -235,8 +235,8 @@ DOMT_TEST(an_interrupted_send_is_sent_again)
 {
     static const int again[] = {-EINTR, -EAGAIN};
 
-    begin();
-    ck_assert_int_eq(put('a', 10), 0);
+    begin_channel();
+    ck_assert_int_eq(write_bytes('a', 10), 0);
     domt_bed_turn();
     for (size_t i = 0; i < sizeof again / sizeof again[0]; i++) {
         domt_bed_sent(fd, again[i]);
@@ -253,10 +253,10 @@ DOMT_TEST(a_failed_send_closes_with_its_error)
     for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
         char expected[32];
 
-        begin();
-        ck_assert_int_eq(put('a', 10), 0);
+        begin_channel();
+        ck_assert_int_eq(write_bytes('a', 10), 0);
         domt_bed_turn();
-        ck_assert_int_eq(put('b', 10), 0);
+        ck_assert_int_eq(write_bytes('b', 10), 0);
         domt_fake_sent(bed->fake, fd, failures[i][0]);
         domt_bed_settle();
         snprintf(expected, sizeof expected, "A-(%d) ", failures[i][1]);
@@ -273,17 +273,17 @@ DOMT_TEST(a_refused_write_consumes_its_buffer)
     bed->config.channel.send_low_bytes = 10;
     bed->config.channel.send_high_bytes = 50;
     bed->config.channel.send_max_bytes = 100;
-    begin();
-    ck_assert_int_eq(put('a', 60), 0);
-    ck_assert_int_eq(put('a', 40), 0);
-    ck_assert_int_eq(put('a', 1), -ENOBUFS);
+    begin_channel();
+    ck_assert_int_eq(write_bytes('a', 60), 0);
+    ck_assert_int_eq(write_bytes('a', 40), 0);
+    ck_assert_int_eq(write_bytes('a', 1), -ENOBUFS);
     ck_assert_uint_eq(domus_channel_queued(bed->channels[0]), 100);
     domt_bed_turn();
-    ck_assert_int_eq(put('a', 1), -ENOBUFS);
+    ck_assert_int_eq(write_bytes('a', 1), -ENOBUFS);
     domt_bed_sent(fd, 1);
-    ck_assert_int_eq(put('a', 1), 0);
+    ck_assert_int_eq(write_bytes('a', 1), 0);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    ck_assert_int_eq(put('a', 1), -EPIPE);
+    ck_assert_int_eq(write_bytes('a', 1), -EPIPE);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), -EALREADY);
     domt_bed_end();
 }
@@ -291,7 +291,7 @@ DOMT_TEST(a_refused_write_consumes_its_buffer)
 DOMT_TEST(received_buffers_go_out_as_they_came_in)
 {
     bed->mode = DOMT_BED_ECHO;
-    begin();
+    begin_channel();
     domt_bed_show(fd, 'x', 200);
     const domt_op *op = domt_fake_find(bed->fake, DOMT_SEND, fd);
     /* the send has the received buffer itself, and no copy */
@@ -310,7 +310,7 @@ DOMT_TEST(received_buffers_go_out_as_they_came_in)
 /* An empty piece would be a send of no bytes, whose result would say that the peer has gone. */
 DOMT_TEST(an_empty_write_sends_nothing)
 {
-    begin();
+    begin_channel();
     domus_buffer *buffer = domi_buffer_heap(&bed->io, 10);
     ck_assert_int_eq(domus_buffer_trim(buffer, 11), -EINVAL);
     ck_assert_int_eq(domus_buffer_trim(buffer, 0), 0);
@@ -326,9 +326,9 @@ static void stalled_send_is_given_up(bool closed)
 {
     bed->config.channel.idle_timeout_ns = 10000 * DOMT_BED_MS;
     bed->config.channel.send_timeout_ns = 100 * DOMT_BED_MS;
-    begin();
+    begin_channel();
     domt_bed_pass(50);
-    ck_assert_int_eq(put('a', 10), 0);
+    ck_assert_int_eq(write_bytes('a', 10), 0);
     domt_bed_turn();
     if (closed)
         ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
@@ -407,7 +407,7 @@ static void begin_later(void)
     address = domus_channel_address(bed->io.slots[0].channel);
 }
 
-static void tell(domus_address to)
+static void send_notice(domus_address to)
 {
     ck_assert_int_eq(domt_bed_put(to, DOMI_NOTICE, &gather_type, NULL), 0);
 }
@@ -416,7 +416,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
 {
     begin_later();
     for (int i = 0; i < 3; i++)
-        tell(address);
+        send_notice(address);
     domt_bed_turn();
     ck_assert_int_eq(last, 0);
     ck_assert_uint_eq(events, 1);
@@ -424,7 +424,7 @@ DOMT_TEST(several_calls_bring_one_event_before_the_sends)
     ck_assert_ptr_nonnull(send);
     ck_assert_ptr_null(send->message);
     ck_assert_uint_eq(send->size, 1800);
-    tell(address); /* the same again in the next iteration */
+    send_notice(address); /* the same again in the next iteration */
     domt_bed_turn();
     ck_assert_uint_eq(events, 2);
     domt_bed_turn();
@@ -439,7 +439,7 @@ DOMT_TEST(event_that_asks_again_waits_for_the_next_phase)
 {
     begin_later();
     again = 3;
-    tell(owner);
+    send_notice(owner);
     for (uint32_t i = 1; i <= 4; i++) {
         domt_bed_turn();
         ck_assert_uint_eq(events, i);
@@ -459,7 +459,7 @@ DOMT_TEST(event_of_an_actor_that_has_ended_is_dropped)
     begin_later();
     one = domt_bed_spawn(&owning, NULL);
     domt_bed_turn();
-    tell(one);
+    send_notice(one);
     again = 1;
     domt_bed_turn(); /* one event is handled; another one waits */
     ck_assert_uint_eq(events, 1);
@@ -481,7 +481,7 @@ DOMT_TEST(state_actor_is_refused)
     begin_later();
     one = domt_bed_spawn(&state, NULL);
     domt_bed_turn();
-    tell(one);
+    send_notice(one);
     domi_house_run(&bed->manager, domi_queue_take(&bed->manager.schedule.ready[DOMUS_STATE]));
     ck_assert_int_eq(last, -EOPNOTSUPP);
     ck_assert_int_eq(domi_house_stop(&bed->manager, one), 0);

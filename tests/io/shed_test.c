@@ -19,7 +19,7 @@ static int *fds;
 static int *peers;
 static uint32_t count;
 
-static void begin(uint32_t channels)
+static void begin_channels(uint32_t channels)
 {
     fds = calloc(channels, sizeof *fds);
     peers = calloc(channels, sizeof *peers);
@@ -35,34 +35,34 @@ static void begin(uint32_t channels)
     }
 }
 
-static void end(void)
+static void end_channels(void)
 {
     domt_bed_end();
     free(fds);
     free(peers);
 }
 
-static void queue(uint32_t i, uint32_t size)
+static void queue_bytes(uint32_t i, uint32_t size)
 {
     ck_assert_int_eq(domt_bed_write(bed->channels[i], 'x', size), 0);
     domt_bed_turn();
 }
 
 /* Let the library be above its budget by so many bytes. */
-static void press(int64_t excess)
+static void set_excess(int64_t excess)
 {
     atomic_store(&shared.excess, excess);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.pauses = true, .queue_max = UINT64_MAX});
 }
 
-static void pass(uint32_t ms)
+static void pass_ms(uint32_t ms)
 {
     for (uint32_t i = 0; i < ms; i += 50) {
         domt_bed_wait(50);
     }
 }
 
-static uint64_t resets(void)
+static uint64_t count_resets(void)
 {
     return domi_counter_read(&bed->io.counters.channels_shed);
 }
@@ -70,125 +70,125 @@ static uint64_t resets(void)
 /* Check that the channel, whose peer takes nothing from now on, is reset in 5 s and not before. */
 static void is_deaf_after_its_time(void)
 {
-    pass(4 * SECOND);
+    pass_ms(4 * SECOND);
     domt_bed_noted("");
-    pass(2 * SECOND);
+    pass_ms(2 * SECOND);
     domt_bed_noted("A-(-105) ");
 }
 
 DOMT_TEST(the_worst_are_reset_first_and_no_more_than_must_be)
 {
-    begin(5);
-    queue(0, 1000);
-    queue(1, 3000);
-    queue(2, 2000);
-    queue(3, 9000);
-    press(9500);
-    pass(5 * SECOND - 200);
-    ck_assert_uint_eq(resets(), 0);
+    begin_channels(5);
+    queue_bytes(0, 1000);
+    queue_bytes(1, 3000);
+    queue_bytes(2, 2000);
+    queue_bytes(3, 9000);
+    set_excess(9500);
+    pass_ms(5 * SECOND - 200);
+    ck_assert_uint_eq(count_resets(), 0);
     domt_bed_noted("");
-    pass(SECOND);
+    pass_ms(SECOND);
     domt_bed_noted("D-(-105) B-(-105) ");
-    ck_assert_uint_eq(resets(), 2);
+    ck_assert_uint_eq(count_resets(), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.channels_cut), 2);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.cut_bytes), 12000);
     ck_assert_uint_eq(atomic_load(&shared.shed), 2);
     ck_assert_uint_ge(atomic_load(&shared.shed_bytes), 12000);
     ck_assert_int_lt(atomic_load(&shared.excess), 0);
-    pass(10 * SECOND);
-    ck_assert_uint_eq(resets(), 2);
-    press(1);
-    pass(SECOND);
+    pass_ms(10 * SECOND);
+    ck_assert_uint_eq(count_resets(), 2);
+    set_excess(1);
+    pass_ms(SECOND);
     domt_bed_noted("C-(-105) ");
-    end();
+    end_channels();
 }
 
 DOMT_TEST(nothing_is_reset_while_the_library_is_within_its_budget)
 {
-    begin(1);
-    queue(0, 1000);
-    press(0);
-    pass(20 * SECOND);
-    press(-1);
-    pass(20 * SECOND);
+    begin_channels(1);
+    queue_bytes(0, 1000);
+    set_excess(0);
+    pass_ms(20 * SECOND);
+    set_excess(-1);
+    pass_ms(20 * SECOND);
     domt_bed_noted("");
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass(SECOND);
+    pass_ms(SECOND);
     /* memory is not short for this thread, so it looks at no channel */
     atomic_store(&shared.excess, 1);
-    pass(20 * SECOND);
+    pass_ms(20 * SECOND);
     domt_bed_noted("");
-    end();
+    end_channels();
 }
 
 DOMT_TEST(a_peer_that_takes_something_is_not_deaf)
 {
-    begin(2);
-    queue(0, 5000);
-    queue(1, 1000);
-    press(100000);
+    begin_channels(2);
+    queue_bytes(0, 5000);
+    queue_bytes(1, 1000);
+    set_excess(100000);
     for (int i = 0; i < 10; i++) {
-        pass(SECOND);
+        pass_ms(SECOND);
         domt_bed_sent(fds[0], 100);
     }
     domt_bed_noted("B-(-105) ");
     is_deaf_after_its_time();
-    end();
+    end_channels();
 }
 
 /* A byte in time is not enough to keep all bytes that are held. */
 DOMT_TEST(a_peer_that_takes_next_to_nothing_is_deaf)
 {
-    begin(2);
-    queue(0, 5000);
-    queue(1, 5000);
-    press(100000);
+    begin_channels(2);
+    queue_bytes(0, 5000);
+    queue_bytes(1, 5000);
+    set_excess(100000);
     for (int i = 0; i < 5; i++) {
-        pass(SECOND - 100);
+        pass_ms(SECOND - 100);
         domt_fake_sent(bed->fake, fds[0], 1);
         domt_fake_sent(bed->fake, fds[1], 65); /* of 5000 bytes a sixteenth is 312 */
         domt_bed_turn();
     }
     domt_bed_noted("");
-    pass(SECOND);
+    pass_ms(SECOND);
     domt_bed_noted("A-(-105) ");
-    end();
+    end_channels();
 }
 
 DOMT_TEST(a_peer_for_which_nothing_waits_is_not_deaf)
 {
-    begin(1);
-    press(100000);
-    pass(20 * SECOND);
-    queue(0, 1000);
+    begin_channels(1);
+    set_excess(100000);
+    pass_ms(20 * SECOND);
+    queue_bytes(0, 1000);
     is_deaf_after_its_time();
-    end();
+    end_channels();
 }
 
 /* The sweep looked at the peer long ago, in an earlier shortage. */
 DOMT_TEST(what_was_seen_in_an_earlier_shortage_does_not_count)
 {
-    begin(1);
-    press(1);
-    pass(SECOND);
+    begin_channels(1);
+    set_excess(1);
+    pass_ms(SECOND);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = UINT64_MAX});
-    pass(60 * SECOND);
+    pass_ms(60 * SECOND);
     ck_assert(!bed->io.careful);
-    queue(0, 1000);
-    press(1);
+    queue_bytes(0, 1000);
+    set_excess(1);
     is_deaf_after_its_time();
-    end();
+    end_channels();
 }
 
 DOMT_TEST(a_channel_that_was_closed_and_still_sends_is_reset_too)
 {
-    begin(1);
-    queue(0, 1000);
+    begin_channels(1);
+    queue_bytes(0, 1000);
     ck_assert_int_eq(domi_channel_close(bed->channels[0]), 0);
-    press(1);
-    pass(6 * SECOND);
+    set_excess(1);
+    pass_ms(6 * SECOND);
     domt_bed_noted("A-(-105) ");
-    end();
+    end_channels();
 }
 
 /* Bytes that the kernel holds for a peer do not show that the peer takes any; a falling number of
@@ -197,24 +197,24 @@ DOMT_TEST(what_the_peer_acknowledges_counts)
 {
     static char bytes[65536];
 
-    begin(1);
+    begin_channels(1);
     int few = 4096;
     ck_assert_int_eq(setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &(int){1 << 20}, sizeof(int)), 0);
     ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
     while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
-    queue(0, 1000);
-    press(1);
-    pass(4 * SECOND);
+    queue_bytes(0, 1000);
+    set_excess(1);
+    pass_ms(4 * SECOND);
     for (int i = 0; i < 64; i++) /* the peer reads some; the send does not go on */
         ck_assert_int_ge(recv(peers[0], bytes, 4096, 0), 0);
     for (int i = 0; i < 100; i++)
         usleep(1000);
-    pass(3 * SECOND);
+    pass_ms(3 * SECOND);
     domt_bed_noted("");
-    pass(3 * SECOND);
+    pass_ms(3 * SECOND);
     domt_bed_noted("A-(-105) ");
-    end();
+    end_channels();
 }
 
 /* Where the kernel's buffers count, a channel can be reset for them alone. */
@@ -222,20 +222,20 @@ DOMT_TEST(socket_buffers_are_held_where_they_are_counted)
 {
     static char bytes[65536];
 
-    begin(1);
+    begin_channels(1);
     int few = 4096;
     ck_assert_int_eq(setsockopt(peers[0], SOL_SOCKET, SO_RCVBUF, &few, sizeof few), 0);
     while (send(fds[0], bytes, sizeof bytes, MSG_DONTWAIT) > 0)
         continue;
-    press(1);
-    pass(20 * SECOND);
+    set_excess(1);
+    pass_ms(20 * SECOND);
     domt_bed_noted("");
     domi_io_set_pressure(
         &bed->io,
         &(domi_io_pressure){.pauses = true, .counts_sockets = true, .queue_max = UINT64_MAX});
-    pass(SECOND);
+    pass_ms(SECOND);
     domt_bed_noted("A-(-105) ");
-    end();
+    end_channels();
 }
 
 /* There are far more channels than a tick looks at, and than a pass remembers; the worst lie at the
@@ -244,7 +244,7 @@ DOMT_TEST(of_many_the_worst_are_found)
 {
     enum { MANY = 600 };
 
-    begin(MANY);
+    begin_channels(MANY);
     domus_channel *channels[MANY];
     for (uint32_t i = 0; i < MANY; i++) {
         channels[i] = bed->io.slots[i].channel;
@@ -255,12 +255,12 @@ DOMT_TEST(of_many_the_worst_are_found)
     uint64_t worst = 0;
     for (uint32_t i = MANY - 40; i < MANY; i++)
         worst += channels[i]->cost;
-    press((int64_t)worst);
+    set_excess((int64_t)worst);
     for (int i = 0; i < 140; i++) {
-        pass(50);
+        pass_ms(50);
         bed->note_length = 0; /* the record has no room for so many */
     }
-    ck_assert_uint_eq(resets(), 40);
+    ck_assert_uint_eq(count_resets(), 40);
     for (uint32_t i = 0; i < MANY; i++)
         ck_assert_msg((bed->io.slots[i].channel == NULL) == (i >= MANY - 40), "channel %u", i);
     for (uint32_t i = 0; i < MANY - 40; i++) {
@@ -268,58 +268,58 @@ DOMT_TEST(of_many_the_worst_are_found)
         domt_bed_settle();
         bed->note_length = 0;
     }
-    end();
+    end_channels();
 }
 
 /* The bound of queued bytes is reached, but the library is within its budget. */
 DOMT_TEST(when_the_bound_is_reached_room_is_made_for_others)
 {
-    begin(4);
+    begin_channels(4);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
-    queue(0, 30000);
-    queue(1, 22000);
-    queue(2, 24000);
-    pass(6 * SECOND);
+    queue_bytes(0, 30000);
+    queue_bytes(1, 22000);
+    queue_bytes(2, 24000);
+    pass_ms(6 * SECOND);
     domt_bed_noted("A-(-105) ");
     ck_assert_uint_le(domi_io_queued(&bed->io), 62500);
-    pass(10 * SECOND);
+    pass_ms(10 * SECOND);
     domt_bed_noted("");
-    end();
+    end_channels();
 }
 
 /* The bound was reached, but no peer was deaf when that was over. */
 DOMT_TEST(a_bound_that_was_reached_long_ago_resets_nobody)
 {
-    begin(4);
+    begin_channels(4);
     domi_io_set_pressure(&bed->io, &(domi_io_pressure){.queue_max = 100000});
-    queue(0, 66000);
-    queue(1, 10000);
+    queue_bytes(0, 66000);
+    queue_bytes(1, 10000);
     for (int i = 0; i < 6; i++) {
-        pass(SECOND);
+        pass_ms(SECOND);
         domt_bed_sent(fds[0], 6000);
     }
     domt_bed_noted("B-(-105) ");
     domt_bed_sent(fds[0], 30000);
-    pass(SECOND);
+    pass_ms(SECOND);
     ck_assert(!bed->io.careful);
-    queue(2, 33000);
-    queue(3, 33000);
-    pass(10 * SECOND);
+    queue_bytes(2, 33000);
+    queue_bytes(3, 33000);
+    pass_ms(10 * SECOND);
     domt_bed_noted("");
-    end();
+    end_channels();
 }
 
 DOMT_TEST(a_drain_resets_nobody)
 {
-    begin(1);
-    queue(0, 1000);
-    press(1);
-    pass(3 * SECOND);
+    begin_channels(1);
+    queue_bytes(0, 1000);
+    set_excess(1);
+    pass_ms(3 * SECOND);
     domi_io_drain(&bed->io);
-    pass(20 * SECOND);
-    ck_assert_uint_eq(resets(), 0);
+    pass_ms(20 * SECOND);
+    ck_assert_uint_eq(count_resets(), 0);
     ck_assert(!bed->io.careful);
-    end();
+    end_channels();
 }
 
 DOMT_SUITE(60)

@@ -22,7 +22,7 @@ static domus_address address;
 static int listener;
 static char said[8192];
 
-static void note(domi_manager *manager, domus_log_level level, const char *text)
+static void record_log(domi_manager *manager, domus_log_level level, const char *text)
 {
     size_t length = strlen(said);
 
@@ -32,7 +32,7 @@ static void note(domi_manager *manager, domus_log_level level, const char *text)
              text);
 }
 
-static void begin(uint32_t connections_max, uint32_t local_percent)
+static void begin_listening(uint32_t connections_max, uint32_t local_percent)
 {
     bed->config.channel.connections_max = connections_max;
     bed->config.connection.first_byte_timeout_ns = bed->config.channel.idle_timeout_ns = 0;
@@ -40,7 +40,7 @@ static void begin(uint32_t connections_max, uint32_t local_percent)
     const domi_peers_limits limits = {connections_max, 10, local_percent};
     ck_assert_int_eq(domi_peers_init(&peers, &limits, (const uint64_t[2]){3, 4}), 0);
     bed->io.peers = &peers;
-    bed->manager.hooks.say = note;
+    bed->manager.hooks.say = record_log;
     said[0] = '\0';
 
     acceptor = domt_bed_listen(16);
@@ -56,7 +56,7 @@ static void stop_accepting(void)
     domt_bed_settle();
 }
 
-static void end(void)
+static void end_listening(void)
 {
     if (bed->io.acceptors[0] != NULL)
         stop_accepting();
@@ -65,19 +65,19 @@ static void end(void)
     domi_peers_fini(&peers);
 }
 
-static domt_op *accepting(void)
+static domt_op *find_accept(void)
 {
     return domt_fake_find(bed->fake, DOMT_ACCEPT, listener);
 }
 
 /* Let a connection arrive and be handled. Returns the peer's end. */
-static int arrive(uint8_t host)
+static int bring_connection(uint8_t host)
 {
     int ours, peer;
 
     domt_bed_pair_from(host, &ours, &peer);
-    ck_assert_ptr_nonnull(accepting());
-    domt_fake_complete(bed->fake, accepting(), ours, DOMI_MORE);
+    ck_assert_ptr_nonnull(find_accept());
+    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
     domt_bed_turn();
     domt_bed_turn();
     return peer;
@@ -113,43 +113,43 @@ static void pass_seconds(uint32_t seconds)
 
 DOMT_TEST(an_address_beyond_its_share_is_reset_and_the_others_are_served)
 {
-    begin(10, 20);
-    ck_assert(is_served(arrive(1)) && is_served(arrive(1)));
-    ck_assert(is_reset(arrive(1)));
-    ck_assert(is_served(arrive(2)) && is_served(arrive(2)));
+    begin_listening(10, 20);
+    ck_assert(is_served(bring_connection(1)) && is_served(bring_connection(1)));
+    ck_assert(is_reset(bring_connection(1)));
+    ck_assert(is_served(bring_connection(2)) && is_served(bring_connection(2)));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.accepted), 4);
     ck_assert_uint_eq(bed->io.connections, 4);
     hang_up(0);
-    ck_assert(is_served(arrive(1)));
-    ck_assert(is_reset(arrive(1)));
-    end();
+    ck_assert(is_served(bring_connection(1)));
+    ck_assert(is_reset(bring_connection(1)));
+    end_listening();
 }
 
 DOMT_TEST(without_the_key_loopback_has_no_bound)
 {
-    begin(20, 100);
+    begin_listening(20, 100);
     for (int i = 0; i < 10; i++)
-        ck_assert(is_served(arrive(1)));
+        ck_assert(is_served(bring_connection(1)));
     ck_assert_uint_eq(peers.count, 0);
     bed->io.peers = NULL; /* the same without a table */
-    ck_assert(is_served(arrive(1)));
-    end();
+    ck_assert(is_served(bring_connection(1)));
+    end_listening();
 }
 
 /* If waiting connections did not count, one address would fill their queue, and the others would
  * come after it. */
 DOMT_TEST(connections_that_wait_for_room_count_as_well)
 {
-    begin(2, 100);
+    begin_listening(2, 100);
     peers.local_max = 2;
     peers.is_bounded = (peers.buckets_count = 16) != 0;
     peers.buckets_bytes = 16 * sizeof *peers.buckets;
     peers.buckets = domi_memory_map(peers.buckets_bytes);
-    (void)arrive(1);
+    (void)bring_connection(1);
     for (int i = 0; i < 3; i++)
-        (void)arrive(i == 0 ? 2 : 3);
-    ck_assert(is_reset(arrive(3)));
+        (void)bring_connection(i == 0 ? 2 : 3);
+    ck_assert(is_reset(bring_connection(3)));
     ck_assert_uint_eq(acceptor->waiting_count, 2);
     hang_up(0);
     domt_bed_pass(12); /* one of the connections has a place now, and still counts */
@@ -162,21 +162,21 @@ DOMT_TEST(connections_that_wait_for_room_count_as_well)
     ck_assert_uint_eq(peers.count, 1);
     hang_up(2);
     ck_assert_uint_eq(peers.count, 0);
-    end();
+    end_listening();
 }
 
 DOMT_TEST(a_connection_that_nobody_takes_counts_no_longer)
 {
-    begin(10, 20);
+    begin_listening(10, 20);
     domi_memory_fail_after(0, 1);
-    int peer = arrive(1); /* there is no memory for the count of this address */
+    int peer = bring_connection(1); /* there is no memory for the count of this address */
     domi_memory_fail_after(-1, 0);
     ck_assert(is_reset(peer));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 0);
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 1);
     ck_assert_int_eq(domi_house_stop(&bed->manager, bed->actor), 0);
     domt_bed_turn();
-    ck_assert(is_reset(arrive(1))); /* no actor serves this connection */
+    ck_assert(is_reset(bring_connection(1))); /* no actor serves this connection */
     ck_assert_uint_eq(domi_counter_read(&bed->io.turned_away), 2);
     ck_assert_uint_eq(peers.count, 0);
     stop_accepting();
@@ -187,9 +187,9 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
 {
     int ours, peer;
 
-    begin(10, 20);
+    begin_listening(10, 20);
     domt_bed_pair_from(1, &ours, &peer);
-    domt_fake_complete(bed->fake, accepting(), ours, DOMI_MORE);
+    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
     (void)domi_io_submit(&bed->io);
     (void)domi_io_reap(&bed->io);
     ck_assert_uint_eq(peers.count, 1);
@@ -200,12 +200,12 @@ DOMT_TEST(a_connection_that_cannot_be_adopted_counts_no_longer)
     ck_assert_uint_eq(peers.count, 0);
     ck_assert_uint_eq(bed->io.connections, 0);
     ck_assert(!is_served(peer));
-    end();
+    end_listening();
 }
 
 static void arrive_on(int ours)
 {
-    domt_fake_complete(bed->fake, accepting(), ours, DOMI_MORE);
+    domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
     domt_bed_turn();
     domt_bed_turn();
 }
@@ -215,7 +215,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
 {
     int ends[2][2];
 
-    begin(10, 20);
+    begin_listening(10, 20);
     for (int i = 0; i < 3; i++) {
         struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
         socklen_t size = sizeof to;
@@ -240,7 +240,7 @@ DOMT_TEST(addresses_of_every_family_are_told)
     }
     ck_assert_int_eq(bed->channels[bed->opened - 1]->peer->key.family, AF_UNIX);
     ck_assert(bed->channels[bed->opened - 1]->peer->key.is_local);
-    end();
+    end_listening();
     close(ends[0][1]);
     close(ends[1][1]);
 }
@@ -251,33 +251,33 @@ DOMT_TEST(a_peer_that_has_reset_counts_by_its_address)
     const struct linger at_once = {.l_onoff = 1};
     int ours, peer;
 
-    begin(10, 20);
+    begin_listening(10, 20);
     for (int i = 0; i < 3; i++) {
         domt_bed_pair_from(1, &ours, &peer);
         ck_assert_int_eq(setsockopt(peer, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
         domt_bed_hang_up(peer);
-        domt_fake_complete(bed->fake, accepting(), ours, DOMI_MORE);
+        domt_fake_complete(bed->fake, find_accept(), ours, DOMI_MORE);
         domt_bed_turn();
     }
     ck_assert_uint_eq(peers.count, 1);
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.refused_by_address), 1);
-    end();
+    end_listening();
 }
 
 /* --- what is said about it ------------------------------------------------------------------- */
 
 DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
 {
-    begin(10, 20);
+    begin_listening(10, 20);
     for (int i = 0; i < 2; i++)
-        (void)arrive(1);
+        (void)bring_connection(1);
     has_said("");
     for (int i = 0; i < 100; i++)
-        (void)arrive(1);
+        (void)bring_connection(1);
     has_said("w listener web: 127.0.0.1 has 2 connections, the most that channel.maxPerLoopback "
              "allows: more are reset at once\n");
     domt_bed_pass(500);
-    (void)arrive(1);
+    (void)bring_connection(1);
     domt_bed_pass(990);
     has_said("");
     pass_seconds(1);
@@ -287,15 +287,15 @@ DOMT_TEST(a_greedy_address_is_told_once_when_it_begins_and_when_it_is_over)
     has_said("");
     ck_assert(!domi_wheel_is_armed(&bed->io.shortage_timer.node));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.address_spells), 1);
-    end();
+    end_listening();
 }
 
 DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_room)
 {
-    begin(2, 100);
-    (void)arrive(1);
+    begin_listening(2, 100);
+    (void)bring_connection(1);
     has_said("");
-    (void)arrive(1);
+    (void)bring_connection(1);
     has_said("w listener web: all 2 connections of channel.maxConnections are taken: new ones "
              "wait\n");
     domt_fake_cancel_step(bed->fake);
@@ -316,7 +316,7 @@ DOMT_TEST(the_most_connections_are_told_when_they_are_reached_and_when_there_is_
     domt_bed_settle();
     pass_seconds(2);
     has_said("");
-    end();
+    end_listening();
 }
 
 DOMT_TEST(a_failing_accept_is_told_by_its_cause)
@@ -340,15 +340,15 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
 
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
-        begin(10, 100);
+        begin_listening(10, 100);
         snprintf(expected, sizeof expected,
                  "all %lu descriptors of this process (RLIMIT_NOFILE) are in use: new connections "
                  "wait",
                  (unsigned long)limit.rlim_cur);
         for (int tries = 0; tries < 6; tries++) { /* the tries are 10, 20, 40 ... ms apart */
-            domt_fake_complete(bed->fake, accepting(), causes[i].error, 0);
+            domt_fake_complete(bed->fake, find_accept(), causes[i].error, 0);
             domt_bed_turn();
-            while (accepting() == NULL)
+            while (find_accept() == NULL)
                 domt_bed_pass(10);
         }
         ck_assert_ptr_nonnull(strstr(said, causes[i].text != NULL ? causes[i].text : expected));
@@ -357,19 +357,19 @@ DOMT_TEST(a_failing_accept_is_told_by_its_cause)
         pass_seconds(3);
         ck_assert_ptr_nonnull(strstr(said, causes[i].over));
         ck_assert_uint_eq(domi_counter_read(&bed->io.counters.accept_spells), 1);
-        end();
+        end_listening();
     }
 }
 
 /* While the accept is paused for another reason, nobody knows whether there are descriptors. */
 DOMT_TEST(a_spell_goes_on_while_nothing_is_tried)
 {
-    begin(1, 100);
-    domt_fake_complete(bed->fake, accepting(), -EMFILE, 0);
+    begin_listening(1, 100);
+    domt_fake_complete(bed->fake, find_accept(), -EMFILE, 0);
     domt_bed_turn();
-    while (accepting() == NULL)
+    while (find_accept() == NULL)
         domt_bed_pass(10);
-    (void)arrive(1);
+    (void)bring_connection(1);
     domt_fake_cancel_step(bed->fake);
     pass_seconds(5);
     ck_assert_ptr_null(strstr(said, "there are descriptors"));
@@ -377,14 +377,14 @@ DOMT_TEST(a_spell_goes_on_while_nothing_is_tried)
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "there are descriptors"));
     ck_assert_ptr_nonnull(strstr(said, "there is room for new connections again"));
-    end();
+    end_listening();
 }
 
 DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
 {
     int ours, peer;
 
-    begin(10, 100);
+    begin_listening(10, 100);
     bed->mode = DOMT_BED_KEEP;
     domt_bed_pair(&ours, &peer);
     ck_assert_int_eq(domt_bed_adopt(bed->actor, ours), 0);
@@ -400,7 +400,7 @@ DOMT_TEST(receive_buffers_are_told_while_anybody_waits_for_one)
     pass_seconds(3);
     ck_assert_ptr_nonnull(strstr(said, "i there are receive buffers again (it lasted "));
     ck_assert_uint_eq(domi_counter_read(&bed->io.counters.buffer_spells), 1);
-    end();
+    end_listening();
 }
 
 DOMT_SUITE(60)

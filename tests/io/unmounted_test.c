@@ -28,7 +28,7 @@ static bool stays; /* true: the channel does not close when its peer has finishe
 /* the callbacks, a letter for each: m mount, s stop, o open, r read, e end, c close */
 static char told[128];
 
-static void tell(const char *what)
+static void record_call(const char *what)
 {
     size_t length = strlen(told);
 
@@ -43,18 +43,18 @@ static int on_mount(domus_stack *stack, void *self)
         return -EPERM;
     }
     mounts++;
-    tell("m");
+    record_call("m");
     return 0;
 }
 
 static void on_stop(domus_stack *stack, void *self)
 {
-    tell("s");
+    record_call("s");
 }
 
 static int on_open(domus_stack *stack, void *self, const void *payload)
 {
-    tell("o");
+    record_call("o");
     return 0;
 }
 
@@ -63,7 +63,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
 
     domus_buffer_free(event->bytes);
-    tell("r");
+    record_call("r");
     return 0;
 }
 
@@ -71,13 +71,13 @@ static int on_end(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
 
-    tell("e");
+    record_call("e");
     return stays ? 0 : domi_channel_close(event->channel);
 }
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {
-    tell("c");
+    record_call("c");
     return 0;
 }
 
@@ -104,7 +104,7 @@ static const domus_rule rules[] = {{NULL, -EIO, DOMUS_RESTART}};
 static domus_supervision supervision = {.rules = rules, .rules_count = 1};
 static const domus_behaviour boss = {.name = "boss", .supervision = &supervision};
 
-static void begin(domus_directive of_mounts_that_fail)
+static void begin_family(domus_directive of_mounts_that_fail)
 {
     told[0] = '\0';
     fails = mounts = 0;
@@ -125,7 +125,7 @@ static void let_parent_decide(void)
     domt_bed_turn();
 }
 
-static void bear(void)
+static void spawn_child(void)
 {
     ck_assert_int_eq(domi_house_spawn_child(&bed->manager, parent.house, &bed->manager, &failing,
                                             NULL, NULL, &child),
@@ -146,7 +146,7 @@ static int bear_connected(int *ret_peer)
 {
     int fd = -1;
 
-    bear();
+    spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, ret_peer);
     hand_over(fd);
@@ -163,7 +163,7 @@ static void fail_child(void)
     let_parent_decide();
 }
 
-static void end(void)
+static void end_family(void)
 {
     ck_assert_int_eq(domi_house_stop(&bed->manager, parent), 0);
     for (int i = 0; i < 3; i++) {
@@ -189,9 +189,9 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     int fd = -1;
     int peer = -1;
 
-    begin(DOMUS_RESTART);
+    begin_family(DOMUS_RESTART);
     fails = 1;
-    bear();
+    spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
@@ -206,7 +206,7 @@ DOMT_TEST(connection_for_who_is_not_mounted_is_reset_and_counted)
     domt_bed_turn(); /* the channel's own actor is mounted */
     ck_assert_str_eq(told, "mo");
     domt_bed_ends(fd, 0);
-    end();
+    end_family();
 }
 
 /* The connection is in the mailbox before the mount: it must not be opened while the actor ends. */
@@ -215,7 +215,7 @@ DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
     int fd = -1;
     int peer = -1;
 
-    begin(DOMUS_STOP);
+    begin_family(DOMUS_STOP);
     fails = 1;
     child = domt_bed_spawn(&failing, NULL);
     domt_bed_pair(&fd, &peer);
@@ -223,7 +223,7 @@ DOMT_TEST(connection_that_came_before_a_mount_that_fails_is_reset)
     domt_bed_settle();
     hold_refused(fd, peer);
     ck_assert_str_eq(told, "");
-    end();
+    end_family();
 }
 
 /* The restart waits for its children, among them its channels, but not for their peers. */
@@ -231,7 +231,7 @@ DOMT_TEST(channels_of_who_restarts_are_reset_first)
 {
     int peer = -1;
 
-    begin(DOMUS_RESTART);
+    begin_family(DOMUS_RESTART);
     int fd = bear_connected(&peer);
     fail_child();
     domt_bed_closed(fd);
@@ -244,7 +244,7 @@ DOMT_TEST(channels_of_who_restarts_are_reset_first)
     domt_bed_turn();
     ck_assert_str_eq(told, "mocsmo");
     domt_bed_ends(fd, 0);
-    end();
+    end_family();
 }
 
 /* The restart does not wait for the peer of a channel that was stopped before either. */
@@ -252,7 +252,7 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
 {
     int peer = -1;
 
-    begin(DOMUS_RESTART);
+    begin_family(DOMUS_RESTART);
     int fd = bear_connected(&peer);
     const domus_address channel = domus_channel_address(bed->io.slots[0].channel);
     ck_assert_int_eq(domi_house_stop(&bed->manager, channel), 0);
@@ -262,7 +262,7 @@ DOMT_TEST(channels_that_close_already_are_reset_by_a_restart)
     fail_child();
     domt_bed_closed(fd);
     ck_assert_str_eq(told, "mocsm");
-    end();
+    end_family();
 }
 
 /* No actor may become a child of one whose restart waits for its children. */
@@ -271,7 +271,7 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
     int fd[2] = {-1, -1};
     int peer[2] = {-1, -1};
 
-    begin(DOMUS_RESTART);
+    begin_family(DOMUS_RESTART);
     fd[0] = bear_connected(&peer[0]);
     fail_child();
     ck_assert(domt_bed_is_open(fd[0])); /* the restart waits for the cancel of the channel */
@@ -284,7 +284,7 @@ DOMT_TEST(connection_for_who_restarts_is_reset_and_counted)
     ck_assert_uint_eq(bed->io.counters.channels_opened, 1);
     domt_bed_settle();
     ck_assert_str_eq(told, "mocsm");
-    end();
+    end_family();
 }
 
 /* An actor that was mounted gets each close before its on_stop. No operation is in flight for this
@@ -294,8 +294,8 @@ DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
     int fd = -1;
     int peer = -1;
 
-    begin(DOMUS_STOP);
-    bear();
+    begin_family(DOMUS_STOP);
+    spawn_child();
     domt_bed_turn();
     domt_bed_pair(&fd, &peer);
     hand_over(fd);
@@ -307,7 +307,7 @@ DOMT_TEST(channels_of_who_is_stopped_while_mounted_are_closed_with_on_close)
     ck_assert_int_eq(domi_house_stop(&bed->manager, child), 0);
     domt_bed_settle();
     ck_assert_str_eq(told, "moecs");
-    end();
+    end_family();
 }
 
 #define HEADER "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\n"

@@ -259,14 +259,15 @@ DOMT_TEST(the_end_of_a_stage_passes_on_all_that_is_left)
 
 static uint32_t idle_calls;
 
-static int idle(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_idly(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     idle_calls++;
     domus_wire_again(wire);
     return size > 3 ? 1 : 0;
 }
 
-static const domus_stage idle_stage = {.name = "idle", .decode = idle, .wrap = append_as_it_is};
+static const domus_stage idle_stage = {
+    .name = "idle", .decode = decode_idly, .wrap = append_as_it_is};
 
 DOMT_TEST(a_call_that_moves_nothing_is_not_repeated)
 {

@@ -29,7 +29,7 @@ static void close_counted(domus_wire *wire, void *state)
     closed++;
 }
 
-static int pass(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int pass_counted(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     uint32_t *used = state;
 
@@ -38,7 +38,7 @@ static int pass(domus_wire *wire, void *state, const char *bytes, size_t size)
     return error != 0 ? error : (int)size;
 }
 
-static int append(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int append_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
@@ -46,8 +46,8 @@ static int append(domus_wire *wire, void *state, const char *bytes, size_t size)
 static const domus_stage counted_stage = {.name = "counted",
                                           .state_size = sizeof(uint32_t),
                                           .open = open_counted,
-                                          .decode = pass,
-                                          .wrap = append,
+                                          .decode = pass_counted,
+                                          .wrap = append_bytes,
                                           .close = close_counted};
 
 /* --- pipelines -------------------------------------------------------------------------------- */

@@ -147,14 +147,14 @@ typedef struct greeter {
 static int wrap_error;
 static uint32_t opens, closes;
 
-static int greet(domus_wire *wire, void *state, const void *options)
+static int open_greeter(domus_wire *wire, void *state, const void *options)
 {
     opens++;
     int error = domus_wire_append(wire, "<", 1);
     return error != 0 ? error : options != NULL ? -EACCES : 0;
 }
 
-static int gather(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_greeter(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     greeter *state = state_;
 
@@ -202,8 +202,8 @@ static void close_greeter(domus_wire *wire, void *state)
 static const domus_stage greeter_stage = {
     .name = "greeter",
     .state_size = sizeof(greeter),
-    .open = greet,
-    .decode = gather,
+    .open = open_greeter,
+    .decode = decode_greeter,
     .end = pass_all,
     .wrap = wrap_upper,
     .close = close_greeter,
@@ -215,7 +215,7 @@ static int say_hello(domus_wire *wire, void *state, const void *options)
     return domus_wire_append(wire, "hello ", 6);
 }
 
-static int tell(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int decode_told(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_append_text(wire, "got %.*s ", (int)size, bytes);
     return error != 0 ? error : bytes[0] == '?' ? -EBADMSG : (int)size;
@@ -243,7 +243,7 @@ static int fail_text(domus_wire *wire, void *state, uint64_t id, const domus_typ
 static const domus_stage teller_stage = {
     .name = "teller",
     .open = say_hello,
-    .decode = tell,
+    .decode = decode_told,
     .end = say_bye,
     .encode = encode_text,
     .fail = fail_text,

@@ -185,7 +185,7 @@ struct asking {
     uint64_t number;
 };
 
-static int answered(domus_stack *stack, void *self_, const domus_answer *answer)
+static int check_answer(domus_stack *stack, void *self_, const domus_answer *answer)
 {
     struct asker *self = self_;
     const struct asking *asking = domus_frame(stack);
@@ -216,7 +216,7 @@ static int ask_one(domus_stack *stack, void *self_, const void *payload)
     struct question question = {.number = asking->number,
                                 .next = self->to[(asking->number + 1) % self->count]};
     return domus_ask(stack, self->to[asking->number % self->count], &question_type, &question,
-                     answered);
+                     check_answer);
 }
 
 static const domus_behaviour asker = {
@@ -293,7 +293,7 @@ struct player {
     domus_address partner;
 };
 
-static int hit(domus_stack *stack, void *self_, const void *payload)
+static int pass_ball(domus_stack *stack, void *self_, const void *payload)
 {
     const struct player *self = self_;
     uint64_t left = *(const uint64_t *)payload - 1;
@@ -307,14 +307,14 @@ static int hit(domus_stack *stack, void *self_, const void *payload)
 
 static const domus_behaviour player = {.name = "player",
                                        .state_size = sizeof(struct player),
-                                       .on = (const domus_on[]){{&ball_type, hit, 0}, {0}}};
+                                       .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {0}}};
 
 static uint64_t notices_handled(domus_system *system)
 {
     return domt_profile(system, 0).notices + domt_profile(system, 1).notices;
 }
 
-static void play(uint64_t stand_in_ns)
+static void play_balls(uint64_t stand_in_ns)
 {
     domus_config config = domt_config(2);
 
@@ -345,12 +345,12 @@ static void play(uint64_t stand_in_ns)
 
 DOMT_TEST(two_threads_park_and_wake_each_other_20000_times)
 {
-    play(0);
+    play_balls(0);
 }
 
 DOMT_TEST(two_threads_stand_in_for_each_other)
 {
-    play(DOMT_MS);
+    play_balls(DOMT_MS);
 }
 
 DOMT_SUITE(90)

@@ -22,8 +22,8 @@ DOMT_TEST(default_of_the_wait_is_4_ms)
 }
 
 /* Run one phase 3 that takes `took_ns`. Returns the budget that it was given. */
-static uint64_t phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready, uint64_t took_ns,
-                      uint64_t ran, uint32_t left)
+static uint64_t run_phase(domi_auto_ratio *state, uint64_t *now_ns, uint32_t ready,
+                          uint64_t took_ns, uint64_t ran, uint32_t left)
 {
     uint64_t budget_ns = domi_auto_ratio_begin(state, &bounds, *now_ns, ready);
 
@@ -39,11 +39,11 @@ DOMT_TEST(budget_is_the_least_while_rounds_are_short)
 
     /* more houses are always ready, and a round of them takes three phases */
     for (int i = 0; i < 100; i++)
-        ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
-    ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+        ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 10, 30), 50 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
     now_ns += 1000 * MS; /* the thread slept, and no house waited */
-    ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
-    ck_assert_uint_eq(phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 30, 50 * US, 30, 0), 50 * US);
 }
 
 DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
@@ -54,16 +54,16 @@ DOMT_TEST(budget_doubles_while_rounds_are_long_and_halves_when_they_are_short)
     /* A round of 1,000 houses begins, of which 10 run in each phase: after 40 phases it has taken 4
      * ms. */
     for (int i = 0; i < 40; i++)
-        ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 10, 1000), 50 * US);
-    ck_assert_uint_eq(phase(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
+        ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 10, 1000), 50 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 1, 10, 1000), 50 * US);
     for (; budget_ns < MS; budget_ns *= 2) /* the budget grows to at most a quarter of waitMax */
-        ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 10, 1000),
+        ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 10, 1000),
                           budget_ns * 2 < MS ? budget_ns * 2 : MS);
-    ck_assert_uint_eq(phase(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 1000, 100 * US, 1000, 10), MS);
     /* The long round has ended with this phase, and the next rounds are short. */
-    ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 10), MS);
-    ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
-    ck_assert_uint_eq(phase(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 10), MS);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 0), 500 * US);
+    ck_assert_uint_eq(run_phase(&state, &now_ns, 10, 100 * US, 10, 0), 250 * US);
 }
 
 DOMT_TEST(bounds_of_the_budget_hold_in_their_order)
@@ -122,7 +122,7 @@ static void let_happen(domus_stack *stack)
         ck_assert_int_eq(domus_spawn(stack, &born, NULL, &unused), 0);
 }
 
-static int work(domus_stack *stack, void *self, const void *nothing)
+static int handle_work(domus_stack *stack, void *self, const void *nothing)
 {
     if (++runs == event_at)
         let_happen(stack);
@@ -131,7 +131,7 @@ static int work(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
+                                       .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
 
 /* Returns how long phase 3 lasts in an iteration in which io has brought work, and in which the
  * event `what` comes in run `at`. */

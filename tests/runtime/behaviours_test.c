@@ -20,7 +20,7 @@ static const domus_type change_type = {.name = "change", .size = 0};
 static _Atomic uint64_t worked;
 
 /* Handle a message in so many ns. */
-static int work(domus_stack *stack, void *self, const void *payload)
+static int handle_work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + *(const uint64_t *)payload;
 
@@ -36,16 +36,16 @@ static int fail_it(domus_stack *stack, void *self, const void *payload)
     return -EIO;
 }
 
-static int change(domus_stack *stack, void *self, const void *payload);
+static int become_other(domus_stack *stack, void *self, const void *payload);
 
 static const domus_on rows[] = {
-    {&work_type, work, 0}, {&fail_type, fail_it, 0}, {&change_type, change, 0}, {0}};
+    {&work_type, handle_work, 0}, {&fail_type, fail_it, 0}, {&change_type, become_other, 0}, {0}};
 
 static const domus_behaviour worker = {.name = "worker", .on = rows};
 static const domus_behaviour namesake = {.name = "worker", .state_size = 4096, .on = rows};
 static const domus_behaviour other = {.name = "other", .on = rows};
 
-static int change(domus_stack *stack, void *self, const void *payload)
+static int become_other(domus_stack *stack, void *self, const void *payload)
 {
     int error = domus_become(stack, &other);
     atomic_fetch_add(&worked, 1);
@@ -59,15 +59,15 @@ static int change_at_once(domus_stack *stack, void *self)
 
 static const domus_behaviour fickle = {.name = "fickle", .on = rows, .on_mount = change_at_once};
 
-static domus_system *start(uint32_t threads)
+static domus_system *start_system(uint32_t threads)
 {
     atomic_store(&worked, 0);
     return domt_start_threads(threads);
 }
 
 /* Returns the counts of a behaviour on a thread; zeros if none has that name. */
-static domus_behaviour_profile behaviour(const domus_system *system, uint32_t thread,
-                                         const char *name)
+static domus_behaviour_profile find_behaviour(const domus_system *system, uint32_t thread,
+                                              const char *name)
 {
     static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
     domus_behaviour_profile found = {0};
@@ -97,7 +97,7 @@ static void send_some(domus_system *system, domus_address to, const domus_type *
 
 DOMT_TEST(each_behaviour_is_counted_where_it_runs)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
     domus_address two = domt_spawn(system, 1, &worker, NULL);
     domus_address large = domt_spawn(system, 1, &namesake, NULL);
@@ -107,11 +107,11 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     send_some(system, two, &work_type, 20);
     send_some(system, large, &work_type, 3);
     send_some(system, third, &fail_type, 7);
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 300);
-    DOMT_WAIT_FOR(20, behaviour(system, 1, "worker").messages == 23);
-    DOMT_WAIT_FOR(20, behaviour(system, 1, "other").failures == 7);
-    domus_behaviour_profile first = behaviour(system, 0, "worker");
-    domus_behaviour_profile second = behaviour(system, 1, "worker");
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "worker").messages == 300);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "worker").messages == 23);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "other").failures == 7);
+    domus_behaviour_profile first = find_behaviour(system, 0, "worker");
+    domus_behaviour_profile second = find_behaviour(system, 1, "worker");
     ck_assert_uint_ge(first.runs, 1);
     ck_assert_uint_le(first.runs, 300);
     ck_assert_uint_eq(first.alive, 1);
@@ -120,11 +120,11 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
     ck_assert(!first.is_channels);
     ck_assert_uint_eq(second.alive, 2);
     ck_assert_uint_eq(second.bytes, 192 + 192 + 4096);
-    ck_assert_uint_eq(behaviour(system, 1, "other").messages, 7);
-    ck_assert_uint_eq(behaviour(system, 0, "other").runs, 0);
+    ck_assert_uint_eq(find_behaviour(system, 1, "other").messages, 7);
+    ck_assert_uint_eq(find_behaviour(system, 0, "other").runs, 0);
     ck_assert_int_eq(domus_outside_stop(system, two), 0);
-    DOMT_WAIT_FOR(20, behaviour(system, 1, "worker").alive == 1);
-    ck_assert_uint_eq(behaviour(system, 1, "worker").bytes, 192 + 4096);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 1, "worker").alive == 1);
+    ck_assert_uint_eq(find_behaviour(system, 1, "worker").bytes, 192 + 4096);
     domt_end(system);
 }
 
@@ -132,19 +132,19 @@ DOMT_TEST(each_behaviour_is_counted_where_it_runs)
  * on_mount. */
 DOMT_TEST(who_becomes_another_is_counted_as_that)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address one = domt_spawn(system, 0, &worker, NULL);
 
     domt_spawn(system, 0, &fickle, NULL);
     send_some(system, one, &change_type, 1);
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 2);
-    ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
-    ck_assert_uint_eq(behaviour(system, 0, "fickle").alive, 0);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").alive == 2);
+    ck_assert_uint_eq(find_behaviour(system, 0, "worker").alive, 0);
+    ck_assert_uint_eq(find_behaviour(system, 0, "fickle").alive, 0);
     send_some(system, one, &work_type, 5);
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").messages >= 5);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").messages >= 5);
     ck_assert_int_eq(domus_outside_stop(system, one), 0);
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "other").alive == 1);
-    ck_assert_uint_eq(behaviour(system, 0, "worker").alive, 0);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "other").alive == 1);
+    ck_assert_uint_eq(find_behaviour(system, 0, "worker").alive, 0);
     domt_end(system);
 }
 
@@ -154,7 +154,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
     static domus_behaviour many[MANY];
     static char names[MANY][16];
     domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     uint32_t count;
 
     for (int i = 0; i < MANY; i++) {
@@ -163,15 +163,15 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
         domus_address address = domt_spawn(system, 0, &many[i], NULL);
         send_some(system, address, &work_type, 1);
     }
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "(others)").alive != 0 &&
-                          behaviour(system, 0, "(others)").messages != 0);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "(others)").alive != 0 &&
+                          find_behaviour(system, 0, "(others)").messages != 0);
     ck_assert_int_eq(domus_system_behaviours(system, 0, all, DOMUS_BEHAVIOURS_MAX + 1, &count), 0);
     ck_assert_uint_le(count, DOMUS_BEHAVIOURS_MAX + 1);
     uint64_t alive = 0;
     for (uint32_t i = 0; i < count; i++)
         alive += all[i].name[0] == 'b' ? all[i].alive : 0;
-    ck_assert_uint_ge(alive + behaviour(system, 0, "(others)").alive, MANY);
-    ck_assert_uint_ge(behaviour(system, 0, "(others)").alive, 10);
+    ck_assert_uint_ge(alive + find_behaviour(system, 0, "(others)").alive, MANY);
+    ck_assert_uint_ge(find_behaviour(system, 0, "(others)").alive, 10);
     /* the table is not written beyond the number of rows that was asked for */
     memset(&all[2], 0x5a, sizeof all[2]);
     ck_assert_int_eq(domus_system_behaviours(system, 0, all, 2, &count), 0);
@@ -184,7 +184,7 @@ DOMT_TEST(behaviours_beyond_the_bound_share_an_entry)
 /* The time is measured by the runs, however seldom the counts are read. */
 DOMT_TEST(time_goes_to_who_runs)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address busy = domt_spawn(system, 0, &worker, NULL);
     domus_address idle = domt_spawn(system, 0, &other, NULL);
     const uint64_t long_ns = 3 * DOMT_MS;
@@ -195,11 +195,11 @@ DOMT_TEST(time_goes_to_who_runs)
         domt_notice(system, busy, &work_type, &long_ns);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == 90);
     uint64_t passed_ns = domt_now_ns() - begin_ns;
-    uint64_t busy_ns = behaviour(system, 0, "worker").run_ns;
+    uint64_t busy_ns = find_behaviour(system, 0, "worker").run_ns;
     ck_assert_msg(busy_ns >= 120 * DOMT_MS && busy_ns <= passed_ns + 40 * DOMT_MS,
                   "%llu ms of %llu", (unsigned long long)(busy_ns / DOMT_MS),
                   (unsigned long long)(passed_ns / DOMT_MS));
-    ck_assert_uint_le(behaviour(system, 0, "other").run_ns, busy_ns / 4);
+    ck_assert_uint_le(find_behaviour(system, 0, "other").run_ns, busy_ns / 4);
     domt_end(system);
 }
 
@@ -218,15 +218,15 @@ static void crowd_once(domus_system *system, domus_address *crowd)
 
 DOMT_TEST(waits_are_sampled_and_the_waiting_are_counted)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address crowd[CROWD];
 
     for (int i = 0; i < CROWD; i++)
         crowd[i] = domt_spawn(system, 0, &worker, NULL);
     uint64_t begin_ns = domt_now_ns();
-    DOMT_WAIT_FOR(20, (crowd_once(system, crowd), behaviour(system, 0, "worker").waits >= 10));
+    DOMT_WAIT_FOR(20, (crowd_once(system, crowd), find_behaviour(system, 0, "worker").waits >= 10));
     uint64_t passed_ns = domt_now_ns() - begin_ns;
-    domus_behaviour_profile found = behaviour(system, 0, "worker");
+    domus_behaviour_profile found = find_behaviour(system, 0, "worker");
     /* A message waits for half of the crowd on average, which is 5 ms, but most are put one by
      * one. */
     ck_assert_uint_ge(found.wait_ns / found.waits, DOMT_MS / 4);
@@ -249,9 +249,9 @@ DOMT_TEST(nothing_is_measured_at_the_level_off)
     for (int i = 0; i < 20; i++)
         domt_notice(system, address, &work_type, &long_ns);
     DOMT_WAIT_FOR(20, atomic_load(&worked) == 20);
-    ck_assert_uint_eq(behaviour(system, 0, "worker").run_ns, 0);
-    ck_assert_uint_eq(behaviour(system, 0, "worker").waits, 0);
-    DOMT_WAIT_FOR(20, behaviour(system, 0, "worker").messages == 20);
+    ck_assert_uint_eq(find_behaviour(system, 0, "worker").run_ns, 0);
+    ck_assert_uint_eq(find_behaviour(system, 0, "worker").waits, 0);
+    DOMT_WAIT_FOR(20, find_behaviour(system, 0, "worker").messages == 20);
     domt_end(system);
 }
 
@@ -275,12 +275,12 @@ static int change_on_poke(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour changing = {.name = "changing",
                                          .on = (const domus_on[]){{&poke, change_on_poke, 0}, {0}}};
 
-static domi_manager *victim(void)
+static domi_manager *victim_manager(void)
 {
     return &domt_stepped_thread(&world, 0)->manager;
 }
 
-static domi_manager *thief(void)
+static domi_manager *thief_manager(void)
 {
     return &domt_stepped_thread(&world, 1)->manager;
 }
@@ -298,7 +298,7 @@ static void open_world(const domus_behaviour *behaviour)
 }
 
 /* Let thread 0 follow a new level of the profile. */
-static void follow(domus_profile_level level)
+static void follow_level(domus_profile_level level)
 {
     ck_assert_int_eq(domus_system_set_profile_level(world.system, level), 0);
     domt_stepped_advance(&world, 100 * DOMT_MS);
@@ -307,25 +307,26 @@ static void follow(domus_profile_level level)
 }
 
 /* Put a message, and let thread 0 receive it. */
-static void put(domus_address address)
+static void put_message(domus_address address)
 {
     domt_notice(world.system, address, &poke, NULL);
-    (void)domi_manager_take_arrivals(victim());
+    (void)domi_manager_take_arrivals(victim_manager());
 }
 
 /* Lend the one ready house of thread 0 to the other thread, run it there, and give it back. */
-static void lend(void)
+static void lend_house(void)
 {
-    ck_assert_uint_eq(domi_loans_expose(victim(), &victim()->schedule.ready[DOMUS_STATE], 1), 1);
-    domi_loan *loan = domi_loan_take(thief(), victim());
+    ck_assert_uint_eq(
+        domi_loans_expose(victim_manager(), &victim_manager()->schedule.ready[DOMUS_STATE], 1), 1);
+    domi_loan *loan = domi_loan_take(thief_manager(), victim_manager());
     ck_assert_ptr_nonnull(loan);
-    domi_manager_own(thief());
-    domi_loan_run(thief(), loan);
-    domi_manager_own(victim());
-    ck_assert_uint_eq(domi_loans_settle(victim()), 1);
+    domi_manager_own(thief_manager());
+    domi_loan_run(thief_manager(), loan);
+    domi_manager_own(victim_manager());
+    ck_assert_uint_eq(domi_loans_settle(victim_manager()), 1);
 }
 
-static const domi_house *waiter(void)
+static const domi_house *find_waiter(void)
 {
     const domi_observing *observing = atomic_load(&domt_stepped_thread(&world, 0)->observing);
 
@@ -341,7 +342,7 @@ static uint64_t sum_ns(domus_histogram_kind kind)
     return found.sum_ns;
 }
 
-static uint64_t alive(uint32_t thread, const char *name)
+static uint64_t count_alive(uint32_t thread, const char *name)
 {
     static domus_behaviour_profile all[DOMUS_BEHAVIOURS_MAX + 1];
     uint32_t count;
@@ -359,29 +360,29 @@ static uint64_t alive(uint32_t thread, const char *name)
 DOMT_TEST(who_becomes_another_on_a_thief_counts_where_it_lives)
 {
     open_world(&changing);
-    ck_assert_uint_eq(alive(0, "changing"), 1);
-    put(poked);
-    lend();
-    ck_assert_uint_eq(alive(0, "changing"), 0);
-    ck_assert_uint_eq(alive(0, "changed"), 1);
-    ck_assert_uint_eq(alive(1, "changed"), 0);
+    ck_assert_uint_eq(count_alive(0, "changing"), 1);
+    put_message(poked);
+    lend_house();
+    ck_assert_uint_eq(count_alive(0, "changing"), 0);
+    ck_assert_uint_eq(count_alive(0, "changed"), 1);
+    ck_assert_uint_eq(count_alive(1, "changed"), 0);
     ck_assert_int_eq(domus_outside_stop(world.system, poked), 0);
     for (int i = 0; i < 3; i++)
         domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(alive(0, "changed"), 0);
+    ck_assert_uint_eq(count_alive(0, "changed"), 0);
     domt_stepped_fini(&world);
 }
 
 DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
 {
     open_world(&plain);
-    follow(DOMUS_PROFILE_HISTOGRAMS);
-    put(poked);
-    ck_assert_ptr_eq(waiter(), poked.house);
-    lend();
+    follow_level(DOMUS_PROFILE_HISTOGRAMS);
+    put_message(poked);
+    ck_assert_ptr_eq(find_waiter(), poked.house);
+    lend_house();
     domt_stepped_advance(&world, LONG_NS);
     domt_stepped_iterate(&world, 0, false);
-    put(poked);
+    put_message(poked);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
     domt_stepped_fini(&world);
@@ -390,14 +391,14 @@ DOMT_TEST(message_that_a_thief_has_handled_waits_no_more)
 DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
 {
     open_world(&plain);
-    follow(DOMUS_PROFILE_HISTOGRAMS);
-    put(poked);
-    ck_assert_ptr_eq(waiter(), poked.house);
-    follow(DOMUS_PROFILE_OFF);
-    atomic_store(&victim()->mail.sampled_ns, domt_stepped_now_ns(&world));
+    follow_level(DOMUS_PROFILE_HISTOGRAMS);
+    put_message(poked);
+    ck_assert_ptr_eq(find_waiter(), poked.house);
+    follow_level(DOMUS_PROFILE_OFF);
+    atomic_store(&victim_manager()->mail.sampled_ns, domt_stepped_now_ns(&world));
     domt_stepped_advance(&world, LONG_NS);
-    follow(DOMUS_PROFILE_HISTOGRAMS);
-    put(poked);
+    follow_level(DOMUS_PROFILE_HISTOGRAMS);
+    put_message(poked);
     domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_WAIT), LONG_NS);
     ck_assert_uint_lt(sum_ns(DOMUS_HISTOGRAM_DELIVERY), LONG_NS);
@@ -408,12 +409,12 @@ DOMT_TEST(time_in_which_nothing_was_measured_is_no_wait)
 DOMT_TEST(message_that_is_gone_waits_no_more)
 {
     open_world(&plain);
-    follow(DOMUS_PROFILE_HISTOGRAMS);
-    put(poked);
-    ck_assert_ptr_eq(waiter(), poked.house);
+    follow_level(DOMUS_PROFILE_HISTOGRAMS);
+    put_message(poked);
+    ck_assert_ptr_eq(find_waiter(), poked.house);
     atomic_load(&domt_stepped_thread(&world, 0)->observing)->runs.waiting.waiter.ahead = 3;
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_ptr_null(waiter());
+    ck_assert_ptr_null(find_waiter());
     domt_stepped_fini(&world);
 }
 
@@ -421,13 +422,13 @@ DOMT_TEST(thread_that_could_not_record_stops_to_measure)
 {
     open_world(&plain);
     domi_thread *thread = domt_stepped_thread(&world, 0);
-    follow(DOMUS_PROFILE_COUNTERS);
+    follow_level(DOMUS_PROFILE_COUNTERS);
     world.system->config.profile.records = 3; /* the ring has fewer records than these */
-    follow(DOMUS_PROFILE_SPANS);
+    follow_level(DOMUS_PROFILE_SPANS);
     ck_assert_ptr_nonnull(atomic_load(&thread->observing));
     const domi_observer *measures = &atomic_load(&thread->observing)->runs.waiting.functions;
     ck_assert_ptr_eq(thread->manager.observer, measures);
-    follow(DOMUS_PROFILE_COUNTERS);
+    follow_level(DOMUS_PROFILE_COUNTERS);
     ck_assert_ptr_ne(thread->manager.observer, measures);
     domt_stepped_fini(&world);
 }
@@ -437,8 +438,8 @@ DOMT_TEST(thread_without_a_cpu_clock_submits_nothing)
     domus_profile profile;
 
     open_world(&plain);
-    follow(DOMUS_PROFILE_OFF);
-    follow(DOMUS_PROFILE_COUNTERS);
+    follow_level(DOMUS_PROFILE_OFF);
+    follow_level(DOMUS_PROFILE_COUNTERS);
     domt_stepped_advance(&world, LONG_NS);
     domi_thread_stamp(domt_stepped_thread(&world, 0), DOMI_SPAN_ENTER);
     ck_assert_int_eq(domus_system_profile(world.system, 0, &profile), 0);

@@ -151,15 +151,15 @@ static const domus_behaviour peer_behaviour = {
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void wake(domi_manager *manager)
+static void wake_manager(domi_manager *manager)
 {
     domi_futex_wake(&manager->park);
 }
 
-static const domi_runtime_hooks hooks = {.wake = wake};
+static const domi_runtime_hooks hooks = {.wake = wake_manager};
 
 /* Expose a house of this thread now and then, and take it back if no thief took it. */
-static void lend(worker *at, domi_queue *ready)
+static void expose_house(worker *at, domi_queue *ready)
 {
     domi_manager *manager = &at->manager;
 
@@ -176,7 +176,7 @@ static bool is_over(void)
     return atomic_load_explicit(&under_way, memory_order_seq_cst) == 0;
 }
 
-static bool steal(worker *at)
+static bool steal_house(worker *at)
 {
     domi_manager *victim = managers[domi_random_below(&at->random, THREADS)];
     domi_loan *loan = victim != &at->manager ? domi_loan_take(&at->manager, victim) : NULL;
@@ -189,7 +189,7 @@ static bool steal(worker *at)
 }
 
 /* Park with the steps of fall_asleep() (runtime/loop/park.c). */
-static void park(worker *at)
+static void park_thread(worker *at)
 {
     domi_manager *manager = &at->manager;
 
@@ -208,7 +208,7 @@ static void park(worker *at)
     (void)domi_park_end(&manager->park);
 }
 
-static void *work(void *worker_)
+static void *run_worker(void *worker_)
 {
     worker *at = worker_;
     domi_manager *manager = &at->manager;
@@ -221,15 +221,15 @@ static void *work(void *worker_)
 
         for (uint32_t i = ready->count; i > 0 && (house = domi_queue_take(ready)) != NULL; i--) {
             (void)domi_house_run(manager, house);
-            lend(at, ready);
+            expose_house(at, ready);
             found++;
         }
         if (domi_loans_count_shown(manager) != 0)
             found += domi_loans_take_back(manager, ready);
-        found += steal(at) ? 1 : 0;
+        found += steal_house(at) ? 1 : 0;
         domi_pool_flush_returns(manager);
         if (found == 0)
-            park(at);
+            park_thread(at);
     }
     return NULL;
 }
@@ -280,7 +280,7 @@ static void send_start(domus_address to)
     ck_assert_int_eq(domi_mailbox_put(&outside, to, &envelope->node, DOMI_NOTICE), 0);
 }
 
-static void run(uint32_t slots, uint64_t messages)
+static void run_stress(uint32_t slots, uint64_t messages)
 {
     uint64_t handled = 0;
     uint64_t sent = 0;
@@ -291,7 +291,7 @@ static void run(uint32_t slots, uint64_t messages)
     for (uint32_t i = 0; i < HOUSES; i++)
         send_start(houses[i]);
     for (uint32_t i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+        ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);
     for (uint32_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
     for (uint32_t i = 0; i < HOUSES; i++) {
@@ -326,19 +326,19 @@ static void run(uint32_t slots, uint64_t messages)
         domi_manager_fini(managers[i]);
 }
 
-static uint64_t messages(void)
+static uint64_t choose_messages(void)
 {
     return getenv("DOMT_LONG") != NULL ? MESSAGES_LONG : MESSAGES;
 }
 
 DOMT_TEST(small_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
-    run(64, messages() / 2);
+    run_stress(64, choose_messages() / 2);
 }
 
 DOMT_TEST(large_belts_keep_order_and_lose_neither_messages_nor_wake_ups)
 {
-    run(1024, messages() / 2);
+    run_stress(1024, choose_messages() / 2);
 }
 
 DOMT_SUITE(3000)

@@ -41,7 +41,7 @@ static int wait_while_held(void *argument)
     return number;
 }
 
-static int ended(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_end_of_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const work *own = domus_frame(stack);
 
@@ -61,7 +61,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
     work *own = domus_frame(stack);
 
     *own = (work){.number = *(const int *)self, .address = own};
-    int result = domus_blocking(stack, wait_while_held, &own->number, ended);
+    int result = domus_blocking(stack, wait_while_held, &own->number, record_end_of_work);
     if (domi_stack_house(stack)->asks != 0) /* the actor waits for no other actor */
         atomic_fetch_add(&wrong, 1);
     return result;
@@ -83,7 +83,7 @@ static const domus_behaviour worker = {
     .on = (const domus_on[]){{&go_type, go, sizeof(work)}, {&stop_type, stop_oneself, 0}, {0}},
     .on_stop = on_stop};
 
-static void clear(void)
+static void clear_counts(void)
 {
     atomic_store(&resumed, 0);
     atomic_store(&wrong, 0);
@@ -98,7 +98,7 @@ DOMT_TEST(end_of_blocking_work_resumes_with_what_it_returned)
 {
     int number = 42;
 
-    clear();
+    clear_counts();
     domus_system *system = domt_start_threads(2);
     for (uint32_t i = 0; i < 200; i++) {
         domus_address one = domt_spawn(system, i % 2, &worker, &number);
@@ -115,7 +115,7 @@ DOMT_TEST(negative_end_of_blocking_work_is_the_error)
 {
     int number = -EIO;
 
-    clear();
+    clear_counts();
     domus_system *system = domt_start_threads(1);
     domt_notice(system, domt_spawn(system, 0, &worker, &number), &go_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&resumed) == 1);
@@ -130,7 +130,7 @@ DOMT_TEST(blocking_work_at_its_limit_fails_with_eagain)
 
     config.blocking.threads_max = 1;
     config.blocking.queue_max = 1;
-    clear();
+    clear_counts();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -151,7 +151,7 @@ DOMT_TEST(stop_waits_for_work_that_runs_and_withdraws_what_does_not)
     int number = 1;
 
     config.blocking.threads_max = 1;
-    clear();
+    clear_counts();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -180,7 +180,7 @@ DOMT_TEST(work_that_outlasts_the_actor_timeout_is_abandoned_and_said)
     domus_config config = domt_config(1);
 
     config.shutdown.actor_timeout_ns = 20 * DOMT_MS;
-    clear();
+    clear_counts();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domus_address one = domt_spawn(system, 0, &worker, &number);
@@ -216,7 +216,7 @@ static int wait_for_go(void *argument)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard, answer->error);
     return 0;
@@ -224,7 +224,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int begin_work(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_blocking(stack, wait_for_go, NULL, hear);
+    return domus_blocking(stack, wait_for_go, NULL, record_error);
 }
 
 /* The answer of the work is lost with its message, so the test ends the work in another way. */

@@ -12,7 +12,7 @@
 #define MS     DOMT_PIPE_MS
 #define SECOND DOMT_PIPE_SECOND
 
-static void pass(domus_testkit *kit, uint64_t ns)
+static void pass_time(domus_testkit *kit, uint64_t ns)
 {
     ck_assert_int_eq(domus_testkit_advance(kit, ns), 0);
 }
@@ -66,18 +66,18 @@ DOMT_TEST(a_body_is_read_though_much_waits_for_its_peer)
 
     domus_peer_pause(peer);
     domt_pipes_send(kit, peer, "Q fgive 5000000\nL6 fcount 20\nabc");
-    pass(kit, 10 * MS);
+    pass_time(kit, 10 * MS);
     ck_assert_uint_gt(domt_streams_now.given, 10000);
     ck_assert_uint_eq(domt_streams_now.reads, 0);
-    pass(kit, 20 * MS);
+    pass_time(kit, 20 * MS);
     ck_assert_uint_eq(domt_streams_now.reads, 1);
-    pass(kit, 20 * MS);
+    pass_time(kit, 20 * MS);
     /* these bytes come while the channel reads no other request */
     domt_pipes_send(kit, peer, "def");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_uint_eq(domt_streams_now.bytes, 6);
     domus_peer_reset(peer);
-    pass(kit, SECOND);
+    pass_time(kit, SECOND);
     domt_pipes_end(kit);
 }
 
@@ -100,7 +100,7 @@ DOMT_TEST(a_peer_hears_that_its_body_is_wanted)
     domt_pipes_expect(kit, peer, "2 3105\n");
     /* Two requests: one waits for its turn, and the body of the other is read by nobody. */
     domt_pipes_send(kit, peer, "C count 50\n1:a0:");
-    pass(kit, 10 * MS);
+    pass_time(kit, 10 * MS);
     domt_pipes_send(kit, peer, "X fcount\n");
     domt_pipes_expect(kit, peer, "1 97\ngo\n");
     domt_pipes_send(kit, peer, "0:X drop\n0:Q drop\n");
@@ -166,14 +166,14 @@ DOMT_TEST(an_unread_body_holds_the_peer_up)
     domt_pipes_send(kit, peer, "L8388608 count 500\n");
     ck_assert_int_eq(domus_peer_send(peer, body, BYTES), 0);
     free(body);
-    pass(kit, 400 * MS);
+    pass_time(kit, 400 * MS);
     ck_assert_int_eq(domus_system_profile(domus_testkit_system(kit), 0, &profile), 0);
     uint64_t received = profile.received_bytes;
     ck_assert_uint_lt(received, 2 << 20);
-    pass(kit, 200 * MS); /* one piece of the body is read */
+    pass_time(kit, 200 * MS); /* one piece of the body is read */
     ck_assert_uint_eq(domt_streams_now.reads, 1);
     domus_peer_reset(peer);
-    pass(kit, 1000 * SECOND); /* the channel sees the cancel when it receives again */
+    pass_time(kit, 1000 * SECOND); /* the channel sees the cancel when it receives again */
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     domt_pipes_end(kit);
 }

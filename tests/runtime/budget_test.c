@@ -21,7 +21,8 @@ static domi_budget budget_of(uint64_t used, int64_t held, uint64_t limit)
     return domi_budget_of(&usage, held, domi_marks_of(limit, 80, 90));
 }
 
-static void holds(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high, uint64_t last)
+static void expect_budget(domi_budget now, uint64_t own, uint64_t foreign, uint64_t high,
+                          uint64_t last)
 {
     ck_assert_uint_eq(now.own, own);
     ck_assert_uint_eq(now.foreign, foreign);
@@ -44,46 +45,46 @@ DOMT_TEST(marks_are_shares_of_the_limit)
 
 DOMT_TEST(a_budget_is_what_foreign_memory_leaves_below_the_marks)
 {
-    holds(budget_of(0, 0, 1000), 0, 0, 800, 900);
-    holds(budget_of(300, 300, 1000), 300, 0, 800, 900);
-    holds(budget_of(300, 100, 1000), 100, 200, 600, 700);
-    holds(budget_of(700, 25, 1000), 25, 675, 125, 225);
+    expect_budget(budget_of(0, 0, 1000), 0, 0, 800, 900);
+    expect_budget(budget_of(300, 300, 1000), 300, 0, 800, 900);
+    expect_budget(budget_of(300, 100, 1000), 100, 200, 600, 700);
+    expect_budget(budget_of(700, 25, 1000), 25, 675, 125, 225);
     /* the least budget, from these figures on */
-    holds(budget_of(700, 24, 1000), 24, 676, 125, 224);
-    holds(budget_of(800, 25, 1000), 25, 775, 125, 125);
-    holds(budget_of(799, 25, 1000), 25, 774, 125, 126);
+    expect_budget(budget_of(700, 24, 1000), 24, 676, 125, 224);
+    expect_budget(budget_of(800, 25, 1000), 25, 775, 125, 125);
+    expect_budget(budget_of(799, 25, 1000), 25, 774, 125, 126);
 }
 
 DOMT_TEST(foreign_memory_above_the_limit_leaves_an_eighth)
 {
-    holds(budget_of(1000, 0, 1000), 0, 1000, 125, 125);
-    holds(budget_of(5000, 10, 1000), 10, 4990, 125, 125);
-    holds(budget_of(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125, 125);
+    expect_budget(budget_of(1000, 0, 1000), 0, 1000, 125, 125);
+    expect_budget(budget_of(5000, 10, 1000), 10, 4990, 125, 125);
+    expect_budget(budget_of(UINT64_MAX, 10, 1000), 10, UINT64_MAX - 10, 125, 125);
 }
 
 DOMT_TEST(a_budget_grows_as_foreign_memory_falls)
 {
-    holds(budget_of(950, 100, 1000), 100, 850, 125, 125);
-    holds(budget_of(600, 100, 1000), 100, 500, 300, 400);
-    holds(budget_of(100, 100, 1000), 100, 0, 800, 900);
+    expect_budget(budget_of(950, 100, 1000), 100, 850, 125, 125);
+    expect_budget(budget_of(600, 100, 1000), 100, 500, 300, 400);
+    expect_budget(budget_of(100, 100, 1000), 100, 0, 800, 900);
 }
 
 /* The counted memory may be more than the used memory, because of pages that were never written. It
  * may even be below zero, because one thread may give back memory that another one took. */
 DOMT_TEST(own_memory_is_between_nothing_and_all_that_is_used)
 {
-    holds(budget_of(300, 301, 1000), 300, 0, 800, 900);
-    holds(budget_of(300, INT64_MAX, 1000), 300, 0, 800, 900);
-    holds(budget_of(300, -1, 1000), 0, 300, 500, 600);
-    holds(budget_of(300, INT64_MIN, 1000), 0, 300, 500, 600);
+    expect_budget(budget_of(300, 301, 1000), 300, 0, 800, 900);
+    expect_budget(budget_of(300, INT64_MAX, 1000), 300, 0, 800, 900);
+    expect_budget(budget_of(300, -1, 1000), 0, 300, 500, 600);
+    expect_budget(budget_of(300, INT64_MIN, 1000), 0, 300, 500, 600);
 }
 
 DOMT_TEST(a_tiny_limit_has_budgets)
 {
-    holds(budget_of(8, 0, 8), 0, 8, 1, 1);
-    holds(budget_of(0, 0, 8), 0, 0, 6, 7);
-    holds(budget_of(7, 0, 7), 0, 7, 0, 0);
-    holds(budget_of(0, 0, 0), 0, 0, 0, 0);
+    expect_budget(budget_of(8, 0, 8), 0, 8, 1, 1);
+    expect_budget(budget_of(0, 0, 8), 0, 0, 6, 7);
+    expect_budget(budget_of(7, 0, 7), 0, 7, 0, 0);
+    expect_budget(budget_of(0, 0, 0), 0, 0, 0, 0);
 }
 
 DOMT_TEST(what_may_be_queued_is_a_threads_part_of_a_share_of_the_budget)
@@ -169,7 +170,7 @@ static domt_stepped world;
 static domt_tree tree;
 static uint64_t used;
 
-static void use(uint64_t bytes)
+static void set_used(uint64_t bytes)
 {
     char text[32];
 
@@ -178,7 +179,7 @@ static void use(uint64_t bytes)
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.current", text);
 }
 
-static void begin(void)
+static void set_up_memory(void)
 {
     domus_config config;
 
@@ -190,7 +191,7 @@ static void begin(void)
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.max", "104857600\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/memory.stat", "inactive_file 0\n");
-    use(2 * MIB);
+    set_used(2 * MIB);
     world.system->pressure.root = tree.root;
     domi_pressure_begin(world.system);
     domt_stepped_iterate(&world, 0, false); /* the first look at memory */
@@ -199,14 +200,14 @@ static void begin(void)
     ck_assert_uint_eq(memory.limit_bytes, LIMIT);
 }
 
-static void end(void)
+static void tear_down_memory(void)
 {
     domi_pressure_end(world.system);
     domt_stepped_fini(&world);
     domt_tree_remove(&tree);
 }
 
-static domus_memory_level level(void)
+static domus_memory_level read_level(void)
 {
     domus_memory memory;
 
@@ -223,10 +224,10 @@ static void pass_ms(void)
 }
 
 /* Use `step` bytes more in each millisecond, until `most` bytes are used or memory is short. */
-static void grow(uint64_t step, uint64_t most)
+static void grow_use(uint64_t step, uint64_t most)
 {
-    while (used < most && level() == DOMUS_MEMORY_NORMAL) {
-        use(used + step < most ? used + step : most);
+    while (used < most && read_level() == DOMUS_MEMORY_NORMAL) {
+        set_used(used + step < most ? used + step : most);
         pass_ms();
     }
 }
@@ -239,7 +240,7 @@ static void stand_still(uint32_t ms)
 
 static void is_noticed_before(uint64_t bytes)
 {
-    ck_assert_int_ne(level(), DOMUS_MEMORY_NORMAL);
+    ck_assert_int_ne(read_level(), DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(used, HIGH);
     ck_assert_msg(used < bytes, "noticed at %llu MiB", (unsigned long long)(used / MIB));
 }
@@ -250,11 +251,11 @@ DOMT_TEST(growth_from_nothing_is_noticed)
     static const uint64_t steps[] = {MIB / 8, MIB, 2 * MIB, 3 * MIB};
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        begin();
+        set_up_memory();
         stand_still(1000);
-        grow(steps[i], 2 * LIMIT);
+        grow_use(steps[i], 2 * LIMIT);
         is_noticed_before(FULL);
-        end();
+        tear_down_memory();
     }
 }
 
@@ -265,12 +266,12 @@ DOMT_TEST(growth_that_stood_still_is_noticed)
     static const uint32_t still_ms[] = {1, 5, 20, 99, 500};
 
     for (size_t i = 0; i < sizeof still_ms / sizeof still_ms[0]; i++) {
-        begin();
-        grow(MIB / 2, 76 * MIB);
+        set_up_memory();
+        grow_use(MIB / 2, 76 * MIB);
         stand_still(still_ms[i]);
-        grow(MIB, 2 * LIMIT);
+        grow_use(MIB, 2 * LIMIT);
         is_noticed_before(HIGH + 8 * MIB);
-        end();
+        tear_down_memory();
     }
 }
 
@@ -280,15 +281,15 @@ DOMT_TEST(looks_near_a_mark_are_milliseconds_apart)
 {
     domus_memory before, after;
 
-    begin();
-    grow(MIB / 2, HIGH - MIB / 2);
+    set_up_memory();
+    grow_use(MIB / 2, HIGH - MIB / 2);
     stand_still(100);
     domus_system_memory(world.system, &before);
     stand_still(1000);
     domus_system_memory(world.system, &after);
     ck_assert_uint_ge(after.looks - before.looks, 100);
     ck_assert_uint_le(after.looks - before.looks, 251);
-    end();
+    tear_down_memory();
 }
 
 DOMT_SUITE(60)

@@ -31,7 +31,7 @@ static void begin_kit(const domus_config *config)
     system_ = domus_testkit_system(kit);
 }
 
-static domus_config now(void)
+static domus_config read_config(void)
 {
     domus_config config;
 
@@ -40,7 +40,7 @@ static domus_config now(void)
 }
 
 /* Check that a change succeeds. Returns how many keys have changed. */
-static int change(const domus_config *config)
+static int expect_change(const domus_config *config)
 {
     int result = domus_system_change(system_, config, error, sizeof error);
 
@@ -49,14 +49,14 @@ static int change(const domus_config *config)
 }
 
 /* Check that a change fails, and changes nothing. */
-static void refuse(const domus_config *config, int wanted, const char *text)
+static void expect_refusal(const domus_config *config, int wanted, const char *text)
 {
-    const domus_config before = now();
+    const domus_config before = read_config();
 
     ck_assert_int_eq(domus_system_check_change(system_, config, error, sizeof error), wanted);
     ck_assert_int_eq(domus_system_change(system_, config, error, sizeof error), wanted);
     ck_assert_str_eq(error, text);
-    const domus_config after = now();
+    const domus_config after = read_config();
     ck_assert_mem_eq(&before, &after, sizeof before);
 }
 
@@ -64,7 +64,7 @@ static void refuse(const domus_config *config, int wanted, const char *text)
 
 /* Returns another value, near the present one, for a key that is a number, so that relations
  * between keys still hold. */
-static uint64_t vary(const domus_config_key *key, const domus_config *config)
+static uint64_t vary_number(const domus_config_key *key, const domus_config *config)
 {
     uint64_t number = domi_key_number(key, config);
     const uint64_t others[] = {number + 1, number - 1, key->minimum, 2 * number};
@@ -84,15 +84,15 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
     begin_kit(NULL);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         const domus_config_key *key = &domi_config_keys[k];
-        domus_config config = now();
+        domus_config config = read_config();
         if (!key->live)
             continue;
-        uint64_t number = vary(key, &config);
+        uint64_t number = vary_number(key, &config);
         domi_key_store(key, &config, number, NULL);
         ck_assert_int_eq(domus_system_check_change(system_, &config, error, sizeof error), 1);
         /* the check of the configuration has changed nothing */
-        ck_assert_msg(change(&config) == 1, "%s", key->path);
-        config = now();
+        ck_assert_msg(expect_change(&config) == 1, "%s", key->path);
+        config = read_config();
         ck_assert_msg(domi_key_number(key, &config) == number, "%s", key->path);
         domt_net_ok(kit, domus_testkit_run(kit));
         for (uint32_t i = 0; i < system_->count; i++) {
@@ -102,7 +102,8 @@ DOMT_TEST(each_live_key_holds_on_each_thread_after_its_next_turn)
                           "%s", key->path); /* a kit does not spin */
             ck_assert_ptr_eq(thread->io.config, thread->config);
         }
-        ck_assert_int_eq(change(&config), 0); /* the same configuration again changes nothing */
+        ck_assert_int_eq(expect_change(&config),
+                         0); /* the same configuration again changes nothing */
         tried++;
     }
     ck_assert_uint_ge(tried, 60);
@@ -125,33 +126,35 @@ DOMT_TEST(key_that_counts_at_a_start_is_refused_by_name)
     begin_kit(NULL);
     for (size_t k = 0; k < domi_config_key_count; k++) {
         const domus_config_key *key = &domi_config_keys[k];
-        domus_config config = now();
+        domus_config config = read_config();
         bool is_second = last != NULL && strcmp(last->path, key->path) == 0;
         last = key;
         if (key->live || is_second || domi_key_is_text(key) ||
             strncmp(key->path, "cluster", 7) == 0)
             continue;
         domi_key_store(key, &config,
-                       key->power_of_two ? 2 * domi_key_number(key, &config) : vary(key, &config),
+                       key->power_of_two ? 2 * domi_key_number(key, &config)
+                                         : vary_number(key, &config),
                        NULL);
         snprintf(line, sizeof line, "these keys count at a start: %s", key->path);
-        refuse(&config, -EPERM, line);
+        expect_refusal(&config, -EPERM, line);
     }
-    domus_config config = now();
+    domus_config config = read_config();
     config.profile.crash_file = "a";
     config.scheduler.io_ratio = 7; /* with one key that is not live, no key changes */
-    refuse(&config, -EPERM, "these keys count at a start: profile.crashFile");
-    config = now();
+    expect_refusal(&config, -EPERM, "these keys count at a start: profile.crashFile");
+    config = read_config();
     config.system.threads = 0;
     config.system.threads_percent = 50; /* the two keys of one field */
-    refuse(&config, -EPERM, "these keys count at a start: system.threads");
+    expect_refusal(&config, -EPERM, "these keys count at a start: system.threads");
     config.names.max = config.groups.max = config.groups.members_max = config.routers.max = 9;
     config.routers.routees_max = config.grains.max = config.grains.kinds_max = 9;
     config.files.open_max = config.log.queue_max = 99;
-    refuse(&config, -EPERM,
-           "these keys count at a start: system.threads, files.openMax, groups.max, "
-           "groups.membersMax, routers.max, routers.routeesMax, names.max, grains.kindsMax and 2 "
-           "more");
+    expect_refusal(
+        &config, -EPERM,
+        "these keys count at a start: system.threads, files.openMax, groups.max, "
+        "groups.membersMax, routers.max, routers.routeesMax, names.max, grains.kindsMax and 2 "
+        "more");
     domus_testkit_free(kit);
 }
 
@@ -161,10 +164,10 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
     char brief[12];
 
     begin_kit(NULL);
-    config = now();
+    config = read_config();
     config.scheduler.io_ratio = 101;
-    refuse(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
-    config = now();
+    expect_refusal(&config, -EINVAL, "scheduler.ioRatio: must be auto or 1..100, is 101");
+    config = read_config();
     config.channel.send_low_bytes = config.channel.send_high_bytes + 1;
     ck_assert_int_eq(domus_system_change(system_, &config, brief, sizeof brief), -EINVAL);
     ck_assert_uint_eq(strlen(brief), sizeof brief - 1);
@@ -173,10 +176,10 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
 
     domus_config plain = domt_config(1);
     ck_assert_int_eq(domus_system_new(&plain, error, sizeof error, &system_), 0);
-    ck_assert_uint_eq(now().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
+    ck_assert_uint_eq(read_config().scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     ck_assert_uint_ne(domus_system_config(system_)->scheduler.idle.spin_ns, DOMUS_SPIN_AUTO);
     plain.scheduler.io_ratio = 7;
-    refuse(&plain, -ESHUTDOWN, "the system does not run");
+    expect_refusal(&plain, -ESHUTDOWN, "the system does not run");
     domus_system_free(system_);
 }
 
@@ -185,14 +188,14 @@ DOMT_TEST(wrong_value_is_refused_and_a_system_that_does_not_run_has_no_change)
 static void set_idle(uint64_t section_ns, uint64_t listener_ns)
 {
     static domus_listener_config listener;
-    domus_config config = now();
+    domus_config config = read_config();
 
     listener = config.listeners[0];
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &listener.channel), 0);
     listener.channel.idle_timeout_ns = listener_ns;
     config.channel.idle_timeout_ns = section_ns;
     config.listeners = &listener;
-    ck_assert_int_ge(change(&config), 1);
+    ck_assert_int_ge(expect_change(&config), 1);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
@@ -267,25 +270,25 @@ DOMT_TEST(listener_with_other_fixed_keys_is_refused)
     domus_listener_config listener[2];
 
     begin_listening();
-    domus_config config = now();
+    domus_config config = read_config();
     listener[0] = listener[1] = config.listeners[0];
     config.listeners = listener;
     listener[0].backlog++;
     listener[0].address = "127.0.0.1:3";
-    refuse(&config, -EPERM,
-           "these keys count at a start: listeners.named.address, listeners.named.backlog");
+    expect_refusal(&config, -EPERM,
+                   "these keys count at a start: listeners.named.address, listeners.named.backlog");
     listener[0] = listener[1];
     listener[1].name = "other";
     config.listener_count = 2;
-    refuse(&config, -EPERM, "these keys count at a start: listeners");
+    expect_refusal(&config, -EPERM, "these keys count at a start: listeners");
     config.listener_count = 1;
     listener[0].name = "other";
-    refuse(&config, -EPERM, "these keys count at a start: listeners");
+    expect_refusal(&config, -EPERM, "these keys count at a start: listeners");
     const domus_pool_config pool = {.name = "work"};
-    config = now();
+    config = read_config();
     config.pools = &pool;
     config.pool_count = 1;
-    refuse(&config, -EPERM, "these keys count at a start: pools");
+    expect_refusal(&config, -EPERM, "these keys count at a start: pools");
     domus_testkit_free(kit);
 }
 
@@ -297,10 +300,10 @@ DOMT_TEST(one_key_changes_and_leaves_all_others)
                      1);
     ck_assert_int_eq(
         domus_system_change_key(system_, "scheduler.ioRatio", "7", error, sizeof error), 1);
-    domus_config config = now();
+    domus_config config = read_config();
     ck_assert_uint_eq(config.scheduler.io_ratio, 7);
     config.scheduler.io_ratio = 8; /* the listeners in the configuration stay as they are */
-    ck_assert_int_eq(change(&config), 1);
+    ck_assert_int_eq(expect_change(&config), 1);
     domus_channel_options options;
     ck_assert_int_eq(domus_system_channel_options(system_, 0, &options), 0);
     ck_assert_uint_eq(options.linger_ns, 3 * SECOND);
@@ -359,7 +362,7 @@ static int on_look(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour looker = {.name = "looker",
                                        .on = (const domus_on[]){{&look_type, on_look, 0}, {0}}};
 
-static uint64_t ask(domus_address actor)
+static uint64_t ask_actor(domus_address actor)
 {
     uint64_t none = 0, answer;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -385,13 +388,13 @@ DOMT_TEST(every_kind_of_thread_takes_a_change)
     const domus_spawn_options pooled = {.pool = domus_outside_pool_find(system_, "work")};
     ck_assert_int_eq(domus_outside_spawn_with(system_, &looker, NULL, &pooled, &actors[2]), 0);
     for (uint32_t turn = 0; turn < 50; turn++) {
-        config = now();
+        config = read_config();
         config.scheduler.timers_max = 1000 + turn;
         config.scheduler.messages_per_run_max = 100 + turn;
-        ck_assert_int_eq(change(&config), 2);
+        ck_assert_int_eq(expect_change(&config), 2);
         for (uint32_t i = 0; i < 3; i++)
-            DOMT_WAIT_FOR(10,
-                          ask(actors[i]) == ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
+            DOMT_WAIT_FOR(10, ask_actor(actors[i]) ==
+                                  ((1000ull + turn) << 32 | (i == 2 ? 5 : 100 + turn)));
     }
     domt_end(system_);
 }
@@ -401,14 +404,14 @@ static void *change_again_and_again(void *number_)
     uint32_t number = *(uint32_t *)number_;
 
     for (uint32_t i = 0; i < 500; i++) {
-        domus_config config = now();
+        domus_config config = read_config();
         config.scheduler.io_ratio = 1 + (i + number) % 100;
         config.memory.interval_ns = (1 + i % 90) * MS;
         config.stall.threshold_ns = (10 + i % 10) * SECOND;
         config.scheduler.idle.spin_ns = i % 2 == 0 ? DOMUS_SPIN_AUTO : 5000;
         config.channel.idle_timeout_ns = (1 + i % 9) * 100 * SECOND;
         config.profile.level = (domus_profile_level)(i % 3);
-        (void)change(&config);
+        (void)expect_change(&config);
         if (i % 8 == 0)
             domt_pause_ns(MS);
     }
@@ -428,10 +431,10 @@ DOMT_TEST(thousand_changes_lose_no_message)
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, change_again_and_again, &numbers[i]), 0);
     for (; asked < 2000; asked++)
-        (void)ask(actors[asked % 2]);
+        (void)ask_actor(actors[asked % 2]);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    (void)ask(actors[0]);
+    (void)ask_actor(actors[0]);
     domt_end(system_);
 }
 
@@ -480,7 +483,7 @@ DOMT_TEST(change_within_a_run_does_not_disturb_its_count)
     ck_assert_int_eq(
         domus_system_change_key(system_, "scheduler.maxMessagesPerRun", "8", error, sizeof error),
         1);
-    (void)ask(actor);
+    (void)ask_actor(actor);
     DOMT_WAIT_FOR(10, messages_of("waiting") >= 1);
     ck_assert_uint_le(messages_of("waiting"), 2);
     domt_end(system_);

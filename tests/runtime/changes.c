@@ -23,13 +23,13 @@ static int open_counted(domus_wire *wire, void *state, const void *options)
     return domt_changes_now.open_error;
 }
 
-static int pass(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int pass_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_pass(wire, bytes, size);
     return error != 0 ? error : (int)size;
 }
 
-static int append(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int append_bytes(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return domus_wire_append(wire, bytes, size);
 }
@@ -41,8 +41,8 @@ static void close_counted(domus_wire *wire, void *state)
 
 const domus_stage domt_counted_stage = {.name = "counted",
                                         .open = open_counted,
-                                        .decode = pass,
-                                        .wrap = append,
+                                        .decode = pass_bytes,
+                                        .wrap = append_bytes,
                                         .close = close_counted};
 
 /* --- the service ------------------------------------------------------------------------------ */
@@ -80,12 +80,12 @@ static order parse(const void *payload)
     return made;
 }
 
-static bool is(const order *what, const char *how)
+static bool is_how(const order *what, const char *how)
 {
     return strcmp(what->how, how) == 0;
 }
 
-static int reply(domus_stack *stack, const char *text)
+static int reply_text(domus_stack *stack, const char *text)
 {
     domus_packet packet;
     int error = domus_slice_copy(text, strlen(text), &packet.bytes);
@@ -93,7 +93,7 @@ static int reply(domus_stack *stack, const char *text)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &packet);
 }
 
-static int change(domus_stack *stack, uint32_t flags)
+static int change_pipeline(domus_stack *stack, uint32_t flags)
 {
     return domus_channel_set_pipeline(stack, domus_channel_running(stack), &domt_change_after,
                                       flags);
@@ -105,11 +105,11 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
 
     if (answer->error != 0)
         return answer->error;
-    if (is(what, "later") || is(what, "behind"))
-        domt_changes_now.results[0] = change(stack, 0);
-    if (is(what, "lclean"))
-        domt_changes_now.results[0] = change(stack, DOMUS_PIPELINE_CLEAN);
-    return reply(stack, what->text);
+    if (is_how(what, "later") || is_how(what, "behind"))
+        domt_changes_now.results[0] = change_pipeline(stack, 0);
+    if (is_how(what, "lclean"))
+        domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
+    return reply_text(stack, what->text);
 }
 
 static int on_packet(domus_stack *stack, void *self, const void *payload)
@@ -117,31 +117,32 @@ static int on_packet(domus_stack *stack, void *self, const void *payload)
     order *what = domus_frame(stack);
 
     *what = parse(payload);
-    if (is(what, "slow") || is(what, "later") || is(what, "lclean") || is(what, "behind"))
+    if (is_how(what, "slow") || is_how(what, "later") || is_how(what, "lclean") ||
+        is_how(what, "behind"))
         return domus_sleep(stack, what->wait_ms * MS, go_on);
-    if (is(what, "up")) {
-        int error = reply(stack, what->text);
-        domt_changes_now.results[0] = change(stack, 0);
+    if (is_how(what, "up")) {
+        int error = reply_text(stack, what->text);
+        domt_changes_now.results[0] = change_pipeline(stack, 0);
         return error;
     }
-    if (is(what, "pre") || is(what, "fwd"))
-        domt_changes_now.results[0] = change(stack, 0);
-    if (is(what, "clean"))
-        domt_changes_now.results[0] = change(stack, DOMUS_PIPELINE_CLEAN);
-    if (is(what, "wrong")) {
+    if (is_how(what, "pre") || is_how(what, "fwd"))
+        domt_changes_now.results[0] = change_pipeline(stack, 0);
+    if (is_how(what, "clean"))
+        domt_changes_now.results[0] = change_pipeline(stack, DOMUS_PIPELINE_CLEAN);
+    if (is_how(what, "wrong")) {
         domus_channel *channel = domus_channel_running(stack);
         domt_changes_now.results[0] = domus_channel_set_pipeline(stack, channel, &wrong, 0);
         domt_changes_now.results[1] = domus_channel_set_pipeline(stack, channel, NULL, 0);
         domt_changes_now.results[2] =
             domus_channel_set_pipeline(stack, channel, &domt_change_after, 2);
     }
-    if (is(what, "twice")) {
-        domt_changes_now.results[0] = change(stack, 0);
-        domt_changes_now.results[1] = change(stack, 0);
+    if (is_how(what, "twice")) {
+        domt_changes_now.results[0] = change_pipeline(stack, 0);
+        domt_changes_now.results[1] = change_pipeline(stack, 0);
     }
-    if (is(what, "fwd"))
+    if (is_how(what, "fwd"))
         return domus_forward(stack, domt_pipes_now.far);
-    return reply(stack, what->text);
+    return reply_text(stack, what->text);
 }
 
 static uint32_t marks_of(const void *payload)
@@ -178,7 +179,7 @@ const domus_behaviour domt_change_service = {
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static void add(domt_bytes *to, const char *more, size_t size)
+static void append_to_bytes(domt_bytes *to, const char *more, size_t size)
 {
     memcpy(to->bytes + to->size, more, size);
     to->size += size;
@@ -186,8 +187,8 @@ static void add(domt_bytes *to, const char *more, size_t size)
 
 void domt_add_line(domt_bytes *to, const char *words)
 {
-    add(to, words, strlen(words));
-    add(to, "\n", 1);
+    append_to_bytes(to, words, strlen(words));
+    append_to_bytes(to, "\n", 1);
 }
 
 /* Add the bytes of a packet for the pipeline after the change. */
@@ -201,7 +202,7 @@ void domt_add_coded(domt_bytes *to, const char *words)
     ck_assert_int_eq(domus_stage_kit_new(&domt_change_after, &kit), 0);
     ck_assert_int_eq(domus_stage_kit_encode(kit, 0, &domus_packet_type, &packet), 0);
     const char *output = domus_stage_kit_output(kit, &size);
-    add(to, output, size);
+    append_to_bytes(to, output, size);
     domus_stage_kit_free(kit);
     domus_slice_free(packet.bytes);
 }

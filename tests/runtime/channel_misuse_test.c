@@ -271,7 +271,7 @@ static domus_address client;
 static uint32_t descriptors;
 
 /* Make an actor listen in the system, and another one connect. */
-static void serve(void)
+static void start_service(void)
 {
     (void)domt_spawn(domt_misuse_system, 0, &served, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.listening) == 1);
@@ -280,15 +280,15 @@ static void serve(void)
     descriptors = domt_entries("/proc/self/fd");
 }
 
-static void begin(void)
+static void start_test(void)
 {
     domt_misuse_begin(1);
-    serve();
+    start_service();
 }
 
 /* Let the actor connect so many times. Each connect must be answered, and the last answer is
  * `error`. */
-static void connects(const order *what, int error)
+static void expect_connects(const order *what, int error)
 {
     uint32_t before = atomic_load(&answers);
 
@@ -298,7 +298,7 @@ static void connects(const order *what, int error)
                   atomic_load(&last_answer));
 }
 
-static void end(void)
+static void end_test(void)
 {
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
     domt_end(domt_misuse_system);
@@ -345,12 +345,12 @@ DOMT_TEST(first_function_that_ends_its_channel_answers_the_connect)
         {{.name = "resets in open", .kind = DOMUS_CHANNELS, .on_open = {reset_in_open, 0}}, -EIO},
     };
 
-    begin();
+    start_test();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        connects(&(order){.behaviour = &cases[i].behaviour, .times = 3}, cases[i].error);
+        expect_connects(&(order){.behaviour = &cases[i].behaviour, .times = 3}, cases[i].error);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == descriptors);
     }
-    end();
+    end_test();
 }
 
 static int connect_in_open(domus_stack *stack, void *self, const void *payload)
@@ -368,7 +368,7 @@ DOMT_TEST(connects_that_connect_end_at_the_limit)
 
     config.connect.connections_max = 20;
     domt_misuse_system = domt_start(&config);
-    serve();
+    start_service();
     domt_notice(domt_misuse_system, client, &order_type,
                 &(order){.behaviour = &connects_in_open, .times = 1});
     DOMT_WAIT_FOR(10, atomic_load(&answers) == 21);
@@ -383,20 +383,21 @@ static const domus_behaviour plain = {
 
 DOMT_TEST(time_out_of_all_bits_is_long)
 {
-    begin();
-    connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
-    connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100}, 0);
+    start_test();
+    expect_connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX, .times = 1}, 0);
+    expect_connects(&(order){.behaviour = &plain, .timeout_ns = UINT64_MAX - 1000, .times = 100},
+                    0);
     domt_end(domt_misuse_system);
 }
 
 /* Both sides of the connections are in this system; a third peer is reset while it is accepted. */
 DOMT_TEST(many_connects_at_once_all_have_answers)
 {
-    begin();
-    connects(&(order){.behaviour = &plain, .times = 500}, 0);
+    start_test();
+    expect_connects(&(order){.behaviour = &plain, .times = 500}, 0);
     ck_assert_int_eq(domus_outside_stop(domt_misuse_system, client), 0);
     DOMT_WAIT_FOR(10, atomic_load(&domt_misuse_seen.closed) == 500);
-    end();
+    end_test();
 }
 
 DOMT_TEST(behaviour_that_does_not_fit_is_refused)
@@ -407,11 +408,11 @@ DOMT_TEST(behaviour_that_does_not_fit_is_refused)
     static const domus_behaviour long_frame = {
         .name = "frame", .kind = DOMUS_CHANNELS, .on_open = {reset_in_open, UINT32_MAX}};
 
-    begin();
-    connects(&(order){.behaviour = &state, .times = 1}, -EINVAL);
-    connects(&(order){.behaviour = &huge, .times = 1}, -EINVAL);
-    connects(&(order){.behaviour = &long_frame, .times = 1}, -EINVAL);
-    end();
+    start_test();
+    expect_connects(&(order){.behaviour = &state, .times = 1}, -EINVAL);
+    expect_connects(&(order){.behaviour = &huge, .times = 1}, -EINVAL);
+    expect_connects(&(order){.behaviour = &long_frame, .times = 1}, -EINVAL);
+    end_test();
 }
 
 DOMT_TEST(texts_that_name_nothing_are_refused)
@@ -421,7 +422,7 @@ DOMT_TEST(texts_that_name_nothing_are_refused)
         "1.2.3.4:-1", "unix:", "[::1%]:1", "[::1]", "%s%n:1",
     };
 
-    begin();
+    start_test();
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         (void)snprintf(where, sizeof where, "%s", texts[i]);
         uint32_t before = atomic_load(&answers);
@@ -430,7 +431,7 @@ DOMT_TEST(texts_that_name_nothing_are_refused)
         DOMT_WAIT_FOR(10, atomic_load(&answers) == before + 1);
         ck_assert_int_lt(atomic_load(&last_answer), 0);
     }
-    end();
+    end_test();
 }
 
 DOMT_SUITE(60)

@@ -85,7 +85,7 @@ static const domus_behaviour fetching = {
     .name = "fetching", .on = (const domus_on[]){DOMUS_ON(&domt_line_type, fetch), {0}}};
 
 /* Begin with an actor on another thread than the channel. */
-static void begin(const domus_pipeline *of, const domus_channel_options *options)
+static void begin_client(const domus_pipeline *of, const domus_channel_options *options)
 {
     domt_line_client_begin(&client, of, options);
     ck_assert_int_eq(
@@ -93,7 +93,7 @@ static void begin(const domus_pipeline *of, const domus_channel_options *options
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
 
-static void ask(const char *text)
+static void ask_fetcher(const char *text)
 {
     domt_line line = {.body = {{NULL, 0}, 0}};
 
@@ -112,7 +112,7 @@ static void expect_sent(const char *text)
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), SECOND));
 }
 
-static void expect(const char *text)
+static void expect_answer(const char *text)
 {
     domt_line line;
 
@@ -129,42 +129,42 @@ static void expect_error(int error, uint64_t within_ns)
 
 DOMT_TEST(answers_with_bodies_are_read)
 {
-    begin(&pipeline, NULL);
-    ask("a");
-    ask("wb");
-    ask("c");
+    begin_client(&pipeline, NULL);
+    ask_fetcher("a");
+    ask_fetcher("wb");
+    ask_fetcher("c");
     expect_sent("a\nwb\nc\n");
     answer_by("one+\n5:hello");
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, 10 * MS), 0);
     answer_by("6: world0:two+\n2:hiT-x\nthree\n");
-    expect("11");
-    expect("2-x");
-    expect("three");
+    expect_answer("11");
+    expect_answer("2-x");
+    expect_answer("three");
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_connection_is_busy_until_its_body_has_ended)
 {
-    begin(&one_by_one, NULL);
-    ask("wa");
-    ask("b");
+    begin_client(&one_by_one, NULL);
+    ask_fetcher("wa");
+    ask_fetcher("b");
     expect_sent("wa\n");
     answer_by("one+\n1:x");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
     answer_by("1:y");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, SECOND), 0);
     answer_by("0:");
-    expect("2");
+    expect_answer("2");
     expect_sent("b\n");
     answer_by("two\n");
-    expect("two");
+    expect_answer("two");
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(a_body_that_does_not_go_on_ends_its_connection)
 {
-    begin(&one_by_one, NULL);
-    ask("a");
+    begin_client(&one_by_one, NULL);
+    ask_fetcher("a");
     expect_sent("a\n");
     answer_by("one+\n1:x");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, 1900 * MS));
@@ -181,12 +181,12 @@ DOMT_TEST(a_body_that_nobody_reads_ends_its_connection)
 {
     static const domus_channel_options options = {.body_timeout_ns = 3 * SECOND};
 
-    begin(&pipeline, &options);
-    ask("l");
-    ask("b");
+    begin_client(&pipeline, &options);
+    ask_fetcher("l");
+    ask_fetcher("b");
     expect_sent("l\nb\n");
     answer_by("left+\n1:x");
-    expect("left+");
+    expect_answer("left+");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, 2900 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     expect_error(-EPIPE, SECOND);
@@ -200,17 +200,17 @@ DOMT_TEST(a_body_whose_asker_waits_no_more_is_skipped)
     domt_line line = {.text = "a"};
 
     for (int i = 0; i < 2; i++) { /* a body within the bound, and one beyond it */
-        begin(&pipeline, &options);
+        begin_client(&pipeline, &options);
         ck_assert_int_eq(
             domus_probe_ask_within(client.probe, client.channel, &domt_line_type, &line, 10 * MS),
             0);
         expect_error(-ETIMEDOUT, SECOND);
-        ask("b");
+        ask_fetcher("b");
         expect_sent("a\nb\n");
         answer_by(i == 0 ? "late+\n5:hello0:" : "late+\n2000:hello");
         if (i == 0) {
             answer_by("two\n");
-            expect("two");
+            expect_answer("two");
         } else {
             char more[1500] = "";
             memset(more, 'x', sizeof more - 1);
@@ -227,9 +227,9 @@ DOMT_TEST(an_end_within_a_body_fails_its_reader_and_the_asks_behind)
     static const char *const bytes[] = {"one+\n5:hel", "one+\n", "one+\n5:hello", "one+\nx:"};
 
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
-        begin(&pipeline, NULL);
-        ask("a");
-        ask("b");
+        begin_client(&pipeline, NULL);
+        ask_fetcher("a");
+        ask_fetcher("b");
         expect_sent("a\nb\n");
         answer_by(bytes[i]);
         if (i < 3)
@@ -246,15 +246,15 @@ DOMT_TEST(the_last_answer_ends_the_connection)
     static const char *const expected[] = {"Zone", "2"};
 
     for (size_t i = 0; i < 2; i++) {
-        begin(&pipeline, NULL);
-        ask("a");
-        ask("b");
+        begin_client(&pipeline, NULL);
+        ask_fetcher("a");
+        ask_fetcher("b");
         expect_sent("a\nb\n");
         answer_by(bytes[i]);
-        expect(expected[i]);
+        expect_answer(expected[i]);
         expect_error(-EPIPE, SECOND);
         ck_assert_int_eq(domus_peer_expect_end(client.peer, SECOND), 0);
-        ask("c");
+        ask_fetcher("c");
         expect_error(-ENOTCONN, SECOND);
         domt_line_client_end(&client);
     }
@@ -262,9 +262,9 @@ DOMT_TEST(the_last_answer_ends_the_connection)
 
 DOMT_TEST(a_reset_within_a_body_fails_its_reader)
 {
-    begin(&pipeline, NULL);
-    ask("a");
-    ask("b");
+    begin_client(&pipeline, NULL);
+    ask_fetcher("a");
+    ask_fetcher("b");
     expect_sent("a\nb\n");
     answer_by("one+\n5:hel");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
@@ -278,8 +278,8 @@ DOMT_TEST(a_stop_of_the_reader_lets_the_connection_end)
 {
     static const domus_channel_options options = {.body_timeout_ns = SECOND};
 
-    begin(&pipeline, &options);
-    ask("a");
+    begin_client(&pipeline, &options);
+    ask_fetcher("a");
     expect_sent("a\n");
     answer_by("one+\n1:x");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));

@@ -56,7 +56,7 @@ static const domus_pipeline numbered = {.stages = stages,
 static domt_line_client client;
 
 /* Ask with a new probe, which can get only the answer to its own ask. */
-static domus_probe *ask(const char *text)
+static domus_probe *ask_by_new_probe(const char *text)
 {
     domus_probe *probe = domt_new_probe(client.kit);
 
@@ -65,7 +65,7 @@ static domus_probe *ask(const char *text)
     return probe;
 }
 
-static void answer(const char *text)
+static void answer_by_peer(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
@@ -87,12 +87,12 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
 
     domt_line_client_begin(&client, &numbered, NULL);
     for (int i = 0; i < 3; i++)
-        probes[i] = ask((char[]){(char)('a' + i), '\0'});
+        probes[i] = ask_by_new_probe((char[]){(char)('a' + i), '\0'});
     expect_sent("0:a\n1:b\n2:c\n");
-    answer("1:two\n");
+    answer_by_peer("1:two\n");
     domt_expect_line(client.kit, probes[1], "two");
     expect_nothing(probes[0]);
-    answer("2!\n0:one\n");
+    answer_by_peer("2!\n0:one\n");
     domt_expect_line(client.kit, probes[0], "one");
     domt_net_ok(client.kit, domus_probe_expect_error(probes[2], -EREMOTEIO, SECOND));
     domt_line_client_end(&client);
@@ -101,18 +101,19 @@ DOMT_TEST(an_answer_goes_to_the_ask_with_its_id)
 DOMT_TEST(answers_to_nothing_are_thrown_away)
 {
     domt_line_client_begin(&client, &numbered, NULL);
-    domus_probe *probe = ask("a");
-    domus_probe *failed = ask("bad"); /* the ask has an id, but was not sent to the peer */
+    domus_probe *probe = ask_by_new_probe("a");
+    domus_probe *failed =
+        ask_by_new_probe("bad"); /* the ask has an id, but was not sent to the peer */
     expect_sent("0:a\n");
     domt_net_ok(client.kit, domus_probe_expect_error(failed, -EINVAL, SECOND));
-    answer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
+    answer_by_peer("7:x\n1:x\n16:x\n4294967296:x\n4294967295:x\n");
     expect_nothing(probe);
-    answer("0:first\n0:second\n");
+    answer_by_peer("0:first\n0:second\n");
     domt_expect_line(client.kit, probe, "first");
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 6);
-    domus_probe *other = ask("b");
+    domus_probe *other = ask_by_new_probe("b");
     expect_sent("2:b\n");
-    answer("2:still\n");
+    answer_by_peer("2:still\n");
     domt_expect_line(client.kit, other, "still");
     domt_line_client_end(&client);
 }
@@ -121,10 +122,10 @@ DOMT_TEST(the_mark_of_an_expired_ask_takes_its_answer_alone)
 {
     domt_line_client_begin(&client, &numbered, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", SECOND / 10);
-    domus_probe *other = ask("b");
+    domus_probe *other = ask_by_new_probe("b");
     expect_sent("0:a\n1:b\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, SECOND));
-    answer("0:late\n1:two\n");
+    answer_by_peer("0:late\n1:two\n");
     domt_expect_line(client.kit, other, "two");
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
     domt_line_client_end(&client);
@@ -137,10 +138,10 @@ DOMT_TEST(the_oldest_ask_that_is_left_has_the_time)
     for (int first = 0; first < 2; first++) {
         domt_line_client_begin(&client, &numbered, NULL);
         domus_probe *probes[2];
-        probes[0] = ask("a");
+        probes[0] = ask_by_new_probe("a");
         domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
-        probes[1] = ask("b");
-        answer(first == 0 ? "0:x\n" : "1:x\n");
+        probes[1] = ask_by_new_probe("b");
+        answer_by_peer(first == 0 ? "0:x\n" : "1:x\n");
         domt_expect_line(client.kit, probes[first], "x");
         uint64_t left = first == 0 ? 10 : 6;
         domt_net_ok(client.kit,
@@ -167,7 +168,7 @@ static void ask_many(domus_probe *probe)
 }
 
 /* Shuffle the numbers of the asks. */
-static void shuffle(uint32_t *numbers, uint64_t seed)
+static void shuffle_numbers(uint32_t *numbers, uint64_t seed)
 {
     for (uint32_t i = 0; i < MANY; i++)
         numbers[i] = i;
@@ -196,7 +197,7 @@ DOMT_TEST(many_asks_are_answered_in_an_order_of_chance)
     for (uint32_t round = 0; round < 3; round++) {
         domt_line_client_begin(&client, &numbered, NULL);
         ask_many(client.probe);
-        shuffle(numbers, round);
+        shuffle_numbers(numbers, round);
         for (uint32_t i = 0; i < MANY; i++) {
             answer_number(round == 1 ? MANY - 1 - i : numbers[i]);
             if (i % 100 == 99)
@@ -216,8 +217,8 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
 {
     for (int round = 0; round < 2; round++) {
         domt_line_client_begin(&client, &numbered, NULL);
-        domus_probe *hung = ask("hung");
-        domus_probe *next = ask("next");
+        domus_probe *hung = ask_by_new_probe("hung");
+        domus_probe *next = ask_by_new_probe("next");
         for (uint32_t i = 2; i < 2000; i++) {
             domt_ask_line(client.probe, client.channel, "x");
             domt_net_ok(client.kit, domus_testkit_run(client.kit));
@@ -225,14 +226,14 @@ DOMT_TEST(asks_that_hang_are_found_behind_many_others)
                 continue; /* this ask stays without an answer, too */
             char text[32];
             snprintf(text, sizeof text, "%u:y\n", i);
-            answer(text);
+            answer_by_peer(text);
             domt_expect_line(client.kit, client.probe, "y");
         }
         if (round == 0) {
-            answer("0:z\n");
+            answer_by_peer("0:z\n");
             domt_expect_line(client.kit, hung, "z");
         }
-        domus_probe *last = ask("last");
+        domus_probe *last = ask_by_new_probe("last");
         domus_peer_reset(client.peer);
         if (round != 0)
             domt_net_ok(client.kit, domus_probe_expect_error(hung, -EPIPE, SECOND));
@@ -253,10 +254,10 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
     domt_line_client_begin(&client, &numbered, NULL);
     for (uint32_t i = 0; i < 64; i++) {
         snprintf(text, sizeof text, "%u", i);
-        probes[i] = ask(text);
+        probes[i] = ask_by_new_probe(text);
         if (i % 16 != 0 && i < 32) {
             snprintf(text, sizeof text, "%u:y\n", i);
-            answer(text);
+            answer_by_peer(text);
             domt_expect_line(client.kit, probes[i], "y");
         }
     }
@@ -264,7 +265,7 @@ DOMT_TEST(asks_that_hang_are_kept_when_there_are_more)
         if (i % 16 != 0 && i < 32)
             continue;
         snprintf(text, sizeof text, "%u:z%u\n", i, i);
-        answer(text);
+        answer_by_peer(text);
         snprintf(text, sizeof text, "z%u", i);
         domt_expect_line(client.kit, probes[i], text);
     }
@@ -282,16 +283,16 @@ DOMT_TEST(the_oldest_is_found_far_behind)
     for (uint32_t i = 0; i <= 48; i++) {
         if (i == 48)
             domt_net_ok(client.kit, domus_testkit_advance(client.kit, 4 * SECOND));
-        domus_probe *probe = ask("x");
+        domus_probe *probe = ask_by_new_probe("x");
         if (i == 0 || i == 32 || i == 48) {
             hung[i == 0 ? 0 : i / 16 - 1] = probe;
             continue;
         }
         snprintf(text, sizeof text, "%u:y\n", i);
-        answer(text);
+        answer_by_peer(text);
         domt_expect_line(client.kit, probe, "y");
     }
-    answer("0:z\n");
+    answer_by_peer("0:z\n");
     domt_expect_line(client.kit, hung[0], "z");
     domt_net_ok(client.kit, domus_probe_expect_nothing(hung[1], 5 * SECOND));
     domt_net_ok(client.kit, domus_probe_expect_error(hung[1], -EPIPE, 2 * SECOND));

@@ -9,12 +9,12 @@
 
 static domt_line_client client;
 
-static void begin(const domus_pipeline *pipeline, const domus_channel_options *options)
+static void begin_client(const domus_pipeline *pipeline, const domus_channel_options *options)
 {
     domt_line_client_begin(&client, pipeline, options);
 }
 
-static void end(void)
+static void end_client(void)
 {
     domt_line_client_end(&client);
 }
@@ -25,7 +25,7 @@ static void expect_sent(const char *text)
     domt_net_ok(client.kit, domus_peer_expect(client.peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
-static void answer(const char *text)
+static void answer_by_peer(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
 }
@@ -35,7 +35,7 @@ static const domus_pipeline two_under_way = {
 
 DOMT_TEST(answers_come_in_the_order_of_the_asks)
 {
-    begin(&domt_line_pipeline, NULL);
+    begin_client(&domt_line_pipeline, NULL);
     domus_probe *other = domt_new_probe(client.kit);
     domt_ask_line(client.probe, client.channel, "a");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
@@ -43,62 +43,62 @@ DOMT_TEST(answers_come_in_the_order_of_the_asks)
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "c");
     expect_sent("a\nb\nc\n");
-    answer("1\n2\n3\n");
+    answer_by_peer("1\n2\n3\n");
     domt_expect_line(client.kit, client.probe, "1");
     domt_expect_line(client.kit, client.probe, "3");
     domt_expect_line(client.kit, other, "2");
-    end();
+    end_client();
 }
 
 DOMT_TEST(asks_above_inflight_max_wait_and_above_queue_max_fail)
 {
-    begin(&two_under_way, NULL);
+    begin_client(&two_under_way, NULL);
     for (char c = 'a'; c <= 'e'; c++)
         domt_ask_line(client.probe, client.channel, (char[]){c, '\0'});
     expect_sent("a\nb\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
     domt_net_ok(client.kit, domus_peer_expect_nothing(client.peer, DOMT_NET_SECOND));
-    answer("1\n");
+    answer_by_peer("1\n");
     expect_sent("c\n");
-    answer("2\n3\n");
+    answer_by_peer("2\n3\n");
     expect_sent("d\n");
-    answer("4\n");
+    answer_by_peer("4\n");
     for (char c = '1'; c <= '4'; c++)
         domt_expect_line(client.kit, client.probe, (char[]){c, '\0'});
-    end();
+    end_client();
 }
 
 DOMT_TEST(the_defaults_are_those_of_the_configuration)
 {
     static const domus_channel_options options = {.inflight_max = 1, .ask_queue_max = DOMUS_NONE};
 
-    begin(&domt_line_pipeline, &options);
+    begin_client(&domt_line_pipeline, &options);
     domt_ask_line(client.probe, client.channel, "a");
     domt_ask_line(client.probe, client.channel, "b");
     expect_sent("a\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOBUFS, DOMT_NET_SECOND));
-    answer("1\n");
+    answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
-    end();
+    end_client();
 }
 
 DOMT_TEST(a_late_answer_is_taken_by_the_ask_that_expired)
 {
-    begin(&domt_line_pipeline, NULL);
+    begin_client(&domt_line_pipeline, NULL);
     domt_ask_line_within(client.probe, client.channel, "a", DOMT_NET_SECOND / 10);
     expect_sent("a\n");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ETIMEDOUT, DOMT_NET_SECOND));
     domt_ask_line(client.probe, client.channel, "b");
     expect_sent("b\n");
-    answer("late\n2\n");
+    answer_by_peer("late\n2\n");
     domt_expect_line(client.kit, client.probe, "2");
     ck_assert_uint_eq(domt_profile_of(client.kit).late_replies, 1);
-    end();
+    end_client();
 }
 
 DOMT_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
 {
-    begin(&two_under_way, NULL);
+    begin_client(&two_under_way, NULL);
     domt_ask_line(client.probe, client.channel, "a");
     domt_ask_line(client.probe, client.channel, "b");
     domt_ask_line_within(client.probe, client.channel, "c", DOMT_NET_SECOND / 10);
@@ -109,18 +109,18 @@ DOMT_TEST(an_ask_that_expires_in_the_queue_is_not_sent)
     /* The queue is full of expired asks, which now make room. */
     domt_ask_line(client.probe, client.channel, "e");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    answer("1\n2\n");
+    answer_by_peer("1\n2\n");
     domt_expect_line(client.kit, client.probe, "1");
     domt_expect_line(client.kit, client.probe, "2");
     expect_sent("e\n");
-    answer("5\n");
+    answer_by_peer("5\n");
     domt_expect_line(client.kit, client.probe, "5");
-    end();
+    end_client();
 }
 
 DOMT_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
 {
-    begin(&two_under_way, NULL);
+    begin_client(&two_under_way, NULL);
     domus_probe *other = domt_new_probe(client.kit);
     domt_ask_line(client.probe, client.channel, "a");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
@@ -133,19 +133,19 @@ DOMT_TEST(a_cancel_takes_back_an_ask_that_was_not_sent)
     ck_assert_int_eq(
         domus_outside_stop(domus_testkit_system(client.kit), domus_probe_address(other)), 0);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    answer("1\n2\n");
+    answer_by_peer("1\n2\n");
     domt_expect_line(client.kit, client.probe, "1");
     expect_sent("d\n");
-    answer("4\n");
+    answer_by_peer("4\n");
     domt_expect_line(client.kit, client.probe, "4");
-    end();
+    end_client();
 }
 
 /* --- the end of the connection ---------------------------------------------------------------- */
 
 static void begin_three(void)
 {
-    begin(&two_under_way, NULL);
+    begin_client(&two_under_way, NULL);
     for (char c = 'a'; c <= 'c'; c++)
         domt_ask_line(client.probe, client.channel, (char[]){c, '\0'});
     expect_sent("a\nb\n");
@@ -164,13 +164,13 @@ DOMT_TEST(a_reset_tells_what_was_sent_from_what_was_not)
     begin_three();
     domus_peer_reset(client.peer);
     expect_three_failures();
-    end();
+    end_client();
 }
 
 DOMT_TEST(a_peer_that_finishes_answers_nothing_more)
 {
     begin_three();
-    answer("1\n");
+    answer_by_peer("1\n");
     domus_peer_finish(client.peer);
     domt_expect_line(client.kit, client.probe, "1");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
@@ -184,41 +184,41 @@ DOMT_TEST(a_close_by_this_side_ends_the_asks)
     begin_three();
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), client.channel), 0);
     expect_three_failures();
-    end();
+    end_client();
 }
 
 DOMT_TEST(an_ask_to_a_channel_that_is_gone_is_stale)
 {
-    begin(&domt_line_pipeline, NULL);
+    begin_client(&domt_line_pipeline, NULL);
     domus_peer_reset(client.peer);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domt_ask_line(client.probe, client.channel, "a");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ESTALE, DOMT_NET_SECOND));
-    end();
+    end_client();
 }
 
 DOMT_TEST(an_answer_to_nothing_resets_the_connection)
 {
-    begin(&domt_line_pipeline, NULL);
-    answer("what\n");
+    begin_client(&domt_line_pipeline, NULL);
+    answer_by_peer("what\n");
     domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
     domt_ask_line(client.probe, client.channel, "a");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -ENOTCONN, DOMT_NET_SECOND));
-    end();
+    end_client();
 }
 
 DOMT_TEST(a_line_that_cannot_be_encoded_fails_alone)
 {
-    begin(&domt_line_pipeline, NULL);
+    begin_client(&domt_line_pipeline, NULL);
     domt_ask_line(client.probe, client.channel, "a");
     domt_ask_line(client.probe, client.channel, "b\nc");
     domt_ask_line(client.probe, client.channel, "d");
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EINVAL, DOMT_NET_SECOND));
     expect_sent("a\nd\n");
-    answer("1\n4\n");
+    answer_by_peer("1\n4\n");
     domt_expect_line(client.kit, client.probe, "1");
     domt_expect_line(client.kit, client.probe, "4");
-    end();
+    end_client();
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -231,12 +231,13 @@ static int pass_through(domus_wire *wire, void *state, const char *bytes, size_t
     return error != 0 ? error : (int)size;
 }
 
-static int stumble(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int fail_at_hash(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     return memchr(bytes, '#', size) != NULL ? -EIO : domus_wire_append(wire, bytes, size);
 }
 
-static const domus_stage stumbling = {.name = "stumbling", .decode = pass_through, .wrap = stumble};
+static const domus_stage stumbling = {
+    .name = "stumbling", .decode = pass_through, .wrap = fail_at_hash};
 static const domus_pipeline_stage *const line_stage = &domt_line_stages[0];
 
 DOMT_TEST(a_byte_stage_that_fails_resets_the_connection)
@@ -245,7 +246,7 @@ DOMT_TEST(a_byte_stage_that_fails_resets_the_connection)
     const domus_pipeline pipeline = {.stages = stages, .encodes = domt_packets};
 
     for (int is_notice = 0; is_notice < 2; is_notice++) {
-        begin(&pipeline, NULL);
+        begin_client(&pipeline, NULL);
         domt_ask_line(client.probe, client.channel, "a");
         expect_sent("a\n");
         if (is_notice != 0) {
@@ -261,7 +262,7 @@ DOMT_TEST(a_byte_stage_that_fails_resets_the_connection)
         domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND));
         domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
         domt_expect_gone(client.kit, client.channel);
-        end();
+        end_client();
     }
 }
 
@@ -270,19 +271,19 @@ DOMT_TEST(a_peer_that_does_not_answer_in_time_is_reset)
     static const domus_pipeline impatient = {
         .stages = domt_line_stages, .encodes = domt_packets, .answer_timeout_ns = DOMT_NET_SECOND};
 
-    begin(&impatient, NULL);
+    begin_client(&impatient, NULL);
     domt_ask_line(client.probe, client.channel, "a");
     expect_sent("a\n");
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, DOMT_NET_SECOND / 2));
     domt_ask_line(client.probe, client.channel, "b");
     expect_sent("b\n");
-    answer("1\n");
+    answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     /* The time-out of the second ask begins when that ask is sent. */
     domt_net_ok(client.kit, domus_probe_expect_nothing(client.probe, DOMT_NET_SECOND * 9 / 10));
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, -EPIPE, DOMT_NET_SECOND / 5));
     domt_net_ok(client.kit, domus_peer_expect_reset(client.peer, DOMT_NET_SECOND));
-    end();
+    end_client();
 }
 
 /* The peer reads no request while nobody reads its answers. */
@@ -294,26 +295,26 @@ DOMT_TEST(a_full_channel_still_takes_answers)
         .send_high_bytes = 1024, .send_low_bytes = 512, .inflight_max = SENT};
     char text[2048];
 
-    begin(&domt_line_pipeline, &options);
+    begin_client(&domt_line_pipeline, &options);
     domus_peer_pause(client.peer);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     for (uint32_t i = 0; i < SENT; i++)
         domt_ask_line(client.probe, client.channel, text);
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
-    answer("1\n");
+    answer_by_peer("1\n");
     domt_expect_line(client.kit, client.probe, "1");
     domus_peer_resume(client.peer);
     for (uint32_t i = 1; i < SENT; i++)
-        answer("n\n");
+        answer_by_peer("n\n");
     for (uint32_t i = 1; i < SENT; i++)
         domt_expect_line(client.kit, client.probe, "n");
-    end();
+    end_client();
 }
 
 DOMT_TEST(a_stop_of_the_system_waits_for_answers)
 {
-    begin(&domt_line_pipeline, NULL);
+    begin_client(&domt_line_pipeline, NULL);
     domt_ask_line(client.probe, client.channel, "a");
     expect_sent("a\n");
     uint64_t begun_ns = domus_testkit_now_ns(client.kit);

@@ -36,7 +36,7 @@ static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour dialler = {.name = "dialler", .kind = DOMUS_CHANNELS, .on = rows};
 
 /* Make a kit, and connect a channel of line_behaviour. */
-static void begin(domt_line_client *client, const domus_channel_options *options)
+static void begin_client(domt_line_client *client, const domus_channel_options *options)
 {
     domus_address address;
 
@@ -59,7 +59,7 @@ void domt_line_client_begin(domt_line_client *client, const domus_pipeline *pipe
 {
     line_behaviour =
         (domus_behaviour){.name = "line", .kind = DOMUS_CHANNELS, .pipeline = pipeline};
-    begin(client, options);
+    begin_client(client, options);
 }
 
 void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeline *pipeline)
@@ -68,7 +68,7 @@ void domt_line_client_begin_staying(domt_line_client *client, const domus_pipeli
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = pipeline,
                                        .on_end = {domt_ignore_message, 0}};
-    begin(client, NULL);
+    begin_client(client, NULL);
 }
 
 void domt_line_client_end(domt_line_client *client)

@@ -412,7 +412,7 @@ DOMT_TEST(listeners_are_named_unique_and_few)
     checks_as(&config, "listeners: must be 0..64, and not NULL, are 2");
 }
 
-static void gather(const domus_config_fault *fault, void *context)
+static void record_fault(const domus_config_fault *fault, void *context)
 {
     char *text = context;
 
@@ -460,7 +460,7 @@ DOMT_TEST(all_faults_are_reported_and_the_first_is_the_line)
     config.channel.send_max_bytes = 1024;
     config.listeners = &listener;
     config.listener_count = 1;
-    ck_assert_uint_eq(domus_config_check_all(&config, gather, text), 7);
+    ck_assert_uint_eq(domus_config_check_all(&config, record_fault, text), 7);
     ck_assert_str_eq(text,
                      "scheduler.ioRatio: must be auto or 1..100, is 0\n"
                      "io.completionEntries: must be a power of two, is 100\n"

@@ -72,7 +72,7 @@ static const domus_behaviour *const kinds[] = {&client, &business};
 
 static domus_system *system_;
 
-static int adopt(domus_address actor, int fd)
+static int adopt_socket(domus_address actor, int fd)
 {
     uint32_t before = atomic_load(&done);
 
@@ -81,7 +81,7 @@ static int adopt(domus_address actor, int fd)
     return atomic_load(&result);
 }
 
-static void begin(void)
+static void start_test(void)
 {
     domus_config config = domt_config(2);
 
@@ -93,7 +93,7 @@ DOMT_TEST(sockets_become_channels)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
-    begin();
+    start_test();
     uint32_t running = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 4; i++) {
         int ends[2];
@@ -101,14 +101,14 @@ DOMT_TEST(sockets_become_channels)
         ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK * (i & 1), 0, ends), 0);
         ck_assert_int_eq(fcntl(ends[1], F_SETFL, 0), 0);
         domus_address actor = domt_spawn(system_, i / 2, kinds[i % 2], NULL);
-        ck_assert_int_eq(adopt(actor, ends[0]), 0);
+        ck_assert_int_eq(adopt_socket(actor, ends[0]), 0);
         DOMT_WAIT_FOR(10, atomic_load(&opened) == i + 1);
         ck_assert_uint_eq(atomic_load(&mounted), i + 1);
         ck_assert_int_eq(fcntl(ends[0], F_GETFL) & O_NONBLOCK, 0);
         ck_assert_int_eq(send(ends[1], &byte, 1, 0), 1);
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 1);
         if (i % 2 == 0)
-            ck_assert_int_eq(adopt(actor, ends[0]), -EALREADY);
+            ck_assert_int_eq(adopt_socket(actor, ends[0]), -EALREADY);
         /* the channel is a child and ends with the actor */
         ck_assert_int_eq(domus_outside_stop(system_, actor), 0);
         ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
@@ -126,24 +126,24 @@ DOMT_TEST(other_descriptors_are_refused_and_stay_open)
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int fresh = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    begin();
+    start_test();
     ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams), 0);
     ck_assert_int_eq(listen(listener, 1), 0);
     for (uint32_t i = 0; i < 2; i++) {
         domus_address actor = domt_spawn(system_, 0, kinds[i], NULL);
-        ck_assert_int_eq(adopt(actor, -1), -EBADF);
-        ck_assert_int_eq(adopt(actor, pipes[0]), -ENOTSOCK);
-        ck_assert_int_eq(adopt(actor, datagrams[0]), -EINVAL);
-        ck_assert_int_eq(adopt(actor, listener), -EINVAL);
-        ck_assert_int_eq(adopt(actor, fresh), -ENOTCONN);
+        ck_assert_int_eq(adopt_socket(actor, -1), -EBADF);
+        ck_assert_int_eq(adopt_socket(actor, pipes[0]), -ENOTSOCK);
+        ck_assert_int_eq(adopt_socket(actor, datagrams[0]), -EINVAL);
+        ck_assert_int_eq(adopt_socket(actor, listener), -EINVAL);
+        ck_assert_int_eq(adopt_socket(actor, fresh), -ENOTCONN);
     }
     const int all[] = {pipes[0], pipes[1], datagrams[0], datagrams[1], listener, fresh};
     for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
         ck_assert_int_eq(close(all[i]), 0);
     /* this socket is given to a system that stops at once */
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    ck_assert_int_eq(adopt(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
+    ck_assert_int_eq(adopt_socket(domt_spawn(system_, 0, &business, NULL), ends[0]), 0);
     domt_end(system_);
     char byte;
     ck_assert_int_eq(recv(ends[1], &byte, 1, 0), 0);
@@ -167,7 +167,7 @@ DOMT_TEST(sockets_count_as_connections)
             int *pair = ends[kind * 4 + i];
             ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
             int expected = kind == 0 && i == 3 ? -ENOBUFS : 0;
-            ck_assert_int_eq(adopt(actor, pair[0]), expected);
+            ck_assert_int_eq(adopt_socket(actor, pair[0]), expected);
             if (i < 3)
                 DOMT_WAIT_FOR(10, atomic_load(&opened) == kind * 3 + i + 1);
         }
@@ -254,7 +254,7 @@ static const domus_behaviour order_client = {
     .name = "client", .kind = DOMUS_CHANNELS, .on = order_rows, .channel = &noted};
 static const domus_behaviour order_business = {.name = "business", .on = order_rows};
 
-static void tell(domus_address actor, const domus_type *type, const void *payload)
+static void send_notice(domus_address actor, const domus_type *type, const void *payload)
 {
     uint32_t before = atomic_load(&done);
 
@@ -264,7 +264,7 @@ static void tell(domus_address actor, const domus_type *type, const void *payloa
 
 static int connect_with(domus_address actor, const order *what)
 {
-    tell(actor, &order_type, what);
+    send_notice(actor, &order_type, what);
     return atomic_load(&result);
 }
 
@@ -360,7 +360,7 @@ DOMT_TEST(connection_is_no_stranger)
         ck_assert_int_eq(connect_with(i == 0 ? state : actor, &what), 0);
         ends[i] = accept(listener, NULL, NULL);
         if (i == 0) {
-            tell(state, &touch_type, NULL);
+            send_notice(state, &touch_type, NULL);
             ck_assert_int_eq(atomic_load(&result), -EPERM);
         }
     }
@@ -373,7 +373,7 @@ DOMT_TEST(connection_is_no_stranger)
     ends[3] = accept(listener, NULL, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&closed_) == 1);
 
-    tell(actor, &listen_type, NULL); /* a peer still finds a place */
+    send_notice(actor, &listen_type, NULL); /* a peer still finds a place */
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(served.port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -81,7 +81,7 @@ static int on_order(domus_stack *stack, void *self, const void *payload)
 static const domus_on rows[] = {{&order_type, on_order, 0}, {0}};
 static const domus_behaviour business = {.name = "business", .on = rows};
 
-static domus_testkit *begin(domus_address *ret_actor)
+static domus_testkit *begin_kit(domus_address *ret_actor)
 {
     domus_testkit *kit = domt_net_kit("10.0.0.3:80", 7);
 
@@ -102,7 +102,7 @@ static void order_to(domus_testkit *kit, domus_address actor, const char *to)
     (void)domus_outside_notice(domus_testkit_system(kit), actor, &order_type, text);
 }
 
-static void part(domus_testkit *kit, const char *from, bool broken)
+static void part_network(domus_testkit *kit, const char *from, bool broken)
 {
     domus_endpoint machine;
 
@@ -113,11 +113,11 @@ static void part(domus_testkit *kit, const char *from, bool broken)
 DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
 {
     domus_address actor;
-    domus_testkit *kit = begin(&actor);
+    domus_testkit *kit = begin_kit(&actor);
     uint32_t before = domus_testkit_net_totals(kit).descriptors;
 
-    part(kit, "10.0.0.1:0", true);
-    part(kit, "10.0.0.2:0", true);
+    part_network(kit, "10.0.0.1:0", true);
+    part_network(kit, "10.0.0.2:0", true);
     order_to(kit, actor, "far:80");
     domt_net_ok(kit, domus_testkit_advance(kit, 499 * MS));
     ck_assert_uint_eq(done, 0);
@@ -131,7 +131,8 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
     domt_net_ok(kit, domus_testkit_advance(kit, 100 * MS)); /* idle time of the connection itself */
     ck_assert_uint_eq(closed_, 1);
-    part(kit, "10.0.0.2:0", false); /* nobody listens there, so the connect is refused at once */
+    part_network(kit, "10.0.0.2:0",
+                 false); /* nobody listens there, so the connect is refused at once */
     order_to(kit, actor, "far:80");
     domt_net_ok(kit, domus_testkit_advance(kit, 252 * MS));
     ck_assert_uint_eq(done, 2);
@@ -160,15 +161,15 @@ DOMT_TEST(attempts_are_staggered_and_the_first_connection_is_taken)
 DOMT_TEST(error_is_that_of_the_first_address)
 {
     domus_address actor;
-    domus_testkit *kit = begin(&actor);
+    domus_testkit *kit = begin_kit(&actor);
 
     own = (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {10, 0, 0, 9}};
-    part(kit, "10.0.0.1:0", true);
+    part_network(kit, "10.0.0.1:0", true);
     order_to(kit, actor, "mixed:80");
     /* The second attempt has failed by then. */
     domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(done, 0);
-    part(kit, "10.0.0.1:0", false);
+    part_network(kit, "10.0.0.1:0", false);
     domt_net_ok(kit, domus_testkit_advance(kit, MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, -ECONNREFUSED);
@@ -182,18 +183,18 @@ DOMT_TEST(attempt_that_connects_after_another_has_won_changes_nothing)
     domus_peer_listener *first, *second;
     domus_peer *loser;
     domus_address actor;
-    domus_testkit *kit = begin(&actor);
+    domus_testkit *kit = begin_kit(&actor);
     uint32_t before = domus_testkit_net_totals(kit).descriptors;
 
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &first));
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:80", 0, &second));
-    part(kit, "10.0.0.1:0", true);
-    part(kit, "10.0.0.2:0", true);
+    part_network(kit, "10.0.0.1:0", true);
+    part_network(kit, "10.0.0.2:0", true);
     order_to(kit, actor, "far:80");
     domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors, before + 2);
-    part(kit, "10.0.0.1:0", false);
-    part(kit, "10.0.0.2:0", false);
+    part_network(kit, "10.0.0.1:0", false);
+    part_network(kit, "10.0.0.2:0", false);
     domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
     ck_assert_uint_eq(done, 1);
     ck_assert_int_eq(result, 0);
@@ -219,10 +220,10 @@ static uint64_t count_stops(domus_testkit *kit)
 /* Begin a connect with attempts at two addresses that do not answer. */
 static domus_testkit *begin_in_the_dark(domus_address *ret_actor)
 {
-    domus_testkit *kit = begin(ret_actor);
+    domus_testkit *kit = begin_kit(ret_actor);
 
-    part(kit, "10.0.0.1:0", true);
-    part(kit, "10.0.0.2:0", true);
+    part_network(kit, "10.0.0.1:0", true);
+    part_network(kit, "10.0.0.2:0", true);
     order_to(kit, *ret_actor, "far:80");
     domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));
     return kit;
@@ -269,20 +270,20 @@ DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
 {
     for (int is_late = 0; is_late < 2; is_late++) {
         domus_address actor;
-        domus_testkit *kit = begin(&actor);
+        domus_testkit *kit = begin_kit(&actor);
         domus_peer_listener *listener;
         domus_system *system = domus_testkit_system(kit);
 
         domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
         if (is_late != 0)
-            part(kit, "10.0.0.1:0", true);
+            part_network(kit, "10.0.0.1:0", true);
         order_to(kit, actor, "10.0.0.1:80");
         domt_net_ok(kit, domus_testkit_advance(kit, MS));
         ck_assert_uint_eq(opened, is_late == 0);
         domi_system_set_stop_step(system, DOMI_STOP_CLOSE);
         domt_net_ok(kit, domus_testkit_advance(kit, MS));
         if (is_late != 0)
-            part(kit, "10.0.0.1:0", false);
+            part_network(kit, "10.0.0.1:0", false);
         domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
         ck_assert_uint_eq(done, 1);
         ck_assert_int_eq(result, is_late != 0 ? -ESHUTDOWN : 0);
@@ -298,9 +299,9 @@ DOMT_TEST(connect_that_completes_after_the_drain_leaves_no_channel)
 DOMT_TEST(connect_is_refused_at_once_while_those_of_this_side_drain)
 {
     domus_address actor;
-    domus_testkit *kit = begin(&actor);
+    domus_testkit *kit = begin_kit(&actor);
 
-    part(kit, "10.0.0.1:0", true);
+    part_network(kit, "10.0.0.1:0", true);
     domi_system_set_stop_step(domus_testkit_system(kit), DOMI_STOP_UPSTREAM);
     domt_net_ok(kit, domus_testkit_advance(kit, MS));
     order_to(kit, actor, "10.0.0.1:80");
@@ -348,7 +349,7 @@ DOMT_TEST(actor_that_connects_again_does_not_hold_the_stop)
 {
     domus_peer_listener *listener;
     domus_address actor;
-    domus_testkit *kit = begin(&actor);
+    domus_testkit *kit = begin_kit(&actor);
     domus_system *system = domus_testkit_system(kit);
 
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
@@ -374,10 +375,10 @@ DOMT_TEST(connect_without_memory_leaves_nothing)
 
     for (int64_t count = 0;; count++) {
         domus_address actor;
-        domus_testkit *kit = begin(&actor);
+        domus_testkit *kit = begin_kit(&actor);
         uint32_t before = domus_testkit_net_totals(kit).descriptors;
 
-        part(kit, "10.0.0.1:0", true);
+        part_network(kit, "10.0.0.1:0", true);
         domi_memory_fail_after(count, 0);
         order_to(kit, actor, "far:80");
         domt_net_ok(kit, domus_testkit_advance(kit, 300 * MS));

@@ -162,7 +162,7 @@ static domus_config config;
 static domus_system *system_;
 static uint32_t descriptors, running;
 
-static void begin(void)
+static void prepare_config(void)
 {
     descriptors = domt_entries("/proc/self/fd");
     config = domt_config(2);
@@ -170,14 +170,14 @@ static void begin(void)
     config.connect.attempt_delay_ns = 30 * DOMT_MS;
 }
 
-static void start(void)
+static void start_system(void)
 {
     system_ = domt_start(&config);
     domi_resolver_use(system_->resolver, look_up, &look_ups);
     running = domt_entries("/proc/self/fd");
 }
 
-static void end(void)
+static void end_system(void)
 {
     domt_end(system_);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
@@ -203,7 +203,7 @@ static int connect_to(domus_address actor, const char *name, uint16_t port, uint
 }
 
 /* Returns an endpoint on loopback where nobody listens. */
-static domus_endpoint nobody(void)
+static domus_endpoint unused_endpoint(void)
 {
     return (domus_endpoint){.family = AF_INET, .size = 4, .bytes = {127, 0, 0, 99}};
 }
@@ -212,11 +212,11 @@ DOMT_TEST(names_are_looked_up_once_for_a_while)
 {
     peer at;
 
-    begin();
+    prepare_config();
     config.connect.resolve.cache_time_ns = 1000 * DOMT_MS;
-    start();
+    start_system();
     open_peer(&at, true);
-    first = nobody(); /* the first address refuses, and the second is tried at once */
+    first = unused_endpoint(); /* the first address refuses, and the second is tried at once */
     second = at.at;
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     ck_assert_int_eq(connect_to(actor, "two", at.at.port, 0), 0);
@@ -234,7 +234,7 @@ DOMT_TEST(names_are_looked_up_once_for_a_while)
         ck_assert_msg(connect_to(actor, wrong[i], 1, 0) == -EINVAL, "%s", wrong[i]);
     ck_assert_uint_eq(atomic_load(&look_ups), 3);
     close_peer(&at);
-    end();
+    end_system();
 }
 
 DOMT_TEST(names_of_loopback_are_not_looked_up)
@@ -244,8 +244,8 @@ DOMT_TEST(names_of_loopback_are_not_looked_up)
                                          "local"};
     peer at;
 
-    begin();
-    start();
+    prepare_config();
+    start_system();
     open_peer(&at, true); /* the peer listens on 127.0.0.1 only, and [::1] refuses */
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
@@ -255,7 +255,7 @@ DOMT_TEST(names_of_loopback_are_not_looked_up)
         ck_assert_msg(connect_to(actor, others[i], at.at.port, 0) == -ENODATA, "%s", others[i]);
     ck_assert_uint_eq(atomic_load(&look_ups), 4);
     close_peer(&at);
-    end();
+    end_system();
 }
 
 /* Errors such as unanswered name servers or too few descriptors say nothing about a name. */
@@ -264,9 +264,9 @@ DOMT_TEST(failure_of_a_look_up_is_not_remembered)
     static const int failures[] = {-EAGAIN, -EMFILE, -ENOMEM, -EIO};
     peer at;
 
-    begin();
+    prepare_config();
     config.connect.resolve.cache_time_ns = 3600 * 1000 * DOMT_MS;
-    start();
+    start_system();
     open_peer(&at, true);
     first = second = at.at;
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
@@ -278,15 +278,15 @@ DOMT_TEST(failure_of_a_look_up_is_not_remembered)
     ck_assert_int_eq(connect_to(actor, "fails", at.at.port, 0), 0);
     ck_assert_uint_eq(atomic_load(&look_ups), 5);
     close_peer(&at);
-    end();
+    end_system();
 }
 
 DOMT_TEST(connects_to_one_name_share_a_look_up)
 {
     peer at;
 
-    begin();
-    start();
+    prepare_config();
+    start_system();
     open_peer(&at, true);
     first = second = at.at;
     for (uint32_t i = 0; i < 2; i++)
@@ -298,15 +298,15 @@ DOMT_TEST(connects_to_one_name_share_a_look_up)
     ck_assert_uint_eq(atomic_load(&opened), 8);
     ck_assert_uint_eq(atomic_load(&look_ups), 1);
     close_peer(&at);
-    end();
+    end_system();
 }
 
 DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
 {
     peer dark, at;
 
-    begin();
-    start();
+    prepare_config();
+    start_system();
     open_peer(&dark, false);
     open_peer(&at, true);
     first = dark.at;
@@ -334,15 +334,15 @@ DOMT_TEST(next_address_is_tried_beside_one_that_does_not_answer)
     close_peer(&dark);
     close_peer(&at);
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") <= running);
-    end();
+    end_system();
 }
 
 DOMT_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
 {
     peer dark;
 
-    begin();
-    start();
+    prepare_config();
+    start_system();
     open_peer(&dark, false);
     uint32_t before = domt_entries("/proc/self/fd");
     for (uint32_t i = 0; i < 2; i++) {
@@ -372,9 +372,9 @@ DOMT_TEST(connect_ends_with_its_time_its_conversation_and_its_actor)
 
 DOMT_TEST(stop_does_not_wait_for_a_look_up)
 {
-    begin();
-    start();
-    first = second = nobody();
+    prepare_config();
+    start_system();
+    first = second = unused_endpoint();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     /* a connect with a time-out does not wait for the look-up either */
     ck_assert_int_eq(connect_to(actor, "hangs", 1, 20), -ETIMEDOUT);
@@ -382,7 +382,7 @@ DOMT_TEST(stop_does_not_wait_for_a_look_up)
     order_to(domt_spawn(system_, 1, &business, NULL), "hangs", 1, 0, 1);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 4 && atomic_load(&hanging) == 1);
     uint64_t begun_ns = domt_now_ns();
-    end();
+    end_system();
     ck_assert_uint_lt(domt_now_ns() - begun_ns, 5000 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&hanging), 1);
     ck_assert_uint_eq(atomic_load(&look_ups), 1);
@@ -396,10 +396,10 @@ DOMT_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
 {
     char name[16];
 
-    begin();
+    prepare_config();
     config.connect.resolve.cache_time_ns = 50 * DOMT_MS;
     config.connect.resolve.cache_max = 1000;
-    start();
+    start_system();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     ck_assert_int_eq(connect_to(actor, "none", 1, 0), -ENODATA);
     int64_t before = atomic_load(&system_->pressure.meter.held);
@@ -410,19 +410,19 @@ DOMT_TEST(names_that_are_forgotten_count_as_nobody_s_memory)
     domt_pause_ns(20 * DOMT_MS);
     ck_assert_int_eq(connect_to(actor, "none", 1, 0), -ENODATA);
     ck_assert_int_gt(atomic_load(&system_->pressure.meter.held), before - 300000);
-    end();
+    end_system();
 }
 
 DOMT_TEST(connects_and_connections_have_limits)
 {
     peer dark, at;
 
-    begin();
+    prepare_config();
     config.connect.under_way_max = 4;
     config.connect.connections_max = 6;
     config.connect.resolve.threads_max = 1;
     config.connect.resolve.queue_max = 1;
-    start();
+    start_system();
     open_peer(&dark, false);
     open_peer(&at, true);
     domus_address slow = domt_spawn(system_, 0, &client, NULL);
@@ -450,7 +450,7 @@ DOMT_TEST(connects_and_connections_have_limits)
     ck_assert_int_eq(atomic_load(&result), 0);
     close_peer(&dark);
     close_peer(&at);
-    end();
+    end_system();
 }
 
 DOMT_SUITE(60)

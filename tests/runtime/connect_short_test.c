@@ -109,7 +109,7 @@ static const domus_behaviour *const kinds[] = {&client, &business};
 
 static domus_system *system_;
 
-static void start(void)
+static void start_system(void)
 {
     domus_config config = domt_config(1);
 
@@ -119,7 +119,7 @@ static void start(void)
     domi_resolver_use(system_->resolver, look_up, NULL);
 }
 
-static void order(domus_address actor, const char *host)
+static void order_connect(domus_address actor, const char *host)
 {
     char to[64] = "";
 
@@ -131,7 +131,7 @@ static int connect_to(domus_address actor, const char *host)
 {
     uint32_t before = atomic_load(&done);
 
-    order(actor, host);
+    order_connect(actor, host);
     DOMT_WAIT_FOR(20, atomic_load(&done) == before + 1);
     return atomic_load(&result);
 }
@@ -159,7 +159,7 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
     static const char *const hosts[] = {"127.0.0.1", "two"};
 
     open_peer(false);
-    start();
+    start_system();
     for (uint32_t i = 0; i < 4; i++) {
         domus_address actor = domt_spawn(system_, 0, kinds[i % 2], NULL);
         ck_assert_int_eq(connect_to(actor, hosts[i / 2]), 0);
@@ -181,11 +181,11 @@ DOMT_TEST(connect_without_descriptors_fails_and_leaves_nothing)
 DOMT_TEST(attempt_without_a_descriptor_leaves_the_first_one_its_time)
 {
     open_peer(true);
-    start();
+    start_system();
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
     uint32_t open = domt_entries("/proc/self/fd");
     const struct rlimit before = allow_descriptors(1);
-    order(actor, "two");
+    order_connect(actor, "two");
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 1);
     domt_pause_ns(100 * DOMT_MS); /* the second attempt has failed by now */
     ck_assert_uint_eq(atomic_load(&done), 0);
@@ -207,13 +207,13 @@ static void ring_fails_for(const domus_behaviour *behaviour)
 
     atomic_store(&done, 0);
     atomic_store(&is_held, true);
-    start();
+    start_system();
     open_peer(true);
     domus_address actor = domt_spawn(system_, 0, behaviour, NULL);
     uint32_t open = domt_entries("/proc/self/fd");
-    order(actor, "127.0.0.1");
-    order(actor, "two");
-    order(actor, "held");
+    order_connect(actor, "127.0.0.1");
+    order_connect(actor, "two");
+    order_connect(actor, "held");
     DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == open + 3);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).connects == 3);
     domt_notice(system_, actor, &refuse_type, NULL);
@@ -305,7 +305,7 @@ static int open_it(domus_stack *stack, void *self)
 static const domus_behaviour opener = {
     .name = "opener", .kind = DOMUS_CHANNELS, .state_size = sizeof(service), .on_mount = open_it};
 
-static void begin(uint32_t connections_max)
+static void begin_kit(uint32_t connections_max)
 {
     domus_config config;
 
@@ -316,7 +316,7 @@ static void begin(uint32_t connections_max)
 }
 
 /* Let an actor open a channel of datagrams. Returns the result of the open. */
-static int add(const char *bound, const char *to)
+static int open_channel(const char *bound, const char *to)
 {
     const service is = {bound, to, to != NULL ? &connected : &late};
     domus_address address;
@@ -327,7 +327,7 @@ static int add(const char *bound, const char *to)
     return open_result;
 }
 
-static void end(void)
+static void end_kit(void)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_uint_eq(domus_testkit_net_totals(kit).descriptors,
@@ -341,15 +341,15 @@ DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
     domus_endpoint to;
     size_t size;
 
-    begin(10);
-    ck_assert_int_eq(add(NULL, "10.0.0.1:53"), 0);
-    ck_assert_int_eq(add("127.0.0.1:54", NULL), 0);
+    begin_kit(10);
+    ck_assert_int_eq(open_channel(NULL, "10.0.0.1:53"), 0);
+    ck_assert_int_eq(open_channel("127.0.0.1:54", NULL), 0);
     domt_net_ok(kit, domus_datagram_peer_open(kit, "10.0.0.1:53", NULL, &server));
     domt_net_ok(kit, domus_datagram_peer_open(kit, "10.0.0.2:0", NULL, &asker));
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:54", &to), 0);
     domt_net_ok(kit, domus_datagram_peer_send(asker, &to, "begin", 5));
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(server, MS));
-    end();
+    end_kit();
     ck_assert_ptr_nonnull(domus_datagram_peer_got(server, &size, NULL));
     ck_assert_uint_eq(size, 4);
     ck_assert_uint_eq(closed, 1);
@@ -359,28 +359,28 @@ DOMT_TEST(connected_channel_drains_behind_those_that_use_it)
 
 DOMT_TEST(connected_channels_have_the_limit_of_connects)
 {
-    begin(2);
+    begin_kit(2);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(add(NULL, "10.0.0.1:53"), i < 2 ? 0 : -ENOBUFS);
+        ck_assert_int_eq(open_channel(NULL, "10.0.0.1:53"), i < 2 ? 0 : -ENOBUFS);
     /* an unconnected channel does not count as a connection of this side */
-    ck_assert_int_eq(add("127.0.0.1:53", NULL), 0);
-    end();
+    ck_assert_int_eq(open_channel("127.0.0.1:53", NULL), 0);
+    end_kit();
     domus_testkit_free(kit);
 }
 
 /* A channel that ends, and one that could not be made, give back their places in the limit. */
 DOMT_TEST(connected_channels_leave_their_places)
 {
-    begin(1);
-    ck_assert_int_eq(add("unix:@a", "unix:@nobody"), -ECONNREFUSED);
+    begin_kit(1);
+    ck_assert_int_eq(open_channel("unix:@a", "unix:@nobody"), -ECONNREFUSED);
     for (uint32_t i = 0; i < 3; i++) {
-        ck_assert_int_eq(add(NULL, "10.0.0.1:53"), 0);
+        ck_assert_int_eq(open_channel(NULL, "10.0.0.1:53"), 0);
         ck_assert_int_eq(
             domus_outside_notice(domus_testkit_system(kit), upstream, &write_type, NULL), 0);
         domt_net_ok(kit, domus_testkit_run(kit)); /* the kernel refuses, which ends the channel */
         ck_assert_uint_eq(closed, i + 1);
     }
-    end();
+    end_kit();
     domus_testkit_free(kit);
 }
 

@@ -58,7 +58,7 @@ static void listen_at(domt_sweep *sweep, uint32_t which)
 
 /* Change a server: it closes and resets the connections that it has not accepted, or it opens
  * again, or it accepts a connection and uses it. */
-static void serve(domt_sweep *sweep)
+static void change_server(domt_sweep *sweep)
 {
     uint32_t which = (uint32_t)domt_sweep_below(sweep, 3);
     domus_endpoint dark;
@@ -291,7 +291,7 @@ static void make_kit(domt_sweep *sweep)
     domus_testkit_resolve_with(sweep->kit, look_up, NULL);
 }
 
-static void spawn(domt_sweep *sweep, uint32_t which)
+static void spawn_actor(domt_sweep *sweep, uint32_t which)
 {
     ck_assert_int_eq(domus_outside_spawn_on(
                          domus_testkit_system(sweep->kit), (uint32_t)domt_sweep_below(sweep, 3),
@@ -299,7 +299,7 @@ static void spawn(domt_sweep *sweep, uint32_t which)
                      0);
 }
 
-static void begin(domt_sweep *sweep)
+static void begin_seed(domt_sweep *sweep)
 {
     domus_endpoint at;
     domus_address address;
@@ -314,7 +314,7 @@ static void begin(domt_sweep *sweep)
         domus_outside_spawn_on(domus_testkit_system(sweep->kit), 1, &domt_net_echo, &at, &address),
         0);
     for (uint32_t i = 0; i < ACTORS; i++)
-        spawn(sweep, i);
+        spawn_actor(sweep, i);
     for (uint32_t i = 0; i < 3; i++)
         listen_at(sweep, i);
     (void)domus_testkit_run(sweep->kit);
@@ -323,7 +323,7 @@ static void begin(domt_sweep *sweep)
 }
 
 /* Send an order to an actor that is chosen by chance. */
-static void tell(domt_sweep *sweep, order now)
+static void send_order(domt_sweep *sweep, order now)
 {
     domus_address to = actors[domt_sweep_below(sweep, ACTORS)];
 
@@ -335,7 +335,7 @@ static void tell(domt_sweep *sweep, order now)
         begun += now.count;
 }
 
-static void act(domt_sweep *sweep)
+static void act_at_random(domt_sweep *sweep)
 {
     uint32_t which = (uint32_t)domt_sweep_below(sweep, ACTORS);
     order now = {.count = 1 + (uint32_t)domt_sweep_below(sweep, 4)};
@@ -344,29 +344,29 @@ static void act(domt_sweep *sweep)
     case 0: /* the actor stops while it works, and another one takes its place */
         DOMT_SWEEP_HOLD(sweep,
                         domus_outside_stop(domus_testkit_system(sweep->kit), actors[which]) == 0);
-        spawn(sweep, which);
+        spawn_actor(sweep, which);
         break;
     case 1:
     case 2:
-        tell(sweep, (order){.count = 0});
+        send_order(sweep, (order){.count = 0});
         break;
     case 3:
     case 4:
     case 5:
-        tell(sweep, (order){.count = UINT32_MAX});
+        send_order(sweep, (order){.count = UINT32_MAX});
         break;
     case 6:
     case 7:
     case 8:
     case 9:
-        serve(sweep);
+        change_server(sweep);
         break;
     default:
         now.place = (uint32_t)domt_sweep_below(sweep, sizeof places / sizeof places[0]);
         if (domt_sweep_below(sweep, 2) == 0)
             now.timeout_ns = (1 + domt_sweep_below(sweep, 100)) * DOMT_SWEEP_MS;
         if (begun + now.count <= CONNECTS)
-            tell(sweep, now);
+            send_order(sweep, now);
     }
 }
 
@@ -405,9 +405,9 @@ static int run_seed(uint64_t seed, void *context)
     uint64_t dead = 0;
 
     domi_random_init(&sweep.random, seed);
-    begin(&sweep);
+    begin_seed(&sweep);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act(&sweep);
+        act_at_random(&sweep);
         domt_sweep_go_on(&sweep, 30, 60);
     }
     if (domt_sweep_below(&sweep, 4) != 0) /* else the stop of the system ends what is under way */

@@ -155,7 +155,7 @@ static const domus_behaviour business = {.name = "business", .on = client_rows};
 static domus_system *system_;
 static uint32_t descriptors;
 
-static void begin(void)
+static void start_test(void)
 {
     domus_config config = domt_config(2);
 
@@ -164,13 +164,13 @@ static void begin(void)
     system_ = domt_start(&config);
 }
 
-static void end(void)
+static void end_test(void)
 {
     domt_end(system_);
     ck_assert_uint_eq(domt_entries("/proc/self/fd"), descriptors);
 }
 
-static domus_address serve(const char *at)
+static domus_address start_server(const char *at)
 {
     domus_address address = domt_spawn(system_, 1, &server, NULL);
     domus_endpoint endpoint;
@@ -223,9 +223,9 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     (void)snprintf(name, sizeof name, "unix:@domus-connect-%d", (int)getpid());
     const char *const at[] = {"127.0.0.1:0", "[::1]:0", name};
 
-    begin();
+    start_test();
     for (uint32_t i = 0; i < 3; i++) {
-        (void)serve(at[i]);
+        (void)start_server(at[i]);
         for (uint32_t thread = 0; thread < 2; thread++) {
             hold_line(domt_spawn(system_, thread, &client, NULL));
             hold_line(domt_spawn(system_, thread, &business, NULL));
@@ -236,13 +236,13 @@ DOMT_TEST(connects_are_channels_of_channels_actors_and_of_state_actors)
     domus_profile profile = domt_profile_all(system_);
     ck_assert_uint_eq(profile.connects, 12);
     ck_assert_uint_eq(profile.connects_failed, 0);
-    end();
+    end_test();
 }
 
 DOMT_TEST(connect_that_cannot_be_had_fails_with_the_reason)
 {
-    begin();
-    domus_address listener = serve("127.0.0.1:0");
+    start_test();
+    domus_address listener = start_server("127.0.0.1:0");
     char to[DOMUS_ENDPOINT_TEXT_MAX];
     (void)domus_endpoint_text(&served, to, sizeof to);
     ck_assert_int_eq(domus_outside_stop(system_, listener), 0);
@@ -264,13 +264,13 @@ DOMT_TEST(connect_that_cannot_be_had_fails_with_the_reason)
         ck_assert_int_eq(connect_with(actor, &other), -EADDRNOTAVAIL);
     }
     ck_assert_uint_eq(atomic_load(&mounted), before);
-    end();
+    end_test();
 }
 
 DOMT_TEST(channel_may_refuse_its_connection)
 {
-    begin();
-    (void)serve("127.0.0.1:0");
+    start_test();
+    (void)start_server("127.0.0.1:0");
     char to[DOMUS_ENDPOINT_TEXT_MAX];
     (void)domus_endpoint_text(&served, to, sizeof to);
     domus_address actor = domt_spawn(system_, 0, &client, NULL);
@@ -284,7 +284,7 @@ DOMT_TEST(channel_may_refuse_its_connection)
     /* on_open was not called for the second connection */
     ck_assert_uint_eq(atomic_load(&opened), 1);
     ck_assert_uint_eq(atomic_load(&closed_), 1);
-    end();
+    end_test();
 }
 
 /* Actors of one busy thread are lent to the other thread, and connect from there. */
@@ -332,7 +332,7 @@ DOMT_TEST(lent_actors_connect_on_their_home)
     config.scheduler.steal.min_run_ns = 0;
     config.io.buffers.count = 1024;
     system_ = domt_start(&config);
-    (void)serve("127.0.0.1:0");
+    (void)start_server("127.0.0.1:0");
     for (uint32_t i = 0; i < actors; i++)
         domt_notice(system_, domt_spawn(system_, 0, &busy, NULL), &round_type, &rounds);
     DOMT_WAIT_FOR(50, atomic_load(&rounds_done) == actors);

@@ -181,7 +181,7 @@ static void feed_by_timer(struct world *world, int64_t budget)
     }
 }
 
-static void begin(struct world *world, uint64_t seed)
+static void begin_world(struct world *world, uint64_t seed)
 {
     const struct shape *shape = world->shape;
     domus_config config = domt_config(shape->threads);
@@ -231,7 +231,7 @@ static void end_outsider(struct world *world, domt_outsider *outsider, const cha
     }
 }
 
-static void end(struct world *world)
+static void end_world(struct world *world)
 {
     end_outsider(world, &world->sender, "the sender outside");
     end_outsider(world, &world->asker, "the asker outside");
@@ -248,15 +248,15 @@ static void add_sums(domt_sums *all, const domt_sums *sums)
 }
 
 /* Run `messages` of one seed, and add the counts to `all` and `profiles`. */
-static void run(const struct shape *shape, uint64_t seed, uint64_t messages, domt_sums *all,
-                domus_profile *profiles)
+static void run_seed(const struct shape *shape, uint64_t seed, uint64_t messages, domt_sums *all,
+                     domus_profile *profiles)
 {
     static struct world world;
     uint64_t began_ns = domt_now_ns();
 
     snprintf(run_name, sizeof run_name, "%s, DOMT_SEED=%" PRIu64, shape->name, seed);
     world = (struct world){.shape = shape};
-    begin(&world, seed);
+    begin_world(&world, seed);
     await_silence(&world);
     for (uint32_t round = 0; domt_sums_messages(&world.sums) < messages; round++) {
         uint64_t more = messages - domt_sums_messages(&world.sums);
@@ -268,7 +268,7 @@ static void run(const struct shape *shape, uint64_t seed, uint64_t messages, dom
             feed_by_timer(&world, budget);
         await_silence(&world);
     }
-    end(&world);
+    end_world(&world);
     domt_sums_read(&world.sums);
     domt_hold(run_name, &world.sums, "sums in balance", 1,
               domt_sums_balance(&world.sums, NULL) ? 1 : 0);
@@ -313,7 +313,7 @@ static const uint8_t refusing[] = {
 };
 
 /* Returns the first of `places` that was never counted; DOMT_COUNTS_MAX if all were. */
-static uint32_t unseen(const domt_sums *all, const uint8_t *places, size_t count)
+static uint32_t find_unseen(const domt_sums *all, const uint8_t *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (all->of[places[i]] == 0)
@@ -327,11 +327,11 @@ static uint32_t unseen_of(const struct shape *shape, const domt_sums *all)
     uint32_t what = DOMT_COUNTS_MAX;
 
     if (shape->letters != 0)
-        what = unseen(all, always, sizeof always);
+        what = find_unseen(all, always, sizeof always);
     if (what == DOMT_COUNTS_MAX && shape->steal_floor != 0)
-        what = unseen(all, stealing, sizeof stealing);
+        what = find_unseen(all, stealing, sizeof stealing);
     if (what == DOMT_COUNTS_MAX && shape->mailbox_max < 1000)
-        what = unseen(all, refusing, sizeof refusing);
+        what = find_unseen(all, refusing, sizeof refusing);
     return what;
 }
 
@@ -339,7 +339,7 @@ static void run_found(const struct shape *shape, domt_sums *all, domus_profile *
 {
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
         if (strcmp(found[i].shape, shape->name) == 0)
-            run(shape, found[i].seed, MESSAGES / SEEDS / shape->share, all, profiles);
+            run_seed(shape, found[i].seed, MESSAGES / SEEDS / shape->share, all, profiles);
     }
 }
 
@@ -366,9 +366,9 @@ static void run_shape(const struct shape *shape)
     if (given == NULL)
         run_found(shape, &all, &profiles);
     for (uint32_t i = 0; i < seeds; i++)
-        run(shape, first + i, messages, &all, &profiles);
+        run_seed(shape, first + i, messages, &all, &profiles);
     for (uint32_t i = 0; i < SEEDS_MORE && unseen_of(shape, &all) != DOMT_COUNTS_MAX; i++)
-        run(shape, first + seeds + i, MESSAGES / SEEDS / shape->share, &all, &profiles);
+        run_seed(shape, first + seeds + i, MESSAGES / SEEDS / shape->share, &all, &profiles);
     if (getenv("DOMT_SUMS") != NULL)
         domt_sums_print(&all);
     ck_assert_msg(unseen_of(shape, &all) == DOMT_COUNTS_MAX, "%s: never seen: %s", shape->name,

@@ -51,7 +51,7 @@ static void count_answer(domus_stack *stack, domt_node *self, const domus_answer
     domt_meet(self, ((const domt_token *)answer->payload)->somebody);
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_and_pass_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_on(stack, self);
@@ -59,7 +59,7 @@ static int answered(domus_stack *stack, void *self, const domus_answer *answer)
 
 /* The barrier may still stand, so this conversation asks no other actor, because that one might ask
  * this actor. */
-static int foretold(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_and_notice(domus_stack *stack, void *self, const domus_answer *answer)
 {
     count_answer(stack, self, answer, stack->message != NULL);
     return domt_pass_by_notice(stack, self);
@@ -77,7 +77,7 @@ static int all_answered(domus_stack *stack, void *self, const domus_answer *answ
     return domt_pass_on(stack, self);
 }
 
-static int reply(domus_stack *stack, const domt_token *token)
+static int send_reply(domus_stack *stack, const domt_token *token)
 {
     domt_count_one(DOMT_REPLY_MADE);
     int result = domus_reply(stack, &domt_answer_type, token);
@@ -90,10 +90,10 @@ static int answer_later(domus_stack *stack, void *self, const domus_answer *answ
     count_answer(stack, self, answer, stack->message != NULL);
     if (answer->error != 0)
         return -EDOM;
-    return reply(stack, answer->payload);
+    return send_reply(stack, answer->payload);
 }
 
-static int received(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_received(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error != 0) {
         domt_count_one(DOMT_RECEIVE_FAILED);
@@ -115,8 +115,8 @@ static int job_ended(domus_stack *stack, void *self, const domus_answer *answer)
 /* --- asking ----------------------------------------------------------------------------------- */
 
 /* Send an ask or, with a tag, ask one of several actors; `then` decides which. */
-static int ask(domus_stack *stack, domus_address to, const domt_token *token, uint64_t timeout_ns,
-               domus_resumed *then)
+static int send_ask(domus_stack *stack, domus_address to, const domt_token *token,
+                    uint64_t timeout_ns, domus_resumed *then)
 {
     uint64_t before = domt_counted_here(DOMT_ASK_DROPPED);
     int result;
@@ -142,7 +142,7 @@ static int ask_any(domus_stack *stack, domt_node *self, uint64_t timeout_ns, dom
     domus_address to = domt_any(self);
     domt_token token = {.somebody = domt_any(self), .to = to.lease};
 
-    return ask(stack, to, &token, timeout_ns, then);
+    return send_ask(stack, to, &token, timeout_ns, then);
 }
 
 static int ask_oracle(domus_stack *stack, domt_node *self)
@@ -151,7 +151,7 @@ static int ask_oracle(domus_stack *stack, domt_node *self)
 
     /* -EBUSY: another conversation has raised the barrier */
     domt_count_by(DOMT_BARRIERS, domus_barrier(stack) == 0);
-    return ask(stack, self->oracle, &token, 0, foretold);
+    return send_ask(stack, self->oracle, &token, 0, count_and_notice);
 }
 
 static int fan_out(domus_stack *stack, domt_node *self)
@@ -164,27 +164,27 @@ static int fan_out(domus_stack *stack, domt_node *self)
     return domus_wait_all(stack, all_answered);
 }
 
-static int receive(domus_stack *stack, domt_node *self)
+static int begin_receive(domus_stack *stack, domt_node *self)
 {
     /* 0: only look for a message */
     uint64_t within_ns = domi_random_below(&self->dice, 2) * DOMT_MS;
 
     domt_count_one(DOMT_RECEIVE_MADE);
-    int result = domus_receive_within(stack, &tokens, within_ns, received);
+    int result = domus_receive_within(stack, &tokens, within_ns, count_received);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_RECEIVE_UNMADE);
     return result;
 }
 
-static int job(void *argument)
+static int do_nothing(void *argument)
 {
     return 0;
 }
 
-static int block(domus_stack *stack)
+static int begin_blocking(domus_stack *stack)
 {
     domt_count_one(DOMT_JOB_MADE);
-    int result = domus_blocking(stack, job, NULL, job_ended);
+    int result = domus_blocking(stack, do_nothing, NULL, job_ended);
     if (result != DOMUS_PARKED)
         domt_count_one(DOMT_JOB_UNMADE);
     return result;
@@ -198,15 +198,15 @@ int domt_pass_by_ask(domus_stack *stack, domt_node *self)
     if (chance < 16)
         result = ask_oracle(stack, self);
     else if (chance < 32)
-        result = ask_any(stack, self, DOMT_MS, answered);
+        result = ask_any(stack, self, DOMT_MS, count_and_pass_on);
     else if (chance < 36)
         result = fan_out(stack, self);
     else if (chance < 38)
-        result = receive(stack, self);
+        result = begin_receive(stack, self);
     else if (chance == 38)
-        result = block(stack);
+        result = begin_blocking(stack);
     else
-        result = ask_any(stack, self, 0, answered);
+        result = ask_any(stack, self, 0, count_and_pass_on);
     if (result == DOMUS_PARKED && chance < 32)
         (void)domus_conversation_of(stack, &self->conversation);
     /* A conversation that was cancelled asks no more. */
@@ -252,7 +252,7 @@ static int forward_question(domus_stack *stack, domt_node *self, const void *pay
 }
 
 /* Handle an ask: answer it, ask another actor first, keep it, pass it on, fail, or forget it. */
-static int respond(domus_stack *stack, domt_node *self, const void *payload)
+static int respond_to_ask(domus_stack *stack, domt_node *self, const void *payload)
 {
     const domt_token token = {.somebody = domus_self(stack)};
     uint64_t chance = domi_random_below(&self->dice, 16);
@@ -273,39 +273,39 @@ static int respond(domus_stack *stack, domt_node *self, const void *payload)
         domt_count_one(DOMT_KEPT);
         return 0;
     }
-    return reply(stack, &token);
+    return send_reply(stack, &token);
 }
 
-static int take(domus_stack *stack, void *self, const void *payload, bool may_forward)
+static int handle_ask(domus_stack *stack, void *self, const void *payload, bool may_forward)
 {
     const domt_token *token = payload;
 
     domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
     domt_count_by(DOMT_LENT_RUN, domt_is_lent(stack));
     domt_meet(self, token->somebody);
-    return respond(stack, self, may_forward ? payload : NULL);
+    return respond_to_ask(stack, self, may_forward ? payload : NULL);
 }
 
 int domt_take_question(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_ASK_TAKEN);
-    return take(stack, self, payload, true);
+    return handle_ask(stack, self, payload, true);
 }
 
 int domt_take_query(domus_stack *stack, void *self, const void *payload)
 {
     domt_count_one(DOMT_QUERY_TAKEN);
-    return take(stack, self, payload, false);
+    return handle_ask(stack, self, payload, false);
 }
 
-static int prophesy(domus_stack *stack, void *self, const void *payload)
+static int answer_as_oracle(domus_stack *stack, void *self, const void *payload)
 {
     const domt_token *token = payload;
 
     domt_count_one(DOMT_ASK_TAKEN);
     domt_count_by(DOMT_ODD, domus_take(stack) != 0);
     domt_count_by(DOMT_ASTRAY, token->to != domus_self(stack).lease);
-    return reply(stack, token);
+    return send_reply(stack, token);
 }
 
 static int mount_oracle(domus_stack *stack, void *self)
@@ -321,6 +321,6 @@ static void stop_oracle(domus_stack *stack, void *self)
 
 const domus_behaviour domt_oracle_behaviour = {
     .name = "oracle",
-    .on = (const domus_on[]){{&domt_question_type, prophesy, 0}, {0}},
+    .on = (const domus_on[]){{&domt_question_type, answer_as_oracle, 0}, {0}},
     .on_mount = mount_oracle,
     .on_stop = stop_oracle};

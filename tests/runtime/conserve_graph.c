@@ -138,7 +138,7 @@ static void count_birth(const domus_stack *stack, domus_address born)
 }
 
 /* Spawn a child that has the same neighbours. Returns whether the spawn succeeded. */
-static bool bear(domus_stack *stack, domt_node *self)
+static bool spawn_child(domus_stack *stack, domt_node *self)
 {
     domt_node state = {.oracle = self->oracle, .threads = self->threads};
     uint64_t bits = domi_random_next(&self->dice);
@@ -169,7 +169,7 @@ static bool bear(domus_stack *stack, domt_node *self)
 /* Spawn an actor, and stop one that this node knows, or the node itself. */
 static int replace_one(domus_stack *stack, domt_node *self)
 {
-    if (bear(stack, self)) {
+    if (spawn_child(stack, self)) {
         bool own = domi_random_below(&self->dice, 4) == 0;
         int result = domus_stop(stack, own ? domus_self(stack) : domt_any(self));
         domt_count_by(DOMT_STOP_STALE, result == -ESTALE);
@@ -309,7 +309,7 @@ static int take_tick(domus_stack *stack, void *self_, const void *payload)
     return domt_pass_on(stack, self);
 }
 
-static int mount(domus_stack *stack, void *self_)
+static int mount_node(domus_stack *stack, void *self_)
 {
     domt_node *self = self_;
 
@@ -323,7 +323,7 @@ static int mount(domus_stack *stack, void *self_)
 }
 
 /* Count the timers that the node still had as ended: they do not fire any more. */
-static void stop(domus_stack *stack, void *self_)
+static void count_stop(domus_stack *stack, void *self_)
 {
     const domt_node *self = self_;
 
@@ -345,12 +345,12 @@ static const domus_on rows[] = {
 const domus_behaviour domt_node_behaviour = {.name = "node",
                                              .state_size = sizeof(domt_node),
                                              .on = rows,
-                                             .on_mount = mount,
-                                             .on_stop = stop};
+                                             .on_mount = mount_node,
+                                             .on_stop = count_stop};
 
 const domus_behaviour domt_gate_behaviour = {.name = "gate",
                                              .kind = DOMUS_CHANNELS,
                                              .state_size = sizeof(domt_node),
                                              .on = rows,
-                                             .on_mount = mount,
-                                             .on_stop = stop};
+                                             .on_mount = mount_node,
+                                             .on_stop = count_stop};

@@ -127,7 +127,7 @@ static void keep_up_population(domt_outsider *outsider)
     }
 }
 
-static void send(domt_outsider *outsider)
+static void send_tokens(domt_outsider *outsider)
 {
     for (uint32_t i = 0; i < outsider->letters; i++) {
         domus_address to = domt_board_any(&outsider->dice);
@@ -144,7 +144,7 @@ static void send(domt_outsider *outsider)
     }
 }
 
-static void query(domt_outsider *outsider)
+static void ask_node(domt_outsider *outsider)
 {
     domus_address to = domt_board_any(&outsider->dice);
     domt_token token = {.somebody = domt_board_any(&outsider->dice), .to = to.lease};
@@ -167,15 +167,15 @@ static void take_turn(domt_outsider *outsider)
     pthread_mutex_lock(&outsider->turn);
     if (domt_budget_left() > 0 && outsider->asks) {
         if (outsider->letters != 0)
-            query(outsider);
+            ask_node(outsider);
     } else if (domt_budget_left() > 0) {
         keep_up_population(outsider);
-        send(outsider);
+        send_tokens(outsider);
     }
     pthread_mutex_unlock(&outsider->turn);
 }
 
-static void *run(void *outsider_)
+static void *run_outsider(void *outsider_)
 {
     domt_outsider *outsider = outsider_;
 
@@ -190,7 +190,7 @@ static void *run(void *outsider_)
 void domt_outsider_start(domt_outsider *outsider)
 {
     pthread_mutex_init(&outsider->turn, NULL);
-    ck_assert_int_eq(pthread_create(&outsider->thread, NULL, run, outsider), 0);
+    ck_assert_int_eq(pthread_create(&outsider->thread, NULL, run_outsider, outsider), 0);
 }
 
 bool domt_outsider_end(domt_outsider *outsider)

@@ -20,7 +20,7 @@
 
 #define NO_QUOTA "/nowhere"
 
-static domus_config configured(const char *cpus, uint32_t threads, uint32_t percent)
+static domus_config make_config(const char *cpus, uint32_t threads, uint32_t percent)
 {
     domus_config config = {0};
 
@@ -30,7 +30,7 @@ static domus_config configured(const char *cpus, uint32_t threads, uint32_t perc
     return config;
 }
 
-static domi_cpus choose(domus_config config, const char *root)
+static domi_cpus choose_cpus(domus_config config, const char *root)
 {
     domi_cpus cpus;
     char error[256] = "";
@@ -44,7 +44,7 @@ static domi_cpus choose(domus_config config, const char *root)
  * written. */
 static void expect_refused(const char *list, const char *word)
 {
-    domus_config config = configured(list, 0, 0);
+    domus_config config = make_config(list, 0, 0);
     domi_cpus cpus = {.threads = 77};
     char error[256] = "";
 
@@ -70,7 +70,7 @@ static domi_cpus choose_with_quota(domus_config config, const char *cpu_max)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "proc/self/cgroup", "0::/a\n");
     domt_tree_write(&tree, "sys/fs/cgroup/a/cpu.max", cpu_max);
-    domi_cpus cpus = choose(config, tree.root);
+    domi_cpus cpus = choose_cpus(config, tree.root);
     domt_tree_remove(&tree);
     return cpus;
 }
@@ -78,7 +78,7 @@ static domi_cpus choose_with_quota(domus_config config, const char *cpu_max)
 DOMT_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 {
     cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose(configured("auto", 0, 0), NO_QUOTA);
+    domi_cpus cpus = choose_cpus(make_config("auto", 0, 0), NO_QUOTA);
 
     ck_assert_int_eq((int)cpus.count, CPU_COUNT(&usable));
     ck_assert_uint_eq(cpus.threads, cpus.count);
@@ -93,7 +93,7 @@ DOMT_TEST(cpus_auto_is_one_thread_per_usable_cpu)
 
 DOMT_TEST(cpus_auto_is_bounded_by_the_quota)
 {
-    domi_cpus cpus = choose_with_quota(configured("auto", 0, 0), "50000 100000\n");
+    domi_cpus cpus = choose_with_quota(make_config("auto", 0, 0), "50000 100000\n");
 
     ck_assert_uint_eq(cpus.quota, 1);
     ck_assert_uint_eq(cpus.threads, 1);
@@ -101,14 +101,14 @@ DOMT_TEST(cpus_auto_is_bounded_by_the_quota)
     ck_assert_uint_ge(cpus.count, 1);
     ck_assert_str_eq(cpus.warning, "");
 
-    cpus = choose_with_quota(configured("auto", 0, 0), "102400000 100000\n");
+    cpus = choose_with_quota(make_config("auto", 0, 0), "102400000 100000\n");
     ck_assert_uint_eq(cpus.quota, 1024);
     ck_assert_uint_eq(cpus.threads, cpus.count);
 }
 
 DOMT_TEST(cpus_takes_the_number_of_threads_as_it_is)
 {
-    domi_cpus cpus = choose(configured("auto", 1, 0), NO_QUOTA);
+    domi_cpus cpus = choose_cpus(make_config("auto", 1, 0), NO_QUOTA);
 
     ck_assert_uint_eq(cpus.threads, 1);
     ck_assert_str_eq(cpus.warning, "");
@@ -118,7 +118,7 @@ DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
 {
     cpu_set_t usable = usable_cpus();
     uint32_t many = (uint32_t)CPU_COUNT(&usable) + 1;
-    domi_cpus cpus = choose(configured("auto", many, 0), NO_QUOTA);
+    domi_cpus cpus = choose_cpus(make_config("auto", many, 0), NO_QUOTA);
     char number[32];
 
     snprintf(number, sizeof number, "system.threads is %u", many);
@@ -128,7 +128,7 @@ DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
     ck_assert_ptr_null(strchr(cpus.warning, '\n'));
 
-    cpus = choose(configured("none", many, 0), NO_QUOTA);
+    cpus = choose_cpus(make_config("none", many, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.threads, many);
     ck_assert_ptr_nonnull(strstr(cpus.warning, number));
 }
@@ -136,7 +136,7 @@ DOMT_TEST(cpus_warns_of_more_threads_than_cpus_and_allows_them)
 DOMT_TEST(cpus_warns_of_more_threads_than_the_quota)
 {
     cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose_with_quota(configured("auto", 2, 0), "100000 100000\n");
+    domi_cpus cpus = choose_with_quota(make_config("auto", 2, 0), "100000 100000\n");
 
     ck_assert_uint_eq(cpus.threads, 2);
     ck_assert_ptr_nonnull(strstr(cpus.warning, CPU_COUNT(&usable) >= 2 ? "quota" : "more threads"));
@@ -148,21 +148,21 @@ DOMT_TEST(cpus_rounds_a_percentage_and_keeps_one_thread)
     int count = CPU_COUNT(&usable);
 
     for (uint32_t percent = 1; percent <= 100; percent++) {
-        int threads = (int)choose(configured("auto", 0, percent), NO_QUOTA).threads;
+        int threads = (int)choose_cpus(make_config("auto", 0, percent), NO_QUOTA).threads;
         int off = threads * 100 - count * (int)percent;
 
         ck_assert_int_ge(threads, 1);
         ck_assert_int_le(off, threads == 1 ? 99 : 50);
         ck_assert_int_ge(off, -49);
     }
-    ck_assert_int_eq((int)choose(configured("auto", 0, 100), NO_QUOTA).threads, count);
-    ck_assert_uint_eq(choose_with_quota(configured("auto", 0, 100), "90000 100000\n").threads, 1);
+    ck_assert_int_eq((int)choose_cpus(make_config("auto", 0, 100), NO_QUOTA).threads, count);
+    ck_assert_uint_eq(choose_with_quota(make_config("auto", 0, 100), "90000 100000\n").threads, 1);
 }
 
 DOMT_TEST(cpus_none_pins_nothing)
 {
     cpu_set_t usable = usable_cpus();
-    domi_cpus cpus = choose(configured("none", 0, 0), NO_QUOTA);
+    domi_cpus cpus = choose_cpus(make_config("none", 0, 0), NO_QUOTA);
 
     ck_assert_uint_eq(cpus.count, 0);
     ck_assert_int_eq((int)cpus.threads, CPU_COUNT(&usable));
@@ -170,17 +170,17 @@ DOMT_TEST(cpus_none_pins_nothing)
 
 DOMT_TEST(cpus_takes_a_list_of_usable_cpus)
 {
-    domi_cpus usable = choose(configured("auto", 0, 0), NO_QUOTA);
+    domi_cpus usable = choose_cpus(make_config("auto", 0, 0), NO_QUOTA);
     uint16_t last = usable.cpu[usable.count - 1];
     char list[32];
 
     snprintf(list, sizeof list, "%d,%d", last, last);
-    domi_cpus cpus = choose(configured(list, 0, 0), NO_QUOTA);
+    domi_cpus cpus = choose_cpus(make_config(list, 0, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.count, 1);
     ck_assert_uint_eq(cpus.cpu[0], last);
     ck_assert_uint_eq(cpus.threads, 1);
 
-    cpus = choose(configured(list, 3, 0), NO_QUOTA);
+    cpus = choose_cpus(make_config(list, 3, 0), NO_QUOTA);
     ck_assert_uint_eq(cpus.threads, 3);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "more threads than CPUs"));
 }
@@ -208,7 +208,7 @@ static void choose_on_one_cpu(void *context)
     CPU_SET(last, &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 
-    domi_cpus cpus = choose(configured("auto", 0, 0), "");
+    domi_cpus cpus = choose_cpus(make_config("auto", 0, 0), "");
     ck_assert_uint_eq(cpus.threads, 1);
     ck_assert_uint_eq(cpus.count, 1);
     ck_assert_uint_eq(cpus.cpu[0], last);
@@ -233,15 +233,15 @@ DOMT_TEST(cpus_respects_the_affinity_of_the_process)
 static void choose_without_affinity(void *context)
 {
     ck_assert_int_eq(domt_deny_call(SYS_sched_getaffinity, EPERM), 0);
-    domi_cpus cpus = choose_with_quota(configured("auto", 1024, 0), "100000 100000\n");
+    domi_cpus cpus = choose_with_quota(make_config("auto", 1024, 0), "100000 100000\n");
     ck_assert_uint_eq(cpus.threads, 1024);
     ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
     ck_assert_ptr_nonnull(
         strstr(cpus.warning, "; system.threads is 1024, but the CPU quota of the cgroup is 1"));
-    cpus = choose_with_quota(configured("auto", 1, 0), "100000 100000\n");
+    cpus = choose_with_quota(make_config("auto", 1, 0), "100000 100000\n");
     ck_assert_ptr_nonnull(strstr(cpus.warning, "sched_getaffinity is refused"));
     ck_assert_ptr_null(strstr(cpus.warning, "quota"));
-    cpus = choose_with_quota(configured("auto", 1024, 0), "max 100000\n");
+    cpus = choose_with_quota(make_config("auto", 1024, 0), "max 100000\n");
     ck_assert_ptr_null(strstr(cpus.warning, "quota"));
 }
 

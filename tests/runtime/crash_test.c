@@ -93,7 +93,7 @@ static const domus_behaviour victim = {.name = "victim", .on = rows};
 
 static const char *pool_name; /* pool of the actor; NULL: it lives on a thread of the loop */
 
-static int begin(domus_system *system, void *deed)
+static int spawn_crashing(domus_system *system, void *deed)
 {
     const domus_spawn_options options = {
         .pool = pool_name != NULL ? domus_outside_pool_find(system, pool_name) : NULL};
@@ -108,7 +108,7 @@ static int begin(domus_system *system, void *deed)
 }
 
 /* Remove the handlers of the sanitizers, which the library would leave in place. */
-static void prepare(void)
+static void restore_signals(void)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
@@ -123,9 +123,9 @@ static char path[PATH_MAX];
 static domt_tree tree;
 
 /* Run the program until it ends. Returns its status. */
-static int run(int deed, const char *level, const char *more, void (*before)(void))
+static int run_program(int deed, const char *level, const char *more, void (*before)(void))
 {
-    const domus_program program = {.name = "crashing", .start = begin, .argument = &deed};
+    const domus_program program = {.name = "crashing", .start = spawn_crashing, .argument = &deed};
     char file[PATH_MAX + 32], set[64];
     const char *const arguments[] = {"--set",    file,
                                      "--set",    set,
@@ -180,7 +180,7 @@ static void check_trace(const char *thread, const char *by)
                   strcmp(at->thread, open->thread) != 0);
 }
 
-static const char *configuration(const char *text)
+static const char *write_configuration(const char *text)
 {
     static char file[PATH_MAX];
 
@@ -212,7 +212,9 @@ DOMT_TEST(a_program_that_crashes_names_its_last_run_at_each_level)
 
     make_tree();
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
-        ck_assert_int_eq(run(TOUCH, levels[i], configuration(NOTHING), prepare), 128 + SIGSEGV);
+        ck_assert_int_eq(
+            run_program(TOUCH, levels[i], write_configuration(NOTHING), restore_signals),
+            128 + SIGSEGV);
         check_trace(i == 3 ? "thread 0" : "domus-0", "crash by SIGSEGV");
         if (i == 3) /* the recorder has what happened before */
             ck_assert_ptr_nonnull(domt_traced_find(&traced, 'E', "other"));
@@ -236,7 +238,8 @@ DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
 
     make_tree();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ck_assert_int_eq(run((int)cases[i].deed, "counters", configuration(NOTHING), prepare),
+        ck_assert_int_eq(run_program((int)cases[i].deed, "counters", write_configuration(NOTHING),
+                                     restore_signals),
                          128 + cases[i].signal);
         check_trace("domus-0", cases[i].name);
     }
@@ -246,7 +249,9 @@ DOMT_TEST(each_signal_leaves_a_trace_and_ends_the_program_as_it_does)
 DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
 {
     make_tree();
-    ck_assert_int_eq(run(KILL_SEGV, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(
+        run_program(KILL_SEGV, "counters", write_configuration(NOTHING), restore_signals),
+        128 + SIGSEGV);
     read_file();
     ck_assert_ptr_nonnull(domt_traced_find(&traced, 'I', "crash by SIGSEGV"));
     domt_tree_remove(&tree);
@@ -256,8 +261,9 @@ DOMT_TEST(a_signal_that_is_sent_to_the_process_leaves_a_trace)
 DOMT_TEST(a_helper_whose_stack_overflows_leaves_a_trace)
 {
     make_tree();
-    ck_assert_int_eq(run(OVERFLOW_HELPER, "counters", configuration(NOTHING), prepare),
-                     128 + SIGSEGV);
+    ck_assert_int_eq(
+        run_program(OVERFLOW_HELPER, "counters", write_configuration(NOTHING), restore_signals),
+        128 + SIGSEGV);
     read_file();
     const domt_traced_event *end = domt_traced_find(&traced, 'I', "crash by SIGSEGV");
     ck_assert_ptr_nonnull(end);
@@ -269,9 +275,10 @@ DOMT_TEST(a_runner_that_crashes_names_its_last_run)
 {
     make_tree();
     pool_name = "work";
-    ck_assert_int_eq(
-        run(TOUCH, "counters", configuration("pools:\n  - name: work\n    runners: 1\n"), prepare),
-        128 + SIGSEGV);
+    ck_assert_int_eq(run_program(TOUCH, "counters",
+                                 write_configuration("pools:\n  - name: work\n    runners: 1\n"),
+                                 restore_signals),
+                     128 + SIGSEGV);
     check_trace("domus-r0.", "crash by SIGSEGV"); /* the spare has another number */
     domt_tree_remove(&tree);
 }
@@ -283,14 +290,14 @@ static void end_itself(int signal)
 
 static void prepare_own(void)
 {
-    prepare();
+    restore_signals();
     sigaction(SIGSEGV, &(const struct sigaction){.sa_handler = end_itself}, NULL);
 }
 
 DOMT_TEST(a_handler_of_the_program_stays)
 {
     make_tree();
-    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare_own), 7);
+    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), prepare_own), 7);
     ck_assert(!is_there());
     domt_tree_remove(&tree);
 }
@@ -305,25 +312,29 @@ DOMT_TEST(what_is_no_file_of_its_own_is_left_alone)
     snprintf(other, sizeof other, "%s/other", tree.root);
     domt_tree_write(&tree, "other", "kept");
     ck_assert_int_eq(symlink(other, path), 0);
-    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+                     128 + SIGSEGV);
     ck_assert_int_eq(stat(other, &about), 0);
     ck_assert_int_eq(about.st_size, 4);
 
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(link(other, path), 0);
-    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+                     128 + SIGSEGV);
     ck_assert_int_eq(stat(other, &about), 0);
     ck_assert_int_eq(about.st_size, 4);
 
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+                     128 + SIGSEGV);
 
     /* an earlier file is overwritten, and only its owner can read it */
     ck_assert_int_eq(unlink(path), 0);
     domt_tree_write(&tree, "crash.pftrace", "earlier");
     ck_assert_int_eq(chmod(path, 0644), 0);
-    ck_assert_int_eq(run(TOUCH, "counters", configuration(NOTHING), prepare), 128 + SIGSEGV);
+    ck_assert_int_eq(run_program(TOUCH, "counters", write_configuration(NOTHING), restore_signals),
+                     128 + SIGSEGV);
     check_trace("domus-0", "crash by SIGSEGV");
     domt_tree_remove(&tree);
 }

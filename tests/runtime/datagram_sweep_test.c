@@ -51,7 +51,7 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
 }
 
 /* Answer with the received buffer, by the endpoint in a copy, or both ways after a pause. */
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int answer_datagram(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     size_t size = domus_buffer_size(event->bytes);
@@ -76,7 +76,7 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour answering = {.name = "answering",
                                           .kind = DOMUS_CHANNELS,
-                                          .on_read = {answer, 0},
+                                          .on_read = {answer_datagram, 0},
                                           .on_close = {note_end, 0},
                                           .on = (const domus_on[]){{&wake_type, go_on, 0}, {0}}};
 
@@ -176,7 +176,7 @@ static void check_answers(domt_sweep *sweep)
     }
 }
 
-static void act(domt_sweep *sweep)
+static void act_at_random(domt_sweep *sweep)
 {
     client *one = &clients[domt_sweep_below(sweep, PEERS)];
 
@@ -206,7 +206,7 @@ static void act(domt_sweep *sweep)
 static const char *const families[][2] = {
     {"127.0.0.1:53", "10.0.0.1:0"}, {"[::1]:53", "[::1]:0"}, {"unix:@service", "unix:@peer-%u"}};
 
-static void begin(domt_sweep *sweep, uint32_t family)
+static void begin_seed(domt_sweep *sweep, uint32_t family)
 {
     domus_config config;
     char text[32];
@@ -225,7 +225,7 @@ static void begin(domt_sweep *sweep, uint32_t family)
 }
 
 /* Open channels, one on each of some threads. UDP channels may share one port. */
-static void serve(domt_sweep *sweep, uint32_t family)
+static void open_channels(domt_sweep *sweep, uint32_t family)
 {
     bool shares = domt_sweep_below(sweep, 2) == 0;
     uint32_t count = 1 + (uint32_t)domt_sweep_below(sweep, CHANNELS);
@@ -245,7 +245,7 @@ static void serve(domt_sweep *sweep, uint32_t family)
 
 /* Let everything arrive. Without faults that drop datagrams, every datagram must then be
  * answered. */
-static void settle(domt_sweep *sweep)
+static void let_all_arrive(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < PEERS; i++)
         domus_datagram_peer_resume(clients[i].peer);
@@ -316,18 +316,18 @@ static int run_seed(uint64_t seed, void *context)
 
     domi_random_init(&sweep.random, seed);
     uint32_t family = (uint32_t)domt_sweep_below(&sweep, 3);
-    begin(&sweep, family);
+    begin_seed(&sweep, family);
     domt_sweep_draw_faults(&sweep);
     domt_sweep_draw_datagram_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    serve(&sweep, family);
+    open_channels(&sweep, family);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act(&sweep);
+        act_at_random(&sweep);
         domt_sweep_go_on(&sweep, 20, 3);
         check_answers(&sweep);
     }
     if (domt_sweep_below(&sweep, 4) != 0)
-        settle(&sweep);
+        let_all_arrive(&sweep);
     hold_answers(&sweep);
     (void)domus_testkit_stop(sweep.kit);
     hold_counts(&sweep, domus_testkit_net_datagrams(sweep.kit));

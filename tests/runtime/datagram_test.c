@@ -13,7 +13,7 @@
 
 static char sent[LONGEST + 1], got[LONGEST + 1];
 
-static void fill(void)
+static void fill_sent(void)
 {
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 31 + 7);
@@ -30,7 +30,7 @@ DOMT_TEST(datagrams_of_each_size_are_answered)
     config.io.buffers.size_bytes = LONGEST + 128;
     config.io.buffers.count = 64;
     domt_datagrams_begin(&config);
-    fill();
+    fill_sent();
     for (int p = 0; p < 2; p++) {
         domus_address channel;
         domus_endpoint at;

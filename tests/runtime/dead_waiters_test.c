@@ -97,23 +97,23 @@ typedef struct front {
     domus_address next;
 } front;
 
-static int pass(domus_stack *stack, void *self, const void *payload)
+static int forward_request(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, ((const front *)self)->next);
 }
 
 /* An actor that passes requests on to another actor. */
-static const domus_behaviour passing = {.name = "passing",
-                                        .state_size = sizeof(front),
-                                        .on =
-                                            (const domus_on[]){{&domus_packet_type, pass, 0}, {0}}};
+static const domus_behaviour passing = {
+    .name = "passing",
+    .state_size = sizeof(front),
+    .on = (const domus_on[]){{&domus_packet_type, forward_request, 0}, {0}}};
 
 static int forward(domus_stack *stack, void *self, const void *payload)
 {
     return domus_forward(stack, to_queue);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_with_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_packet answered;
 
@@ -123,12 +123,13 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
     return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answered);
 }
 
-static int ask(domus_stack *stack, void *self, const void *payload)
+static int ask_queue(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet asked;
 
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &asked.bytes);
-    return error != 0 ? error : domus_ask(stack, to_queue, &domus_packet_type, &asked, hear);
+    return error != 0 ? error
+                      : domus_ask(stack, to_queue, &domus_packet_type, &asked, reply_with_answer);
 }
 
 static const domus_pipeline lines = {
@@ -142,9 +143,9 @@ static const domus_pipeline lines = {
     }
 
 static const domus_behaviour forwarding = SERVING(forward, 0);
-static const domus_behaviour asking = SERVING(ask, 0);
+static const domus_behaviour asking = SERVING(ask_queue, 0);
 static const domus_behaviour lasting = SERVING(forward, DOMUS_OUTLIVES);
-static const domus_behaviour lasting_asking = SERVING(ask, DOMUS_OUTLIVES);
+static const domus_behaviour lasting_asking = SERVING(ask_queue, DOMUS_OUTLIVES);
 
 /* How many actors pass a request on before it comes to the queue, and whether these are routers. */
 typedef struct way {

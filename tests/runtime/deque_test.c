@@ -13,12 +13,12 @@
 #include <sched.h>
 #include <stdint.h>
 
-static void *item(uintptr_t number)
+static void *make_item(uintptr_t number)
 {
     return (void *)(number + 1); /* item 0 must not be NULL, which means no item */
 }
 
-static void make(domi_chase_lev *deque)
+static void make_deque(domi_chase_lev *deque)
 {
     ck_assert_int_eq(domi_chase_lev_init(deque), 0);
 }
@@ -26,7 +26,7 @@ static void make(domi_chase_lev *deque)
 static void push_numbers(domi_chase_lev *deque, uintptr_t first, uintptr_t end)
 {
     for (uintptr_t i = first; i < end; i++)
-        ck_assert(domi_chase_lev_push(deque, item(i)));
+        ck_assert(domi_chase_lev_push(deque, make_item(i)));
 }
 
 /* --- Chase and Lev: one thread ---------------------------------------------------------------- */
@@ -35,19 +35,20 @@ DOMT_TEST(the_owner_takes_the_newest_and_a_thief_steals_the_oldest)
 {
     domi_chase_lev deque;
 
-    make(&deque);
+    make_deque(&deque);
     ck_assert(domi_chase_lev_is_empty(&deque));
     ck_assert_ptr_null(domi_chase_lev_take(&deque));
     ck_assert_ptr_null(domi_chase_lev_steal(&deque));
     for (int round = 0; round < 1000; round++) { /* go round the buffer many times */
         push_numbers(&deque, 0, 5);
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(4));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(0));
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(1));
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(3));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(4));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(0));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(1));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(3));
         ck_assert(!domi_chase_lev_is_empty(&deque));
-        ck_assert_ptr_eq(
-            round % 2 == 0 ? domi_chase_lev_take(&deque) : domi_chase_lev_steal(&deque), item(2));
+        ck_assert_ptr_eq(round % 2 == 0 ? domi_chase_lev_take(&deque)
+                                        : domi_chase_lev_steal(&deque),
+                         make_item(2));
         ck_assert(domi_chase_lev_is_empty(&deque));
         ck_assert_ptr_null(domi_chase_lev_take(&deque));
         ck_assert_ptr_null(domi_chase_lev_steal(&deque));
@@ -60,20 +61,20 @@ DOMT_TEST(a_thief_gets_the_older_half_in_its_order)
     domi_chase_lev deque;
     domi_chase_lev own;
 
-    make(&deque);
-    make(&own);
+    make_deque(&deque);
+    make_deque(&own);
     for (uint32_t items = 0; items <= 2 * DOMI_CHASE_LEV_START - 2; items++) {
         uint32_t half = (items + 1) / 2;
         uint32_t count = 0;
         push_numbers(&deque, 0, items);
         ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
-                         items == 0 ? NULL : item(0));
+                         items == 0 ? NULL : make_item(0));
         ck_assert_uint_eq(count, half);
         for (uint32_t i = half; i-- > 1;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&own), item(i));
+            ck_assert_ptr_eq(domi_chase_lev_take(&own), make_item(i));
         ck_assert_ptr_null(domi_chase_lev_take(&own));
         for (uint32_t i = items; i-- > half;)
-            ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+            ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
         ck_assert_ptr_null(domi_chase_lev_take(&deque));
     }
     domi_chase_lev_fini(&deque);
@@ -86,18 +87,18 @@ DOMT_TEST(a_thief_steals_no_more_than_it_has_slots_for)
     domi_chase_lev own;
     uint32_t count = 0;
 
-    make(&deque);
-    make(&own);
+    make_deque(&deque);
+    make_deque(&own);
     push_numbers(&deque, 0, 10000);
-    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), item(0));
+    ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count), make_item(0));
     ck_assert_uint_eq(count, DOMI_CHASE_LEV_START + 1);
     ck_assert_ptr_eq(domi_chase_lev_steal_half(&deque, &own, &count),
-                     item(DOMI_CHASE_LEV_START + 1));
+                     make_item(DOMI_CHASE_LEV_START + 1));
     ck_assert_uint_eq(count, 1); /* the rounds have lost no slot */
     for (uintptr_t i = 1; i <= DOMI_CHASE_LEV_START; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&own), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&own), make_item(i));
     ck_assert_ptr_null(domi_chase_lev_steal(&own));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(DOMI_CHASE_LEV_START + 2));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(DOMI_CHASE_LEV_START + 2));
     domi_chase_lev_fini(&deque);
     domi_chase_lev_fini(&own);
 }
@@ -106,19 +107,19 @@ DOMT_TEST(a_deque_grows_up_to_its_bound)
 {
     domi_chase_lev deque;
 
-    make(&deque);
+    make_deque(&deque);
     for (uintptr_t i = 0; i < 100; i++) { /* the items do not begin at the first slot */
         push_numbers(&deque, i, i + 1);
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
     }
     push_numbers(&deque, 0, DOMI_CHASE_LEV_MOST);
-    ck_assert(!domi_chase_lev_push(&deque, item(0)));
-    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(0));
-    ck_assert(domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_MOST)));
+    ck_assert(!domi_chase_lev_push(&deque, make_item(0)));
+    ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(0));
+    ck_assert(domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_MOST)));
     for (uintptr_t i = 1; i < DOMI_CHASE_LEV_MOST / 2; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
     for (uintptr_t i = DOMI_CHASE_LEV_MOST; i >= DOMI_CHASE_LEV_MOST / 2; i--)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -129,17 +130,17 @@ DOMT_TEST(a_deque_without_memory_to_grow_loses_nothing)
 
     domi_memory_fail_after(0, 0);
     ck_assert_int_lt(domi_chase_lev_init(&deque), 0);
-    make(&deque);
+    make_deque(&deque);
     push_numbers(&deque, 0, DOMI_CHASE_LEV_START);
     domi_memory_fail_after(0, 1);
-    ck_assert(!domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_START)));
-    ck_assert(!domi_chase_lev_push(&deque, item(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_START)));
+    ck_assert(!domi_chase_lev_push(&deque, make_item(DOMI_CHASE_LEV_START)));
     domi_memory_fail_after(-1, 0);
     push_numbers(&deque, DOMI_CHASE_LEV_START, 1000);
     for (uintptr_t i = 0; i < 500; i++)
-        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_steal(&deque), make_item(i));
     for (uintptr_t i = 1000; i-- > 500;)
-        ck_assert_ptr_eq(domi_chase_lev_take(&deque), item(i));
+        ck_assert_ptr_eq(domi_chase_lev_take(&deque), make_item(i));
     ck_assert(domi_chase_lev_is_empty(&deque));
     domi_chase_lev_fini(&deque);
 }
@@ -216,7 +217,7 @@ static void run_owner(struct raid *raid)
     while (next < raid->items) {
         for (uint64_t n = domi_random_below(&random, raid->burst) + 1; n > 0; n--)
             if (next < raid->items)
-                next += domi_chase_lev_push(own, item(next));
+                next += domi_chase_lev_push(own, make_item(next));
         take_all(raid, own, (uint32_t)domi_random_below(&random, raid->burst) + 1);
         if (next % 4096 == 0)
             sched_yield(); /* with few CPUs, thieves must get a chance to run in between */
@@ -238,7 +239,7 @@ static void hold_raid_of(uint32_t items, uint32_t thieves, uint32_t burst, bool 
     raid.taken = calloc(raid.items, sizeof *raid.taken);
     ck_assert_ptr_nonnull(raid.taken);
     for (uint32_t i = 0; i <= thieves; i++)
-        make(&raid.deques[i]);
+        make_deque(&raid.deques[i]);
     for (uint32_t i = 0; i < thieves; i++) {
         crew[i] = (thief){.raid = &raid, .number = i + 1};
         ck_assert_int_eq(pthread_create(&crew[i].thread, NULL, run_thief, &crew[i]), 0);
@@ -326,7 +327,7 @@ struct duel {
 };
 
 /* Wait at the barrier for the other thread, for the `time`-th time. */
-static void meet(struct duel *duel, uint32_t time)
+static void meet_at_barrier(struct duel *duel, uint32_t time)
 {
     uint32_t looks = 0;
 
@@ -342,12 +343,12 @@ static void *run_sleeper(void *context)
     struct duel *duel = context;
 
     for (uint32_t round = 0; round < duel->rounds; round++) {
-        meet(duel, 2 * round + 1);
+        meet_at_barrier(duel, 2 * round + 1);
         for (uint32_t i = 0; i < CELLS; i++) {
             atomic_fetch_add_explicit(&duel->sleepers[i], 1, memory_order_seq_cst);
             duel->sleeper_saw[i] = !domi_chase_lev_is_empty(&duel->deques[i]);
         }
-        meet(duel, 2 * round + 2);
+        meet_at_barrier(duel, 2 * round + 2);
     }
     return NULL;
 }
@@ -363,13 +364,13 @@ static uint32_t run_pusher(struct duel *duel)
             (void)domi_chase_lev_take(&duel->deques[i]);
             atomic_store(&duel->sleepers[i], 0);
         }
-        meet(duel, 2 * round + 1);
+        meet_at_barrier(duel, 2 * round + 1);
         for (uint32_t i = 0; i < CELLS; i++) {
-            (void)domi_chase_lev_push(&duel->deques[i], item(i));
+            (void)domi_chase_lev_push(&duel->deques[i], make_item(i));
             duel->pusher_saw[i] =
                 atomic_load_explicit(&duel->sleepers[i], memory_order_seq_cst) != 0;
         }
-        meet(duel, 2 * round + 2);
+        meet_at_barrier(duel, 2 * round + 2);
         for (uint32_t i = 0; i < CELLS; i++)
             missed += !duel->pusher_saw[i] && !duel->sleeper_saw[i];
     }
@@ -383,7 +384,7 @@ DOMT_TEST(a_push_and_a_look_before_sleep_never_both_miss)
     pthread_t sleeper;
 
     for (uint32_t i = 0; i < CELLS; i++)
-        make(&duel.deques[i]);
+        make_deque(&duel.deques[i]);
     ck_assert_int_eq(pthread_create(&sleeper, NULL, run_sleeper, &duel), 0);
     uint32_t missed = run_pusher(&duel);
     pthread_join(sleeper, NULL);

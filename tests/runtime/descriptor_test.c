@@ -88,7 +88,7 @@ static domus_system *system_;
 static domus_address reader;
 static int ends[2];
 
-static void begin(void)
+static void start_test(void)
 {
     atomic_store(&readies, 0);
     atomic_store(&bytes_read, 0);
@@ -102,7 +102,7 @@ static void begin(void)
     domt_notice(system_, reader, &watch_type, &ends[0]);
 }
 
-static void end(void)
+static void end_test(void)
 {
     domt_end(system_);
     close(ends[0]);
@@ -111,7 +111,7 @@ static void end(void)
 
 DOMT_TEST(readiness_comes_once_for_each_byte)
 {
-    begin();
+    start_test();
     for (uint32_t i = 1; i <= 200; i++) {
         ck_assert_int_eq(write(ends[1], "x", 1), 1);
         DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == i);
@@ -119,20 +119,20 @@ DOMT_TEST(readiness_comes_once_for_each_byte)
     domt_pause_ns(2 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 200);
     ck_assert_int_eq(atomic_load(&last_error), 0);
-    end();
+    end_test();
 }
 
 DOMT_TEST(what_is_left_unread_comes_again)
 {
-    begin();
+    start_test();
     ck_assert_int_eq(write(ends[1], "three", 3), 3);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 3);
-    end();
+    end_test();
 }
 
 DOMT_TEST(nothing_comes_after_it_was_taken_back)
 {
-    begin();
+    start_test();
     atomic_store(&leave_it, true);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     /* the event comes again and again, because nobody reads */
@@ -144,7 +144,7 @@ DOMT_TEST(nothing_comes_after_it_was_taken_back)
     ck_assert_uint_eq(atomic_load(&readies), readies_then);
     domt_notice(system_, reader, &watch_type, &ends[0]); /* a new watch of the same descriptor */
     DOMT_WAIT_FOR(10, atomic_load(&readies) > readies_then);
-    end();
+    end_test();
 }
 
 DOMT_TEST(events_can_be_changed_while_it_waits)
@@ -152,7 +152,7 @@ DOMT_TEST(events_can_be_changed_while_it_waits)
     uint32_t nothing = 0;
     uint32_t reading = POLLIN;
 
-    begin();
+    start_test();
     atomic_store(&changed, false);
     domt_notice(system_, reader, &change_type, &nothing);
     DOMT_WAIT_FOR(10, atomic_load(&changed));
@@ -162,40 +162,40 @@ DOMT_TEST(events_can_be_changed_while_it_waits)
     ck_assert_uint_eq(atomic_load(&readies), 0);
     domt_notice(system_, reader, &change_type, &reading);
     DOMT_WAIT_FOR(10, atomic_load(&bytes_read) == 1);
-    end();
+    end_test();
 }
 
 DOMT_TEST(hang_up_is_told)
 {
-    begin();
+    start_test();
     close(ends[1]);
     DOMT_WAIT_FOR(10, (atomic_load(&last_events) & POLLHUP) != 0);
     ends[1] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    end();
+    end_test();
 }
 
 DOMT_TEST(descriptor_that_is_none_is_an_error_once)
 {
     int none = 1000000;
 
-    begin();
+    start_test();
     domt_notice(system_, reader, &watch_type, &none);
     DOMT_WAIT_FOR(10, atomic_load(&readies) == 1);
     ck_assert_int_eq(atomic_load(&last_error), -EBADF);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 1);
-    end();
+    end_test();
 }
 
 DOMT_TEST(actor_that_stops_takes_its_watches_back)
 {
-    begin();
+    start_test();
     domt_notice(system_, reader, &stop_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&stopped) == 1);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&readies), 0);
-    end();
+    end_test();
 }
 
 DOMT_SUITE(60)

@@ -39,7 +39,7 @@ static const domus_behaviour receiver = {.name = "receiver",
 static domus_address made;
 
 /* Start a system of one thread with one detached actor, which has this behaviour. */
-static domus_system *start(const domus_behaviour *behaviour, uint32_t mailbox_max)
+static domus_system *start_system(const domus_behaviour *behaviour, uint32_t mailbox_max)
 {
     domus_config config = domt_config(1);
 
@@ -52,7 +52,7 @@ static domus_system *start(const domus_behaviour *behaviour, uint32_t mailbox_ma
 
 DOMT_TEST(mailbox_that_was_full_takes_again_while_the_handler_receives)
 {
-    domus_system *system = start(&receiver, 16);
+    domus_system *system = start_system(&receiver, 16);
     uint32_t sent = 0;
 
     domt_notice(system, made, &go_type, NULL);
@@ -91,7 +91,7 @@ static int on_question(domus_stack *stack, void *self, const void *nothing)
     return domus_reply(stack, &question_type, NULL);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_success(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard, answer->error == 0);
     return 0;
@@ -99,7 +99,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 
 static int on_ask(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_ask(stack, made, &question_type, NULL, hear);
+    return domus_ask(stack, made, &question_type, NULL, record_success);
 }
 
 static const domus_behaviour relay = {.name = "relay",
@@ -113,7 +113,7 @@ static const domus_behaviour asker = {.name = "asker",
 
 DOMT_TEST(ask_that_a_receive_that_returns_brought_is_what_is_forwarded)
 {
-    domus_system *system = start(&relay, MAILBOX);
+    domus_system *system = start_system(&relay, MAILBOX);
 
     echo = domt_spawn(system, 0, &answers, NULL);
     domt_notice(system, made, &go_type, NULL);
@@ -135,7 +135,7 @@ static void release(void *payload)
 
 static const domus_type owned_type = {.name = "owned", .size = sizeof(void *), .release = release};
 
-static void expect(bool holds)
+static void expect_true(bool holds)
 {
     atomic_fetch_add(&wrong, !holds);
 }
@@ -149,20 +149,21 @@ static int on_owned(domus_stack *stack, void *self, const void *payload)
 
     atomic_store(&step, 1);
     for (uint32_t i = 0; i < 4; i++) {
-        expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
-        expect(atomic_load(&releases) == (i < 3 ? i : 2)); /* released by the receive after it */
+        expect_true(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0);
+        expect_true(atomic_load(&releases) ==
+                    (i < 3 ? i : 2)); /* released by the receive after it */
         atomic_fetch_add(&step, 1);
         if (i == 2) {
-            expect(domus_take(stack) == 0);
-            expect(domus_take(stack) == -EALREADY);
+            expect_true(domus_take(stack) == 0);
+            expect_true(domus_take(stack) == -EALREADY);
             free(*(void *const *)got.payload);
         }
     }
-    expect(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0 && got.is_ask);
-    expect(atomic_load(&releases) == 3);
-    expect(domus_take(stack) == 0);
-    expect(domus_reply(stack, &owned_type, got.payload) == 0);
-    expect(domus_take(stack) == 0); /* the handler's own message is current again */
+    expect_true(domus_receive_now(stack, &any, DOMUS_FOR_EVER, &got) == 0 && got.is_ask);
+    expect_true(atomic_load(&releases) == 3);
+    expect_true(domus_take(stack) == 0);
+    expect_true(domus_reply(stack, &owned_type, got.payload) == 0);
+    expect_true(domus_take(stack) == 0); /* the handler's own message is current again */
     free(*(void *const *)payload);
     atomic_store(&step, 6);
     return 0;
@@ -175,7 +176,7 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
     domus_received got;
 
     atomic_store(&step, 10);
-    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
     return 0;
 }
 
@@ -183,8 +184,8 @@ static int on_once(domus_stack *stack, void *self, const void *nothing)
  * returns. */
 static int on_next(domus_stack *stack, void *self, const void *payload)
 {
-    expect(atomic_load(&releases) == 1); /* the message that on_once() received */
-    expect(domus_take(stack) == 0);
+    expect_true(atomic_load(&releases) == 1); /* the message that on_once() received */
+    expect_true(domus_take(stack) == 0);
     free(*(void *const *)payload);
     atomic_store(&step, 11);
     return 0;
@@ -199,16 +200,17 @@ static int on_asked(domus_stack *stack, void *self, const void *payload)
     domus_received got;
 
     atomic_store(&step, 20);
-    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
-    expect(domus_message_take(stack, &message) == 0);
-    expect(domus_message_payload(message) == got.payload);
-    expect(domus_message_take(stack, &message) == -EINVAL); /* the ask is left */
+    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    expect_true(domus_message_take(stack, &message) == 0);
+    expect_true(domus_message_payload(message) == got.payload);
+    expect_true(domus_message_take(stack, &message) == -EINVAL); /* the ask is left */
     domus_message_free(stack, message);
-    expect(atomic_load(&releases) == 1);
-    expect(domus_take(stack) == 0); /* takes the ask */
-    expect(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
-    expect(domus_reply(stack, &owned_type, payload) == 0);
-    expect(domus_take(stack) == 0); /* takes the notice, which the reply has left in its place */
+    expect_true(atomic_load(&releases) == 1);
+    expect_true(domus_take(stack) == 0); /* takes the ask */
+    expect_true(domus_receive_now(stack, &owned, DOMUS_FOR_EVER, &got) == 0);
+    expect_true(domus_reply(stack, &owned_type, payload) == 0);
+    expect_true(domus_take(stack) ==
+                0); /* takes the notice, which the reply has left in its place */
     free(*(void *const *)got.payload);
     atomic_store(&step, 21);
     return 0;
@@ -224,7 +226,7 @@ static const domus_behaviour owner = {.name = "owner",
                                                                {&asked_type, on_asked, 0},
                                                                {0}}};
 
-static void end(domus_system *system, uint32_t expected)
+static void end_system(domus_system *system, uint32_t expected)
 {
     domt_end(system);
     ck_assert_uint_eq(atomic_load(&wrong), 0);
@@ -233,7 +235,7 @@ static void end(domus_system *system, uint32_t expected)
 
 DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_taken)
 {
-    domus_system *system = start(&owner, MAILBOX);
+    domus_system *system = start_system(&owner, MAILBOX);
     void *memory;
     domus_outside_reply reply = {.buffer = &memory, .size = sizeof memory};
 
@@ -248,12 +250,12 @@ DOMT_TEST(what_a_receive_that_returns_brought_is_released_by_the_next_unless_tak
     ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, &reply), 0);
     free(memory);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 6);
-    end(system, 3);
+    end_system(system, 3);
 }
 
 DOMT_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
 {
-    domus_system *system = start(&owner, MAILBOX);
+    domus_system *system = start_system(&owner, MAILBOX);
     void *memory[2] = {malloc(100), malloc(100)};
 
     domt_notice(system, made, &go_type, NULL);
@@ -261,7 +263,7 @@ DOMT_TEST(what_was_received_ends_with_its_handler_and_not_with_the_run)
     domt_notice(system, made, &next_type, &memory[0]);
     domt_notice(system, made, &owned_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 11);
-    end(system, 1);
+    end_system(system, 1);
 }
 
 static void *send_two(void *system)
@@ -276,7 +278,7 @@ static void *send_two(void *system)
 
 DOMT_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
 {
-    domus_system *system = start(&owner, MAILBOX);
+    domus_system *system = start_system(&owner, MAILBOX);
     void *memory = malloc(100);
     void *answer = NULL;
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
@@ -288,7 +290,7 @@ DOMT_TEST(ask_is_answered_while_a_notice_that_was_received_is_at_hand)
     free(answer);
     pthread_join(sender, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&step) == 21);
-    end(system, 1);
+    end_system(system, 1);
 }
 
 static int on_fall(domus_stack *stack, void *self, const void *nothing)
@@ -352,10 +354,11 @@ static int on_ask_received(domus_stack *stack, void *self, const domus_answer *a
 
     if (answer->error != 0)
         return answer->error;
-    expect(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
-    expect(atomic_load(&releases) == before + 1); /* the ask has failed, because of the receive */
-    expect(domus_take(stack) == -EINVAL);
-    expect(domus_reply(stack, &go_type, NULL) == -EINVAL);
+    expect_true(domus_receive_now(stack, &extra, 0, &got) == -ETIMEDOUT);
+    expect_true(atomic_load(&releases) ==
+                before + 1); /* the ask has failed, because of the receive */
+    expect_true(domus_take(stack) == -EINVAL);
+    expect_true(domus_reply(stack, &go_type, NULL) == -EINVAL);
     atomic_fetch_add(&rounds, 1);
     return domus_receive(stack, &owned, on_ask_received);
 }
@@ -373,7 +376,7 @@ static _Atomic bool is_answered;
 
 static int on_echo(domus_stack *stack, void *self, const void *payload)
 {
-    expect(domus_take(stack) == 0);
+    expect_true(domus_take(stack) == 0);
     return domus_reply(stack, &owned_type, payload);
 }
 
@@ -384,13 +387,13 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_received got;
 
-    expect(answer->error == 0);
+    expect_true(answer->error == 0);
     atomic_store(&is_answered, true);
-    expect(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
-    expect(domus_take_answer(stack, answer) == 0);
-    expect(domus_take_answer(stack, answer) == -EALREADY);
+    expect_true(domus_receive_now(stack, &extra, DOMUS_FOR_EVER, &got) == 0);
+    expect_true(domus_take_answer(stack, answer) == 0);
+    expect_true(domus_take_answer(stack, answer) == -EALREADY);
     free(*(void *const *)answer->payload);
-    expect(domus_take(stack) == 0); /* takes the notice */
+    expect_true(domus_take(stack) == 0); /* takes the notice */
     free(*(void *const *)got.payload);
     atomic_fetch_add(&rounds, 1);
     return 0;
@@ -408,19 +411,19 @@ static const domus_behaviour extra_asker = {
 
 DOMT_TEST(ask_that_a_conversation_received_ends_with_its_next_receive_that_returns)
 {
-    domus_system *system = start(&mounted_receiver, MAILBOX);
+    domus_system *system = start_system(&mounted_receiver, MAILBOX);
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
         void *memory = malloc(100);
         ck_assert_int_eq(domus_outside_ask(system, made, &owned_type, &memory, 0, NULL), -ENOMSG);
     }
-    end(system, ROUNDS);
+    end_system(system, ROUNDS);
     ck_assert_uint_eq(atomic_load(&rounds), ROUNDS);
 }
 
 DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
 {
-    domus_system *system = start(&extra_asker, MAILBOX);
+    domus_system *system = start_system(&extra_asker, MAILBOX);
     void *memory[2] = {malloc(100), malloc(100)};
 
     echo = domt_spawn(system, 0, &echoes, NULL);
@@ -428,7 +431,7 @@ DOMT_TEST(answer_is_taken_behind_a_notice_that_was_received_at_once)
     DOMT_WAIT_FOR(10, atomic_load(&is_answered));
     domt_notice(system, made, &extra_type, &memory[1]);
     DOMT_WAIT_FOR(10, atomic_load(&rounds) == 1);
-    end(system, 1); /* the message that began the conversation */
+    end_system(system, 1); /* the message that began the conversation */
 }
 
 DOMT_SUITE(60)

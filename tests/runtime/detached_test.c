@@ -172,7 +172,7 @@ static const domus_behaviour maker_behaviour = {
 
 static domus_address maker;
 
-static void begin(const domus_behaviour *behaviour, uint32_t threads_max)
+static void start_test(const domus_behaviour *behaviour, uint32_t threads_max)
 {
     domus_config config = domt_config(1);
 
@@ -207,7 +207,7 @@ static void hold_a_second_one(void)
 
 DOMT_TEST(detached_actor_answers_as_any_other)
 {
-    begin(&loner, 4);
+    start_test(&loner, 4);
     for (uint32_t i = 0; i < 500; i++) {
         domt_notice(system_, maker, &question_type, &i);
         DOMT_WAIT_FOR(10, atomic_load(&answers) == i + 1);
@@ -223,7 +223,7 @@ DOMT_TEST(detached_actor_answers_as_any_other)
 
 DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
 {
-    begin(&loner, 4);
+    start_test(&loner, 4);
     hold_a_second_one();
     domus_address other = domt_spawn(system_, 0, &loner, NULL);
     uint32_t number = 1;
@@ -236,7 +236,7 @@ DOMT_TEST(detached_actor_that_blocks_holds_up_nobody_else)
 
 DOMT_TEST(threads_are_bounded_and_used_again)
 {
-    begin(&loner, 1);
+    start_test(&loner, 1);
     domt_notice(system_, maker, &spawn_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&last_error) == -EAGAIN);
     for (uint32_t i = 1; i <= 20; i++) {
@@ -255,7 +255,7 @@ DOMT_TEST(threads_are_bounded_and_used_again)
 
 DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 {
-    begin(&receiver, 4);
+    start_test(&receiver, 4);
     for (uint32_t i = 0; i < 1000; i++) {
         domt_notice(system_, maker, &note_type, &i);
         if (i % 10 == 0) {
@@ -276,7 +276,7 @@ DOMT_TEST(receive_that_returns_takes_the_urgent_first_and_the_rest_in_order)
 
 DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 {
-    begin(&receiver, 4);
+    start_test(&receiver, 4);
     for (uint32_t i = 0; i < 100; i++)
         domt_notice(system_, maker, &note_type, &i);
     domt_notice(system_, maker, &stop_after_type, NULL);
@@ -288,7 +288,7 @@ DOMT_TEST(stop_after_mail_ends_a_receive_that_returns_behind_what_came_before)
 
 DOMT_TEST(detached_actor_that_does_not_return_is_said)
 {
-    begin(&loner, 4);
+    start_test(&loner, 4);
     hold_a_second_one();
     domt_pause_ns(5 * DOMT_MS);
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
@@ -304,7 +304,7 @@ DOMT_TEST(detached_actor_that_does_not_return_is_said)
  * thread got no CPU for all this time. */
 DOMT_TEST(on_stop_of_an_actor_that_is_left_cannot_stop_the_system)
 {
-    begin(&loner, 4);
+    start_test(&loner, 4);
     hold_a_second_one();
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
     ck_assert_uint_le(atomic_load(&stopped), 1);

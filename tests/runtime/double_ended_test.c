@@ -23,7 +23,7 @@ struct model {
     uint32_t count;
 };
 
-static uint32_t *place(struct model *model, uint32_t number)
+static uint32_t *place_of_number(struct model *model, uint32_t number)
 {
     return &model->numbers[(model->head + number) % JOBS_MOST];
 }
@@ -36,7 +36,7 @@ static void put_either(domi_double_ended *queue, struct model *model, uint32_t n
     } else {
         domi_double_ended_append(queue, &jobs[number]);
     }
-    *place(model, at_head ? 0 : model->count) = number;
+    *place_of_number(model, at_head ? 0 : model->count) = number;
     model->count++;
 }
 
@@ -45,7 +45,7 @@ static uint32_t take_either(domi_double_ended *queue, struct model *model, bool 
 {
     domus_job *job =
         at_head ? domi_double_ended_take_head(queue) : domi_double_ended_take_tail(queue);
-    uint32_t number = *place(model, at_head ? 0 : model->count - 1);
+    uint32_t number = *place_of_number(model, at_head ? 0 : model->count - 1);
 
     ck_assert_ptr_eq(job, &jobs[number]);
     model->count--;

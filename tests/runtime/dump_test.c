@@ -27,7 +27,7 @@ static domus_system *the_system;
 static domus_address silent_address;
 static char text[1 << 20];
 
-static int hold(domus_stack *stack, void *self, const void *payload)
+static int keep_ask(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
 
@@ -53,7 +53,7 @@ static int dump_from_inside(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour idle = {.name = "idle"};
 
-static int spawn(domus_stack *stack, void *self, const void *payload)
+static int spawn_idle(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
@@ -62,14 +62,14 @@ static int spawn(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour silent = {.name = "silent",
-                                       .on = (const domus_on[]){{&question_type, hold, 0},
+                                       .on = (const domus_on[]){{&question_type, keep_ask, 0},
                                                                 {&note_type, get_stuck, 0},
                                                                 {&dump_type, dump_from_inside, 0},
-                                                                {&spawn_type, spawn, 0},
+                                                                {&spawn_type, spawn_idle, 0},
                                                                 {0}}};
 
 /* Begin a barrier, an ask with a time-out and one without, a timer, a child, and a watch. */
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int begin_waits(domus_stack *stack, void *self, const void *payload)
 {
     domus_address child;
 
@@ -84,7 +84,7 @@ static int begin(domus_stack *stack, void *self, const void *payload)
     return domus_wait_all(stack, domt_ignore_answer);
 }
 
-static int doze(domus_stack *stack, void *self, const void *payload)
+static int wait_for_message(domus_stack *stack, void *self, const void *payload)
 {
     static const domus_type *const types[] = {&begin_type, NULL};
     static const domus_pattern pattern = {.types = types};
@@ -94,7 +94,7 @@ static int doze(domus_stack *stack, void *self, const void *payload)
 }
 
 /* The records for a dump, made while an ask waits, are not shown as its answer. */
-static int failed(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_failure(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_lt(answer->error, 0);
     ck_assert(answer->type == NULL && answer->payload == NULL);
@@ -106,18 +106,20 @@ static int failed(domus_stack *stack, void *self, const domus_answer *answer)
 static int ask_in_vain(domus_stack *stack, void *self, const void *payload)
 {
     if (*(const int *)payload == -ETIMEDOUT)
-        return domus_ask_within(stack, silent_address, &question_type, NULL, DOMT_MS, failed);
+        return domus_ask_within(stack, silent_address, &question_type, NULL, DOMT_MS,
+                                expect_failure);
     return domus_ask(stack,
                      *(const int *)payload == -ESTALE ? (domus_address){NULL, 0} : silent_address,
-                     &tick_type, NULL, failed);
+                     &tick_type, NULL, expect_failure);
 }
 
-static const domus_behaviour busy = {
-    .name = "busy",
-    .on = (const domus_on[]){
-        {&begin_type, begin, 0}, {&note_type, doze, 0}, {&vain_type, ask_in_vain, 0}, {0}}};
+static const domus_behaviour busy = {.name = "busy",
+                                     .on = (const domus_on[]){{&begin_type, begin_waits, 0},
+                                                              {&note_type, wait_for_message, 0},
+                                                              {&vain_type, ask_in_vain, 0},
+                                                              {0}}};
 
-static void says(const char *wanted)
+static void expect_in_dump(const char *wanted)
 {
     ck_assert_msg(strstr(text, wanted) != NULL, "\"%s\" is not in:\n%s", wanted, text);
 }
@@ -129,7 +131,7 @@ static void dump_when_waiting(domus_system *system, domus_address address)
                           strstr(text, ": WAITING") != NULL);
 }
 
-static const char *of(const char *format, domus_address address)
+static const char *format_line(const char *format, domus_address address)
 {
     static char line[256];
     char name[64];
@@ -155,19 +157,20 @@ DOMT_TEST(an_actors_dump_says_what_it_waits_for)
         domt_notice(system, address, &note_type, NULL);
 
     dump_when_waiting(system, address);
-    says(of("actor ", address));
-    says(" busy \"the-busy-one\": WAITING, barrier, pinned");
-    says("0 asks, 3 notices");
-    says("  parent nobody, 1 children, 1 timers, 0 descriptors, 0 watchers, 1 watches");
-    says("  1 conversations:\n    begun by begin, holds the barrier, waits for all of 2\n");
-    says(of("      ask question to ", silent_address));
-    says(" ms left\n");
-    says("since ");
+    expect_in_dump(format_line("actor ", address));
+    expect_in_dump(" busy \"the-busy-one\": WAITING, barrier, pinned");
+    expect_in_dump("0 asks, 3 notices");
+    expect_in_dump("  parent nobody, 1 children, 1 timers, 0 descriptors, 0 watchers, 1 watches");
+    expect_in_dump(
+        "  1 conversations:\n    begun by begin, holds the barrier, waits for all of 2\n");
+    expect_in_dump(format_line("      ask question to ", silent_address));
+    expect_in_dump(" ms left\n");
+    expect_in_dump("since ");
 
     dump_when_waiting(system, silent_address);
-    says("1 watchers");
-    says("2 conversations:\n    begun by question is an ask that is kept, to answer ");
-    says(of("to answer ", address));
+    expect_in_dump("1 watchers");
+    expect_in_dump("2 conversations:\n    begun by question is an ask that is kept, to answer ");
+    expect_in_dump(format_line("to answer ", address));
     domt_end(system);
 }
 
@@ -190,8 +193,8 @@ DOMT_TEST(addresses_of_memory_appear_only_on_request)
     first = domt_spawn(system, 1, &silent, NULL);
     snprintf(address_text, sizeof address_text, " (%p)", (void *)first.house);
     dump_when_waiting(system, first);
-    says(of("actor ", first));
-    says(address_text);
+    expect_in_dump(format_line("actor ", first));
+    expect_in_dump(address_text);
     domt_end(system);
 }
 
@@ -204,10 +207,10 @@ DOMT_TEST(a_receive_and_a_stop_are_said)
     DOMT_WAIT_FOR(10, atomic_load(&begun) == 1);
     domt_notice(system, address, &note_type, NULL);
     dump_when_waiting(system, address);
-    says("WAITING, receiving");
-    says("1 notices");
-    says("    begun by note waits for one of 1\n      receive begin, since ");
-    says(" ms left");
+    expect_in_dump("WAITING, receiving");
+    expect_in_dump("1 notices");
+    expect_in_dump("    begun by note waits for one of 1\n      receive begin, since ");
+    expect_in_dump(" ms left");
     ck_assert_int_eq(domus_outside_stop(system, address), 0);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, address, text, sizeof text) == -ESTALE);
     /* The thread gives the slot to the next actor that it spawns itself. */
@@ -256,9 +259,9 @@ DOMT_TEST(a_dump_of_all_fits_and_says_how_many_were_left_out)
         ck_assert_int_eq(domus_outside_spawn(system, &silent, NULL, &address), 0);
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
     ck_assert_uint_eq(count_actors(), MANY);
-    says("thread 0: 334 actors\n");
-    says("thread 1: 333 actors\n");
-    says("thread 2: 333 actors\n");
+    expect_in_dump("thread 0: 334 actors\n");
+    expect_in_dump("thread 1: 333 actors\n");
+    expect_in_dump("thread 2: 333 actors\n");
     ck_assert_ptr_null(strstr(text, "left out"));
 
     memset(text, 'x', sizeof text);
@@ -291,8 +294,8 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
         (void)domt_spawn(system, (uint32_t)i % 2, i < 10 ? &idle : &silent, NULL);
     for (; filter.from < 6; filter.from += 3) {
         ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
-        says("thread 0: 5 actors\n");
-        says("thread 1: 5 actors\n");
+        expect_in_dump("thread 0: 5 actors\n");
+        expect_in_dump("thread 1: 5 actors\n");
         ck_assert_ptr_null(strstr(text, " silent: "));
         ck_assert_ptr_null(strstr(text, "left out"));
         ck_assert_uint_eq(count_actors(), filter.from == 0 ? 6 : 4);
@@ -310,9 +313,9 @@ DOMT_TEST(pages_of_a_dump_have_the_actors_of_a_name)
     ck_assert_uint_eq(count_actors(), 0);
     filter = (domus_dump_filter){.behaviour = "nobody"};
     ck_assert_int_eq(domus_dump_some(system, &filter, text, sizeof text), 0);
-    says("thread 0: 0 actors\n");
+    expect_in_dump("thread 0: 0 actors\n");
     ck_assert_int_eq(domus_dump_some(system, NULL, text, sizeof text), 0);
-    says("thread 0: 10 actors\n");
+    expect_in_dump("thread 0: 10 actors\n");
     ck_assert_uint_eq(count_actors(), 20);
     domt_end(system);
 }
@@ -358,9 +361,9 @@ DOMT_TEST(a_stuck_thread_is_said_and_the_rest_is_dumped)
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_dump(system, text, sizeof text), 0);
     ck_assert_uint_ge(domt_now_ns() - before_ns, DOMUS_DUMP_WAIT_NS);
-    says("thread 0: stuck: no answer within 1000 ms, in a handler of silent\n");
-    says("thread 1: 1 actors\n");
-    says(of("actor ", other));
+    expect_in_dump("thread 0: stuck: no answer within 1000 ms, in a handler of silent\n");
+    expect_in_dump("thread 1: 1 actors\n");
+    expect_in_dump(format_line("actor ", other));
     ck_assert_int_eq(domus_dump_actor(system, stuck, text, sizeof text), -ETIMEDOUT);
     atomic_store(&stuck_may_go, true);
     DOMT_WAIT_FOR(10, domus_dump_actor(system, stuck, text, sizeof text) == 0);

@@ -10,7 +10,7 @@ static _Atomic uint32_t cancels, closes, works, seen;
 static _Atomic bool hold;
 
 /* Start a system that has one entry point. */
-static void begin(const domus_entry *entry, const domus_config *config)
+static void start_with_entry(const domus_entry *entry, const domus_config *config)
 {
     char text[256];
 
@@ -58,7 +58,7 @@ DOMT_TEST(messages_find_room_beside_all_the_work_that_has_ended)
     const domus_entry entry = {.name = "crowd", .process = &crowd};
     domus_address address;
 
-    begin(&entry, &config);
+    start_with_entry(&entry, &config);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "crowd", NULL, NULL, NULL, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&hold));
     for (uint32_t i = 0; i < 100; i++)
@@ -113,7 +113,7 @@ static void stop_beside_begin(bool detached, uint32_t count)
     slow.init = init_slowly;
     config.pools = pools;
     config.pool_count = 1;
-    begin(&entry, &config);
+    start_with_entry(&entry, &config);
     const domus_spawn_options spawn_options = {
         .detached = detached, .pool = detached ? NULL : domus_outside_pool_find(system_, "work")};
     const domus_entry_options options = {.spawn = &spawn_options};
@@ -161,7 +161,7 @@ DOMT_TEST(processes_are_spawned_beside_a_stop)
     const domus_entry entry = {.name = "wait", .process = &waiting};
     pthread_t thread;
 
-    begin(&entry, &config);
+    start_with_entry(&entry, &config);
     ck_assert_int_eq(pthread_create(&thread, NULL, spawn_until_shutdown, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&seen) > 10);
     ck_assert_int_eq(domus_system_stop(system_), 0);

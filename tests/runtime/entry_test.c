@@ -37,8 +37,8 @@ static int work_on(void *number)
 
 /* --- the process ------------------------------------------------------------------------------ */
 
-static int init(domus_stack *stack, void *self, const char *method, const domus_type *type,
-                const void *input)
+static int init_worker(domus_stack *stack, void *self, const char *method, const domus_type *type,
+                       const void *input)
 {
     worker *state = self;
 
@@ -89,7 +89,7 @@ static void on_close(domus_stack *stack, void *self)
 
 static const domus_process doubling = {.name = "doubling",
                                        .state_size = sizeof(worker),
-                                       .init = init,
+                                       .init = init_worker,
                                        .step = double_step,
                                        .close = on_close};
 
@@ -122,7 +122,7 @@ static int wait_step(domus_stack *stack, void *self, const domus_process_event *
 
 static const domus_process waiting = {.name = "waiting",
                                       .state_size = sizeof(worker),
-                                      .init = init,
+                                      .init = init_worker,
                                       .step = wait_step,
                                       .close = on_close};
 
@@ -132,7 +132,7 @@ static const domus_entry entries[] = {
     {.name = "other", .process = &doubling, .method = "triple", .input = &input_type},
 };
 
-static void begin(uint64_t actor_timeout_ns)
+static void start_test(uint64_t actor_timeout_ns)
 {
     domus_config config = domt_config(2);
     char text[256];
@@ -144,7 +144,7 @@ static void begin(uint64_t actor_timeout_ns)
     ck_assert_int_eq(domus_system_start(system_), 0);
 }
 
-static domus_address spawn(const char *name, uint32_t input, domus_address result_to)
+static domus_address spawn_process(const char *name, uint32_t input, domus_address result_to)
 {
     const domus_entry_options options = {.result_to = result_to};
     domus_address address;
@@ -161,10 +161,10 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     domus_outside_message message;
     uint32_t number = 4;
 
-    begin(1000 * DOMT_MS);
+    start_test(1000 * DOMT_MS);
     domus_outsider *self = domt_attach(system_);
     atomic_store(&hold, true);
-    domus_address process = spawn("double", 21, domus_outsider_address(self));
+    domus_address process = spawn_process("double", 21, domus_outsider_address(self));
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
     /* While the work blocks, the thread and the process go on. */
     ck_assert_int_eq(domus_outsider_ask(self, process, &domt_number_type, &number, 0, NULL), 0);
@@ -172,9 +172,9 @@ DOMT_TEST(process_is_spawned_by_name_and_its_value_comes)
     ck_assert_uint_eq(domt_receive_number(self, &value_type, &message), 42);
     ck_assert(domus_address_equals(message.sender, process));
     /* This work fails; its result must reach nobody. */
-    process = spawn("double", 0, domus_outsider_address(self));
+    process = spawn_process("double", 0, domus_outsider_address(self));
     ck_assert_uint_eq(domt_receive_number(self, &domt_owner_type, &message), EDOM);
-    (void)spawn("double", 0, (domus_address){0});
+    (void)spawn_process("double", 0, (domus_address){0});
     DOMT_WAIT_FOR(10, atomic_load(&closes) == 3);
     ck_assert_uint_eq(atomic_load(&domt_released), 1);
     ck_assert_int_eq(domus_outside_detach(self), 0);
@@ -223,7 +223,7 @@ DOMT_TEST(entry_that_is_wrong_is_refused)
                      -ESHUTDOWN);
     domus_system_free(system_);
 
-    begin(1000 * DOMT_MS);
+    start_test(1000 * DOMT_MS);
     ck_assert_int_eq(domus_entry_add(system_, &entry), -EALREADY);
     ck_assert_int_eq(domus_outside_process_spawn(system_, "none", NULL, NULL, NULL, &address),
                      -ENOENT);
@@ -249,9 +249,9 @@ DOMT_TEST(process_gets_a_last_event_and_ends_in_time)
     uint64_t timeout_ns = 20000 * DOMT_MS;
 
     atomic_store(&works_at_end, true);
-    begin(timeout_ns);
+    start_test(timeout_ns);
     for (int i = 0; i < 200; i++)
-        (void)spawn("wait", 0, (domus_address){0});
+        (void)spawn_process("wait", 0, (domus_address){0});
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_uint_lt(domt_now_ns() - before_ns, timeout_ns);
@@ -269,8 +269,8 @@ DOMT_TEST(process_that_ignores_its_last_event_is_stopped)
     uint64_t timeout_ns = 150 * DOMT_MS;
 
     atomic_store(&ignores, true);
-    begin(timeout_ns);
-    (void)spawn("wait", 0, (domus_address){0});
+    start_test(timeout_ns);
+    (void)spawn_process("wait", 0, (domus_address){0});
     uint64_t before_ns = domt_now_ns();
     ck_assert_int_eq(domus_system_stop(system_), 0);
     ck_assert_uint_ge(domt_now_ns() - before_ns, timeout_ns);
@@ -286,8 +286,8 @@ DOMT_TEST(last_event_does_not_wait_behind_mail)
     uint32_t number = 0;
     uint32_t sent = 0;
 
-    begin(20000 * DOMT_MS);
-    domus_address process = spawn("wait", 0, (domus_address){0});
+    start_test(20000 * DOMT_MS);
+    domus_address process = spawn_process("wait", 0, (domus_address){0});
     while (sent < 200000) {
         int result = domus_outside_notice(system_, process, &domt_number_type, &number);
         ck_assert(result == 0 || result == -ENOBUFS);
@@ -301,9 +301,9 @@ DOMT_TEST(last_event_does_not_wait_behind_mail)
 
 DOMT_TEST(work_is_waited_for_when_the_process_is_stopped)
 {
-    begin(20000 * DOMT_MS);
+    start_test(20000 * DOMT_MS);
     atomic_store(&hold, true);
-    domus_address process = spawn("double", 3, (domus_address){0});
+    domus_address process = spawn_process("double", 3, (domus_address){0});
     DOMT_WAIT_FOR(10, atomic_load(&works_begun) == 1);
     ck_assert_int_eq(domus_outside_stop(system_, process), 0);
     domt_pause_ns(50 * DOMT_MS);

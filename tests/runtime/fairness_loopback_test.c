@@ -56,12 +56,12 @@ static int echo(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour echoer = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {echo, 0}};
 
-static int greeted(domus_stack *stack, void *self, const void *nothing)
+static int reply_hello(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &hello_type, NULL);
 }
 
-static int ticked(domus_stack *stack, void *self, const void *nothing)
+static int record_tick(domus_stack *stack, void *self, const void *nothing)
 {
     uint64_t *due_ns = self;
     uint64_t now_ns = domt_now_ns();
@@ -82,7 +82,7 @@ static int begin_ticking(domus_stack *stack, void *self)
 static const domus_behaviour light = {
     .name = "light",
     .state_size = sizeof(uint64_t),
-    .on = (const domus_on[]){{&hello_type, greeted, 0}, {&tick_type, ticked, 0}, {0}},
+    .on = (const domus_on[]){{&hello_type, reply_hello, 0}, {&tick_type, record_tick, 0}, {0}},
     .on_mount = begin_ticking};
 
 static int by_size(const void *one, const void *other)
@@ -93,7 +93,7 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-static uint64_t median(uint64_t *values)
+static uint64_t find_median(uint64_t *values)
 {
     qsort(values, SAMPLES, sizeof *values, by_size);
     return values[SAMPLES / 2];
@@ -101,7 +101,7 @@ static uint64_t median(uint64_t *values)
 
 static void holds_time(const char *what, domt_load load, uint32_t ratio, uint64_t *ns)
 {
-    uint64_t took_ns = median(ns);
+    uint64_t took_ns = find_median(ns);
 
     ck_assert_msg(took_ns <= WAIT_MS * DOMT_MS, "beside %s, ioRatio %u: %s after %lu us",
                   domt_load_names[load], ratio, what, (unsigned long)(took_ns / 1000));
@@ -126,8 +126,8 @@ static void holds_echo(domus_system *system, uint16_t port, domt_load load, uint
     }
     (void)close(fd);
     holds_time("echo", load, ratio, ns);
-    uint64_t took = median(iterations);
-    ck_assert_msg(took <= ITERATIONS_MAX || median(ns) <= SHORT_NS,
+    uint64_t took = find_median(iterations);
+    ck_assert_msg(took <= ITERATIONS_MAX || find_median(ns) <= SHORT_NS,
                   "beside %s, ioRatio %u: read after %lu iterations", domt_load_names[load], ratio,
                   (unsigned long)took);
 }

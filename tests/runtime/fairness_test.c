@@ -66,7 +66,7 @@ enum { LIGHT, MIDDLEMAN, CHANNELS, WITNESSES };
 static struct witness witnesses[WITNESSES];
 static domus_address addresses[WITNESSES];
 
-static int greeted(domus_stack *stack, void *self, const void *nothing)
+static int record_greeting(domus_stack *stack, void *self, const void *nothing)
 {
     struct witness *witness = *(struct witness **)self;
 
@@ -88,7 +88,7 @@ static int wait_for_ever(domus_stack *stack, void *self)
 #define WITNESS(what, mount)                                                                       \
     {                                                                                              \
         .name = "witness", .kind = (what), .state_size = sizeof(struct witness *),                 \
-        .on = (const domus_on[]){{&hello_type, greeted, 0}, {0}}, .on_mount = (mount),             \
+        .on = (const domus_on[]){{&hello_type, record_greeting, 0}, {0}}, .on_mount = (mount),     \
     }
 
 static const domus_behaviour behaviours[WITNESSES] = {
@@ -101,7 +101,7 @@ static const domus_behaviour behaviours[WITNESSES] = {
 static uint64_t ticks;
 static uint64_t ticking_since_ns;
 
-static int ticked(domus_stack *stack, void *self, const void *nothing)
+static int count_tick(domus_stack *stack, void *self, const void *nothing)
 {
     ticks += 1 + domus_timer_missed(stack);
     return 0;
@@ -114,12 +114,12 @@ static int begin_ticking(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour ticker = {.name = "ticker",
-                                       .on = (const domus_on[]){{&tick_type, ticked, 0}, {0}},
+                                       .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}},
                                        .on_mount = begin_ticking};
 
 /* --- an iteration ----------------------------------------------------------------------------- */
 
-static void greet(void)
+static void greet_witnesses(void)
 {
     for (int i = 0; i < WITNESSES; i++) {
         struct witness *witness = &witnesses[i];
@@ -210,7 +210,7 @@ static void take_iterations(domt_load load, uint32_t ratio, uint32_t completions
         uint64_t began_ns = domt_stepped_now_ns(world);
         iteration_before_ns = last_began_ns;
         last_began_ns = began_ns;
-        greet();
+        greet_witnesses();
         step_io(completions);
         step_channels(load);
         uint64_t io_ns = domt_stepped_now_ns(world) - began_ns;
@@ -221,7 +221,7 @@ static void take_iterations(domt_load load, uint32_t ratio, uint32_t completions
 
 /* --- what is held ----------------------------------------------------------------------------- */
 
-static void begin(domt_stepped *stepped, const domus_config *config, domt_load load)
+static void begin_load(domt_stepped *stepped, const domus_config *config, domt_load load)
 {
     domt_stepped_init(stepped, config);
     world = stepped;
@@ -270,7 +270,7 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
     config.scheduler.io_ratio = ratio;
     config.scheduler.mailbox_max = 1024;
     config.scheduler.channels_runs_per_iteration = RUNS_PER_ITERATION;
-    begin(&stepped, &config, load);
+    begin_load(&stepped, &config, load);
     take_iterations(load, ratio, completions);
     holds_waits(load);
     ck_assert(load == DOMT_LOAD_NONE || atomic_load(&domt_load_handled) != 0);
@@ -284,7 +284,7 @@ static void holds_with(domt_load load, uint32_t ratio, uint32_t completions)
     domt_stepped_fini(&stepped);
 }
 
-static void holds(domt_load load)
+static void check_fairness(domt_load load)
 {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         holds_with(load, ratios[i], 5);
@@ -297,43 +297,43 @@ static void holds(domt_load load)
 
 DOMT_TEST(flood_of_notices_to_one_leaves_everybody_a_share)
 {
-    holds(DOMT_FLOOD_OF_NOTICES);
+    check_fairness(DOMT_FLOOD_OF_NOTICES);
 }
 
 DOMT_TEST(flood_of_asks_to_one_leaves_everybody_a_share)
 {
-    holds(DOMT_FLOOD_OF_ASKS);
+    check_fairness(DOMT_FLOOD_OF_ASKS);
 }
 
 DOMT_TEST(state_actors_that_answer_each_other_leave_everybody_a_share)
 {
-    holds(DOMT_STATE_PING);
+    check_fairness(DOMT_STATE_PING);
 }
 
 DOMT_TEST(channels_actors_that_answer_each_other_leave_everybody_a_share)
 {
-    holds(DOMT_CHANNELS_PING);
+    check_fairness(DOMT_CHANNELS_PING);
 }
 
 DOMT_TEST(ring_of_channels_actors_ends_each_phase_2_in_time)
 {
-    holds(DOMT_CHANNELS_RING);
+    check_fairness(DOMT_CHANNELS_RING);
 }
 
 DOMT_TEST(self_senders_leave_everybody_a_share)
 {
-    holds(DOMT_STATE_SELF);
-    holds(DOMT_CHANNELS_SELF);
+    check_fairness(DOMT_STATE_SELF);
+    check_fairness(DOMT_CHANNELS_SELF);
 }
 
 DOMT_TEST(hundred_thousand_ready_leave_everybody_a_share)
 {
-    holds(DOMT_MANY_READY);
+    check_fairness(DOMT_MANY_READY);
 }
 
 DOMT_TEST(hundred_thousand_middlemen_leave_everybody_a_share)
 {
-    holds(DOMT_MANY_WAITING);
+    check_fairness(DOMT_MANY_WAITING);
 }
 
 DOMT_SUITE(60)

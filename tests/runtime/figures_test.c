@@ -71,7 +71,7 @@ static const domus_figures_table shelves = {.set = "shop",
                                             .read = read_shelves,
                                             .end = end_shelves};
 
-static void begin(uint64_t rows)
+static void start_shop(uint64_t rows)
 {
     char error[200];
     domus_config config;
@@ -112,7 +112,7 @@ DOMT_TEST(wrong_tables_are_refused)
     wrong[6].columns = named, wrong[6].columns_count = 1;
     wrong[7].columns = helpless, wrong[7].columns_count = 1;
     wrong[8].columns = labels, wrong[8].columns_count = DOMUS_FIGURES_LABELS_MAX + 1;
-    begin(1);
+    start_shop(1);
     for (size_t i = 0; i < 9; i++)
         ck_assert_msg(domus_figures_add(system_, &wrong[i], &shop) == -EINVAL, "%zu", i);
     wrong[0] = shelves;
@@ -127,7 +127,7 @@ DOMT_TEST(tables_are_found_until_they_are_removed)
     static domus_figures_table many[DOMUS_FIGURES_TABLES_MAX];
     domus_figures_shot shot;
 
-    begin(1);
+    start_shop(1);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), -EEXIST);
     ck_assert_ptr_eq(domus_figures_at(system_, 0), &shelves);
@@ -154,7 +154,7 @@ DOMT_TEST(rows_are_read_in_parts)
 {
     domus_figures_shot shot;
 
-    begin(100);
+    start_shop(100);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     ck_assert_int_eq(domus_figures_read(system_, 0, 0, 3, &shot), 0);
     ck_assert_uint_eq(shot.count, 3);
@@ -189,7 +189,7 @@ DOMT_TEST(memory_that_is_short_is_an_error)
     domus_figures_shot shot;
     int64_t after = 0;
 
-    begin(100);
+    start_shop(100);
     ck_assert_int_eq(domus_figures_add(system_, &shelves, &shop), 0);
     for (;; after++) {
         domi_memory_fail_after(after, 0);
@@ -210,7 +210,7 @@ DOMT_TEST(tables_stand_behind_the_profile)
     static domus_figures_table list;
     char text[32768];
 
-    begin(100);
+    start_shop(100);
     list = shelves;
     list.name = "list";
     list.is_list = true;

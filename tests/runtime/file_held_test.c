@@ -136,7 +136,7 @@ static const domus_behaviour patient = {
 
 static domus_file *file;
 
-static void begin(const domus_config *config)
+static void open_file(const domus_config *config)
 {
     domt_files_begin(config, false);
     file = domt_file_must_open("one", DOMUS_FILE_READ | DOMUS_FILE_WRITE | DOMUS_FILE_CREATE);
@@ -147,7 +147,7 @@ static void begin(const domus_config *config)
     atomic_store(&held, true);
 }
 
-static void end(void)
+static void close_file(void)
 {
     domus_file_close(file);
     domt_files_end();
@@ -168,7 +168,7 @@ static const domt_deed_kind kinds[] = {DOMT_OPEN, DOMT_STAT, DOMT_LIST, DOMT_WRI
 DOMT_TEST(cancel_does_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        begin(NULL);
+        open_file(NULL);
         domt_deed deed = deed_of(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
@@ -182,14 +182,14 @@ DOMT_TEST(cancel_does_not_wait_for_a_disk)
         atomic_store(&held, false);
         DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > late);
         ck_assert_uint_eq(atomic_load(&resumed), 1);
-        end();
+        close_file();
     }
 }
 
 DOMT_TEST(deadlines_do_not_wait_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        begin(NULL);
+        open_file(NULL);
         domt_deed deed = deed_of(kinds[i]);
         domus_system *system = domt_files_now.system;
         deed.size = 1, deed.bytes = "x", deed.position = kinds[i] == DOMT_LIST;
@@ -204,14 +204,14 @@ DOMT_TEST(deadlines_do_not_wait_for_a_disk)
         ck_assert_uint_eq(atomic_load(&left_call), 0);
         atomic_store(&held, false);
         DOMT_WAIT_FOR(10, domt_profile_all(system).late_replies > timeouts);
-        end();
+        close_file();
     }
 }
 
 DOMT_TEST(actor_stops_without_waiting_for_a_disk)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        begin(NULL);
+        open_file(NULL);
         domt_deed deed = deed_of(kinds[i]);
         domus_system *system = domt_files_now.system;
         domus_address actor = domt_spawn(system, i % 2, &patient, NULL);
@@ -223,7 +223,7 @@ DOMT_TEST(actor_stops_without_waiting_for_a_disk)
         ck_assert_uint_eq(atomic_load(&left_call), 0);
         atomic_store(&held, false);
         DOMT_WAIT_FOR(10, atomic_load(&left_call) == 1);
-        end();
+        close_file();
     }
 }
 
@@ -232,7 +232,7 @@ DOMT_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
     domus_config config = domt_config(2);
 
     config.blocking.threads_max = 1;
-    begin(&config);
+    open_file(&config);
     domus_system *system = domt_files_now.system;
     domus_address first = domt_spawn(system, 0, &patient, NULL);
     domus_address second = domt_spawn(system, 1, &patient, NULL);
@@ -251,7 +251,7 @@ DOMT_TEST(what_has_not_begun_is_not_begun_after_a_cancel)
     ck_assert_int_eq(access(domt_file_path("two"), F_OK), -1);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 2);
     ck_assert_int_eq(atomic_load(&last_error), 0);
-    end();
+    close_file();
 }
 
 DOMT_TEST(helpers_are_bounded)
@@ -260,7 +260,7 @@ DOMT_TEST(helpers_are_bounded)
 
     config.blocking.threads_max = 1;
     config.blocking.queue_max = 1;
-    begin(&config);
+    open_file(&config);
     domus_system *system = domt_files_now.system;
     domus_address actor = domt_spawn(system, 0, &patient, NULL);
     domt_deed deed = deed_of(DOMT_STAT);
@@ -277,7 +277,7 @@ DOMT_TEST(helpers_are_bounded)
     atomic_store(&held, false);
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 4);
     ck_assert_int_eq(atomic_load(&last_error), 0);
-    end();
+    close_file();
 }
 
 /* Operations that run are abandoned, and freed with the system once they have returned; operations
@@ -288,7 +288,7 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
     domus_config config = domt_config(2);
 
     config.blocking.threads_max = 6;
-    begin(&config);
+    open_file(&config);
     domus_system *system = domt_files_now.system;
     domt_deed deed;
     for (uint32_t i = 0; i < sizeof path - 3; i += 2)
@@ -322,7 +322,7 @@ DOMT_TEST(system_stops_without_waiting_for_a_disk)
 DOMT_TEST(operations_in_the_ring_end_with_a_cancel_and_a_stop)
 {
     for (uint32_t round = 0; round < 30; round++) {
-        begin(NULL);
+        open_file(NULL);
         atomic_store(&held, false);
         domus_system *system = domt_files_now.system;
         domt_deed deed = deed_of(DOMT_READ);
@@ -351,7 +351,7 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
 {
     const int64_t mib = 1 << 20;
 
-    begin(NULL);
+    open_file(NULL);
     domus_system *system = domt_files_now.system;
     _Atomic int64_t *charged = &system->pressure.meter.held;
     domt_deed deed = deed_of(DOMT_READ);
@@ -372,7 +372,7 @@ DOMT_TEST(bytes_of_reads_are_charged_while_they_are_under_way)
     DOMT_WAIT_FOR(10, atomic_load(&resumed) == 4);
     ck_assert_int_eq(atomic_load(&last_error), 0);
     DOMT_WAIT_FOR(10, atomic_load(charged) < before + mib / 2);
-    end();
+    close_file();
 }
 
 DOMT_SUITE(60)

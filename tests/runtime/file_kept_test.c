@@ -17,7 +17,8 @@
 #define MS         UINT64_C(1000000)
 #define KIB        UINT64_C(1024)
 
-static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t flags, uint64_t size)
+static domt_done ask_clerk(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                           uint64_t size)
 {
     return domt_file_do((domt_deed){
         .kind = kind, .file = domt_files_now.root, .paths = paths, .flags = flags, .size = size});
@@ -26,18 +27,18 @@ static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t fla
 /* The kernel may not have in memory that a name does not exist, and follows a link at once only if
  * it was followed in a later tick than that in which it was made. In these cases a helper thread
  * does the load. */
-static domt_done load(const char *const *paths, uint64_t size)
+static domt_done load_kept(const char *const *paths, uint64_t size)
 {
-    domt_done done = ask(DOMT_LOAD_NOW, paths, KEPT, size);
+    domt_done done = ask_clerk(DOMT_LOAD_NOW, paths, KEPT, size);
 
     for (int tries = 0; tries < 4 && done.error == -EAGAIN; tries++) {
         (void)usleep(5000);
-        done = ask(DOMT_LOAD, paths, DOMUS_FILE_BENEATH, size);
+        done = ask_clerk(DOMT_LOAD, paths, DOMUS_FILE_BENEATH, size);
         if (done.error != 0)
             return done;
         domus_slice_free(done.bytes);
         domus_file_close(done.file);
-        done = ask(DOMT_LOAD_NOW, paths, KEPT, size);
+        done = ask_clerk(DOMT_LOAD_NOW, paths, KEPT, size);
     }
     return done;
 }
@@ -48,10 +49,10 @@ static uint64_t kept_loads(void)
 }
 
 /* Check the result of a load of `path`, and whether kept bytes were used for it. */
-static void hold(const char *path, const char *text, bool is_kept)
+static void expect_load(const char *path, const char *text, bool is_kept)
 {
     uint64_t before = kept_loads();
-    domt_done done = load(PATHS(path), 100);
+    domt_done done = load_kept(PATHS(path), 100);
 
     ck_assert_msg(done.error == 0, "%s: %d", path, done.error);
     ck_assert_msg(domus_slice_equals(done.bytes, text, strlen(text)), "%s: %.*s", path,
@@ -64,7 +65,7 @@ static void hold(const char *path, const char *text, bool is_kept)
 
 static void hold_error(const char *path, int error)
 {
-    ck_assert_int_eq(load(PATHS(path), 100).error, error);
+    ck_assert_int_eq(load_kept(PATHS(path), 100).error, error);
 }
 
 static void wait_ms(uint64_t ms)
@@ -73,12 +74,12 @@ static void wait_ms(uint64_t ms)
 }
 
 /* Load a file until its bytes are kept. */
-static void settle(const char *path, const char *text)
+static void load_until_kept(const char *path, const char *text)
 {
-    hold(path, text, false);
+    expect_load(path, text, false);
     wait_ms(3000);
-    hold(path, text, false);
-    hold(path, text, true);
+    expect_load(path, text, false);
+    expect_load(path, text, true);
 }
 
 static void begin_as(uint64_t max, uint64_t time_ms, bool in_kit)
@@ -94,31 +95,31 @@ static void begin_as(uint64_t max, uint64_t time_ms, bool in_kit)
     domt_tree_write(&domt_files_now.tree, "second/c", "outer");
 }
 
-static void begin(uint64_t max, uint64_t time_ms)
+static void begin_files(uint64_t max, uint64_t time_ms)
 {
     begin_as(max, time_ms, true);
 }
 
 DOMT_TEST(bytes_are_kept_once_the_file_was_the_same_for_a_while)
 {
-    begin(64 * KIB, 0);
-    hold("a", "hello", false);
+    begin_files(64 * KIB, 0);
+    expect_load("a", "hello", false);
     wait_ms(99);
-    hold("a", "hello", false);
-    hold("a", "hello", false);
+    expect_load("a", "hello", false);
+    expect_load("a", "hello", false);
     wait_ms(3000);
-    hold("a", "hello", false); /* this load keeps the bytes */
-    hold("a", "hello", true);
-    hold("a", "hello", true);
-    domt_done done = load(PATHS("a"), 1); /* a size that is less than the file has */
+    expect_load("a", "hello", false); /* this load keeps the bytes */
+    expect_load("a", "hello", true);
+    expect_load("a", "hello", true);
+    domt_done done = load_kept(PATHS("a"), 1); /* a size that is less than the file has */
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
-    done = ask(DOMT_LOAD_NOW, PATHS("a"), DOMUS_FILE_BENEATH, 100);
+    done = ask_clerk(DOMT_LOAD_NOW, PATHS("a"), DOMUS_FILE_BENEATH, 100);
     ck_assert_int_eq(done.error, 0);
     domus_slice_free(done.bytes);
     ck_assert_uint_eq(kept_loads(), 3);
-    ck_assert_int_eq(ask(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
+    ck_assert_int_eq(ask_clerk(DOMT_LOAD, PATHS("a"), KEPT, 100).returned, -EINVAL);
     domt_files_end();
 }
 
@@ -174,29 +175,30 @@ DOMT_TEST(changed_file_is_seen_at_once)
 {
     char from[PATH_MAX];
 
-    begin(64 * KIB, 0);
-    settle("a", "hello");
+    begin_files(64 * KIB, 0);
+    load_until_kept("a", "hello");
     /* new bytes of the same size, written in place */
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    settle("a", "HELLO");
+    load_until_kept("a", "HELLO");
     ck_assert_int_eq(truncate(domt_file_path("a"), 2), 0);
-    settle("a", "HE");
+    load_until_kept("a", "HE");
     snprintf(from, sizeof from, "%s", domt_file_path("b"));
     ck_assert_int_eq(rename(from, domt_file_path("a")), 0);
-    settle("a", "other");
+    load_until_kept("a", "other");
     const struct timespec times[2] = {{1700000000, 1}, {1700000000, 1}};
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    settle("a", "other"); /* the new file has another tag */
+    load_until_kept("a", "other"); /* the new file has another tag */
     domt_tree_write(&domt_files_now.tree, "a", "OTHER");
     ck_assert_int_eq(utimensat(AT_FDCWD, domt_file_path("a"), times, 0), 0);
-    settle("a", "OTHER"); /* the new bytes have the old time, but the file's change time differs */
+    load_until_kept(
+        "a", "OTHER"); /* the new bytes have the old time, but the file's change time differs */
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
     hold_error("a", -ENOENT);
     domt_tree_write(&domt_files_now.tree, "a", "again");
-    settle("a", "again");
+    load_until_kept("a", "again");
     ck_assert_int_eq(unlink(domt_file_path("a")), 0);
     ck_assert_int_eq(mkdir(domt_file_path("a"), 0700), 0);
-    domt_done done = load(PATHS("a"), 100);
+    domt_done done = load_kept(PATHS("a"), 100);
     ck_assert(domus_file_is_directory(done.file));
     domus_file_close(done.file);
     domt_files_end();
@@ -207,23 +209,23 @@ DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 {
     char from[PATH_MAX];
 
-    begin(64 * KIB, 0);
+    begin_files(64 * KIB, 0);
     ck_assert_int_eq(symlink("a", domt_file_path("link")), 0);
-    settle("link", "hello");
+    load_until_kept("link", "hello");
     ck_assert_int_eq(unlink(domt_file_path("link")), 0);
     ck_assert_int_eq(symlink("b", domt_file_path("link")), 0);
-    settle("link", "other");
+    load_until_kept("link", "other");
     ck_assert_int_eq(unlink(domt_file_path("link")), 0);
     ck_assert_int_eq(symlink("/etc/passwd", domt_file_path("link")), 0);
     hold_error("link", -EXDEV);
 
-    settle("folder/c", "inner");
+    load_until_kept("folder/c", "inner");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
     hold_error("folder/c", -ENOENT);
     snprintf(from, sizeof from, "%s", domt_file_path("second"));
     ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
-    settle("folder/c", "outer");
+    load_until_kept("folder/c", "outer");
     snprintf(from, sizeof from, "%s", domt_file_path("folder"));
     ck_assert_int_eq(rename(from, domt_file_path("second")), 0);
     ck_assert_int_eq(symlink("/etc", domt_file_path("folder")), 0);
@@ -234,17 +236,17 @@ DOMT_TEST(path_that_leads_elsewhere_is_seen_at_once)
 
 DOMT_TEST(first_path_that_appears_is_seen_at_once)
 {
-    begin(64 * KIB, 0);
+    begin_files(64 * KIB, 0);
     for (int i = 0; i < 3; i++) {
-        domt_done done = load(PATHS("a.gz", "a"), 100);
+        domt_done done = load_kept(PATHS("a.gz", "a"), 100);
         ck_assert_uint_eq(done.index, 1);
         ck_assert(domus_slice_equals(done.bytes, "hello", 5));
         domus_slice_free(done.bytes);
         wait_ms(3000);
     }
-    hold("a", "hello", false); /* another list of paths is kept under another name */
+    expect_load("a", "hello", false); /* another list of paths is kept under another name */
     domt_tree_write(&domt_files_now.tree, "a.gz", "packed");
-    domt_done done = load(PATHS("a.gz", "a"), 100);
+    domt_done done = load_kept(PATHS("a.gz", "a"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "packed", 6));
     domus_slice_free(done.bytes);
@@ -253,7 +255,7 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
     snprintf(from, sizeof from, "%s", domt_file_path("folder/c"));
     ck_assert_int_eq(link(from, domt_file_path("second/c.gz")), 0);
     for (int i = 0; i < 3; i++) {
-        done = load(PATHS("folder/c.gz", "folder/c"), 100);
+        done = load_kept(PATHS("folder/c.gz", "folder/c"), 100);
         ck_assert_uint_eq(done.index, 1);
         domus_slice_free(done.bytes);
         wait_ms(3000);
@@ -262,7 +264,7 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
     ck_assert_int_eq(rename(from, domt_file_path("old")), 0);
     snprintf(from, sizeof from, "%s", domt_file_path("second"));
     ck_assert_int_eq(rename(from, domt_file_path("folder")), 0);
-    done = load(PATHS("folder/c.gz", "folder/c"), 100);
+    done = load_kept(PATHS("folder/c.gz", "folder/c"), 100);
     ck_assert_uint_eq(done.index, 0);
     ck_assert(domus_slice_equals(done.bytes, "inner", 5));
     domus_slice_free(done.bytes);
@@ -271,15 +273,15 @@ DOMT_TEST(first_path_that_appears_is_seen_at_once)
 
 DOMT_TEST(directory_is_known_by_its_handle)
 {
-    begin(64 * KIB, 1000);
-    settle("folder/c", "inner");
+    begin_files(64 * KIB, 1000);
+    load_until_kept("folder/c", "inner");
     domus_file *folder = domt_file_must_open("folder", DOMUS_FILE_READ);
     domus_file *second = domt_file_must_open("second", DOMUS_FILE_READ);
     domus_file *root = domt_files_now.root;
     domt_files_now.root = folder;
-    settle("c", "inner");
+    load_until_kept("c", "inner");
     domt_files_now.root = second;
-    settle("c", "outer");
+    load_until_kept("c", "outer");
     domt_files_now.root = root;
     domus_file_close(folder);
     domus_file_close(second);
@@ -288,16 +290,16 @@ DOMT_TEST(directory_is_known_by_its_handle)
 
 DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 {
-    begin(64 * KIB, 1000);
-    settle("a", "hello");
+    begin_files(64 * KIB, 1000);
+    load_until_kept("a", "hello");
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
     wait_ms(999);
-    hold("a", "hello", true);
+    expect_load("a", "hello", true);
     wait_ms(1);
-    hold("a", "HELLO", false);
-    settle("b", "other");
+    expect_load("a", "HELLO", false);
+    load_until_kept("b", "other");
     ck_assert_int_eq(unlink(domt_file_path("b")), 0);
-    hold("b", "other", true);
+    expect_load("b", "other", true);
     wait_ms(1000);
     hold_error("b", -ENOENT);
     hold_error("b", -ENOENT);
@@ -311,7 +313,7 @@ DOMT_TEST(kept_time_says_how_old_an_answer_may_be)
 static void load_one(const char *name, const char *text, bool is_kept)
 {
     uint64_t before = kept_loads();
-    domt_done done = load(PATHS(name), 8192);
+    domt_done done = load_kept(PATHS(name), 8192);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
@@ -325,7 +327,7 @@ static void load_each(uint32_t count, const char *text)
 
     for (uint32_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "f%u", i);
-        domt_done done = load(PATHS(name), 8192);
+        domt_done done = load_kept(PATHS(name), 8192);
         ck_assert_int_eq(done.error, 0);
         ck_assert(domus_slice_equals(done.bytes, text, strlen(text)));
         domus_slice_free(done.bytes);
@@ -337,7 +339,7 @@ DOMT_TEST(kept_files_are_bounded)
     static char text[4000];
     char name[16];
 
-    begin(64 * KIB, 0);
+    begin_files(64 * KIB, 0);
     memset(text, 'x', sizeof text - 1);
     for (uint32_t i = 0; i < FILES; i++) {
         snprintf(name, sizeof name, "f%u", i);
@@ -368,7 +370,7 @@ DOMT_TEST(kept_files_are_bounded)
     /* more than an eighth of the bytes that a thread may keep */
     domt_tree_write(&domt_files_now.tree, "large", large);
     for (int i = 0; i < 3; i++) {
-        domt_done done = load(PATHS("large"), 10000);
+        domt_done done = load_kept(PATHS("large"), 10000);
         ck_assert_uint_eq(done.bytes.size, sizeof large - 1);
         domus_slice_free(done.bytes);
         wait_ms(3000);
@@ -379,9 +381,9 @@ DOMT_TEST(kept_files_are_bounded)
 
 DOMT_TEST(nothing_is_kept_without_room_for_it)
 {
-    begin(0, 0);
+    begin_files(0, 0);
     for (int i = 0; i < 3; i++) {
-        hold("a", "hello", false);
+        expect_load("a", "hello", false);
         wait_ms(3000);
     }
     domt_files_end();
@@ -389,28 +391,28 @@ DOMT_TEST(nothing_is_kept_without_room_for_it)
 
 DOMT_TEST(kept_files_are_forgotten_while_memory_is_short)
 {
-    begin(64 * KIB, 0);
-    settle("a", "hello");
+    begin_files(64 * KIB, 0);
+    load_until_kept("a", "hello");
     wait_ms(10);
-    hold("a", "hello", true);
+    expect_load("a", "hello", true);
     domi_thread *thread = &domt_files_now.system->threads[0];
     thread->manager.memory.at_max = true;
     thread->next_tick_ns = 0;
     domi_manager_own(&thread->manager);
     domi_phase_channels(thread);
     thread->manager.memory.at_max = false;
-    settle("a", "hello");
+    load_until_kept("a", "hello");
     domt_files_end();
 }
 
 DOMT_TEST(kept_bytes_outlive_their_file)
 {
-    begin(64 * KIB, 0);
-    settle("a", "hello");
-    domt_done done = load(PATHS("a"), 100);
+    begin_files(64 * KIB, 0);
+    load_until_kept("a", "hello");
+    domt_done done = load_kept(PATHS("a"), 100);
     ck_assert_uint_eq(kept_loads(), 2);
     domt_tree_write(&domt_files_now.tree, "a", "HELLO");
-    hold("a", "HELLO", false);
+    expect_load("a", "HELLO", false);
     ck_assert(domus_slice_equals(done.bytes, "hello", 5));
     domus_slice_free(done.bytes);
     domt_files_end();

@@ -249,7 +249,7 @@ DOMT_TEST(directories_are_listed_in_pieces)
 
 #define UNNAMED (DOMUS_FILE_UNNAMED | DOMUS_FILE_WRITE | DOMUS_FILE_READ)
 
-static domus_file *make(const char *in, uint32_t flags)
+static domus_file *make_unnamed(const char *in, uint32_t flags)
 {
     domt_done done = domt_file_do((domt_deed){
         .file = domt_files_now.root, .path = in, .flags = UNNAMED | flags, .mode = 0640});
@@ -274,7 +274,7 @@ static void hold_files(void)
     domt_tree_write(&domt_files_now.tree, "folder/one", "1");
     for (uint32_t flags = 0; flags <= DOMUS_FILE_BENEATH; flags += DOMUS_FILE_BENEATH) {
         struct stat status;
-        domus_file *file = make(".", flags);
+        domus_file *file = make_unnamed(".", flags);
         ck_assert_int_eq(access(domt_file_path("."), F_OK), 0);
         domt_file_must_write(file, 0, "hello");
         domt_file_must_read(file, 0, 9, "hello");
@@ -288,7 +288,7 @@ static void hold_files(void)
         ck_assert_int_eq(status.st_size, 5);
         ck_assert_int_eq(unlink(domt_file_path("folder/named")), 0);
     }
-    domus_file *file = make("folder", DOMUS_FILE_BENEATH);
+    domus_file *file = make_unnamed("folder", DOMUS_FILE_BENEATH);
     ck_assert_int_eq(link_to(file, "../out", DOMUS_FILE_BENEATH), -EXDEV);
     ck_assert_int_eq(link_to(file, "/out", DOMUS_FILE_BENEATH), -EXDEV);
     ck_assert_int_eq(link_to(file, "kept", DOMUS_FILE_BENEATH), 0);
@@ -327,7 +327,7 @@ static void hold_refusals(void)
         ck_assert_int_eq(done.error, rows[i].error);
     }
     ck_assert_int_eq(link_to(NULL, "a", 0), -EINVAL);
-    domus_file *file = make(".", 0);
+    domus_file *file = make_unnamed(".", 0);
     ck_assert_int_eq(link_to(file, "a", DOMUS_FILE_EXCLUSIVE), -EINVAL);
     ck_assert_int_eq(link_to(file, "", 0), -EINVAL);
     domus_file_close(file);
@@ -343,7 +343,8 @@ DOMT_TEST(wrong_flags_are_refused)
 #define PATHS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define BENEATH    DOMUS_FILE_BENEATH
 
-static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t flags, uint64_t size)
+static domt_done ask_clerk(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                           uint64_t size)
 {
     domt_done done = domt_file_do((domt_deed){.kind = kind,
                                               .file = domt_files_now.root,
@@ -359,17 +360,18 @@ static domt_done ask(domt_deed_kind kind, const char *const *paths, uint32_t fla
 
 /* The kernel may not have in memory that a name does not exist, and never knows at once that a file
  * is no folder. In these cases a helper thread does the work. */
-static domt_done load(domt_deed_kind kind, const char *const *paths, uint32_t flags, uint64_t size)
+static domt_done load_first(domt_deed_kind kind, const char *const *paths, uint32_t flags,
+                            uint64_t size)
 {
-    domt_done done = ask(kind, paths, flags, size);
+    domt_done done = ask_clerk(kind, paths, flags, size);
 
-    return done.error == -EAGAIN ? ask(DOMT_LOAD, paths, flags, size) : done;
+    return done.error == -EAGAIN ? ask_clerk(DOMT_LOAD, paths, flags, size) : done;
 }
 
 static void hold_bytes(domt_deed_kind kind, const char *const *paths, uint32_t index,
                        const char *text)
 {
-    domt_done done = load(kind, paths, BENEATH, 100);
+    domt_done done = load_first(kind, paths, BENEATH, 100);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.index, index);
@@ -382,7 +384,7 @@ static void hold_bytes(domt_deed_kind kind, const char *const *paths, uint32_t i
 /* Check that a file is open, and that nothing of it was read. */
 static void hold_open(domt_deed_kind kind, const char *path, uint64_t size, bool is_directory)
 {
-    domt_done done = load(kind, PATHS(path), 0, size);
+    domt_done done = load_first(kind, PATHS(path), 0, size);
 
     ck_assert_int_eq(done.error, 0);
     ck_assert_uint_eq(done.bytes.size, 0);
@@ -415,7 +417,7 @@ static void hold_all(domt_deed_kind kind)
     hold_open(kind, "a", 4, false);
     hold_open(kind, "a", 0, false);
     hold_open(kind, "folder", 100, true);
-    domt_done done = load(kind, PATHS("a"), 0, 5);
+    domt_done done = load_first(kind, PATHS("a"), 0, 5);
     ck_assert_int_eq(stat(domt_file_path("a"), &status), 0);
     ck_assert_uint_eq(done.status.inode, status.st_ino);
     ck_assert_uint_eq(done.status.device, status.st_dev);
@@ -423,11 +425,11 @@ static void hold_all(domt_deed_kind kind)
     ck_assert_int_eq(done.status.modified_ns,
                      status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
     domus_slice_free(done.bytes);
-    ck_assert_int_eq(load(kind, PATHS("none"), 0, 1).error, -ENOENT);
-    ck_assert_int_eq(load(kind, PATHS("a/b"), 0, 1).error, -ENOTDIR);
-    ck_assert_int_eq(load(kind, PATHS("fifo"), 0, 1).error, -EINVAL);
-    ck_assert_int_eq(load(kind, PATHS("out/passwd"), BENEATH, 1).error, -EXDEV);
-    ck_assert_int_eq(load(kind, PATHS("../a"), BENEATH, 1).error, -EXDEV);
+    ck_assert_int_eq(load_first(kind, PATHS("none"), 0, 1).error, -ENOENT);
+    ck_assert_int_eq(load_first(kind, PATHS("a/b"), 0, 1).error, -ENOTDIR);
+    ck_assert_int_eq(load_first(kind, PATHS("fifo"), 0, 1).error, -EINVAL);
+    ck_assert_int_eq(load_first(kind, PATHS("out/passwd"), BENEATH, 1).error, -EXDEV);
+    ck_assert_int_eq(load_first(kind, PATHS("../a"), BENEATH, 1).error, -EXDEV);
 }
 
 static void hold_wrong(domt_deed_kind kind)
@@ -435,15 +437,15 @@ static void hold_wrong(domt_deed_kind kind)
     static char path[4097];
 
     memset(path, 'a', sizeof path - 1);
-    ck_assert_int_eq(load(kind, NULL, 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load(kind, (const char *const[]){NULL}, 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load(kind, PATHS("a", ""), 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load(kind, PATHS("n", "n", "n", "n", "a"), 0, 1).returned, -EINVAL);
-    ck_assert_int_eq(load(kind, PATHS("a"), DOMUS_FILE_READ, 1).returned, -EINVAL);
-    ck_assert_int_eq(load(kind, PATHS(path), 0, 1).returned, -ENAMETOOLONG);
-    ck_assert_int_eq(load(kind, PATHS("a"), 0, (1u << 20) + 1).returned, -EMSGSIZE);
+    ck_assert_int_eq(load_first(kind, NULL, 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first(kind, (const char *const[]){NULL}, 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first(kind, PATHS("a", ""), 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first(kind, PATHS("n", "n", "n", "n", "a"), 0, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first(kind, PATHS("a"), DOMUS_FILE_READ, 1).returned, -EINVAL);
+    ck_assert_int_eq(load_first(kind, PATHS(path), 0, 1).returned, -ENAMETOOLONG);
+    ck_assert_int_eq(load_first(kind, PATHS("a"), 0, (1u << 20) + 1).returned, -EMSGSIZE);
     hold_bytes(kind, PATHS("n", "n", "n", "a"), 3, "hello");
-    domt_done done = load(kind, PATHS("a"), 0, 1u << 20);
+    domt_done done = load_first(kind, PATHS("a"), 0, 1u << 20);
     ck_assert_uint_eq(done.bytes.size, 5);
     domus_slice_free(done.bytes);
 }
@@ -473,10 +475,10 @@ DOMT_TEST(open_files_are_bounded)
     config.files.open_max = 2; /* the directory counts as an open file */
     domt_files_begin(&config, false);
     make_files();
-    domt_done first = load(DOMT_LOAD_NOW, PATHS("a"), 0, 0);
+    domt_done first = load_first(DOMT_LOAD_NOW, PATHS("a"), 0, 0);
     ck_assert_int_eq(first.error, 0);
-    ck_assert_int_eq(load(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
-    ck_assert_int_eq(load(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
+    ck_assert_int_eq(load_first(DOMT_LOAD_NOW, PATHS("a"), 0, 0).error, -EMFILE);
+    ck_assert_int_eq(load_first(DOMT_LOAD, PATHS("a"), 0, 0).error, -EMFILE);
     hold_bytes(DOMT_LOAD_NOW, PATHS("a"), 0, "hello"); /* the file is closed when this returns */
     domus_file_close(first.file);
     hold_open(DOMT_LOAD, "a", 0, false);

@@ -21,7 +21,7 @@
 #define FILE_BYTES 1000000u
 
 /* Fill bytes so that each eighth byte tells its position. */
-static void fill(char *bytes, uint64_t position, uint32_t size)
+static void fill_bytes(char *bytes, uint64_t position, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         bytes[i] = (char)('a' + (position + i) / 8 % 23);
@@ -42,7 +42,7 @@ static domus_file *make_file(const char *name)
     static char bytes[FILE_BYTES];
     domus_file *file = domt_file_must_open(name, RW | DOMUS_FILE_CREATE);
 
-    fill(bytes, 0, FILE_BYTES);
+    fill_bytes(bytes, 0, FILE_BYTES);
     domt_done done = domt_file_do(
         (domt_deed){.kind = DOMT_WRITE, .file = file, .bytes = bytes, .size = FILE_BYTES});
     ck_assert_int_eq(done.error, 0);
@@ -128,7 +128,7 @@ DOMT_TEST(writes_go_to_helpers_when_the_ring_refuses_them)
 static const domus_type many_type = {.name = "many", .size = sizeof(domus_file *)};
 static _Atomic uint32_t good, bad, rounds;
 
-static void look(const domus_answer *answer)
+static void check_answers(const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         bool is_good = answer->error == 0 && answer->type == &domus_slice_type;
@@ -142,7 +142,7 @@ static void look(const domus_answer *answer)
 
 static int have_many(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    look(answer);
+    check_answers(answer);
     atomic_fetch_add(&rounds, 1);
     return 0;
 }
@@ -163,7 +163,7 @@ static int have_one(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint32_t *left = self;
 
-    look(answer);
+    check_answers(answer);
     if (--*left == 0) {
         atomic_fetch_add(&rounds, 1);
         return 0;

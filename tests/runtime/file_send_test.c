@@ -55,7 +55,7 @@ static int has_begun(domus_stack *stack, void *self, const domus_answer *answer)
     return error != 0 ? error : domus_ask(stack, far, &order_type, own, was_sent);
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_file(domus_stack *stack, void *self, const void *payload)
 {
     static const domt_line head = {.text = "file"};
     order *own = domus_frame(stack);
@@ -70,8 +70,8 @@ static const domus_behaviour service = {
     .name = "service",
     .kind = DOMUS_CHANNELS,
     .pipeline = &domt_stream_server,
-    .on_peer =
-        (const domus_on_peer[]){{&domt_line_type, serve, sizeof(order), 0, NULL}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{&domt_line_type, serve_file, sizeof(order), 0, NULL},
+                                       {.type = NULL}}};
 
 static int has_filled(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -429,7 +429,7 @@ DOMT_TEST(a_channel_gets_what_there_is_of_a_file)
 static const domus_type misuse_type = {.name = "misuse"};
 static _Atomic uint32_t wrong;
 
-static int misuse(domus_stack *stack, void *self, const void *payload)
+static int misuse_send(domus_stack *stack, void *self, const void *payload)
 {
     const domus_stream none = {.number = 0};
 
@@ -441,8 +441,8 @@ static int misuse(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour misuser = {.name = "misuser",
-                                        .on = (const domus_on[]){{&misuse_type, misuse, 0}, {0}}};
+static const domus_behaviour misuser = {
+    .name = "misuser", .on = (const domus_on[]){{&misuse_type, misuse_send, 0}, {0}}};
 
 DOMT_TEST(only_channels_and_requests_have_somewhere_to_send_to)
 {

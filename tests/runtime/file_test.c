@@ -312,7 +312,7 @@ typedef struct chain {
 } chain;
 
 /* Take what an answer owns. */
-static void take(domus_stack *stack, chain *frame, const domus_answer *answer)
+static void take_answer(domus_stack *stack, chain *frame, const domus_answer *answer)
 {
     if (answer->type == &domus_file_type)
         frame->file = *(domus_file *const *)answer->payload;
@@ -323,7 +323,7 @@ static void take(domus_stack *stack, chain *frame, const domus_answer *answer)
     (void)domus_take_answer(stack, answer);
 }
 
-static int end(chain *frame, int error)
+static int end_chain(chain *frame, int error)
 {
     domus_file_close(frame->file);
     domus_slice_free(frame->bytes);
@@ -374,22 +374,22 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     chain *frame = domus_frame(stack);
 
     if (answer->error != 0 && answer->error != -ENOTDIR)
-        return end(frame, answer->error);
-    take(stack, frame, answer);
+        return end_chain(frame, answer->error);
+    take_answer(stack, frame, answer);
     if (frame->step == 7)
-        return end(frame, 0);
+        return end_chain(frame, 0);
     int result = begin_step(stack, frame);
-    return result < 0 ? end(frame, result) : result;
+    return result < 0 ? end_chain(frame, result) : result;
 }
 
-static int go(domus_stack *stack, void *self, const void *payload)
+static int begin_chain(domus_stack *stack, void *self, const void *payload)
 {
     int result = begin_step(stack, domus_frame(stack));
-    return result < 0 ? end(domus_frame(stack), result) : result;
+    return result < 0 ? end_chain(domus_frame(stack), result) : result;
 }
 
 static const domus_behaviour chained = {
-    .name = "chained", .on = (const domus_on[]){{&go_type, go, sizeof(chain)}, {0}}};
+    .name = "chained", .on = (const domus_on[]){{&go_type, begin_chain, sizeof(chain)}, {0}}};
 
 DOMT_TEST(each_allocation_may_fail)
 {

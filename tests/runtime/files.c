@@ -34,7 +34,7 @@ static void note_loaded(domt_done *done, const domus_file_loaded *loaded)
     done->index = loaded->index;
 }
 
-static int tell(domus_stack *stack, void *self, const domus_answer *answer)
+static int report_result(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_done done = {.error = answer->error, .tag = answer->tag};
 
@@ -67,7 +67,7 @@ static int begin_write(domus_stack *stack, const domt_deed *deed)
     int result = domus_slice_copy(deed->bytes, (size_t)deed->size, &bytes);
 
     if (result == 0)
-        result = domus_file_write(stack, deed->file, deed->position, bytes, tell);
+        result = domus_file_write(stack, deed->file, deed->position, bytes, report_result);
     if (result < 0)
         domus_slice_free(bytes);
     return result;
@@ -93,32 +93,35 @@ static int begin_deed(domus_stack *stack, const domt_deed *deed)
 {
     switch (deed->kind) {
     case DOMT_OPEN:
-        return domus_file_open(stack, deed->file, deed->path, deed->flags, deed->mode, tell);
+        return domus_file_open(stack, deed->file, deed->path, deed->flags, deed->mode,
+                               report_result);
     case DOMT_READ:
-        return domus_file_read(stack, deed->file, deed->position, (uint32_t)deed->size, tell);
+        return domus_file_read(stack, deed->file, deed->position, (uint32_t)deed->size,
+                               report_result);
     case DOMT_WRITE:
         return begin_write(stack, deed);
     case DOMT_SYNC:
-        return domus_file_sync(stack, deed->file, deed->flags != 0, tell);
+        return domus_file_sync(stack, deed->file, deed->flags != 0, report_result);
     case DOMT_TRUNCATE:
-        return domus_file_truncate(stack, deed->file, deed->size, tell);
+        return domus_file_truncate(stack, deed->file, deed->size, report_result);
     case DOMT_STAT:
-        return domus_file_stat(stack, deed->file, tell);
+        return domus_file_stat(stack, deed->file, report_result);
     case DOMT_RENAME:
         return domus_file_rename(stack, deed->file, deed->path, deed->to_file, deed->to,
-                                 deed->flags, tell);
+                                 deed->flags, report_result);
     case DOMT_LINK:
-        return domus_file_link(stack, deed->file, deed->to_file, deed->to, deed->flags, tell);
+        return domus_file_link(stack, deed->file, deed->to_file, deed->to, deed->flags,
+                               report_result);
     case DOMT_REMOVE:
-        return domus_file_remove(stack, deed->file, deed->path, deed->flags, tell);
+        return domus_file_remove(stack, deed->file, deed->path, deed->flags, report_result);
     case DOMT_MAKE_DIRECTORY:
         return domus_file_make_directory(stack, deed->file, deed->path, deed->flags, deed->mode,
-                                         tell);
+                                         report_result);
     case DOMT_LIST:
-        return domus_file_list(stack, deed->file, deed->position, tell);
+        return domus_file_list(stack, deed->file, deed->position, report_result);
     case DOMT_LOAD:
         return domus_file_load(stack, deed->file, deed->paths, deed->flags, (uint32_t)deed->size,
-                               deed->position, tell);
+                               deed->position, report_result);
     case DOMT_LOAD_NOW:
         return load_now(stack, deed);
     }

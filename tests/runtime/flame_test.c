@@ -16,7 +16,7 @@ static size_t length;
 static size_t fails_at; /* bytes after which the writer fails; 0: never */
 static uint32_t fails;  /* number of writes that have failed */
 
-static int keep(void *context, const char *piece, size_t size)
+static int keep_piece(void *context, const char *piece, size_t size)
 {
     ck_assert_ptr_eq(context, text);
     ck_assert_uint_ge(size, 1);
@@ -33,7 +33,7 @@ static int keep(void *context, const char *piece, size_t size)
 
 static domi_flame flame;
 
-static void begin(void)
+static void begin_flame(void)
 {
     ck_assert_int_eq(domi_flame_init(&flame), 0);
     fails_at = 0;
@@ -56,26 +56,26 @@ static int try_to_add(const char *stack, uint64_t weight)
     return domi_flame_add(&flame, names, depth, weight);
 }
 
-static void add(const char *stack, uint64_t weight)
+static void add_stack(const char *stack, uint64_t weight)
 {
     ck_assert_int_eq(try_to_add(stack, weight), 0);
 }
 
-static const char *folded(void)
+static const char *write_folded(void)
 {
     length = 0;
     text[0] = '\0';
     domi_flame_sort(&flame);
-    ck_assert_int_eq(domi_flame_write_folded(&flame, keep, text), 0);
+    ck_assert_int_eq(domi_flame_write_folded(&flame, keep_piece, text), 0);
     return text;
 }
 
-static const char *graph(const char *title)
+static const char *write_graph(const char *title)
 {
     length = 0;
     text[0] = '\0';
     domi_flame_sort(&flame);
-    ck_assert_int_eq(domi_flame_write_svg(&flame, title, keep, text), 0);
+    ck_assert_int_eq(domi_flame_write_svg(&flame, title, keep_piece, text), 0);
     return text;
 }
 
@@ -102,14 +102,14 @@ static void is_well_formed(void)
 
 DOMT_TEST(stacks_are_merged_and_sorted)
 {
-    begin();
-    add("b f g", 2);
-    add("a", 1);
-    add("b f h", 3);
-    add("b f g", 4);
-    add("b f", 5);
-    add("b e", 6);
-    ck_assert_str_eq(folded(), "a 1\nb;e 6\nb;f 5\nb;f;g 6\nb;f;h 3\n");
+    begin_flame();
+    add_stack("b f g", 2);
+    add_stack("a", 1);
+    add_stack("b f h", 3);
+    add_stack("b f g", 4);
+    add_stack("b f", 5);
+    add_stack("b e", 6);
+    ck_assert_str_eq(write_folded(), "a 1\nb;e 6\nb;f 5\nb;f;g 6\nb;f;h 3\n");
     ck_assert_uint_eq(domi_flame_node_at(&flame, 0)->total, 21);
     domi_flame_fini(&flame);
 }
@@ -119,9 +119,9 @@ DOMT_TEST(names_cannot_break_a_line)
     uint32_t name;
     char wide[600];
 
-    begin();
-    add("a;b\n\x01\xff& f", 1);
-    ck_assert_str_eq(folded(), "a:b\\n\\x01\\xff&;f 1\n");
+    begin_flame();
+    add_stack("a;b\n\x01\xff& f", 1);
+    ck_assert_str_eq(write_folded(), "a:b\\n\\x01\\xff&;f 1\n");
     memset(wide, 'w', sizeof wide - 1);
     wide[sizeof wide - 1] = '\0';
     ck_assert_int_eq(domi_flame_find_name(&flame, wide, &name), 0);
@@ -135,12 +135,12 @@ DOMT_TEST(many_children_are_sorted_and_none_is_lost)
     char last[64] = "";
     uint32_t count = 0;
 
-    begin();
+    begin_flame();
     for (uint32_t i = 0; i < 5000; i++) {
         snprintf(stack, sizeof stack, "root n%08u", i * 2654435761u % 100000007u);
-        add(stack, 1);
+        add_stack(stack, 1);
     }
-    char *rest = (char *)(uintptr_t)folded();
+    char *rest = (char *)(uintptr_t)write_folded();
     for (char *line = strtok_r(rest, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         ck_assert_int_lt(strcmp(last, line), 0);
@@ -155,13 +155,13 @@ DOMT_TEST(deepest_stack_is_whole)
 {
     char stack[4 * DOMI_FLAME_DEPTH_MAX] = "";
 
-    begin();
+    begin_flame();
     for (uint32_t i = 0; i < DOMI_FLAME_DEPTH_MAX; i++)
         strncat(stack, "f ", sizeof stack - strlen(stack) - 1);
-    add(stack, 7);
-    folded();
+    add_stack(stack, 7);
+    write_folded();
     ck_assert_uint_eq(count_of("f"), DOMI_FLAME_DEPTH_MAX);
-    graph("deep");
+    write_graph("deep");
     ck_assert_uint_eq(count_of("<rect x"), DOMI_FLAME_DEPTH_MAX + 1);
     is_well_formed();
     domi_flame_fini(&flame);
@@ -169,10 +169,10 @@ DOMT_TEST(deepest_stack_is_whole)
 
 DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
 {
-    begin();
-    add("one f<int>&g \"quoted'", 3);
-    add("two h", 1);
-    graph("3 < 4 & so on");
+    begin_flame();
+    add_stack("one f<int>&g \"quoted'", 3);
+    add_stack("two h", 1);
+    write_graph("3 < 4 & so on");
     ck_assert_uint_eq(count_of("<g>"), 6);
     ck_assert_uint_eq(count_of("<title>all: 4 samples, 100.0 %</title>"), 1);
     ck_assert_uint_eq(count_of("<title>f&lt;int&gt;&amp;g: 3 samples, 75.0 %</title>"), 1);
@@ -188,10 +188,10 @@ DOMT_TEST(graph_is_xml_and_has_a_box_for_each_node)
 
 DOMT_TEST(narrow_boxes_are_left_out)
 {
-    begin();
-    add("wide f", 99999);
-    add("narrow g", 1);
-    graph("");
+    begin_flame();
+    add_stack("wide f", 99999);
+    add_stack("narrow g", 1);
+    write_graph("");
     ck_assert_uint_eq(count_of("<title>wide:"), 1);
     ck_assert_uint_eq(count_of("<title>narrow:"), 0);
     ck_assert_uint_eq(count_of("<title>g:"), 0);
@@ -201,9 +201,9 @@ DOMT_TEST(narrow_boxes_are_left_out)
 
 DOMT_TEST(graph_of_nothing_is_xml_too)
 {
-    begin();
-    ck_assert_str_eq(folded(), "");
-    graph("nothing");
+    begin_flame();
+    ck_assert_str_eq(write_folded(), "");
+    write_graph("nothing");
     ck_assert_uint_eq(count_of("<g>"), 0);
     is_well_formed();
     domi_flame_fini(&flame);
@@ -213,19 +213,19 @@ DOMT_TEST(error_of_the_writer_ends_the_text)
 {
     char stack[64];
 
-    begin();
+    begin_flame();
     for (uint32_t i = 0; i < 5000; i++) {
         snprintf(stack, sizeof stack, "root n%08u", i);
-        add(stack, 1);
+        add_stack(stack, 1);
     }
     domi_flame_sort(&flame);
     length = 0;
     fails_at = 5000;
-    ck_assert_int_eq(domi_flame_write_folded(&flame, keep, text), -EPIPE);
+    ck_assert_int_eq(domi_flame_write_folded(&flame, keep_piece, text), -EPIPE);
     ck_assert_uint_lt(length, 5000 + 4096);
     ck_assert_uint_eq(fails, 1);
     length = 0;
-    ck_assert_int_eq(domi_flame_write_svg(&flame, "", keep, text), -EPIPE);
+    ck_assert_int_eq(domi_flame_write_svg(&flame, "", keep_piece, text), -EPIPE);
     ck_assert_uint_lt(length, 5000 + 4096);
     ck_assert_uint_eq(fails, 2);
     domi_flame_fini(&flame);

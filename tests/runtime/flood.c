@@ -28,7 +28,7 @@ bool domt_flood_lasts(void)
     return atomic_load_explicit(&domt_flood_shared->over, memory_order_relaxed) == 0;
 }
 
-static void add(_Atomic uint64_t *to, uint64_t count)
+static void add_to_count(_Atomic uint64_t *to, uint64_t count)
 {
     atomic_fetch_add_explicit(to, count, memory_order_relaxed);
 }
@@ -48,28 +48,29 @@ static const domus_type huge_type = {.name = "huge", .size = sizeof(huge_load)};
 static const domus_type go_type = {.name = "go"};
 static const domus_type answer_type = {.name = "answer"};
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int count_handled(domus_stack *stack, void *self, const void *payload)
 {
-    add(&domt_flood_shared->handled, 1);
+    add_to_count(&domt_flood_shared->handled, 1);
     (void)domus_reply(stack, &answer_type, NULL); /* Replies in case the message was an ask. */
     return 0;
 }
 
-static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+static int sleep_on(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, woken) : 0;
+    return domt_flood_lasts() ? domus_sleep(stack, 20 * MS, sleep_on) : 0;
 }
 
 static int lie_down(domus_stack *stack, void *self, const void *payload)
 {
     int error = domus_barrier(stack);
-    return error != 0 ? error : woken(stack, self, NULL);
+    return error != 0 ? error : sleep_on(stack, self, NULL);
 }
 
-static const domus_behaviour sink = {
-    .name = "sink",
-    .on = (const domus_on[]){
-        {&load_type, take, 0}, {&huge_type, take, 0}, {&go_type, lie_down, 0}, {0}}};
+static const domus_behaviour sink = {.name = "sink",
+                                     .on = (const domus_on[]){{&load_type, count_handled, 0},
+                                                              {&huge_type, count_handled, 0},
+                                                              {&go_type, lie_down, 0},
+                                                              {0}}};
 
 typedef struct flooder {
     const domus_type *type;
@@ -77,14 +78,15 @@ typedef struct flooder {
     bool asks;
 } flooder;
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         if (answer->error == 0)
-            add(&domt_flood_shared->accepted, 1);
+            add_to_count(&domt_flood_shared->accepted, 1);
         else
-            add(answer->error == -EBUSY ? &domt_flood_shared->refused : &domt_flood_shared->failed,
-                1);
+            add_to_count(answer->error == -EBUSY ? &domt_flood_shared->refused
+                                                 : &domt_flood_shared->failed,
+                         1);
     }
     return 0;
 }
@@ -98,7 +100,7 @@ static int flood_with_asks(domus_stack *stack, flooder *self)
         if (error != 0)
             return error;
     }
-    return domus_wait_all(stack, answered);
+    return domus_wait_all(stack, count_answers);
 }
 
 static int flood_with_notices(domus_stack *stack, flooder *self)
@@ -112,13 +114,13 @@ static int flood_with_notices(domus_stack *stack, flooder *self)
         accepted += error == 0;
         failed += error != 0 && error != -EBUSY && error != -ENOBUFS;
     }
-    add(&domt_flood_shared->accepted, accepted);
-    add(&domt_flood_shared->failed, failed);
-    add(&domt_flood_shared->refused, error == -EBUSY);
+    add_to_count(&domt_flood_shared->accepted, accepted);
+    add_to_count(&domt_flood_shared->failed, failed);
+    add_to_count(&domt_flood_shared->refused, error == -EBUSY);
     return 0;
 }
 
-static int flood(domus_stack *stack, void *self_, const void *payload)
+static int send_flood(domus_stack *stack, void *self_, const void *payload)
 {
     flooder *self = self_;
 
@@ -135,11 +137,11 @@ static int begin_flood(domus_stack *stack, void *self)
     return domus_after(stack, MS, &go_type, NULL, NULL);
 }
 
-static const domus_behaviour flooder_behaviour = {.name = "flooder",
-                                                  .state_size = sizeof(flooder),
-                                                  .on =
-                                                      (const domus_on[]){{&go_type, flood, 0}, {0}},
-                                                  .on_mount = begin_flood};
+static const domus_behaviour flooder_behaviour = {
+    .name = "flooder",
+    .state_size = sizeof(flooder),
+    .on = (const domus_on[]){{&go_type, send_flood, 0}, {0}},
+    .on_mount = begin_flood};
 
 /* --- the child -------------------------------------------------------------------------------- */
 
@@ -150,7 +152,7 @@ void domt_flood_need(bool is_so, int status)
 }
 
 /* Start a system; one of `sleepers` sinks handles nothing while the flood lasts. */
-static domus_system *start(uint32_t sleepers)
+static domus_system *start_system(uint32_t sleepers)
 {
     domus_config config;
     domus_listener_config listener = {.name = "flood", .address = "127.0.0.1:0", .backlog = 4096};
@@ -235,14 +237,14 @@ static void end_with(domus_system *system, uint64_t most)
     domt_flood_shared->done = true;
 }
 
-static void end(domus_system *system)
+static void end_flood(domus_system *system)
 {
     end_with(system, DOMT_FLOOD_BACK);
 }
 
 static void flood_inside(const domus_type *type, bool asks)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
 
     for (uint32_t i = 0; i < FLOODERS; i++) {
         flooder state = {.type = type, .next = i * (SINKS / FLOODERS), .asks = asks};
@@ -250,7 +252,7 @@ static void flood_inside(const domus_type *type, bool asks)
         domt_flood_need(domus_outside_spawn(system, &flooder_behaviour, &state, &address) == 0, 14);
     }
     wait_for(system, DOMUS_MEMORY_CRITICAL);
-    end(system);
+    end_flood(system);
 }
 
 void domt_flood_notices(void)
@@ -279,15 +281,15 @@ static void *send_from_outside(void *system)
         refused += error == -EBUSY;
         failed += error != 0 && error != -EBUSY && error != -ENOBUFS;
     }
-    add(&domt_flood_shared->accepted, accepted);
-    add(&domt_flood_shared->refused, refused);
-    add(&domt_flood_shared->failed, failed);
+    add_to_count(&domt_flood_shared->accepted, accepted);
+    add_to_count(&domt_flood_shared->refused, refused);
+    add_to_count(&domt_flood_shared->failed, failed);
     return NULL;
 }
 
 void domt_flood_foreign(void)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     pthread_t threads[FOREIGN];
 
     for (int i = 0; i < FOREIGN; i++)
@@ -295,7 +297,7 @@ void domt_flood_foreign(void)
     wait_for(system, DOMUS_MEMORY_HIGH);
     for (int i = 0; i < FOREIGN; i++)
         pthread_join(threads[i], NULL);
-    end(system);
+    end_flood(system);
 }
 
 /* A reader that makes a message of each 128 bytes: the message takes four times as much memory. */
@@ -309,7 +311,7 @@ static int read_bytes(domus_stack *stack, void *self, const void *payload)
 
     for (size_t i = 0; i < domus_buffer_size(event->bytes); i += 128)
         accepted += domus_notice(stack, sinks[(*next)++ % SINKS], &load_type, &blank) == 0;
-    add(&domt_flood_shared->accepted, accepted);
+    add_to_count(&domt_flood_shared->accepted, accepted);
     domus_buffer_free(event->bytes);
     return 0;
 }
@@ -321,14 +323,14 @@ static const domus_behaviour reader = {.name = "reader",
 
 void domt_flood_connections(void)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     uint32_t next = 0;
     uint16_t port = 0;
 
     domt_flood_need(domus_serve(system, "flood", &reader, &next, &port) == 0, 16);
     atomic_store(&domt_flood_shared->port, port);
     wait_for(system, DOMUS_MEMORY_HIGH);
-    end(system);
+    end_flood(system);
 }
 
 static void wait_until_normal(const domus_system *system)
@@ -352,7 +354,7 @@ static void send_some(domus_system *system)
     for (uint32_t i = 0; i < SOME; i++)
         domt_flood_need(domus_outside_notice(system, sinks[i % SINKS], &load_type, &payload) == 0,
                         19);
-    add(&domt_flood_shared->accepted, SOME);
+    add_to_count(&domt_flood_shared->accepted, SOME);
 }
 
 /* A flood of actors, which no -EBUSY refuses, ends too. The slots stay mapped, but do no harm
@@ -361,7 +363,7 @@ void domt_flood_actors(void)
 {
     static const domus_behaviour idle = {.name = "idle", .state_size = 1000};
     static domus_address actors[ACTORS_MAX];
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     uint32_t count = 0;
     int error = 0;
 

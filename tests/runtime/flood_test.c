@@ -21,7 +21,7 @@
 
 /* --- the parent ------------------------------------------------------------------------------- */
 
-static bool begin(void)
+static bool make_cgroup(void)
 {
     if (!DOMT_SANITIZED && !domt_cgroup_make_memory(&domt_flood_cgroup, DOMT_FLOOD_LIMIT)) {
         printf("skipped: no memory cgroup can be made: %s\n", domt_flood_cgroup.why);
@@ -49,7 +49,7 @@ static pid_t run_in_cgroup(void (*run)(void))
     return child;
 }
 
-static void tell(void)
+static void print_report(void)
 {
     const domt_flood_report *told = domt_flood_shared;
     const unsigned long long figures[] = {
@@ -73,7 +73,7 @@ static void tell(void)
                i + 1 < sizeof names / sizeof names[0] ? ", " : "\n");
 }
 
-static void finish(pid_t child)
+static void finish_child(pid_t child)
 {
     int status = 0;
 
@@ -81,7 +81,7 @@ static void finish(pid_t child)
     uint64_t kills = DOMT_SANITIZED ? 0 : domt_cgroup_kills(&domt_flood_cgroup);
     if (!DOMT_SANITIZED)
         domt_cgroup_remove(&domt_flood_cgroup);
-    tell();
+    print_report();
     ck_assert_uint_eq(kills, 0);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d", WTERMSIG(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
@@ -93,7 +93,7 @@ static void finish(pid_t child)
 /* Check what holds at the end of each flood of messages. */
 static void finish_recovered(pid_t child)
 {
-    finish(child);
+    finish_child(child);
     ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
     ck_assert_uint_eq(domt_flood_shared->failed, 0);
     ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
@@ -105,7 +105,7 @@ static void finish_recovered(pid_t child)
 
 DOMT_TEST(a_flood_of_notices_is_refused_and_goes_away)
 {
-    if (!begin())
+    if (!make_cgroup())
         return;
     finish_recovered(run_in_cgroup(domt_flood_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
@@ -114,7 +114,7 @@ DOMT_TEST(a_flood_of_notices_is_refused_and_goes_away)
 
 DOMT_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
 {
-    if (!begin())
+    if (!make_cgroup())
         return;
     finish_recovered(run_in_cgroup(domt_flood_large_notices));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
@@ -122,7 +122,7 @@ DOMT_TEST(a_flood_of_large_notices_is_refused_and_goes_away)
 
 DOMT_TEST(a_flood_of_asks_is_refused_and_goes_away)
 {
-    if (!begin())
+    if (!make_cgroup())
         return;
     finish_recovered(run_in_cgroup(domt_flood_asks));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
@@ -130,7 +130,7 @@ DOMT_TEST(a_flood_of_asks_is_refused_and_goes_away)
 
 DOMT_TEST(a_flood_from_foreign_threads_is_refused_and_goes_away)
 {
-    if (!begin())
+    if (!make_cgroup())
         return;
     finish_recovered(run_in_cgroup(domt_flood_foreign));
     ck_assert_uint_ge(domt_flood_shared->refused, 1);
@@ -170,7 +170,7 @@ DOMT_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 {
     int clients[CLIENTS];
 
-    if (!begin())
+    if (!make_cgroup())
         return;
     pid_t child = run_in_cgroup(domt_flood_connections);
     while (atomic_load(&domt_flood_shared->port) == 0 && waitpid(child, NULL, WNOHANG) == 0)
@@ -188,9 +188,9 @@ DOMT_TEST(a_flood_by_connections_is_not_read_and_goes_away)
 
 DOMT_TEST(a_flood_of_actors_ends_for_want_of_memory_and_all_goes_on)
 {
-    if (!begin())
+    if (!make_cgroup())
         return;
-    finish(run_in_cgroup(domt_flood_actors));
+    finish_child(run_in_cgroup(domt_flood_actors));
     ck_assert_uint_ge(domt_flood_shared->after.highs, 1);
     ck_assert_uint_eq(domt_flood_shared->handled, domt_flood_shared->accepted);
     ck_assert_uint_eq(domt_flood_shared->failed, 0);

@@ -39,7 +39,7 @@ static void write_v2(const char *path, const char *max, const char *current)
     write_cgroup(path, "memory.stat", "inactive_file 0\n");
 }
 
-static void begin(const char *cgroup)
+static void make_tree(const char *cgroup)
 {
     domt_tree_make(&tree);
     if (cgroup != NULL)
@@ -48,30 +48,30 @@ static void begin(const char *cgroup)
     domt_tree_write(&tree, "proc/self/statm", "5000 1000 200 1 0 100 0\n");
 }
 
-static bool look(uint64_t limit)
+static bool read_footprint(uint64_t limit)
 {
     domi_footprint_open(&footprint, tree.root, limit);
     return domi_footprint_read(&footprint, 0, &usage);
 }
 
-static void end(void)
+static void remove_tree(void)
 {
     domi_footprint_close(&footprint);
     domt_tree_remove(&tree);
 }
 
-static uint64_t resident(void)
+static uint64_t resident_bytes(void)
 {
     return 1000 * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 DOMT_TEST(v2_is_used_without_its_file_cache)
 {
-    begin("0::/a\n");
+    make_tree("0::/a\n");
     write_cgroup("a", "memory.max", "67108864\n");
     write_cgroup("a", "memory.current", "33554432\n");
     write_cgroup("a", "memory.stat", STAT_V2);
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 64 * MIB);
     ck_assert_uint_eq(usage.used, 28 * MIB);
     /* memory.stat is expensive to read, so it is read only where it matters. */
@@ -79,66 +79,66 @@ DOMT_TEST(v2_is_used_without_its_file_cache)
     ck_assert_uint_eq(usage.used, 32 * MIB);
     ck_assert(domi_footprint_read(&footprint, 50, &usage));
     ck_assert_uint_eq(usage.used, 28 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(v1_is_used_without_the_file_cache_of_all_below_it)
 {
-    begin("9:name=systemd:/s\n4:memory:/a/b\n0::/\n");
+    make_tree("9:name=systemd:/s\n4:memory:/a/b\n0::/\n");
     write_cgroup("memory/a/b", "memory.limit_in_bytes", "9223372036854771712\n");
     write_cgroup("memory/a/b", "memory.usage_in_bytes", "1000\n");
     write_cgroup("memory/a/b", "memory.stat", STAT_V1);
     write_cgroup("memory/a", "memory.limit_in_bytes", "104857600\n");
     write_cgroup("memory/a", "memory.usage_in_bytes", "52428800\n");
     write_cgroup("memory/a", "memory.stat", STAT_V1);
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     ck_assert_uint_eq(usage.used, 35 * MIB);
     ck_assert_uint_eq(footprint.count, 1); /* a cgroup without a limit is not watched */
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(v1_is_found_where_controllers_share_a_mount)
 {
-    begin("4:hugetlb,memory:/a\n");
+    make_tree("4:hugetlb,memory:/a\n");
     write_cgroup("hugetlb,memory/a", "memory.limit_in_bytes", "104857600\n");
     write_cgroup("hugetlb,memory/a", "memory.usage_in_bytes", "52428800\n");
     write_cgroup("hugetlb,memory/a", "memory.stat", "total_inactive_file 0\n");
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.used, 50 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(the_fullest_on_the_way_up_counts)
 {
-    begin("0::/a/b\n");
+    make_tree("0::/a/b\n");
     write_v2("a/b", "104857600\n", "10485760\n");
     write_v2("a", "209715200\n", "104857600\n"); /* other processes are in the cgroup, too */
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 200 * MIB);
     ck_assert_uint_eq(usage.used, 100 * MIB);
     write_cgroup("a/b", "memory.current", "94371840\n");
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
     ck_assert_uint_eq(usage.used, 90 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(v2_high_is_a_limit_too)
 {
-    begin("0::/a\n");
+    make_tree("0::/a\n");
     write_v2("a", "104857600\n", "41943040\n");
     write_cgroup("a", "memory.high", "52428800\n");
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 50 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(limits_that_change_are_followed)
 {
-    begin("0::/a\n");
+    make_tree("0::/a\n");
     write_v2("a", "104857600\n", "52428800\n");
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     write_cgroup("a", "memory.max", "209715200\n");
     domi_footprint_refresh(&footprint);
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
@@ -147,7 +147,7 @@ DOMT_TEST(limits_that_change_are_followed)
     domi_footprint_refresh(&footprint);
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
     ck_assert_uint_gt(usage.limit, UINT64_C(1) << 50);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(without_a_limit_the_machine_is_one)
@@ -155,33 +155,33 @@ DOMT_TEST(without_a_limit_the_machine_is_one)
     static const char *const none[] = {"max\n", "0\n", "-1\n", "", "9223372036854771712\n", "12"};
 
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        begin("0::/a\n");
+        make_tree("0::/a\n");
         write_cgroup("a", "memory.max", none[i]);
         write_cgroup("a", "memory.current", "33554432\n");
         write_cgroup("a", "memory.stat", STAT_V2);
-        ck_assert(look(0));
+        ck_assert(read_footprint(0));
         ck_assert_uint_eq(usage.limit, 1000 * MIB);
-        ck_assert_uint_eq(usage.used, resident());
-        end();
+        ck_assert_uint_eq(usage.used, resident_bytes());
+        remove_tree();
     }
-    begin(NULL);
-    ck_assert(look(0));
+    make_tree(NULL);
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 1000 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(a_configured_limit_is_for_the_process_beside_its_cgroups)
 {
-    begin("0::/a\n");
+    make_tree("0::/a\n");
     write_v2("a", "104857600\n", "1048576\n");
-    ck_assert(look(5 * MIB));
+    ck_assert(read_footprint(5 * MIB));
     ck_assert_uint_eq(footprint.count, 2);
     ck_assert_uint_eq(usage.limit, 5 * MIB); /* 4 of 5 MiB are more than 1 of 100 */
-    ck_assert_uint_eq(usage.used, resident());
+    ck_assert_uint_eq(usage.used, resident_bytes());
     write_cgroup("a", "memory.current", "99614720\n");
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.limit, 100 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
@@ -189,18 +189,18 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     static const char *const names[] = {"memory.current", "memory.stat"};
 
     for (size_t missing = 0; missing < 2; missing++) {
-        begin("0::/a\n");
+        make_tree("0::/a\n");
         write_cgroup("a", "memory.max", "67108864\n");
         write_cgroup("a", names[1 - missing], missing == 1 ? "1000\n" : STAT_V2);
-        ck_assert(look(0));
+        ck_assert(read_footprint(0));
         ck_assert_uint_eq(usage.limit, 1000 * MIB);
-        end();
+        remove_tree();
     }
-    begin("0::/a\n");
+    make_tree("0::/a\n");
     write_cgroup("a", "memory.max", "67108864\n");
     write_cgroup("a", "memory.current", "1048576\n");
     write_cgroup("a", "memory.stat", "inactive_file\nactive_file x\n\n");
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.used, MIB);
     /* a file that becomes wrong later is an error, too */
     write_cgroup("a", "memory.current", "much\n");
@@ -208,12 +208,12 @@ DOMT_TEST(files_that_are_missing_or_make_no_sense_are_left_out)
     write_cgroup("a", "memory.current", "2097152\n");
     ck_assert(domi_footprint_read(&footprint, 0, &usage));
     ck_assert_uint_eq(usage.used, 2 * MIB);
-    end();
-    begin(NULL);
+    remove_tree();
+    make_tree(NULL);
     domt_tree_write(&tree, "proc/meminfo", "MemFree: 1 kB\n");
-    ck_assert(!look(0));
+    ck_assert(!read_footprint(0));
     ck_assert_uint_eq(footprint.count, 0);
-    end();
+    remove_tree();
     domi_footprint_open(&footprint, "/nowhere", 0);
     ck_assert(!domi_footprint_read(&footprint, 0, &usage));
     domi_footprint_close(&footprint);
@@ -236,11 +236,11 @@ DOMT_TEST(memory_of_the_machine_is_no_more_than_addresses)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[64];
         snprintf(text, sizeof text, "MemTotal: %s kB\n", cases[i].kib);
-        begin(NULL);
+        make_tree(NULL);
         domt_tree_write(&tree, "proc/meminfo", text);
-        ck_assert(look(0));
+        ck_assert(read_footprint(0));
         ck_assert_uint_eq(usage.limit, cases[i].bytes < SIZE_MAX ? cases[i].bytes : SIZE_MAX);
-        end();
+        remove_tree();
     }
 }
 
@@ -258,16 +258,16 @@ DOMT_TEST(the_fullest_counts_however_far_up_it_is)
 {
     static const char *const paths[] = {"a/b/c", "a/b", "a"};
 
-    begin("0::/a/b/c\n");
+    make_tree("0::/a/b/c\n");
     for (int i = 0; i < 3; i++) {
         write_v2(paths[i], i == 2 ? "67108864\n" : "1073741824\n",
                  i == 2 ? "66000000\n" : "33554432\n");
         if (i != 2)
             write_cgroup(paths[i], "memory.high", "1000000000\n");
     }
-    ck_assert(look(0));
+    ck_assert(read_footprint(0));
     ck_assert_uint_eq(usage.limit, 64 * MIB);
-    end();
+    remove_tree();
 }
 
 DOMT_SUITE(20)

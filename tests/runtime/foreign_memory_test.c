@@ -20,7 +20,7 @@ static const domus_type go = {.name = "go"};
 static domus_address counter;
 static _Atomic int heard_error;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard_error, answer->error);
     return 0;
@@ -34,7 +34,7 @@ static int begin_going(domus_stack *stack, void *self)
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &go, NULL, NULL), 0);
-    return domus_ask(stack, counter, &note, NULL, hear);
+    return domus_ask(stack, counter, &note, NULL, record_error);
 }
 
 static const domus_behaviour counting = {
@@ -43,14 +43,14 @@ static const domus_behaviour asking = {.name = "asking",
                                        .on = (const domus_on[]){{&go, ask_counter, 0}, {0}},
                                        .on_mount = begin_going};
 
-static void begin(bool enabled)
+static void start_test(bool enabled)
 {
     system_ = domt_pressed_start_logged(enabled);
     domt_pressed_serve();
 }
 
 /* A thread that sleeps does not look at memory while nothing is short. */
-static void reach(uint64_t percent, domus_memory_level level)
+static void reach_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
@@ -67,7 +67,7 @@ static void wait_until_paused(int fd)
 
 DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     int early[4], late[4];
     for (int i = 0; i < 4; i++) {
@@ -75,7 +75,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
         domt_pressed_say(early[i]);
         ck_assert(domt_pressed_hears(early[i], 10000));
     }
-    reach(85, DOMUS_MEMORY_HIGH);
+    reach_level(85, DOMUS_MEMORY_HIGH);
     wait_until_paused(early[0]);
     uint64_t accepted = domt_profile_all(system_).accepted;
     for (int i = 0; i < 4; i++) {
@@ -86,7 +86,7 @@ DOMT_TEST(accepting_pauses_and_goes_on_by_itself_and_reading_goes_on)
     for (int i = 0; i < 4; i++)
         ck_assert(domt_pressed_hears(early[i], 10000) && !domt_pressed_hears(late[i], 10));
     ck_assert_uint_eq(domt_profile_all(system_).accepted, accepted);
-    reach(92, DOMUS_MEMORY_CRITICAL);
+    reach_level(92, DOMUS_MEMORY_CRITICAL);
     for (int i = 0; i < 8; i++) {
         domt_pressed_say(early[i % 4]);
         ck_assert(domt_pressed_hears(early[i % 4], 10000));
@@ -115,7 +115,7 @@ static bool is_served(void)
 
 DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
     domt_pressed_use_with(94, 92);
@@ -144,7 +144,7 @@ DOMT_TEST(foreign_memory_stops_nothing_and_is_logged_once)
 
 DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_use_with(88, 77);
     DOMT_WAIT_FOR(10, domt_pressed_memory().own_bytes >= 110 * MIB);
@@ -158,7 +158,7 @@ DOMT_TEST(beside_much_foreign_memory_the_library_has_an_eighth)
 
 DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     int early = domt_pressed_connect();
@@ -184,7 +184,7 @@ DOMT_TEST(whoever_holds_the_memory_accepting_pauses_when_it_is_full)
 /* The kernel's socket buffers count against the limit of v2, and they are own memory. */
 DOMT_TEST(socket_buffers_are_own_memory)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat",
                     "inactive_file 0\nsock 629145600\n");
@@ -225,7 +225,7 @@ static const domus_behaviour holding = {
     .on = (const domus_on[]){{&domus_memory_type, hear_change, 0}, {0}},
     .on_mount = watch};
 
-static void hears(domus_memory_level wanted, domus_memory_level wanted_own)
+static void expect_levels(domus_memory_level wanted, domus_memory_level wanted_own)
 {
     DOMT_WAIT_FOR(20, atomic_load(&heard_level) == wanted &&
                           atomic_load(&heard_own_level) == wanted_own);
@@ -240,15 +240,15 @@ static void goes_with_the_levels(domus_spawn_options options, const char *pool)
     options.pool = pool != NULL ? domus_outside_pool_find(system_, pool) : NULL;
     ck_assert_int_eq(domus_outside_spawn_with(system_, &holding, NULL, &options, &address), 0);
     domt_pressed_use_with(85, 80);
-    hears(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
+    expect_levels(DOMUS_MEMORY_HIGH, DOMUS_MEMORY_NORMAL);
     /* 80 %, or 75 % when the look came between the two figures of the test. */
     ck_assert_uint_ge(atomic_load(&foreign_bytes), UINT64_C(740) << 20);
     domt_pressed_use_with(92, 87);
-    hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
+    expect_levels(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_NORMAL);
     domt_pressed_use_with(92, 10);
-    hears(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
+    expect_levels(DOMUS_MEMORY_CRITICAL, DOMUS_MEMORY_CRITICAL);
     domt_pressed_use_with(20, 10);
-    hears(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
+    expect_levels(DOMUS_MEMORY_NORMAL, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_ge(atomic_load(&heard), 4);
     domt_pressed_end();
 }

@@ -22,7 +22,7 @@ enum { EXIT, RETURN };
 
 static int said[2]; /* a pipe for what a child prints at its end */
 
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int answer_seven(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &done_type, &(int){7});
 }
@@ -44,7 +44,7 @@ static int fork_here(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour forking = {
     .name = "forking",
-    .on = (const domus_on[]){{&ask_type, answer, 0}, {&fork_type, fork_here, 0}, {0}}};
+    .on = (const domus_on[]){{&ask_type, answer_seven, 0}, {&fork_type, fork_here, 0}, {0}}};
 
 static const domus_behaviour serving = {.name = "serving", .kind = DOMUS_CHANNELS};
 
@@ -110,7 +110,7 @@ static void holds_in_a_child(struct busy *parents)
     ck_assert_int_eq(domt_run_in_child(use_as_child, parents, child_said), 0);
 }
 
-static int ended(pid_t child)
+static int wait_for_child(pid_t child)
 {
     int status = 0;
 
@@ -170,10 +170,10 @@ DOMT_TEST(a_handler_may_fork_if_the_child_does_not_return)
     domus_address to = domt_spawn(system, 0, &forking, NULL);
 
     ck_assert_int_eq(pipe2(said, O_CLOEXEC), 0);
-    int status = ended(fork_in_handler(system, to, EXIT));
+    int status = wait_for_child(fork_in_handler(system, to, EXIT));
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
     goes_on(system, to);
-    status = ended(fork_in_handler(system, to, RETURN));
+    status = wait_for_child(fork_in_handler(system, to, RETURN));
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     char text[256] = "";
     ck_assert_int_gt(read(said[0], text, sizeof text - 1), 0);

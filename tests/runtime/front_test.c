@@ -32,7 +32,7 @@ static const domus_pipeline bytes = {
     .stages = (const domus_pipeline_stage[]){{&domus_bytes_stage, NULL}, {NULL, NULL}}};
 
 /* Answer a packet with the same packet. */
-static int answer(domus_stack *stack, domus_slice text)
+static int reply_text(domus_stack *stack, domus_slice text)
 {
     domus_packet packet;
     int error = domus_slice_keep(text, &packet.bytes);
@@ -63,7 +63,7 @@ static int send_back(domus_stack *stack, void *self, const void *payload)
         error = domus_channel_set_pipeline(stack, own, &bytes, 0);
         *has_bytes = true;
     }
-    return error == 0 ? answer(stack, text) : error;
+    return error == 0 ? reply_text(stack, text) : error;
 }
 
 static const domus_behaviour channel = {
@@ -95,24 +95,24 @@ static talk connect_to(uint16_t port)
     return made;
 }
 
-static char keyed(uint32_t *key, char byte)
+static char change_byte(uint32_t *key, char byte)
 {
     *key = *key * 1664525u + 1013904223u;
     return (char)(byte ^ (char)(*key >> 24));
 }
 
-static void say(talk *with, const char *text)
+static void send_text(talk *with, const char *text)
 {
     char sent[256];
     size_t size = strlen(text);
 
     ck_assert_uint_le(size, sizeof sent);
     for (size_t i = 0; i < size; i++)
-        sent[i] = keyed(&with->out, text[i]);
+        sent[i] = change_byte(&with->out, text[i]);
     ck_assert_int_eq(send(with->fd, sent, size, MSG_NOSIGNAL), (ssize_t)size);
 }
 
-static void hear(talk *with, const char *text)
+static void expect_text(talk *with, const char *text)
 {
     for (size_t i = 0; text[i] != '\0';) {
         char byte;
@@ -121,7 +121,7 @@ static void hear(talk *with, const char *text)
         if (got < 0 && errno == EINTR)
             continue;
         ck_assert_msg(got == 1, "no answer behind \"%.*s\"", (int)i, text);
-        byte = keyed(&with->in, byte);
+        byte = change_byte(&with->in, byte);
         ck_assert_msg(byte == text[i], "'%c' behind \"%.*s\"", byte, (int)i, text);
         i++;
     }
@@ -132,18 +132,18 @@ static void talk_with(uint16_t port)
 {
     talk one = connect_to(port), other = connect_to(port);
 
-    say(&one, "first\nsecond\n");
-    hear(&one, "first\nsecond\n");
-    say(&one, "long\n");
-    hear(&one, "long\n");
-    say(&one, "a;bc;");
-    hear(&one, "a;bc;");
-    say(&one, "bytes;");
-    hear(&one, "bytes;");
-    say(&one, "no end");
-    hear(&one, "no end");
-    say(&other, "bytes\nand these");
-    hear(&other, "bytes\nand these");
+    send_text(&one, "first\nsecond\n");
+    expect_text(&one, "first\nsecond\n");
+    send_text(&one, "long\n");
+    expect_text(&one, "long\n");
+    send_text(&one, "a;bc;");
+    expect_text(&one, "a;bc;");
+    send_text(&one, "bytes;");
+    expect_text(&one, "bytes;");
+    send_text(&one, "no end");
+    expect_text(&one, "no end");
+    send_text(&other, "bytes\nand these");
+    expect_text(&other, "bytes\nand these");
     close(one.fd);
     close(other.fd);
 }
@@ -215,7 +215,7 @@ DOMT_TEST(listeners_of_actors_whose_channels_have_no_pipeline_take_no_front)
     domt_end(system);
 }
 
-static int refuse(const void *options)
+static int refuse_options(const void *options)
 {
     return -EDOM;
 }
@@ -250,7 +250,7 @@ DOMT_TEST(wrong_fronts_are_refused)
         {&domt_sip_stage, NULL}, {&domt_sip_stage, NULL}, {&domt_sip_stage, NULL}, {NULL, NULL}};
     static const domus_pipeline_stage message[] = {{&domus_line_stage, &line}, {NULL, NULL}};
     domus_stage checked = domt_sip_stage;
-    checked.check = refuse;
+    checked.check = refuse_options;
     const domus_pipeline_stage refused[] = {{&checked, NULL}, {NULL, NULL}};
     static const domus_pipeline_stage none[] = {{NULL, NULL}};
     domus_system *system = make_system();

@@ -309,7 +309,7 @@ typedef struct asker {
 
 static int ask_next(domus_stack *stack, void *self, const void *nothing);
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     if (answer->error == 0)
         atomic_fetch_add(&good, 1);
@@ -329,7 +329,7 @@ static int ask_next(domus_stack *stack, void *self, const void *nothing)
     if (mine->asked++ == QUESTIONS)
         return domus_stop(stack, domus_self(stack));
     return domus_grain_ask(stack, kinds[mine->asked % 2], key_of(mine->asked % 3, key),
-                           &question_type, &it, hear);
+                           &question_type, &it, count_answer);
 }
 
 static const domus_behaviour asking = {.name = "asking",

@@ -85,7 +85,7 @@ static const domus_behaviour publisher = {.name = "publisher",
                                           .state_size = sizeof(struct publisher),
                                           .on = (const domus_on[]){{&go_type, publish, 0}, {0}}};
 
-static domus_system *begin(void)
+static domus_system *start_system(void)
 {
     domus_config config = domt_config(2);
     config.routers.max = 1;
@@ -105,7 +105,7 @@ static void start_publishers(domus_system *system, uint32_t rounds)
 
 DOMT_TEST(ten_thousand_members_on_two_threads_get_all_once_and_in_order)
 {
-    domus_system *system = begin();
+    domus_system *system = start_system();
 
     for (uint32_t i = 0; i < MEMBERS; i++)
         domt_spawn(system, i % 2, &member, NULL);
@@ -201,7 +201,7 @@ static const domus_behaviour mother = {.name = "mother",
 
 DOMT_TEST(members_come_and_go_while_others_publish)
 {
-    domus_system *system = begin();
+    domus_system *system = start_system();
 
     for (uint32_t i = 0; i < CHURNERS; i++)
         domt_notice(system, domt_spawn(system, i % 2, &mother, NULL), &go_type, NULL);
@@ -242,7 +242,7 @@ static const domus_behaviour employer = {.name = "employer",
 
 DOMT_TEST(a_detached_actor_publishes_but_is_no_member)
 {
-    domus_system *system = begin();
+    domus_system *system = start_system();
 
     domt_spawn(system, 1, &member, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&mounted) == 1);
@@ -324,7 +324,7 @@ static uint64_t key_of(const domus_type *type, const void *payload)
 DOMT_TEST(each_route_keeps_order_and_loses_nothing)
 {
     for (route = DOMUS_ROUTE_ROBIN; route <= DOMUS_ROUTE_HASH; route++) {
-        domus_system *system = begin();
+        domus_system *system = start_system();
         const domus_routing routing = {route, key_of};
 
         atomic_store(&handled, 0);
@@ -374,7 +374,7 @@ static const domus_behaviour addressee = {
     .state_size = sizeof(uint32_t),
     .on = (const domus_on[]){{&parcel_type, on_parcel, 0}, {0}}};
 
-static int make(domus_stack *stack, void *self_, const void *payload)
+static int make_router(domus_stack *stack, void *self_, const void *payload)
 {
     struct generation *self = self_;
     const domus_routing routing = {self->number % 3 == 0 ? DOMUS_ROUTE_LEAST : DOMUS_ROUTE_ROBIN,
@@ -400,7 +400,7 @@ static int make(domus_stack *stack, void *self_, const void *payload)
 
 static const domus_behaviour maker = {.name = "maker",
                                       .state_size = sizeof(struct generation),
-                                      .on = (const domus_on[]){{&go_type, make, 0}, {0}}};
+                                      .on = (const domus_on[]){{&go_type, make_router, 0}, {0}}};
 
 static int on_generation(domus_stack *stack, void *self, const void *payload)
 {
@@ -428,7 +428,7 @@ static const domus_behaviour carrier = {
 
 DOMT_TEST(a_router_that_ends_is_never_taken_for_the_next_one)
 {
-    domus_system *system = begin();
+    domus_system *system = start_system();
 
     for (uint32_t i = 0; i < 2; i++)
         domt_notice(system, domt_spawn(system, i, &carrier, NULL), &go_type, NULL);

@@ -35,7 +35,7 @@ typedef struct job {
 static const domus_type job_type = {.name = "job", .size = sizeof(job)};
 static const domus_type done_type = {.name = "done", .size = sizeof(job)};
 
-static int rested(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_sleep(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error != 0 ? answer->error : domus_reply(stack, &done_type, domus_frame(stack));
 }
@@ -43,7 +43,7 @@ static int rested(domus_stack *stack, void *self, const domus_answer *answer)
 static int on_job(domus_stack *stack, void *self, const void *payload)
 {
     memcpy(domus_frame(stack), payload, sizeof(job));
-    return domus_sleep(stack, ANSWER_NS, rested);
+    return domus_sleep(stack, ANSWER_NS, reply_after_sleep);
 }
 
 static const domus_behaviour working = {
@@ -51,7 +51,7 @@ static const domus_behaviour working = {
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     const job *done = answer->payload;
     domus_buffer *buffer = NULL;
@@ -74,7 +74,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
         memcpy(work.bytes, domus_buffer_data(event->bytes), work.size);
     domus_buffer_free(event->bytes);
     atomic_fetch_add(&begun, 1);
-    return work.size < sizeof work.bytes ? domus_ask(stack, worker, &job_type, &work, answered)
+    return work.size < sizeof work.bytes ? domus_ask(stack, worker, &job_type, &work, write_answer)
                                          : -EMSGSIZE;
 }
 
@@ -120,7 +120,7 @@ static void hold_answer(int fd)
     close(fd);
 }
 
-static domus_system *serve(uint16_t *ret_port)
+static domus_system *start_service(uint16_t *ret_port)
 {
     domus_config config = domt_config(2);
 
@@ -138,7 +138,7 @@ DOMT_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
 {
     uint16_t port = 0;
     int fds[CLIENTS];
-    domus_system *system = serve(&port);
+    domus_system *system = start_service(&port);
 
     for (uint32_t i = 0; i < CLIENTS; i++) {
         fds[i] = domt_connect(port);
@@ -155,7 +155,7 @@ DOMT_TEST(answer_that_takes_a_conversation_reaches_who_has_finished_sending)
 DOMT_TEST(answer_reaches_it_in_a_drain_too)
 {
     uint16_t port = 0;
-    domus_system *system = serve(&port);
+    domus_system *system = start_service(&port);
     int fd = domt_connect(port);
 
     ask_and_finish(fd);
@@ -181,7 +181,7 @@ DOMT_TEST(answer_reaches_it_in_a_drain_too)
 static domus_address shards[SHARDS];
 static atomic_bool is_blocked;
 
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int handle_line(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet packet;
@@ -199,7 +199,7 @@ static int answer(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour shard = {
-    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, answer, 0}, {0}}};
+    .name = "shard", .on = (const domus_on[]){{&domus_packet_type, handle_line, 0}, {0}}};
 
 static int take_line(domus_stack *stack, void *self, const void *payload)
 {
@@ -255,13 +255,13 @@ static int connect_to(uint16_t port)
     return fd;
 }
 
-static void say(int fd, const char *text)
+static void send_text(int fd, const char *text)
 {
     ck_assert_int_eq(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
 /* Read the next line. Returns false if the line is not there yet and `flags` say not to wait. */
-static bool hear(int fd, char line[64], int flags)
+static bool read_line(int fd, char line[64], int flags)
 {
     size_t size = 0;
 
@@ -278,11 +278,11 @@ static bool hear(int fd, char line[64], int flags)
     return true;
 }
 
-static void hears(int fd, const char *expected)
+static void expect_line(int fd, const char *expected)
 {
     char line[64];
 
-    (void)hear(fd, line, 0);
+    (void)read_line(fd, line, 0);
     ck_assert_str_eq(line, expected);
 }
 
@@ -296,19 +296,20 @@ DOMT_TEST(a_shard_that_never_answers_keeps_nobody_else_waiting)
     int one = connect_to(port);
     int other = connect_to(port);
 
-    say(one, "0 forever\n1 one\n0 two\n0 forever\n2 three\n");
-    say(other, "1 a\n0 b\n2 c\n");
-    hears(other, "a");
-    hears(other, "b");
-    hears(other, "c");
-    ck_assert(!hear(one, line, MSG_DONTWAIT)); /* the answer to the first request must come first */
-    hears(one, LATE);
-    hears(one, "one");
-    hears(one, "two");
-    hears(one, LATE);
-    hears(one, "three");
-    say(one, "0 again\n");
-    hears(one, "again");
+    send_text(one, "0 forever\n1 one\n0 two\n0 forever\n2 three\n");
+    send_text(other, "1 a\n0 b\n2 c\n");
+    expect_line(other, "a");
+    expect_line(other, "b");
+    expect_line(other, "c");
+    ck_assert(
+        !read_line(one, line, MSG_DONTWAIT)); /* the answer to the first request must come first */
+    expect_line(one, LATE);
+    expect_line(one, "one");
+    expect_line(one, "two");
+    expect_line(one, LATE);
+    expect_line(one, "three");
+    send_text(one, "0 again\n");
+    expect_line(one, "again");
     close(one);
     close(other);
     domt_end(system);
@@ -325,17 +326,17 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
 
     for (int i = 0; i < ASKERS; i++) {
         fds[i] = connect_to(port);
-        say(fds[i], "2 here\n");
-        hears(fds[i], "here");
+        send_text(fds[i], "2 here\n");
+        expect_line(fds[i], "here");
     }
-    say(fds[0], "0 block\n");
+    send_text(fds[0], "0 block\n");
     DOMT_WAIT_FOR(10, atomic_load(&is_blocked));
     for (int i = 1; i < ASKERS; i++)
-        say(fds[i], "1 a\n0 b\n2 c\n");
+        send_text(fds[i], "1 a\n0 b\n2 c\n");
     bool heard[ASKERS] = {false};
     while (atomic_load(&is_blocked)) {
         for (int i = 1; i < ASKERS; i++) {
-            if (heard[i] || !hear(fds[i], line, MSG_DONTWAIT))
+            if (heard[i] || !read_line(fds[i], line, MSG_DONTWAIT))
                 continue;
             ck_assert_str_eq(line, "a");
             heard[i] = true;
@@ -345,21 +346,21 @@ DOMT_TEST(a_shard_that_blocks_its_thread_keeps_no_other_thread_waiting)
     }
     for (int i = 1; i < ASKERS; i++) {
         if (!heard[i])
-            hears(fds[i], "a");
-        (void)hear(fds[i], line, 0);
+            expect_line(fds[i], "a");
+        (void)read_line(fds[i], line, 0);
         late += strcmp(line, LATE) == 0;
         ck_assert_msg(strcmp(line, "b") == 0 || strcmp(line, LATE) == 0, "%s", line);
-        hears(fds[i], "c");
+        expect_line(fds[i], "c");
     }
-    (void)hear(fds[0], line, 0);
+    (void)read_line(fds[0], line, 0);
     ck_assert_msg(strcmp(line, "block") == 0 || strcmp(line, LATE) == 0, "%s", line);
     /* A third of the connections lives on the thread that was blocked. */
     ck_assert_uint_gt(at_once, 0);
     ck_assert_uint_gt(late, 0);
     ck_assert_uint_lt(at_once, ASKERS);
     for (int i = 0; i < ASKERS; i++) {
-        say(fds[i], "0 again\n");
-        hears(fds[i], "again");
+        send_text(fds[i], "0 again\n");
+        expect_line(fds[i], "again");
         close(fds[i]);
     }
     domt_end(system);

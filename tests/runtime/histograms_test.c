@@ -25,7 +25,7 @@ static uint64_t cpu_ns(void)
 }
 
 /* Use so much CPU time, and take at least so long. */
-static int work(domus_stack *stack, void *self, const void *payload)
+static int handle_work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
 
@@ -36,11 +36,11 @@ static int work(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
+                                       .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
 
 static domus_address partners[2];
 
-static int hit(domus_stack *stack, void *self, const void *payload)
+static int pass_ball(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t left = *(const uint64_t *)payload - 1;
 
@@ -51,9 +51,9 @@ static int hit(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour player = {.name = "player",
-                                       .on = (const domus_on[]){{&ball_type, hit, 0}, {0}}};
+                                       .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {0}}};
 
-static domus_system *start(uint32_t threads, domus_profile_level level)
+static domus_system *start_system(uint32_t threads, domus_profile_level level)
 {
     domus_config config = domt_config(threads);
 
@@ -62,8 +62,8 @@ static domus_system *start(uint32_t threads, domus_profile_level level)
     return domt_start(&config);
 }
 
-static domus_histogram histogram(const domus_system *system, uint32_t thread,
-                                 domus_histogram_kind kind)
+static domus_histogram read_histogram(const domus_system *system, uint32_t thread,
+                                      domus_histogram_kind kind)
 {
     domus_histogram found;
 
@@ -73,7 +73,7 @@ static domus_histogram histogram(const domus_system *system, uint32_t thread,
 
 static uint64_t count(const domus_system *system, uint32_t thread, domus_histogram_kind kind)
 {
-    return histogram(system, thread, kind).count;
+    return read_histogram(system, thread, kind).count;
 }
 
 /* Let an actor of thread 0 run `times` times for `time_ns`, with one message in each run. */
@@ -96,28 +96,28 @@ static void wait_until_it_measures(domus_system *system, domus_address address)
 
 DOMT_TEST(long_runs_are_each_measured)
 {
-    domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
+    domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
     wait_until_it_measures(system, address);
-    domus_histogram before = histogram(system, 0, DOMUS_HISTOGRAM_RUN);
+    domus_histogram before = read_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
     work_for(system, address, 40, 2 * DOMT_MS);
     DOMT_WAIT_FOR(20, domt_profile(system, 0).runs != 0);
     domt_pause_ns(20 * DOMT_MS);
-    domus_histogram after = histogram(system, 0, DOMUS_HISTOGRAM_RUN);
+    domus_histogram after = read_histogram(system, 0, DOMUS_HISTOGRAM_RUN);
     domus_histogram_subtract(&after, &before);
     uint64_t median_ns = domus_histogram_quantile_ns(&after, 0.5);
     ck_assert_uint_ge(after.count, 30);
     ck_assert_uint_le(after.count, 60);
     ck_assert_uint_ge(median_ns, 19 * DOMT_MS / 10);
     ck_assert_uint_le(median_ns, 20 * DOMT_MS); /* the thread may lose its CPU in a run */
-    domus_histogram state = histogram(system, 0, DOMUS_HISTOGRAM_STATE);
+    domus_histogram state = read_histogram(system, 0, DOMUS_HISTOGRAM_STATE);
     ck_assert_uint_ge(state.count, 40);
     ck_assert_uint_ge(state.sum_ns, 80 * DOMT_MS);
-    ck_assert_uint_ge(histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
+    ck_assert_uint_ge(read_histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns, 80 * DOMT_MS);
     ck_assert_uint_ne(count(system, 0, DOMUS_HISTOGRAM_ENTER), 0);
     /* No time is counted in two iterations. */
-    uint64_t iterations_ns = histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
+    uint64_t iterations_ns = read_histogram(system, 0, DOMUS_HISTOGRAM_ITERATION).sum_ns;
     ck_assert_uint_le(iterations_ns, domt_profile(system, 0).wall_ns);
     domt_end(system);
 }
@@ -125,7 +125,7 @@ DOMT_TEST(long_runs_are_each_measured)
 /* Short runs are sampled: a sampled run counts with a weight for those that are not. */
 DOMT_TEST(short_runs_count_as_many_as_they_are)
 {
-    domus_system *system = start(1, DOMUS_PROFILE_HISTOGRAMS);
+    domus_system *system = start_system(1, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
     const uint64_t balls = 200000;
 
@@ -176,13 +176,13 @@ DOMT_TEST(waits_show_what_is_ahead)
     for (int i = 0; i < 3; i++)
         workers[i] = domt_spawn(system, 0, &worker, NULL);
     wait_until_it_measures(system, workers[0]);
-    domus_histogram before = histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    domus_histogram before = read_histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
     for (int i = 0; i < 20; i++) {
         uint64_t until = atomic_load(&worked) + 4;
         domt_notice(system, address, &all_type, &long_ns);
         DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     }
-    domus_histogram after = histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
+    domus_histogram after = read_histogram(system, 0, DOMUS_HISTOGRAM_WAIT);
     domus_histogram_subtract(&after, &before);
     ck_assert_uint_ge(after.count, 10);
     ck_assert_uint_ge(domus_histogram_quantile_ns(&after, 0.8), 17 * DOMT_MS / 2);
@@ -195,7 +195,7 @@ static int hit_slowly(domus_stack *stack, void *self, const void *payload)
 
     while (domt_now_ns() < until_ns) /* both threads are busy, so neither runs the other's houses */
         continue;
-    return hit(stack, self, payload);
+    return pass_ball(stack, self, payload);
 }
 
 static const domus_behaviour slow_player = {
@@ -203,7 +203,7 @@ static const domus_behaviour slow_player = {
 
 DOMT_TEST(deliveries_between_threads_are_sampled)
 {
-    domus_system *system = start(2, DOMUS_PROFILE_HISTOGRAMS);
+    domus_system *system = start_system(2, DOMUS_PROFILE_HISTOGRAMS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
     const uint64_t balls = 2000;
 
@@ -215,7 +215,7 @@ DOMT_TEST(deliveries_between_threads_are_sampled)
         domt_notice(system, partners[i % 2], &ball_type, &balls);
     DOMT_WAIT_FOR(60, atomic_load(&worked) == until);
     for (uint32_t i = 0; i < 2; i++) {
-        domus_histogram found = histogram(system, i, DOMUS_HISTOGRAM_DELIVERY);
+        domus_histogram found = read_histogram(system, i, DOMUS_HISTOGRAM_DELIVERY);
         ck_assert_uint_gt(found.count, 10);
         ck_assert_uint_le(domus_histogram_quantile_ns(&found, 0.5), 100 * DOMT_MS);
     }
@@ -227,7 +227,7 @@ DOMT_TEST(level_changes_while_the_system_runs_and_phases_still_sum)
     static const domus_profile_level levels[] = {DOMUS_PROFILE_HISTOGRAMS, DOMUS_PROFILE_OFF,
                                                  DOMUS_PROFILE_COUNTERS,   DOMUS_PROFILE_OFF,
                                                  DOMUS_PROFILE_HISTOGRAMS, DOMUS_PROFILE_COUNTERS};
-    domus_system *system = start(1, DOMUS_PROFILE_COUNTERS);
+    domus_system *system = start_system(1, DOMUS_PROFILE_COUNTERS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
     work_for(system, address, 5, 2 * DOMT_MS);
@@ -265,7 +265,7 @@ typedef struct trace_bytes {
 static trace_bytes trace;
 static domt_traced traced;
 
-static int take(void *context, const void *bytes, size_t length)
+static int append_trace(void *context, const void *bytes, size_t length)
 {
     trace_bytes *all = context;
 
@@ -297,14 +297,14 @@ static void check_around(const char *text, const char *wanted)
 
 DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
 {
-    domus_system *system = start(1, DOMUS_PROFILE_SPANS);
+    domus_system *system = start_system(1, DOMUS_PROFILE_SPANS);
     domus_address address = domt_spawn(system, 0, &worker, NULL);
 
     wait_until_it_measures(system, address);
     work_for(system, address, 20, 2 * DOMT_MS);
     domt_pause_ns(20 * DOMT_MS);
     trace.length = 0;
-    ck_assert_int_eq(domus_trace_write(system, 0, take, &trace), 0);
+    ck_assert_int_eq(domus_trace_write(system, 0, append_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.threads, 1);
     const domt_traced_event *run = domt_traced_find(&traced, 'B', "run worker (work)");
@@ -319,7 +319,7 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
     uint64_t now_ns = domt_now_ns();
     work_for(system, address, 20, 2 * DOMT_MS);
     trace.length = 0;
-    ck_assert_int_eq(domus_trace_write(system, now_ns, take, &trace), 0);
+    ck_assert_int_eq(domus_trace_write(system, now_ns, append_trace, &trace), 0);
     domt_traced_decode(trace.bytes, trace.length, &traced);
     ck_assert_uint_eq(traced.events, 0);
     domt_end(system);
@@ -327,7 +327,7 @@ DOMT_TEST(spans_have_phases_and_runs_and_none_of_other_levels)
 
 DOMT_TEST(odd_numbers_are_refused)
 {
-    domus_system *system = start(1, DOMUS_PROFILE_COUNTERS);
+    domus_system *system = start_system(1, DOMUS_PROFILE_COUNTERS);
     domus_histogram found;
 
     ck_assert_int_eq(domus_system_histogram(system, 1, DOMUS_HISTOGRAM_RUN, &found), -EINVAL);

@@ -22,7 +22,7 @@ typedef struct bank {
     atomic_int_fast64_t passes; /* number of allocations that still succeed; below 0: all of them */
 } bank;
 
-static bool refuses(bank *from)
+static bool is_refused(bank *from)
 {
     atomic_fetch_add(&from->calls, 1);
     if (atomic_load(&from->passes) < 0)
@@ -33,10 +33,10 @@ static bool refuses(bank *from)
     return true;
 }
 
-static void *lend(void *context, size_t bytes)
+static void *allocate_from_bank(void *context, size_t bytes)
 {
     bank *from = context;
-    void *memory = refuses(from) ? NULL : calloc(1, bytes);
+    void *memory = is_refused(from) ? NULL : calloc(1, bytes);
 
     if (memory != NULL) {
         atomic_fetch_add(&from->blocks, 1);
@@ -59,7 +59,7 @@ static void *lend_pages(void *context, size_t bytes)
     bank *from = context;
 
     ck_assert_uint_eq(bytes % 4096, 0);
-    if (refuses(from))
+    if (is_refused(from))
         return NULL;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(memory, MAP_FAILED);
@@ -80,7 +80,8 @@ static void take_pages(void *context, void *memory, size_t bytes)
 static void bank_open(bank *opened)
 {
     memset(opened, 0, sizeof *opened);
-    opened->allocator = (domus_allocator){lend, take_back, lend_pages, take_pages, opened};
+    opened->allocator =
+        (domus_allocator){allocate_from_bank, take_back, lend_pages, take_pages, opened};
     atomic_store(&opened->passes, -1);
 }
 
@@ -100,7 +101,7 @@ static char bytes[60000] = "large";
 static atomic_int unexpected; /* results that were errors other than -ENOMEM */
 static atomic_int in_vain;    /* results that were -ENOMEM */
 
-static int check(int result)
+static int count_error(int result)
 {
     if (result == -ENOMEM)
         atomic_fetch_add(&in_vain, 1);
@@ -109,14 +110,14 @@ static int check(int result)
     return result;
 }
 
-static int block(void *argument)
+static int do_nothing(void *argument)
 {
     return 0;
 }
 
-static int worked(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_after_work(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    check(answer->error);
+    count_error(answer->error);
     if (answer->error != 0)
         return answer->error;
     return domus_reply(stack, &large_type, bytes);
@@ -133,19 +134,19 @@ static const domus_behaviour child = {
     .on = (const domus_on[]){{&large_type, echo_large, DOMUS_FRAME_MAX}, {0}}};
 
 /* Make a child that ends with its parent, blocking work, and a timer. */
-static int work(domus_stack *stack, void *self, const void *payload)
+static int begin_work(domus_stack *stack, void *self, const void *payload)
 {
     domus_address address;
 
-    check(domus_spawn(stack, &child, NULL, &address));
-    check(domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
-    return check(domus_blocking(stack, block, NULL, worked));
+    count_error(domus_spawn(stack, &child, NULL, &address));
+    count_error(domus_after(stack, 60000 * DOMT_MS, &small_type, "a small", NULL));
+    return count_error(domus_blocking(stack, do_nothing, NULL, reply_after_work));
 }
 
 static const domus_behaviour worker = {
     .name = "worker",
     .state_size = 3000,
-    .on = (const domus_on[]){{&work_type, work, 100}, {&large_type, echo_large, 0}, {0}}};
+    .on = (const domus_on[]){{&work_type, begin_work, 100}, {&large_type, echo_large, 0}, {0}}};
 
 static const domus_behaviour echoing = {
     .name = "echo", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
@@ -166,7 +167,7 @@ static domus_config config_of(void)
 }
 
 /* Use all that a program uses, from any thread. */
-static void use(domus_system *system, bool connects)
+static void use_system(domus_system *system, bool connects)
 {
     static char text[1 << 16];
     domus_spawn_options named = {.name = "worker", .passivate_after_ns = 60000 * DOMT_MS};
@@ -174,19 +175,19 @@ static void use(domus_system *system, bool connects)
     domus_outside_reply reply = {.buffer = text, .size = sizeof text};
     uint16_t port = 0;
 
-    if (check(domus_outside_spawn_with(system, &worker, NULL, &named, &address)) == 0) {
-        check(domus_outside_ask(system, address, &work_type, NULL, 0, &reply));
-        check(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
-        check(domus_outside_notice(system, address, &large_type, bytes));
-        check(domus_outside_letters(system, address, DOMUS_LETTERS_DEAD));
+    if (count_error(domus_outside_spawn_with(system, &worker, NULL, &named, &address)) == 0) {
+        count_error(domus_outside_ask(system, address, &work_type, NULL, 0, &reply));
+        count_error(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+        count_error(domus_outside_notice(system, address, &large_type, bytes));
+        count_error(domus_outside_letters(system, address, DOMUS_LETTERS_DEAD));
     }
     domus_group group;
-    check(domus_outside_group_open(system, "group", &group));
+    count_error(domus_outside_group_open(system, "group", &group));
     const domus_spawn_options own_thread = {.detached = true};
-    if (check(domus_outside_spawn_with(system, &child, NULL, &own_thread, &address)) == 0)
-        check(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
-    check(domus_dump(system, text, sizeof text));
-    int served = check(domus_serve(system, "echo", &echoing, NULL, &port));
+    if (count_error(domus_outside_spawn_with(system, &child, NULL, &own_thread, &address)) == 0)
+        count_error(domus_outside_ask(system, address, &large_type, bytes, 0, &reply));
+    count_error(domus_dump(system, text, sizeof text));
+    int served = count_error(domus_serve(system, "echo", &echoing, NULL, &port));
     if (connects && served == 0) {
         int fd = domt_connect(port);
         ck_assert(domt_echoes(fd, "hello"));
@@ -208,11 +209,11 @@ DOMT_TEST(what_is_lent_comes_back)
         ck_assert_int_eq(domus_system_new_with(&config, &hooks, NULL, 0, &systems[i]), 0);
         ck_assert_int_eq(domus_system_start(systems[i]), 0);
     }
-    use(systems[0], true);
+    use_system(systems[0], true);
     uint64_t calls = atomic_load(&banks[0].calls);
     ck_assert_uint_gt(calls, 30);
-    use(systems[2], true);
-    use(systems[1], true);
+    use_system(systems[2], true);
+    use_system(systems[1], true);
     ck_assert_uint_eq(atomic_load(&banks[0].calls), calls);
     ck_assert_uint_gt(atomic_load(&banks[1].calls), 30);
     ck_assert_int_eq(atomic_load(&unexpected), 0);
@@ -243,21 +244,21 @@ DOMT_TEST(what_never_started_gives_back_too)
 }
 
 /* Run a system with these hooks. Returns true when nothing failed in it. */
-static bool scenario(const domus_config *config, const domus_hooks *hooks)
+static bool run_scenario(const domus_config *config, const domus_hooks *hooks)
 {
     char error[256] = "";
     domus_system *system = NULL;
     int result = domus_system_new_with(config, hooks, error, sizeof error, &system);
 
     atomic_store(&in_vain, 0);
-    if (check(result) != 0) {
+    if (count_error(result) != 0) {
         ck_assert_str_ne(error, "");
         return false;
     }
     result = domus_system_start(system);
     ck_assert(result == 0 || domus_system_error(system)[0] != '\0');
-    if (check(result) == 0) {
-        use(system, false);
+    if (count_error(result) == 0) {
+        use_system(system, false);
         ck_assert_int_eq(domus_system_stop(system), 0);
     }
     domus_system_free(system);
@@ -275,7 +276,7 @@ DOMT_TEST(from_any_refusal_on_all_calls_say_so_and_nothing_is_lost)
     do {
         bank_open(&only);
         atomic_store(&only.passes, passes);
-        clean = scenario(&config, &hooks);
+        clean = run_scenario(&config, &hooks);
         ck_assert_msg(is_even(&only), "after %d", passes);
         ck_assert_int_eq(atomic_load(&unexpected), 0);
         ck_assert_int_lt(passes, 400);
@@ -321,7 +322,7 @@ static domus_system *start_logging(const domus_config *config)
     return system;
 }
 
-static bool said(uint32_t thread, const char *text)
+static bool was_logged(uint32_t thread, const char *text)
 {
     for (unsigned i = 0; i < atomic_load(&lines.count); i++) {
         if (lines.thread[i] == thread && strstr(lines.text[i], text) != NULL)
@@ -333,7 +334,7 @@ static bool said(uint32_t thread, const char *text)
 static const domus_type fail_type = {.name = "fail"};
 static const domus_type begin_type = {.name = "begin"};
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int fail_handler(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
@@ -343,15 +344,15 @@ static int refuse_to_mount(domus_stack *stack, void *self)
     return -ENXIO;
 }
 
-static const domus_behaviour failing = {.name = "failing\nactor",
-                                        .on = (const domus_on[]){{&fail_type, refuse, 0}, {0}}};
+static const domus_behaviour failing = {
+    .name = "failing\nactor", .on = (const domus_on[]){{&fail_type, fail_handler, 0}, {0}}};
 
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
 static domus_address child_address;
 static atomic_int spawned;
 
-static int begin(domus_stack *stack, void *self, const void *payload)
+static int spawn_failing(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_spawn(stack, &failing, NULL, &child_address), 0);
     atomic_store(&spawned, 1);
@@ -360,8 +361,10 @@ static int begin(domus_stack *stack, void *self, const void *payload)
 
 static const domus_supervision once = {.intensity = 1, .otherwise = DOMUS_RESTART};
 
-static const domus_behaviour parent = {
-    .name = "parent", .on = (const domus_on[]){{&begin_type, begin, 0}, {0}}, .supervision = &once};
+static const domus_behaviour parent = {.name = "parent",
+                                       .on =
+                                           (const domus_on[]){{&begin_type, spawn_failing, 0}, {0}},
+                                       .supervision = &once};
 
 DOMT_TEST(failures_restarts_and_escalations_are_said)
 {
@@ -373,26 +376,27 @@ DOMT_TEST(failures_restarts_and_escalations_are_said)
     domt_notice(system, above, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
     domt_notice(system, child_address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, said(1, "is restarted: EPROTO (-71)"));
+    DOMT_WAIT_FOR(10, was_logged(1, "is restarted: EPROTO (-71)"));
     ck_assert_uint_eq(domt_profile(system, 1).restarts, 1);
-    ck_assert(said(1, "actor failing\\nactor"));
-    ck_assert(said(1, "has failed: EPROTO (-71)"));
+    ck_assert(was_logged(1, "actor failing\\nactor"));
+    ck_assert(was_logged(1, "has failed: EPROTO (-71)"));
     domt_notice(system, child_address, &fail_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 1).stops == 2);
-    ck_assert(said(1, "escalates the failure of a child: EPROTO (-71)"));
-    ck_assert(said(1, "is ended: no rule is for its failure: EPROTO (-71)"));
+    ck_assert(was_logged(1, "escalates the failure of a child: EPROTO (-71)"));
+    ck_assert(was_logged(1, "is ended: no rule is for its failure: EPROTO (-71)"));
     ck_assert_int_eq(domus_outside_spawn_on(system, 0, &unborn, NULL, &address), 0);
-    DOMT_WAIT_FOR(10, said(0, "is ended: no rule is for its failure: ENXIO (-6), and it was not "
-                              "mounted"));
-    ck_assert(said(0, "actor unborn 0/")); /* thread, place and lease of the actor */
-    ck_assert(!said(0, "0x") && !said(1, "0x"));
+    DOMT_WAIT_FOR(10,
+                  was_logged(0, "is ended: no rule is for its failure: ENXIO (-6), and it was not "
+                                "mounted"));
+    ck_assert(was_logged(0, "actor unborn 0/")); /* thread, place and lease of the actor */
+    ck_assert(!was_logged(0, "0x") && !was_logged(1, "0x"));
     ck_assert_uint_eq(atomic_load(&lines.by_level[DOMUS_LOG_ERROR]), 3);
     domt_end(system);
 }
 
 static atomic_bool may_go;
 
-static int linger(void *argument)
+static int block_until_allowed(void *argument)
 {
     atomic_store(&spawned, 1); /* from here on the test waits for the spawn */
     while (!atomic_load(&may_go))
@@ -400,13 +404,13 @@ static int linger(void *argument)
     return 0;
 }
 
-static int hang(domus_stack *stack, void *self, const void *payload)
+static int begin_blocking(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_blocking(stack, linger, NULL, worked);
+    return domus_blocking(stack, block_until_allowed, NULL, reply_after_work);
 }
 
-static const domus_behaviour hanging = {.name = "hanging",
-                                        .on = (const domus_on[]){{&begin_type, hang, 0}, {0}}};
+static const domus_behaviour hanging = {
+    .name = "hanging", .on = (const domus_on[]){{&begin_type, begin_blocking, 0}, {0}}};
 
 DOMT_TEST(who_is_left_at_a_stop_is_said)
 {
@@ -418,7 +422,7 @@ DOMT_TEST(who_is_left_at_a_stop_is_said)
     domt_notice(system, address, &begin_type, NULL);
     DOMT_WAIT_FOR(10, atomic_load(&spawned) == 1);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert(said(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
+    ck_assert(was_logged(DOMUS_LOG_OUTSIDE, "not stopped in time: thread 0: hanging"));
     atomic_store(&may_go, true);
     domus_system_free(system);
 }
@@ -444,7 +448,7 @@ DOMT_TEST(a_flood_is_bounded_and_counted_and_said)
     ck_assert_uint_lt(passed, FAILURES / 2);
     domt_pause_ns(1100 * DOMT_MS);
     domt_notice(system, address, &fail_type, NULL);
-    DOMT_WAIT_FOR(10, said(0, " lines of this thread were dropped"));
+    DOMT_WAIT_FOR(10, was_logged(0, " lines of this thread were dropped"));
     domt_end(system);
 }
 

@@ -38,7 +38,7 @@ static const domus_behaviour logger = {
     .name = "logger",
     .on = (const domus_on[]){{&go_type, put_lines, 0}, {&open_type, open_log, 0}, {0}}};
 
-static void start(domus_system **ret_system)
+static void start_system(domus_system **ret_system)
 {
     atomic_store(&put, 0);
     atomic_store(&refused, 0);
@@ -87,7 +87,7 @@ DOMT_TEST(every_line_is_written)
     (void)snprintf(path, sizeof path, "%s/log", folder);
     (void)snprintf(moved, sizeof moved, "%s/log.1", folder);
     access_log = (domus_http_access){.path = path, .flush_ns = 10000000};
-    start(&system);
+    start_system(&system);
     ck_assert_int_eq(atomic_load(&opened[0]), 0);
     put_all(system);
     DOMT_WAIT_FOR(20, count_lines(path) + domus_http_access_dropped(&access_log) == 8 * EACH);
@@ -106,7 +106,7 @@ DOMT_TEST(every_line_is_written)
     (void)rmdir(folder);
 }
 
-static int refuse(void *context, const char *lines, size_t size)
+static int refuse_lines(void *context, const char *lines, size_t size)
 {
     ck_assert_str_eq(context, "context");
     atomic_fetch_add(&refused, 1);
@@ -117,15 +117,16 @@ DOMT_TEST(lines_that_cannot_be_written_are_counted)
 {
     domus_system *system;
 
-    access_log = (domus_http_access){.write = refuse, .context = "context", .flush_ns = 10000000};
-    start(&system);
+    access_log =
+        (domus_http_access){.write = refuse_lines, .context = "context", .flush_ns = 10000000};
+    start_system(&system);
     put_all(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
     ck_assert_uint_gt(atomic_load(&refused), 0);
     domt_end(system);
     domus_http_access_close(&access_log);
     access_log = (domus_http_access){.path = "/none/at/all", .flush_ns = 10000000};
-    start(&system);
+    start_system(&system);
     put_all(system);
     DOMT_WAIT_FOR(20, domus_http_access_dropped(&access_log) == 8 * EACH);
     domt_end(system);

@@ -23,12 +23,12 @@ typedef struct server {
 
 static server one, two;
 
-static void run(void)
+static void run_kit(void)
 {
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void begin(const domus_http_client_options *options)
+static void begin_kit(const domus_http_client_options *options)
 {
     kit = domt_net_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
@@ -36,16 +36,16 @@ static void begin(const domus_http_client_options *options)
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.2:81", 0, &two.listener));
     ck_assert_int_eq(domus_http_client_open_outside(domus_testkit_system(kit), options, &client),
                      0);
-    run();
+    run_kit();
 }
 
-static void end(void)
+static void end_kit(void)
 {
     domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
 }
 
-static domus_slice slice(const char *text)
+static domus_slice make_slice(const char *text)
 {
     domus_slice made;
 
@@ -57,14 +57,14 @@ static void ask_with(domus_http_method method, const char *url, const char *fiel
                      const char *body)
 {
     const domus_http_request request = {.method = (uint8_t)method,
-                                        .target = slice(url),
-                                        .fields = slice(fields),
-                                        .body = slice(body)};
+                                        .target = make_slice(url),
+                                        .fields = make_slice(fields),
+                                        .body = make_slice(body)};
 
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
 }
 
-static void get(const char *url)
+static void send_get(const char *url)
 {
     ask_with(DOMUS_HTTP_GET, url, "", "");
 }
@@ -74,19 +74,19 @@ static void accept_at(server *at)
     domt_net_ok(kit, domus_peer_accept(at->listener, 10 * DOMT_NET_SECOND, &at->peer));
 }
 
-static void sees(const server *at, const char *text)
+static void expect_request(const server *at, const char *text)
 {
     domt_net_ok(kit, domus_peer_expect(at->peer, text, strlen(text), DOMT_NET_SECOND));
 }
 
 /* Let a server answer its last request. */
-static void answers(const server *at, const char *text)
+static void send_answer(const server *at, const char *text)
 {
-    run();
+    run_kit();
     domt_net_ok(kit, domus_peer_send(at->peer, text, strlen(text)));
 }
 
-static void expect(unsigned status, const char *body)
+static void expect_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -107,38 +107,39 @@ static void expect_error(int error)
 
 DOMT_TEST(connections_are_kept_for_their_origin)
 {
-    begin(NULL);
-    get("http://10.0.0.1/a?b#c");
+    begin_kit(NULL);
+    send_get("http://10.0.0.1/a?b#c");
     accept_at(&one);
-    sees(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(&one, OK("ab"));
-    expect(200, "ab");
-    get("HTTP://10.0.0.1:80");
-    sees(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
-    answers(&one, OK("cd"));
-    expect(200, "cd");
+    expect_request(&one, "GET /a?b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(&one, OK("ab"));
+    expect_answer(200, "ab");
+    send_get("HTTP://10.0.0.1:80");
+    expect_request(&one, "GET / HTTP/1.1\r\nHost: 10.0.0.1:80\r\n\r\n");
+    send_answer(&one, OK("cd"));
+    expect_answer(200, "cd");
     ask_with(DOMUS_HTTP_POST, "http://10.0.0.2:81/x", "A: b\r\n", "hello");
     accept_at(&two);
-    sees(&two, "POST /x HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
-    answers(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
-    expect(404, "");
+    expect_request(
+        &two, "POST /x HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 5\r\nA: b\r\n\r\nhello");
+    send_answer(&two, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    expect_answer(404, "");
     /* the connection ends because it was idle */
     domt_net_ok(kit, domus_peer_expect_end(one.peer, 20 * DOMT_NET_SECOND));
-    end();
+    end_kit();
 }
 
 DOMT_TEST(requests_that_cannot_be_done_fail)
 {
-    const domus_http_request upgrade = {.target = slice("http://10.0.0.1/"), .upgrade = true};
+    const domus_http_request upgrade = {.target = make_slice("http://10.0.0.1/"), .upgrade = true};
 
-    begin(NULL);
-    get("https://10.0.0.1/");
+    begin_kit(NULL);
+    send_get("https://10.0.0.1/");
     expect_error(-EPROTONOSUPPORT);
-    get("ftp://10.0.0.1/");
+    send_get("ftp://10.0.0.1/");
     expect_error(-EPROTONOSUPPORT);
-    get("/a");
+    send_get("/a");
     expect_error(-EINVAL);
-    get("http://10.0.0.1/\r\nX: y");
+    send_get("http://10.0.0.1/\r\nX: y");
     expect_error(-EINVAL);
     ask_with(DOMUS_HTTP_GET, "http://10.0.0.1/", "A: b\r\n\r\n", "");
     expect_error(-EINVAL);
@@ -146,86 +147,86 @@ DOMT_TEST(requests_that_cannot_be_done_fail)
     expect_error(-EINVAL);
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &upgrade), 0);
     expect_error(-EOPNOTSUPP);
-    get("http://10.0.0.8/");
+    send_get("http://10.0.0.8/");
     expect_error(-ECONNREFUSED);
-    end();
+    end_kit();
 }
 
 DOMT_TEST(a_request_is_repeated_only_if_it_may_be)
 {
-    begin(NULL);
-    get("http://10.0.0.1/a");
+    begin_kit(NULL);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    answers(&one, OK("ab"));
-    expect(200, "ab");
-    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    get("http://10.0.0.1/b");
-    sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(&one, OK("ab"));
+    expect_answer(200, "ab");
+    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_get("http://10.0.0.1/b");
+    expect_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     domus_peer_finish(one.peer); /* the server does not keep the connection */
     accept_at(&one);
-    sees(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(&one, OK("cd"));
-    expect(200, "cd");
+    expect_request(&one, "GET /b HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(&one, OK("cd"));
+    expect_answer(200, "cd");
     ask_with(DOMUS_HTTP_POST, "http://10.0.0.1/c", "", "x");
-    run();
+    run_kit();
     domus_peer_reset(one.peer);
     expect_error(-EPIPE);
-    get("http://10.0.0.1/d");
+    send_get("http://10.0.0.1/d");
     accept_at(&one);
-    run();
+    run_kit();
     domus_peer_reset(one.peer);
     accept_at(&one);
-    run();
+    run_kit();
     domus_peer_reset(one.peer);
     expect_error(-EPIPE); /* a request is sent at most twice */
-    end();
+    end_kit();
 }
 
 DOMT_TEST(redirects_are_followed)
 {
-    begin(NULL);
-    get("http://10.0.0.1/a/b?c");
+    begin_kit(NULL);
+    send_get("http://10.0.0.1/a/b?c");
     accept_at(&one);
-    sees(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(&one, TO("../d#e"));
-    sees(&one, "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(&one, TO("//10.0.0.2:81/f"));
+    expect_request(&one, "GET /a/b?c HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(&one, TO("../d#e"));
+    expect_request(&one, "GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(&one, TO("//10.0.0.2:81/f"));
     accept_at(&two);
-    sees(&two, "GET /f HTTP/1.1\r\nHost: 10.0.0.2:81\r\n\r\n");
-    answers(&two, OK("ab"));
-    expect(200, "ab");
-    end();
+    expect_request(&two, "GET /f HTTP/1.1\r\nHost: 10.0.0.2:81\r\n\r\n");
+    send_answer(&two, OK("ab"));
+    expect_answer(200, "ab");
+    end_kit();
 }
 
 #define SECRETS "Authorization: a\r\nAccept: b\r\ncookie: c\r\nProxy-Authorization: d\r\n"
 
 /* Check that a request with a body, redirected with this status, becomes one that begins with
  * `expected`. */
-static void becomes(domus_http_method method, const char *status, const char *location,
-                    const char *expected)
+static void expect_redirected(domus_http_method method, const char *status, const char *location,
+                              const char *expected)
 {
     bool leaves = strstr(location, "10.0.0.2") != NULL;
     char text[256];
     size_t size;
 
-    begin(NULL);
+    begin_kit(NULL);
     ask_with(method, "http://10.0.0.1/a", SECRETS "Content-Type: e\r\n", "body");
     accept_at(&one);
-    run();
+    run_kit();
     (void)domus_peer_got(one.peer, &size);
     domus_peer_take(one.peer, size);
     (void)snprintf(text, sizeof text, "HTTP/1.1 %s X\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n",
                    status, location);
-    answers(&one, text);
+    send_answer(&one, text);
     if (leaves)
         accept_at(&two);
-    run();
+    run_kit();
     const char *seen = domus_peer_got(leaves ? two.peer : one.peer, &size);
     ck_assert_msg(size >= strlen(expected) && memcmp(seen, expected, strlen(expected)) == 0, "%.*s",
                   (int)size, seen);
-    answers(leaves ? &two : &one, "HTTP/1.1 204 No Content\r\n\r\n");
-    expect(204, "");
-    end();
+    send_answer(leaves ? &two : &one, "HTTP/1.1 204 No Content\r\n\r\n");
+    expect_answer(204, "");
+    end_kit();
 }
 
 DOMT_TEST(methods_change_as_the_rfc_says)
@@ -237,21 +238,21 @@ DOMT_TEST(methods_change_as_the_rfc_says)
     static const char put_b[] = "PUT /b HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 4\r\n" SECRETS
                                 "Content-Type: e\r\n\r\nbody";
 
-    becomes(DOMUS_HTTP_POST, "301", "/b", get_b);
-    becomes(DOMUS_HTTP_POST, "302", "/b", get_b);
-    becomes(DOMUS_HTTP_POST, "303", "/b", get_b);
-    becomes(DOMUS_HTTP_POST, "307", "/b", post_b);
-    becomes(DOMUS_HTTP_POST, "308", "/b", post_b);
-    becomes(DOMUS_HTTP_PUT, "301", "/b", put_b);
-    becomes(DOMUS_HTTP_PUT, "303", "/b", get_b);
-    becomes(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
+    expect_redirected(DOMUS_HTTP_POST, "301", "/b", get_b);
+    expect_redirected(DOMUS_HTTP_POST, "302", "/b", get_b);
+    expect_redirected(DOMUS_HTTP_POST, "303", "/b", get_b);
+    expect_redirected(DOMUS_HTTP_POST, "307", "/b", post_b);
+    expect_redirected(DOMUS_HTTP_POST, "308", "/b", post_b);
+    expect_redirected(DOMUS_HTTP_PUT, "301", "/b", put_b);
+    expect_redirected(DOMUS_HTTP_PUT, "303", "/b", get_b);
+    expect_redirected(DOMUS_HTTP_HEAD, "303", "/b", "HEAD /b HTTP/1.1\r\n");
 }
 
 DOMT_TEST(secrets_stay_with_their_origin)
 {
-    becomes(DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
-            "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
-            "Content-Type: e\r\n\r\nbody");
+    expect_redirected(DOMUS_HTTP_PUT, "307", "http://10.0.0.2:81/b",
+                      "PUT /b HTTP/1.1\r\nHost: 10.0.0.2:81\r\nContent-Length: 4\r\nAccept: b\r\n"
+                      "Content-Type: e\r\n\r\nbody");
 }
 
 DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
@@ -261,23 +262,23 @@ DOMT_TEST(a_redirect_that_cannot_be_followed_is_the_answer)
                                             "http://a b/",        "\xc3\xa4"};
     char text[256];
 
-    begin(NULL);
-    get("http://10.0.0.1/a");
+    begin_kit(NULL);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
     for (size_t i = 0; i < sizeof locations / sizeof locations[0]; i++) {
         (void)snprintf(text, sizeof text,
                        "HTTP/1.1 301 X\r\nLocation: %s\r\nContent-Length: 2\r\n\r\nno",
                        locations[i]);
-        answers(&one, text);
-        expect(301, "no");
-        get("http://10.0.0.1/a");
+        send_answer(&one, text);
+        expect_answer(301, "no");
+        send_get("http://10.0.0.1/a");
     }
-    answers(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
-    expect(302, "no");
-    get("http://10.0.0.1/a");
-    answers(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
-    expect(304, "");
-    end();
+    send_answer(&one, "HTTP/1.1 302 X\r\nContent-Length: 2\r\n\r\nno");
+    expect_answer(302, "no");
+    send_get("http://10.0.0.1/a");
+    send_answer(&one, "HTTP/1.1 304 X\r\nLocation: /b\r\n\r\n");
+    expect_answer(304, "");
+    end_kit();
 }
 
 DOMT_TEST(redirects_are_bounded)
@@ -285,36 +286,36 @@ DOMT_TEST(redirects_are_bounded)
     static const domus_http_client_options twice = {.redirects_max = 2};
     static const domus_http_client_options never = {.redirects_max = DOMUS_HTTP_NO_REDIRECTS};
 
-    begin(&twice);
-    get("http://10.0.0.1/a");
+    begin_kit(&twice);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
     for (uint32_t i = 0; i < 3; i++)
-        answers(&one, TO("/a"));
+        send_answer(&one, TO("/a"));
     expect_error(-ELOOP);
-    end();
-    begin(&never);
-    get("http://10.0.0.1/a");
+    end_kit();
+    begin_kit(&never);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    answers(&one, TO("/a"));
-    expect(302, "gone");
-    end();
+    send_answer(&one, TO("/a"));
+    expect_answer(302, "gone");
+    end_kit();
 }
 
 DOMT_TEST(a_request_takes_no_longer_than_it_may)
 {
     static const domus_http_client_options options = {.timeout_ns = 100 * MS};
 
-    begin(&options);
-    get("http://10.0.0.1/a");
+    begin_kit(&options);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
     domt_net_ok(kit, domus_testkit_advance(kit, 60 * MS));
-    answers(&one, TO("/a"));
+    send_answer(&one, TO("/a"));
     domt_net_ok(kit, domus_testkit_advance(kit, 35 * MS));
     ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
     domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
     domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
     domt_net_ok(kit, domus_peer_expect_reset(one.peer, 10 * MS));
-    end();
+    end_kit();
 }
 
 DOMT_TEST(the_pool_that_was_idle_for_longest_ends)
@@ -322,47 +323,47 @@ DOMT_TEST(the_pool_that_was_idle_for_longest_ends)
     static const domus_http_client_options options = {.origins_max = 2};
     server three;
 
-    begin(&options);
+    begin_kit(&options);
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.4:80", 0, &three.listener));
-    get("http://10.0.0.1/a");
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    answers(&one, OK("ab"));
-    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    expect(200, "ab");
-    get("http://10.0.0.2:81/a");
+    send_answer(&one, OK("ab"));
+    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    expect_answer(200, "ab");
+    send_get("http://10.0.0.2:81/a");
     accept_at(&two);
-    get("http://10.0.0.4/a");
+    send_get("http://10.0.0.4/a");
     accept_at(&three);
     domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
-    get("http://10.0.0.1/a");
+    send_get("http://10.0.0.1/a");
     expect_error(-EBUSY);
-    answers(&two, OK("cd"));
-    answers(&three, OK("ef"));
-    expect(200, "cd");
-    expect(200, "ef");
-    get("http://10.0.0.1/a");
+    send_answer(&two, OK("cd"));
+    send_answer(&three, OK("ef"));
+    expect_answer(200, "cd");
+    expect_answer(200, "ef");
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    answers(&one, OK("gh"));
-    expect(200, "gh");
-    end();
+    send_answer(&one, OK("gh"));
+    expect_answer(200, "gh");
+    end_kit();
 }
 
 DOMT_TEST(requests_that_wait_are_bounded)
 {
     static const domus_http_client_options options = {.connections_max = 1, .queue_max = 1};
 
-    begin(&options);
-    get("http://10.0.0.1/a");
+    begin_kit(&options);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    get("http://10.0.0.1/b");
-    run();
-    get("http://10.0.0.1/c");
+    send_get("http://10.0.0.1/b");
+    run_kit();
+    send_get("http://10.0.0.1/c");
     expect_error(-ENOBUFS);
-    answers(&one, OK("ab"));
-    expect(200, "ab");
-    answers(&one, OK("cd"));
-    expect(200, "cd");
-    end();
+    send_answer(&one, OK("ab"));
+    expect_answer(200, "ab");
+    send_answer(&one, OK("cd"));
+    expect_answer(200, "cd");
+    end_kit();
 }
 
 /* Bytes that an actor has read, which reads an answer in pieces. */
@@ -370,7 +371,7 @@ static uint64_t bytes_read;
 
 static int ask_for_a(domus_stack *stack, domus_resumed *then)
 {
-    const domus_http_request request = {.target = slice("http://10.0.0.1/a")};
+    const domus_http_request request = {.target = make_slice("http://10.0.0.1/a")};
 
     return domus_ask(stack, client, &domus_http_request_type, &request, then);
 }
@@ -402,20 +403,20 @@ DOMT_TEST(bodies_come_in_pieces)
     domus_address address;
 
     bytes_read = 0;
-    begin(&options);
+    begin_kit(&options);
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &reader, NULL, &address), 0);
-    run();
+    run_kit();
     accept_at(&one);
-    answers(&one, "HTTP/1.1 301 X\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n"
-                  "5\r\nhello\r\n0\r\n\r\n");
-    run();
-    answers(&one, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
-    run();
+    send_answer(&one, "HTTP/1.1 301 X\r\nLocation: /b\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      "5\r\nhello\r\n0\r\n\r\n");
+    run_kit();
+    send_answer(&one, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel");
+    run_kit();
     ck_assert_uint_eq(bytes_read, 3);
-    answers(&one, "lo");
-    run();
+    send_answer(&one, "lo");
+    run_kit();
     ck_assert_uint_eq(bytes_read, 5);
-    end();
+    end_kit();
 }
 
 /* The time of a request also bounds the body of a redirect, which only the client reads. */
@@ -424,20 +425,20 @@ DOMT_TEST(the_body_of_a_redirect_takes_no_longer_than_its_request)
     static const domus_http_client_options options = {
         .connection = &domus_http_streaming_connection, .timeout_ns = 100 * MS};
 
-    begin(&options);
-    get("http://10.0.0.1/a");
+    begin_kit(&options);
+    send_get("http://10.0.0.1/a");
     accept_at(&one);
-    answers(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
+    send_answer(&one, "HTTP/1.1 302 X\r\nLocation: /b\r\nContent-Length: 100\r\n\r\na");
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(domus_probe_expect_nothing(probe, MS), 0);
         domt_net_ok(kit, domus_testkit_advance(kit, 40 * MS));
-        answers(&one, "b");
-        run();
+        send_answer(&one, "b");
+        run_kit();
     }
     domt_net_ok(kit, domus_probe_expect_error(probe, -ETIMEDOUT, MS));
-    sees(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    expect_request(&one, "GET /a HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
     domt_net_ok(kit, domus_peer_expect_end(one.peer, DOMT_NET_SECOND));
-    end();
+    end_kit();
 }
 
 DOMT_TEST(wrong_options_are_refused)
@@ -452,26 +453,26 @@ DOMT_TEST(wrong_options_are_refused)
     };
     domus_address address;
 
-    begin(NULL);
+    begin_kit(NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         ck_assert_int_eq(
             domus_http_client_open_outside(domus_testkit_system(kit), &wrong[i], &address),
             -EINVAL);
-    end();
+    end_kit();
 }
 
 /* An Expect field of the user's own is sent as it is: 100 is passed over, and 417 is an answer like
  * any other. */
 DOMT_TEST(a_body_that_was_announced_leaves_at_once)
 {
-    begin(NULL);
+    begin_kit(NULL);
     ask_with(DOMUS_HTTP_PUT, "http://10.0.0.1/", "Expect: 100-continue\r\n", "ab");
     accept_at(&one);
-    sees(&one, "PUT / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n"
-               "Expect: 100-continue\r\n\r\nab");
-    answers(&one, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 417 X\r\nContent-Length: 0\r\n\r\n");
-    expect(417, "");
-    end();
+    expect_request(&one, "PUT / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n"
+                         "Expect: 100-continue\r\n\r\nab");
+    send_answer(&one, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 417 X\r\nContent-Length: 0\r\n\r\n");
+    expect_answer(417, "");
+    end_kit();
 }
 
 DOMT_SUITE(60)

@@ -16,7 +16,7 @@ static domus_address client;
 static domus_peer_listener *listener;
 static domus_peer *server; /* the connection that the server has accepted last */
 
-static void begin(void)
+static void begin_kit(void)
 {
     kit = domt_net_kit("10.0.0.3:80", 7);
     probe = domt_new_probe(kit);
@@ -25,13 +25,13 @@ static void begin(void)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void end(void)
+static void end_kit(void)
 {
     domt_net_ok(kit, domus_probe_expect_nothing(probe, 100 * MS));
     domus_testkit_free(kit);
 }
 
-static domus_slice slice(const char *text)
+static domus_slice make_slice(const char *text)
 {
     domus_slice made;
 
@@ -39,10 +39,12 @@ static domus_slice slice(const char *text)
     return made;
 }
 
-static void ask(domus_http_method method, const char *url, const char *body)
+static void send_request(domus_http_method method, const char *url, const char *body)
 {
-    const domus_http_request request = {
-        .method = (uint8_t)method, .target = slice(url), .body = slice(body), .expects = true};
+    const domus_http_request request = {.method = (uint8_t)method,
+                                        .target = make_slice(url),
+                                        .body = make_slice(body),
+                                        .expects = true};
 
     ck_assert_int_eq(domus_probe_ask(probe, client, &domus_http_request_type, &request), 0);
 }
@@ -52,20 +54,20 @@ static void accept_next(void)
     domt_net_ok(kit, domus_peer_accept(listener, 10 * DOMT_NET_SECOND, &server));
 }
 
-static void sees(const char *text)
+static void expect_request(const char *text)
 {
     domt_net_ok(kit, domus_peer_expect(server, text, strlen(text), DOMT_NET_SECOND));
 }
 
 /* Let the server send this text. */
-static void answers(const char *text)
+static void send_answer(const char *text)
 {
     domt_net_ok(kit, domus_testkit_run(kit));
     domt_net_ok(kit, domus_peer_send(server, text, strlen(text)));
 }
 
 /* Check that this answer comes. Returns whether the connection ends with the answer. */
-static bool expect(unsigned status, const char *body)
+static bool expect_answer(unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -90,120 +92,120 @@ static void sees_announced(const char *path)
                    "POST %s HTTP/1.1\r\nHost: 10.0.0.1\r\nExpect: 100-continue\r\n"
                    "Content-Length: 2\r\n\r\n",
                    path);
-    sees(head);
+    expect_request(head);
     domt_net_ok(kit, domus_peer_expect_nothing(server, 500 * MS));
 }
 
-static void announce(const char *path)
+static void send_announcing(const char *path)
 {
     char url[64];
 
     (void)snprintf(url, sizeof url, "http://10.0.0.1%s", path);
-    ask(DOMUS_HTTP_POST, url, "ab");
+    send_request(DOMUS_HTTP_POST, url, "ab");
 }
 
 /* The second request goes over the same connection: a body that was sent does not end it. */
 DOMT_TEST(a_body_waits_until_the_server_wants_it)
 {
-    begin();
+    begin_kit();
     for (int i = 0; i < 2; i++) {
-        announce("/");
+        send_announcing("/");
         if (i == 0)
             accept_next();
         sees_announced("/");
-        answers("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
+        send_answer("HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 102 X\r\n\r\n");
         domt_net_ok(kit, domus_peer_expect_nothing(server, 100 * MS));
-        answers("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
-        sees("ab");
-        answers(OK("ok"));
-        expect(200, "ok");
+        send_answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n");
+        expect_request("ab");
+        send_answer(OK("ok"));
+        expect_answer(200, "ok");
     }
-    ask(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
-    sees("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(OK("ok"));
-    ck_assert(!expect(200, "ok"));
-    end();
+    send_request(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    expect_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(OK("ok"));
+    ck_assert(!expect_answer(200, "ok"));
+    end_kit();
 }
 
 /* A server that does not know the field sends no 100; and 100 may come when no body waits for
  * it. */
 DOMT_TEST(a_body_waits_no_longer_than_it_may)
 {
-    begin();
-    announce("/");
+    begin_kit();
+    send_announcing("/");
     accept_next();
     sees_announced("/");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 450 * MS));
-    sees("ab");
-    answers("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
-    ck_assert(!expect(200, "ok"));
-    announce("/");
+    expect_request("ab");
+    send_answer("HTTP/1.1 100 Continue\r\n\r\n" OK("ok"));
+    ck_assert(!expect_answer(200, "ok"));
+    send_announcing("/");
     sees_announced("/");
-    answers("HTTP/1.1 100 Continue\r\n\r\n");
-    sees("ab");
-    answers(OK("ok"));
-    ck_assert(!expect(200, "ok"));
-    end();
+    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_request("ab");
+    send_answer(OK("ok"));
+    ck_assert(!expect_answer(200, "ok"));
+    end_kit();
 }
 
 /* The server would read bytes of the body as a request, or take missing ones for a slow client. The
  * time for 100 may pass while the answer comes. */
 DOMT_TEST(a_body_that_is_not_wanted_never_leaves)
 {
-    begin();
-    announce("/");
+    begin_kit();
+    send_announcing("/");
     accept_next();
     sees_announced("/");
-    answers("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
+    send_answer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\n");
     domt_net_ok(kit, domus_peer_expect_nothing(server, 2 * DOMT_NET_SECOND));
-    answers("no");
-    ck_assert(expect(401, "no"));
+    send_answer("no");
+    ck_assert(expect_answer(401, "no"));
     domt_net_ok(kit, domus_peer_expect_end(server, DOMT_NET_SECOND));
-    ask(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
+    send_request(DOMUS_HTTP_GET, "http://10.0.0.1/", "");
     accept_next();
-    sees("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
-    answers(OK("ok"));
-    ck_assert(!expect(200, "ok"));
-    end();
+    expect_request("GET / HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n");
+    send_answer(OK("ok"));
+    ck_assert(!expect_answer(200, "ok"));
+    end_kit();
 }
 
 /* No byte of the body has been sent, so even a POST may be sent again. */
 DOMT_TEST(an_expectation_that_is_not_met_is_left_away)
 {
-    begin();
-    announce("/");
+    begin_kit();
+    send_announcing("/");
     accept_next();
     sees_announced("/");
-    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
+    send_answer("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno");
     domus_peer *before = server;
     accept_next();
     domt_net_ok(kit, domus_peer_expect_end(before, DOMT_NET_SECOND));
-    sees("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
-    answers("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno"); /* only once */
-    ck_assert(!expect(417, "no"));
-    end();
+    expect_request("POST / HTTP/1.1\r\nHost: 10.0.0.1\r\nContent-Length: 2\r\n\r\nab");
+    send_answer("HTTP/1.1 417 X\r\nContent-Length: 2\r\n\r\nno"); /* only once */
+    ck_assert(!expect_answer(417, "no"));
+    end_kit();
 }
 
 DOMT_TEST(a_body_waits_at_each_redirect)
 {
-    begin();
-    announce("/");
+    begin_kit();
+    send_announcing("/");
     accept_next();
     sees_announced("/");
-    answers("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
+    send_answer("HTTP/1.1 307 X\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n");
     accept_next();
     sees_announced("/b");
-    answers("HTTP/1.1 100 Continue\r\n\r\n");
-    sees("ab");
-    answers("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
+    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_request("ab");
+    send_answer("HTTP/1.1 308 X\r\nLocation: /c\r\nContent-Length: 0\r\n\r\n");
     sees_announced("/c");
-    answers("HTTP/1.1 100 Continue\r\n\r\n");
-    sees("ab");
-    answers("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");
-    sees("GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"); /* has no body to announce */
-    answers(OK("ok"));
-    ck_assert(!expect(200, "ok"));
-    end();
+    send_answer("HTTP/1.1 100 Continue\r\n\r\n");
+    expect_request("ab");
+    send_answer("HTTP/1.1 303 X\r\nLocation: /d\r\nContent-Length: 0\r\n\r\n");
+    expect_request("GET /d HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n"); /* has no body to announce */
+    send_answer(OK("ok"));
+    ck_assert(!expect_answer(200, "ok"));
+    end_kit();
 }
 
 DOMT_SUITE(60)

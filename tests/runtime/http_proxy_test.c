@@ -320,7 +320,7 @@ typedef struct location {
 } location;
 
 /* Check how locations change in answers to a request for the host `h:81`. */
-static void rewrites(const location *locations, size_t count, const char *host)
+static void expect_locations(const location *locations, size_t count, const char *host)
 {
     char sent[1024], got[1024];
 
@@ -345,7 +345,7 @@ static void rewrites(const location *locations, size_t count, const char *host)
 }
 
 #define REWRITES(locations, host)                                                                  \
-    rewrites(locations, sizeof(locations) / sizeof((locations)[0]), host)
+    expect_locations(locations, sizeof(locations) / sizeof((locations)[0]), host)
 
 DOMT_TEST(locations_of_the_server_become_those_of_the_proxy)
 {

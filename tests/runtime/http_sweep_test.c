@@ -21,7 +21,7 @@
 
 /* --- the server: "/r/N" leads to "/r/N-1", and everything else is echoed * -------------------- */
 
-static int redirect(domus_stack *stack, unsigned long left)
+static int reply_redirect(domus_stack *stack, unsigned long left)
 {
     domus_http_response response = {.status = 307};
     domus_appender fields = {0};
@@ -33,14 +33,14 @@ static int redirect(domus_stack *stack, unsigned long left)
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     const domus_http_request *request = payload;
     domus_http_response response = {.status = 200};
     const char *path = domus_slice_data(domus_http_path(request));
 
     if (strncmp(path, "/r/", 3) == 0)
-        return redirect(stack, strtoul(path + 3, NULL, 10));
+        return reply_redirect(stack, strtoul(path + 3, NULL, 10));
     int error = domus_slice_keep(request->body, &response.body);
     return error != 0 ? error : domus_reply(stack, &domus_http_response_type, &response);
 }
@@ -61,7 +61,7 @@ static const domus_behaviour server = {
     .name = "server",
     .kind = DOMUS_CHANNELS,
     .pipeline = &of_server,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve_request},
                                        {.type = NULL}}};
 static const domus_behaviour edge = {
     .name = "edge",
@@ -100,7 +100,7 @@ static char byte_of(const asking *frame, uint32_t at)
     return (char)('a' + (frame->order.id * 5 + frame->done * 3 + at) % 26);
 }
 
-static int ask(domus_stack *stack, const asking *frame, domus_resumed *then)
+static int send_request(domus_stack *stack, const asking *frame, domus_resumed *then)
 {
     static const uint8_t methods[] = {DOMUS_HTTP_POST, DOMUS_HTTP_PUT, DOMUS_HTTP_PATCH};
     domus_http_request request = {.method = methods[frame->done % 3]};
@@ -129,7 +129,7 @@ static int ask(domus_stack *stack, const asking *frame, domus_resumed *then)
 }
 
 /* Check that an answer belongs to its request, as far as the answer was read. */
-static void look(const asking *frame, const domus_answer *answer)
+static void check_answer(const asking *frame, const domus_answer *answer)
 {
     const domus_http_response *response = answer->payload;
 
@@ -153,8 +153,8 @@ DOMUS_SEQUENCE(ask_on, asking)
     DOMUS_BEGIN;
     frame->order = *(const order *)message;
     for (; frame->done < frame->order.times; frame->done++) {
-        DOMUS_AWAIT(ask(stack, frame, then));
-        look(frame, answer);
+        DOMUS_AWAIT(send_request(stack, frame, then));
+        check_answer(frame, answer);
     }
     DOMUS_END;
 }

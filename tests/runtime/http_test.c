@@ -133,7 +133,7 @@ static const domus_behaviour service = {
         (const domus_on_peer[]){DOMUS_ON_PEER(&domus_http_request_type, serve, 0), {.type = NULL}}};
 
 /* Check that this request is answered so, and that the connection then ends if it `closes`. */
-static void hold(const char *sent, const char *answered, bool closes)
+static void expect_answered(const char *sent, const char *answered, bool closes)
 {
     domus_testkit *kit = domt_pipes_kit(NULL, &service, 1);
     domus_peer *peer = domt_pipes_peer(kit);
@@ -151,33 +151,36 @@ static void hold(const char *sent, const char *answered, bool closes)
 
 DOMT_TEST(answers_leave_in_order)
 {
-    hold(GET("/sleep") GET("/") HEAD("/") GET("/give") GET("/sleep"),
-         TEXT(5, "slept") TEXT(3, "now") TEXT(
-             3,
-             "") "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n"
-                 "5\r\ngiven\r\n0\r\n\r\n" TEXT(5, "slept"),
-         false);
+    expect_answered(
+        GET("/sleep") GET("/") HEAD("/") GET("/give") GET("/sleep"),
+        TEXT(5, "slept") TEXT(3, "now") TEXT(
+            3,
+            "") "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/plain\r\n\r\n"
+                "5\r\ngiven\r\n0\r\n\r\n" TEXT(5, "slept"),
+        false);
 }
 
 DOMT_TEST(requests_without_a_route_keep_the_connection)
 {
-    hold(GET("/none") "POST / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/wrong") GET("/"),
-         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
-         "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD, "
-         "OPTIONS\r\n\r\n"
-         "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nContent-Type: text/plain\r\n\r\n"
-         "Not Found\n" TEXT(3, "now"),
-         false);
+    expect_answered(
+        GET("/none") "POST / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/wrong") GET("/"),
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD, "
+        "OPTIONS\r\n\r\n"
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\nContent-Type: text/plain\r\n\r\n"
+        "Not Found\n" TEXT(3, "now"),
+        false);
 }
 
 DOMT_TEST(connection_ends_behind_the_last_answer)
 {
-    hold("GET /sleep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/"),
-         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Type: "
-         "text/plain\r\n\r\nslept",
-         true);
-    hold("GET /give HTTP/1.0\r\n\r\n",
-         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\ngiven", true);
+    expect_answered("GET /sleep HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" GET("/"),
+                    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nContent-Type: "
+                    "text/plain\r\n\r\nslept",
+                    true);
+    expect_answered("GET /give HTTP/1.0\r\n\r\n",
+                    "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\ngiven",
+                    true);
 }
 
 #define BAD                                                                                        \
@@ -186,11 +189,13 @@ DOMT_TEST(connection_ends_behind_the_last_answer)
 
 DOMT_TEST(wrong_bytes_are_answered_behind_the_others)
 {
-    hold(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
-         TEXT(5, "slept") TEXT(3, "now") BAD, true);
-    hold("POST /sum HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-         BAD, true);
-    hold("POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n", BAD, true);
+    expect_answered(GET("/sleep") GET("/") "GET  / HTTP/1.1\r\nHost: a\r\n\r\n" GET("/"),
+                    TEXT(5, "slept") TEXT(3, "now") BAD, true);
+    expect_answered(
+        "POST /sum HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+        BAD, true);
+    expect_answered("POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n",
+                    BAD, true);
 }
 
 #define POST(path, length)                                                                         \
@@ -198,14 +203,14 @@ DOMT_TEST(wrong_bytes_are_answered_behind_the_others)
 
 DOMT_TEST(bodies_come_in_pieces)
 {
-    hold(POST("/sum", 5) "hello" GET(
-             "/") "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                  "3\r\nabc\r\n4\r\ndefg\r\n0\r\nA: b\r\n\r\n" GET("/"),
-         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(
-             3, "now") "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7" TEXT(3, "now"),
-         false);
-    hold(POST("/none", 5) "hello" GET("/"), /* the body was read by nobody */
-         "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"), false);
+    expect_answered(POST("/sum", 5) "hello" GET(
+                        "/") "POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                             "3\r\nabc\r\n4\r\ndefg\r\n0\r\nA: b\r\n\r\n" GET("/"),
+                    "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n5" TEXT(
+                        3, "now") "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7" TEXT(3, "now"),
+                    false);
+    expect_answered(POST("/none", 5) "hello" GET("/"), /* the body was read by nobody */
+                    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n" TEXT(3, "now"), false);
 }
 
 DOMT_TEST(body_is_echoed_while_it_comes)
@@ -277,7 +282,8 @@ static const domus_pipeline client_pipeline = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &as_client}, {NULL, NULL}},
     .encodes = encodes};
 
-static void ask(domus_probe *probe, domus_address to, domus_http_method method, const char *target)
+static void send_request(domus_probe *probe, domus_address to, domus_http_method method,
+                         const char *target)
 {
     domus_http_request request = {.method = (uint8_t)method};
 
@@ -285,7 +291,7 @@ static void ask(domus_probe *probe, domus_address to, domus_http_method method, 
     ck_assert_int_eq(domus_probe_ask(probe, to, &domus_http_request_type, &request), 0);
 }
 
-static void expect(domt_line_client *client, unsigned status, const char *body)
+static void expect_answer(domt_line_client *client, unsigned status, const char *body)
 {
     domus_http_response response;
 
@@ -309,15 +315,15 @@ DOMT_TEST(client_asks_and_is_answered)
     domt_line_client client;
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
-    ask(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
-    ask(client.probe, client.channel, DOMUS_HTTP_HEAD, "/b");
-    ask(client.probe, client.channel, DOMUS_HTTP_DELETE, "/c");
+    send_request(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
+    send_request(client.probe, client.channel, DOMUS_HTTP_HEAD, "/b");
+    send_request(client.probe, client.channel, DOMUS_HTTP_DELETE, "/c");
     domt_net_ok(client.kit,
                 domus_peer_expect(client.peer, asked, sizeof asked - 1, DOMT_NET_SECOND));
     domt_net_ok(client.kit, domus_peer_send(client.peer, answers, sizeof answers - 1));
-    expect(&client, 200, "hello");
-    expect(&client, 200, "");
-    expect(&client, 404, "no");
+    expect_answer(&client, 200, "hello");
+    expect_answer(&client, 200, "");
+    expect_answer(&client, 404, "no");
     domt_line_client_end(&client);
 }
 
@@ -338,12 +344,12 @@ DOMT_TEST(answer_that_ends_with_the_connection_is_whole)
     domt_line_client client;
 
     domt_line_client_begin(&client, &client_pipeline, NULL);
-    ask(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
+    send_request(client.probe, client.channel, DOMUS_HTTP_GET, "/a");
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domt_net_ok(client.kit, domus_peer_send(client.peer, answer, sizeof answer - 1));
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
     domus_peer_finish(client.peer);
-    expect(&client, 200, "hello");
+    expect_answer(&client, 200, "hello");
     domt_line_client_end(&client);
 }
 

@@ -11,7 +11,7 @@
 #define WRONG (-2)
 
 /* Returns 1 if the bytes begin with this text, 0 if not, and MORE when they are too few to tell. */
-static int begins(const char *bytes, size_t size, const char *text)
+static int compare_begin(const char *bytes, size_t size, const char *text)
 {
     size_t length = strlen(text);
 
@@ -42,10 +42,10 @@ static bool read_number(const char *bytes, char end, uint64_t *ret_number)
 /* Returns the size of a null array in bytes; 0: the bytes are none; or MORE. */
 static int null_of(const char *bytes, size_t size)
 {
-    int is_null = begins(bytes, size, "*-1\r\n");
+    int is_null = compare_begin(bytes, size, "*-1\r\n");
 
     if (is_null == 0)
-        is_null = begins(bytes, size, "_\r\n");
+        is_null = compare_begin(bytes, size, "_\r\n");
     return is_null != 1 ? is_null : bytes[0] == '*' ? 5 : 3;
 }
 
@@ -99,7 +99,7 @@ static int take_perhaps(domt_kv_client *client, domt_kv_counter *counter, const 
         counter->undone += null > 0;
         return null;
     }
-    int head = begins(bytes, size, "*1\r\n");
+    int head = compare_begin(bytes, size, "*1\r\n");
     if (head != 1)
         return head == MORE ? MORE : WRONG;
     if (size == 4)
@@ -118,7 +118,7 @@ static int take_piece(domt_kv_counter *counter, const char *bytes, size_t size)
 
     if (null != 0)
         return null;
-    int is_head = begins(bytes, size, head);
+    int is_head = compare_begin(bytes, size, head);
     if (is_head == 0)
         return WRONG;
     if (size < whole)
@@ -142,7 +142,7 @@ static int take_message(domt_kv_client *client, domt_kv_counter *counter, const 
 
     if (!client->hears || (bytes[0] != '>' && bytes[0] != '*'))
         return 0;
-    int is_head = begins(bytes + 1, size - 1, head);
+    int is_head = compare_begin(bytes + 1, size - 1, head);
     if (is_head != 1)
         return is_head;
     if (size < whole)
@@ -193,7 +193,8 @@ static int take_mark(domt_kv_client *client, domt_kv_counter *counter, const cha
 }
 
 /* Compare one byte, or check one mark. Returns the number of bytes; MORE; or WRONG. */
-static int take(domt_kv_client *client, domt_kv_counter *counter, const char *bytes, size_t size)
+static int check_byte(domt_kv_client *client, domt_kv_counter *counter, const char *bytes,
+                      size_t size)
 {
     bool stays = false;
 
@@ -209,7 +210,7 @@ static int take(domt_kv_client *client, domt_kv_counter *counter, const char *by
     return used;
 }
 
-static void show(const domt_kv_client *client, const char *bytes, size_t size)
+static void print_difference(const domt_kv_client *client, const char *bytes, size_t size)
 {
     size_t left = client->expected_size - client->checked;
 
@@ -238,11 +239,11 @@ void domt_kv_check(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *c
     size_t at = 0;
 
     while (at < size && !sweep->has_failed) {
-        int used = take(client, counter, got + at, size - at);
+        int used = check_byte(client, counter, got + at, size - at);
         if (used == MORE)
             break;
         if (used == WRONG)
-            show(client, got + at, size - at);
+            print_difference(client, got + at, size - at);
         DOMT_SWEEP_HOLD(sweep, used != WRONG);
         at += used > 0 ? (size_t)used : 0;
     }

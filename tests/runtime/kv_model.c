@@ -100,7 +100,7 @@ static bool is_there(const domt_kv_client *client, uint32_t key)
     return key < 4 ? client->strings[key].bytes != NULL : others[key - 4];
 }
 
-static void forget(domt_kv_client *client, uint32_t key)
+static void forget_key(domt_kv_client *client, uint32_t key)
 {
     if (key < 4)
         domt_kv_text_clear(&client->strings[key]);
@@ -126,7 +126,7 @@ static void send_keys(domt_sweep *sweep, domt_kv_client *client)
         domt_kv_write_key(client, key);
         there += is_there(client, key);
         if (deletes)
-            forget(client, key);
+            forget_key(client, key);
     }
     domt_kv_expect(client, ":%" PRIu32 "\r\n", there);
 }
@@ -266,7 +266,7 @@ static void send_hello(domt_sweep *sweep, domt_kv_client *client)
     domt_kv_expect(client, "%c", DOMT_KV_A_HELLO);
 }
 
-static void choose(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
+static void send_random_command(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
 {
     uint32_t key = domt_kv_below(sweep, 4);
 
@@ -345,7 +345,7 @@ void domt_kv_begin(domt_kv_client *client, uint32_t number, domus_peer *peer)
 void domt_kv_end(domt_kv_client *client)
 {
     for (uint32_t key = 0; key < DOMT_KV_KEYS; key++)
-        forget(client, key);
+        forget_key(client, key);
 }
 
 void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *counter)
@@ -353,7 +353,7 @@ void domt_kv_send(domt_sweep *sweep, domt_kv_client *client, domt_kv_counter *co
     if (domt_kv_below(sweep, 8) == 0)
         domt_kv_send_round(sweep, client, counter);
     else
-        choose(sweep, client, counter);
+        send_random_command(sweep, client, counter);
     domt_kv_send_command(client);
 }
 

@@ -34,7 +34,7 @@ static struct {
     char keys[SHARDS][8]; /* a key of each shard */
 } world;
 
-static int scatter(domus_stack *stack, void *self, const void *payload)
+static int scatter_command(domus_stack *stack, void *self, const void *payload)
 {
     const domus_resp_command *command = payload;
 
@@ -43,7 +43,8 @@ static int scatter(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour session = {
     .name = "session",
-    .on = (const domus_on[]){{&domus_resp_command_type, scatter, sizeof(struct kv_scatter)}, {0}}};
+    .on = (const domus_on[]){{&domus_resp_command_type, scatter_command, sizeof(struct kv_scatter)},
+                             {0}}};
 
 static void find_keys(void)
 {
@@ -58,7 +59,7 @@ static void find_keys(void)
 }
 
 /* Ask for the keys of both shards. */
-static void begin(const char *name)
+static void begin_command(const char *name)
 {
     domus_resp_bytes words[1 + SHARDS] = {{name, strlen(name)}};
     domus_resp_command command, got;
@@ -86,7 +87,7 @@ static void begin(const char *name)
     }
 }
 
-static void reply(uint32_t shard, const char *text)
+static void reply_by_shard(uint32_t shard, const char *text)
 {
     domus_resp_reply reply = {.values = 1};
 
@@ -95,7 +96,7 @@ static void reply(uint32_t shard, const char *text)
 }
 
 /* Check that the client gets exactly this text. */
-static void end(const char *text)
+static void expect_reply(const char *text)
 {
     domus_resp_reply reply;
 
@@ -108,23 +109,23 @@ static void end(const char *text)
 
 DOMT_TEST(elements_come_in_the_order_of_the_keys)
 {
-    begin("MGET");
-    reply(1, "*1\r\n$1\r\nb\r\n");
-    reply(0, "*1\r\n$-1\r\n");
-    end("*2\r\n$-1\r\n$1\r\nb\r\n");
+    begin_command("MGET");
+    reply_by_shard(1, "*1\r\n$1\r\nb\r\n");
+    reply_by_shard(0, "*1\r\n$-1\r\n");
+    expect_reply("*2\r\n$-1\r\n$1\r\nb\r\n");
 }
 
 /* Otherwise a key that exists would be answered with null. */
 DOMT_TEST(answer_that_could_not_travel_is_an_error_of_the_whole)
 {
-    begin("MGET");
-    reply(0, "*1\r\n$1\r\na\r\n");
-    reply(1, "-ERR it is too large\r\n");
-    end("-ERR it is too large\r\n");
-    begin("KEYS");
-    reply(0, "$1\r\na\r\n");
-    reply(1, "-ERR it is too large\r\n");
-    end("-ERR it is too large\r\n");
+    begin_command("MGET");
+    reply_by_shard(0, "*1\r\n$1\r\na\r\n");
+    reply_by_shard(1, "-ERR it is too large\r\n");
+    expect_reply("-ERR it is too large\r\n");
+    begin_command("KEYS");
+    reply_by_shard(0, "$1\r\na\r\n");
+    reply_by_shard(1, "-ERR it is too large\r\n");
+    expect_reply("-ERR it is too large\r\n");
 }
 
 /* Another node may send wrong messages. */
@@ -134,7 +135,7 @@ DOMT_TEST(answer_of_another_type_is_passed_on_once)
 
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         domus_slice slice;
-        begin(names[i]);
+        begin_command(names[i]);
         ck_assert_int_eq(domus_slice_copy("other", 5, &slice), 0);
         ck_assert_int_eq(domus_probe_reply(world.shards[0], &domus_slice_type, &slice), 0);
         ck_assert_int_eq(
@@ -270,7 +271,7 @@ static void add_list(struct kv_store *store, const char *name, uint64_t expires_
                          0);
 }
 
-static void fetch(bool looks)
+static void fetch_piece(bool looks)
 {
     const struct kv_fetch next = {.shard = 0, .looks = looks};
 
@@ -295,7 +296,7 @@ static void begin_legacy(void)
     ck_assert_int_eq(
         domus_outside_spawn(domus_testkit_system(carried.kit), &kv_porter, NULL, &carried.porter),
         0);
-    fetch(true);
+    fetch_piece(true);
     ck_assert_uint_eq(carried.piece.fence, 7);
 }
 
@@ -327,7 +328,7 @@ DOMT_TEST(list_comes_with_what_is_left_of_its_time)
 
     begin_legacy();
     do {
-        fetch(false);
+        fetch_piece(false);
         elements += count("RPUSH");
         ck_assert_uint_eq(count("PEXPIRE"), carried.piece.ends_all ? 1 : 0);
     } while (!carried.piece.ends_all);
@@ -343,13 +344,13 @@ DOMT_TEST(list_that_expires_while_it_is_carried_is_removed)
 
     begin_legacy();
     do {
-        fetch(false);
+        fetch_piece(false);
         elements += count("RPUSH");
     } while (!carried.piece.ends_commands);
     ck_assert(!carried.piece.ends_all);
     ck_assert_uint_ne(elements, 0);
     ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
-    fetch(false);
+    fetch_piece(false);
     ck_assert_uint_eq(count("RPUSH"), 0);
     ck_assert_uint_eq(count("PEXPIRE\r\n$4\r\nlate\r\n$1\r\n0\r\n"), 1);
     ck_assert(carried.piece.ends_all);
@@ -360,20 +361,20 @@ DOMT_TEST(list_that_has_expired_before_does_not_come)
 {
     begin_legacy();
     ck_assert_int_eq(domus_testkit_advance(carried.kit, 2 * SECOND), 0);
-    fetch(false);
+    fetch_piece(false);
     ck_assert_uint_eq(carried.piece.bytes.size, 0);
     ck_assert(carried.piece.ends_all);
     end_legacy();
 }
 
-static int look(domus_stack *stack, void *self, const void *payload)
+static int look_at_legacy(domus_stack *stack, void *self, const void *payload)
 {
     kv_legacy_look(stack);
     return 0;
 }
 
-static const domus_behaviour looker = {.name = "looker",
-                                       .on = (const domus_on[]){{&kv_drop_type, look, 0}, {0}}};
+static const domus_behaviour looker = {
+    .name = "looker", .on = (const domus_on[]){{&kv_drop_type, look_at_legacy, 0}, {0}}};
 
 /* Leave nothing but a fence, at `left_ns`, and look at second 60. Returns whether the legacy is
  * still there. */

@@ -42,7 +42,7 @@ static struct {
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static void finish(domt_sweep *sweep, domt_kv_client *client)
+static void finish_client(domt_sweep *sweep, domt_kv_client *client)
 {
     if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
         domt_kv_send_part(client); /* a part of a command is never answered */
@@ -50,12 +50,12 @@ static void finish(domt_sweep *sweep, domt_kv_client *client)
     client->is_done = true;
 }
 
-static void act(domt_sweep *sweep, domt_kv_client *client)
+static void act_at_random(domt_sweep *sweep, domt_kv_client *client)
 {
     uint64_t deed = domt_sweep_below(sweep, 32);
 
     if (deed == 0) {
-        finish(sweep, client);
+        finish_client(sweep, client);
     } else if (deed == 8) {
         if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
             domt_kv_send_last(sweep, client);
@@ -84,10 +84,10 @@ static void connect_all(domt_sweep *sweep)
     }
 }
 
-static void play(domt_sweep *sweep)
+static void play_clients(domt_sweep *sweep)
 {
     for (uint64_t deeds = 1 + domt_sweep_below(sweep, DEEDS); deeds != 0; deeds--) {
-        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        act_at_random(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
         domt_sweep_go_on(sweep, 20, 3);
         check_all(sweep);
     }
@@ -120,10 +120,10 @@ static void release(domt_kv_client *client)
 }
 
 /* Check that every client whose connection was not reset gets all answers, and then the end. */
-static void settle(domt_sweep *sweep)
+static void finish_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
-        finish(sweep, &clients[i]);
+        finish_client(sweep, &clients[i]);
         release(&clients[i]);
     }
     for (int tries = 0; tries < 200 && (tries == 0 || !is_at_rest()); tries++)
@@ -211,9 +211,9 @@ static int run_seed(uint64_t seed, void *context)
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
     connect_all(&sweep);
-    play(&sweep);
+    play_clients(&sweep);
     if (domt_sweep_below(&sweep, 4) != 0)
-        settle(&sweep);
+        finish_all_clients(&sweep);
     else
         stop_early(&sweep);
     met.messages += counter.messages;

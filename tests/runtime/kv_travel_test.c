@@ -24,7 +24,7 @@ uint32_t kv_shard_count = 4;
 
 static domus_picklers *picklers;
 
-static void begin(void)
+static void begin_commands(void)
 {
     static bool has_begun;
     char error[200];
@@ -36,7 +36,7 @@ static void begin(void)
                   error);
 }
 
-static domus_slice write(const domus_type *type, const void *payload)
+static domus_slice pickle_message(const domus_type *type, const void *payload)
 {
     domus_appender to = {.size_max = 0};
     domus_slice bytes;
@@ -49,7 +49,7 @@ static domus_slice write(const domus_type *type, const void *payload)
 }
 
 /* Read a message into `payload`. Returns 0, or the error. */
-static int read(domus_slice bytes, const domus_type **ret_type, void *payload)
+static int read_message(domus_slice bytes, const domus_type **ret_type, void *payload)
 {
     domus_pickled pickled;
     int error = domus_pickled_open(picklers, NULL, bytes, &pickled, NULL, 0);
@@ -68,7 +68,7 @@ union any {
     char bytes[512];
 };
 
-static domus_resp_command make(const char *const words[], uint32_t count)
+static domus_resp_command make_command(const char *const words[], uint32_t count)
 {
     domus_resp_bytes arguments[64];
     domus_resp_command command;
@@ -97,13 +97,13 @@ DOMT_TEST(commands_are_read_as_they_were_written)
     const domus_type *type;
     union any payload;
 
-    begin();
+    begin_commands();
     for (uint32_t i = 1; i < 40; i++)
         many[i] = "some key";
     for (int i = 0; i < 2; i++) {
-        domus_resp_command command = i == 0 ? make(few, 5) : make(many, 40);
-        domus_slice bytes = write(&domus_resp_command_type, &command);
-        ck_assert_int_eq(read(bytes, &type, &payload), 0);
+        domus_resp_command command = i == 0 ? make_command(few, 5) : make_command(many, 40);
+        domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
+        ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
         ck_assert_ptr_eq(type, &domus_resp_command_type);
         expect_same(&command, &payload.command);
         type->release(&payload);
@@ -122,11 +122,11 @@ DOMT_TEST(commands_that_no_session_lets_through_are_refused)
     const domus_type *type;
     union any payload;
 
-    begin();
+    begin_commands();
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        domus_resp_command command = make(wrong[i], counts[i]);
-        domus_slice bytes = write(&domus_resp_command_type, &command);
-        ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+        domus_resp_command command = make_command(wrong[i], counts[i]);
+        domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
+        ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
         domus_resp_command_type.release(&command);
         domus_slice_free(bytes);
     }
@@ -140,17 +140,17 @@ DOMT_TEST(arguments_that_lie_over_each_other_are_refused)
     const domus_type *type;
     union any payload;
 
-    begin();
-    domus_resp_command command = make(set, 3);
+    begin_commands();
+    domus_resp_command command = make_command(set, 3);
     /* the second argument begins within the first one: "keyva" */
     command.spans[2].offset = command.spans[1].offset;
-    domus_slice bytes = write(&domus_resp_command_type, &command);
-    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    domus_slice bytes = pickle_message(&domus_resp_command_type, &command);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
     type->release(&payload);
     domus_slice_free(bytes);
     command.spans[2].size = (uint16_t)(command.spans[2].size + 1);
-    bytes = write(&domus_resp_command_type, &command);
-    ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+    bytes = pickle_message(&domus_resp_command_type, &command);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
     domus_resp_command_type.release(&command);
     domus_slice_free(bytes);
     domus_picklers_free(picklers);
@@ -160,7 +160,7 @@ static struct kv_transaction *make_transaction(void)
 {
     static const char *const set[] = {"SET", "a", "1"}, *const ping[] = {"PING"};
     struct kv_transaction *transaction = calloc(1, sizeof *transaction);
-    domus_resp_command commands[2] = {make(set, 3), make(ping, 1)};
+    domus_resp_command commands[2] = {make_command(set, 3), make_command(ping, 1)};
 
     ck_assert_ptr_nonnull(transaction);
     transaction->version = 2;
@@ -180,10 +180,10 @@ DOMT_TEST(a_transaction_goes_to_its_shard_and_comes_back)
     domus_slice array;
     union any payload;
 
-    begin();
+    begin_commands();
     transaction = make_transaction();
-    domus_slice bytes = write(&kv_exec_type, &transaction);
-    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    domus_slice bytes = pickle_message(&kv_exec_type, &transaction);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     memcpy(&other, &payload, sizeof other);
     ck_assert(other->watches);
@@ -192,17 +192,17 @@ DOMT_TEST(a_transaction_goes_to_its_shard_and_comes_back)
     expect_same(&other->queue[0].command, &transaction->queue[0].command);
     ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &array), 0);
     other->array.bytes = array;
-    bytes = write(&kv_executed_type, &other);
+    bytes = pickle_message(&kv_executed_type, &other);
     kv_transaction_free(other);
-    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     memcpy(&other, &payload, sizeof other);
     ck_assert_uint_eq(other->count, 2);
     ck_assert(domus_slice_equals(other->array.bytes, "*1\r\n+OK\r\n", 9));
     domus_slice_free(other->array.bytes); /* fewer answers than commands that have run */
     ck_assert_int_eq(domus_slice_copy("*0\r\n", 4, &other->array.bytes), 0);
-    bytes = write(&kv_executed_type, &other);
-    ck_assert_int_eq(read(bytes, &type, &payload), -EPROTO);
+    bytes = pickle_message(&kv_executed_type, &other);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), -EPROTO);
     domus_slice_free(bytes);
     kv_transaction_free(other);
     kv_transaction_free(transaction);
@@ -228,12 +228,12 @@ DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
     const domus_type *type;
     union any payload;
 
-    begin();
-    domus_slice bytes = write(&kv_gift_type, &gift);
+    begin_commands();
+    domus_slice bytes = pickle_message(&kv_gift_type, &gift);
     kv_gift_type.release(&gift);
     ck_assert_ptr_null(kv_gifts_returned(3));
     ck_assert(!kv_gifts_given(3));
-    ck_assert_int_eq(read(bytes, &type, &payload), 0);
+    ck_assert_int_eq(read_message(bytes, &type, &payload), 0);
     domus_slice_free(bytes);
     kv_gift_type.release(&payload);
     other = kv_gifts_returned(3);
@@ -246,7 +246,7 @@ DOMT_TEST(a_gift_that_was_written_does_not_come_back_to_its_node)
 }
 
 /* Damage bytes, and read them. Messages that can be read are released. */
-static void damage(domus_slice bytes, domi_random *random)
+static void damage_and_read(domus_slice bytes, domi_random *random)
 {
     char text[4096];
     const domus_type *type = NULL;
@@ -261,7 +261,7 @@ static void damage(domus_slice bytes, domi_random *random)
     if (domi_random_below(random, 4) == 0)
         size = (uint32_t)domi_random_below(random, size);
     ck_assert_int_eq(domus_slice_copy(text, size, &copy), 0);
-    if (read(copy, &type, &payload) == 0 && type->release != NULL)
+    if (read_message(copy, &type, &payload) == 0 && type->release != NULL)
         type->release(&payload);
     domus_slice_free(copy);
     for (uint32_t i = 0; i < kv_shard_count; i++) {
@@ -276,30 +276,30 @@ static void damage(domus_slice bytes, domi_random *random)
 DOMT_TEST(damaged_messages_do_no_harm)
 {
     static const char *const words[] = {"HSET", "key", "field", "value"};
-    domus_resp_command command = make(words, 4);
+    domus_resp_command command = make_command(words, 4);
     domus_resp_reply reply = {.values = 1};
     struct kv_gift *gift = make_gift();
     struct kv_piece_of_legacy piece = {.fence = 7, .ends_all = true};
     domus_resp_error text = domus_resp_error_text("%s", KV_SYNTAX);
     domi_random random;
 
-    begin();
+    begin_commands();
     struct kv_transaction *transaction = make_transaction();
     domi_random_init(&random, 1);
     ck_assert_int_eq(domus_slice_copy("*1\r\n+OK\r\n", 9, &reply.bytes), 0);
     transaction->array.bytes = reply.bytes;
     piece.bytes = reply.bytes;
-    domus_slice all[] = {write(&domus_resp_command_type, &command),
-                         write(&domus_resp_reply_type, &reply),
-                         write(&kv_exec_type, &transaction),
-                         write(&kv_executed_type, &transaction),
-                         write(&kv_gift_type, &gift),
-                         write(&kv_legacy_piece_type, &piece),
-                         write(&domus_resp_error_type, &text),
-                         write(&domus_resp_simple_type, &(domus_resp_simple){"hash"})};
+    domus_slice all[] = {pickle_message(&domus_resp_command_type, &command),
+                         pickle_message(&domus_resp_reply_type, &reply),
+                         pickle_message(&kv_exec_type, &transaction),
+                         pickle_message(&kv_executed_type, &transaction),
+                         pickle_message(&kv_gift_type, &gift),
+                         pickle_message(&kv_legacy_piece_type, &piece),
+                         pickle_message(&domus_resp_error_type, &text),
+                         pickle_message(&domus_resp_simple_type, &(domus_resp_simple){"hash"})};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         for (uint32_t j = 0; j < DAMAGED; j++)
-            damage(all[i], &random);
+            damage_and_read(all[i], &random);
         domus_slice_free(all[i]);
     }
     domus_resp_command_type.release(&command);

@@ -10,7 +10,8 @@
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
-static void put(char **bytes, size_t *size, size_t *room, const void *more, size_t more_size)
+static void append_to_room(char **bytes, size_t *size, size_t *room, const void *more,
+                           size_t more_size)
 {
     if (*room - *size < more_size) {
         *room = 2 * (*size + more_size) + 1024;
@@ -24,7 +25,7 @@ static void put(char **bytes, size_t *size, size_t *room, const void *more, size
 
 void domt_kv_expect_bytes(domt_kv_client *client, const void *bytes, size_t size)
 {
-    put(&client->expected, &client->expected_size, &client->expected_room, bytes, size);
+    append_to_room(&client->expected, &client->expected_size, &client->expected_room, bytes, size);
 }
 
 void domt_kv_expect(domt_kv_client *client, const char *format, ...)
@@ -72,7 +73,7 @@ void domt_kv_send_command(domt_kv_client *client)
 
 void domt_kv_write_bytes(domt_kv_client *client, const void *bytes, size_t size)
 {
-    put(&client->command, &client->command_size, &client->command_room, bytes, size);
+    append_to_room(&client->command, &client->command_size, &client->command_room, bytes, size);
 }
 
 void domt_kv_write_argument(domt_kv_client *client, const void *bytes, size_t size)

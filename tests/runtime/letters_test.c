@@ -27,7 +27,7 @@ static atomic_int noted;
 static atomic_int gated;
 static atomic_bool open;
 
-static int hear(domus_stack *stack, void *self, const void *payload)
+static int record_letter(domus_stack *stack, void *self, const void *payload)
 {
     const domus_letter *letter = payload;
 
@@ -39,7 +39,7 @@ static int hear(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int tune(domus_stack *stack, void *self, const void *payload)
+static int subscribe_to_letters(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&tuned, domus_letters_subscribe(stack, *(const uint32_t *)payload) + 1000);
     return 0;
@@ -55,16 +55,18 @@ static int wait_at_gate(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour listener = {
     .name = "listener",
-    .on = (const domus_on[]){
-        {&domus_letter_type, hear, 0}, {&tune_type, tune, 0}, {&gate_type, wait_at_gate, 0}, {0}}};
+    .on = (const domus_on[]){{&domus_letter_type, record_letter, 0},
+                             {&tune_type, subscribe_to_letters, 0},
+                             {&gate_type, wait_at_gate, 0},
+                             {0}}};
 
-static int note(domus_stack *stack, void *self, const void *payload)
+static int count_notice(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&noted, 1);
     return 0;
 }
 
-static int send(domus_stack *stack, void *self, const void *payload)
+static int send_unknown(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
@@ -79,7 +81,7 @@ static int went_on(domus_stack *stack, void *self, const domus_answer *answer)
     return 0;
 }
 
-static int ask(domus_stack *stack, void *self, const void *payload)
+static int ask_unknown(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to;
 
@@ -87,7 +89,7 @@ static int ask(domus_stack *stack, void *self, const void *payload)
     return domus_ask(stack, to, &unknown_type, NULL, went_on);
 }
 
-static int arm(domus_stack *stack, void *self, const void *payload)
+static int arm_timer(domus_stack *stack, void *self, const void *payload)
 {
     return domus_after(stack, DOMT_MS, &tick_type, NULL, NULL);
 }
@@ -113,17 +115,17 @@ static int publish(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour actor = {
     .name = "actor",
-    .on = (const domus_on[]){{&note_type, note, 0},
-                             {&send_type, send, 0},
-                             {&ask_type, ask, 0},
-                             {&arm_type, arm, 0},
+    .on = (const domus_on[]){{&note_type, count_notice, 0},
+                             {&send_type, send_unknown, 0},
+                             {&ask_type, ask_unknown, 0},
+                             {&arm_type, arm_timer, 0},
                              {&join_type, join, 0},
                              {&publish_type, publish, 0},
                              {&gate_type, wait_at_gate, 0},
                              {0}},
 };
 
-static uint64_t heard(uint32_t what)
+static uint64_t sum_letters(uint32_t what)
 {
     uint64_t sum = 0;
 
@@ -132,7 +134,7 @@ static uint64_t heard(uint32_t what)
     return sum;
 }
 
-static uint64_t missed(const domus_system *system)
+static uint64_t count_missed(const domus_system *system)
 {
     domus_profile outside;
 
@@ -140,7 +142,7 @@ static uint64_t missed(const domus_system *system)
     return outside.letters_missed + domt_profile_all(system).letters_missed;
 }
 
-static uint64_t refusals(const domus_system *system)
+static uint64_t count_refusals(const domus_system *system)
 {
     domus_profile outside;
 
@@ -161,7 +163,7 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
     ck_assert_int_eq(domus_outside_letters(system, hears, DOMUS_LETTERS_DEAD), 0);
 
     domt_notice(system, from, &send_type, &to);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 1);
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 1);
     ck_assert_uint_eq(atomic_load(&letters[0][DOMUS_LETTER_NOTICE]), 1);
     ck_assert_int_eq(atomic_load(&last_why), -EOPNOTSUPP);
     ck_assert(atomic_load(&last_type) == &unknown_type);
@@ -189,8 +191,8 @@ DOMT_TEST(a_dead_letter_says_what_it_was_and_why)
                   (uint64_t)atomic_load(&noted) + atomic_load(&letters[0][DOMUS_LETTER_NOTICE]) ==
                       10 + 2);
     ck_assert_int_eq(atomic_load(&last_why), -ESTALE);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0);
-    ck_assert_uint_eq(missed(system), 0);
+    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_REFUSED), 0);
+    ck_assert_uint_eq(count_missed(system), 0);
     domt_end(system);
 }
 
@@ -232,11 +234,11 @@ DOMT_TEST(a_refusal_is_heard_of_as_often_as_it_is_counted)
     for (uint64_t i = 0; i < 1000; i++)
         refused += domus_outside_notice(system, to, &note_type, &i) == -ENOBUFS;
     ck_assert_uint_ge(refused, 1000 - 2 * BOUND - 1);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_REFUSED) == refused);
-    ck_assert_uint_eq(refusals(system), refused);
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_REFUSED) == refused);
+    ck_assert_uint_eq(count_refusals(system), refused);
     ck_assert_int_eq(atomic_load(&last_why), -ENOBUFS);
     ck_assert_ptr_eq(atomic_load(&last_receiver), to.house);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 0);
+    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD), 0);
     atomic_store(&open, true);
     domt_end(system);
 }
@@ -258,10 +260,10 @@ DOMT_TEST(a_slow_subscriber_bounds_what_is_kept_for_him)
     for (int i = 0; i < 1000; i++)
         domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 1000);
-    ck_assert_uint_ge(missed(system), 1000 - 2 * BOUND - 1);
+    ck_assert_uint_ge(count_missed(system), 1000 - 2 * BOUND - 1);
     atomic_store(&open, true);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) + missed(system) == 1000);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_REFUSED), 0); /* refusals of its own letters */
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) + count_missed(system) == 1000);
+    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_REFUSED), 0); /* refusals of its own letters */
     domt_end(system);
 }
 
@@ -275,7 +277,7 @@ DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
     domt_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 1);
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 1);
     what = 4;
     domt_notice(system, hears, &tune_type, &what);
     DOMT_WAIT_FOR(10, atomic_load(&tuned) == 1000 - EINVAL);
@@ -293,8 +295,8 @@ DOMT_TEST(who_has_gone_or_wants_no_more_hears_nothing)
         domt_notice(system, to, &unknown_type, NULL);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).dead_letters == 12);
     /* the first letter found the subscriber gone, and removed it */
-    ck_assert_uint_eq(missed(system), 1);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD), 1);
+    ck_assert_uint_eq(count_missed(system), 1);
+    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD), 1);
     domt_end(system);
 }
 
@@ -313,12 +315,12 @@ DOMT_TEST(there_is_room_for_so_many_subscribers_and_all_hear)
     ck_assert_int_eq(domus_outside_letters(system, (domus_address){NULL, 0}, 1), -EINVAL);
     ck_assert_int_eq(domus_outside_letters(system, hears[0], 4), -EINVAL);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == DOMUS_LETTERS_SUBSCRIBERS_MAX);
     ck_assert_int_eq(domus_outside_letters(system, hears[3], 0), 0);
     ck_assert_int_eq(
         domus_outside_letters(system, hears[DOMUS_LETTERS_SUBSCRIBERS_MAX], DOMUS_LETTERS_DEAD), 0);
     domt_notice(system, to, &unknown_type, NULL);
-    DOMT_WAIT_FOR(10, heard(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
+    DOMT_WAIT_FOR(10, sum_letters(DOMUS_LETTERS_DEAD) == 2 * DOMUS_LETTERS_SUBSCRIBERS_MAX);
     domt_end(system);
 }
 
@@ -328,7 +330,7 @@ struct flooder {
     uint64_t sent;
 };
 
-static void *flood(void *self_)
+static void *send_flood(void *self_)
 {
     struct flooder *self = self_;
 
@@ -354,7 +356,7 @@ DOMT_TEST(letters_of_many_threads_add_up)
         0); /* has no row for letters */
     for (uint32_t i = 0; i < 4; i++) {
         flooders[i] = (struct flooder){system, domt_spawn(system, i % 2, &actor, NULL), 0};
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, flood, &flooders[i]), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, send_flood, &flooders[i]), 0);
     }
     for (uint32_t i = 0; i < 4; i++) {
         pthread_join(threads[i], NULL);
@@ -362,11 +364,11 @@ DOMT_TEST(letters_of_many_threads_add_up)
     }
     /* Each message is a dead letter, two subscribers get a letter about it, and the letter to the
      * third one is a dead letter itself. */
-    DOMT_WAIT_FOR(30, heard(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
-                              missed(system) >=
+    DOMT_WAIT_FOR(30, sum_letters(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
+                              count_missed(system) >=
                           4 * sent);
-    ck_assert_uint_eq(heard(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
-                          missed(system),
+    ck_assert_uint_eq(sum_letters(DOMUS_LETTERS_DEAD) + domt_profile_all(system).dead_letters +
+                          count_missed(system),
                       4 * sent);
     domt_end(system);
 }

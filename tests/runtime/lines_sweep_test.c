@@ -43,7 +43,7 @@ static uint32_t clients_count;
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static void expect(line_client *client, const char *text)
+static void expect_bytes(line_client *client, const char *text)
 {
     size_t size = strlen(text);
 
@@ -68,7 +68,7 @@ static void send_line(domt_sweep *sweep, line_client *client)
         (void)snprintf(answer, sizeof answer, "error: EMSGSIZE\n");
     else
         (void)snprintf(answer, sizeof answer, "%llu\n", (unsigned long long)++client->counts[word]);
-    expect(client, answer);
+    expect_bytes(client, answer);
 }
 
 /* Send a line that the stage refuses: the store reads nothing behind it. */
@@ -79,27 +79,27 @@ static void send_wrong(line_client *client)
     memset(bytes, 'x', sizeof bytes);
     if (domus_peer_send(client->peer, bytes, sizeof bytes) != 0)
         return;
-    expect(client, "error: EMSGSIZE\n");
+    expect_bytes(client, "error: EMSGSIZE\n");
     client->is_wrong = client->is_done = true;
 }
 
-static void finish(domt_sweep *sweep, line_client *client)
+static void finish_client(domt_sweep *sweep, line_client *client)
 {
     if (!client->is_done && domt_sweep_below(sweep, 3) == 0 &&
         domus_peer_send(client->peer, "part", 4) == 0) {
-        expect(client, "error: EPIPE\n");
+        expect_bytes(client, "error: EPIPE\n");
         client->is_partial = true;
     }
     domus_peer_finish(client->peer);
     client->is_done = true;
 }
 
-static void act(domt_sweep *sweep, line_client *client)
+static void act_at_random(domt_sweep *sweep, line_client *client)
 {
     uint64_t deed = domt_sweep_below(sweep, 32);
 
     if (deed == 0) {
-        finish(sweep, client);
+        finish_client(sweep, client);
     } else if (deed == 8) {
         if (!client->is_done && domt_sweep_below(sweep, 3) == 0)
             send_wrong(client);
@@ -112,7 +112,7 @@ static void act(domt_sweep *sweep, line_client *client)
 
 /* Check that the bytes that have come are the start of the expected ones. Where a fault ends the
  * stream of the client, a part of a line is wrong, and the last answer says so. */
-static void check(domt_sweep *sweep, line_client *client)
+static void check_bytes(domt_sweep *sweep, line_client *client)
 {
     size_t size;
     const char *got = domus_peer_got(client->peer, &size);
@@ -133,10 +133,10 @@ static void check(domt_sweep *sweep, line_client *client)
 static void check_all(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++)
-        check(sweep, &clients[i]);
+        check_bytes(sweep, &clients[i]);
 }
 
-static void play(domt_sweep *sweep)
+static void play_clients(domt_sweep *sweep)
 {
     uint32_t deeds = 1 + (uint32_t)domt_sweep_below(sweep, DEEDS);
 
@@ -148,7 +148,7 @@ static void play(domt_sweep *sweep)
         ck_assert_int_eq(domus_peer_connect(sweep->kit, AT, NULL, &clients[i].peer), 0);
     }
     for (uint32_t i = 0; i < deeds; i++) {
-        act(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
+        act_at_random(sweep, &clients[domt_sweep_below(sweep, clients_count)]);
         domt_sweep_go_on(sweep, 20, 3);
         check_all(sweep);
     }
@@ -167,10 +167,10 @@ static bool is_at_rest(void)
 }
 
 /* Check that every client whose connection was not reset has got all answers. */
-static void settle(domt_sweep *sweep)
+static void finish_all_clients(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < clients_count; i++) {
-        finish(sweep, &clients[i]);
+        finish_client(sweep, &clients[i]);
         domus_peer_release(clients[i].peer);
         if (!clients[i].was_rude)
             domus_peer_resume(clients[i].peer);
@@ -233,9 +233,9 @@ static int run_seed(uint64_t seed, void *context)
     ck_assert_int_eq(domus_serve(system, "lines", &lines, NULL, NULL), 0);
     domt_sweep_draw_faults(&sweep);
     ck_assert_int_eq(domus_testkit_net_set(sweep.kit, &sweep.faults), 0);
-    play(&sweep);
+    play_clients(&sweep);
     if (domt_sweep_below(&sweep, 4) != 0)
-        settle(&sweep);
+        finish_all_clients(&sweep);
     else
         stop_early(&sweep);
     return domt_sweep_end(&sweep);

@@ -81,7 +81,7 @@ static const domus_behaviour business = {.name = "business", .on = rows};
 
 static domus_system *system_;
 
-static domus_address begin(const domus_behaviour *behaviour)
+static domus_address start_test(const domus_behaviour *behaviour)
 {
     domus_config config = domt_config(2);
 
@@ -90,7 +90,7 @@ static domus_address begin(const domus_behaviour *behaviour)
     return domt_spawn(system_, 0, behaviour, NULL);
 }
 
-static void tell(domus_address to, const domus_type *type, const order *what)
+static void send_order(domus_address to, const domus_type *type, const order *what)
 {
     uint32_t before = atomic_load(&done);
 
@@ -100,7 +100,7 @@ static void tell(domus_address to, const domus_type *type, const order *what)
 
 static int listen_at(domus_address actor, const char *at)
 {
-    tell(actor, &order_type, &(order){.at = at, .times = 1});
+    send_order(actor, &order_type, &(order){.at = at, .times = 1});
     return atomic_load(&result);
 }
 
@@ -152,12 +152,12 @@ static int echo_there(void)
 
 DOMT_TEST(listener_is_opened_and_closed_while_its_channels_stay)
 {
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
 
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
     ck_assert_uint_ne(found.port, 0);
     int fd = echo_there();
-    tell(actor, &stop_type, NULL);
+    send_order(actor, &stop_type, NULL);
     ck_assert_int_eq(atomic_load(&result), 0);
     int again = 0;
     DOMT_WAIT_FOR(10, (again = connect_there()) < 0 || close(again) != 0);
@@ -183,7 +183,7 @@ static domus_listener_profile read_own(void)
 DOMT_TEST(listeners_of_actors_are_counted_together)
 {
     domus_listener_profile profile;
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
     int fds[2];
 
     for (int i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
 
     (void)snprintf(at[0], sizeof at[0], "unix:@domus-listen-%d", (int)getpid());
     (void)snprintf(at[1], sizeof at[1], "unix:/tmp/domus-listen-%d", (int)getpid());
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
     for (int i = 0; i < 2; i++) {
         ck_assert_int_eq(listen_at(actor, at[i]), 0);
         int fd = echo_there();
@@ -227,15 +227,15 @@ DOMT_TEST(unix_sockets_are_listened_at_by_path_and_by_name)
 
 DOMT_TEST(port_is_shared_only_if_both_want_that)
 {
-    domus_address first = begin(&echoing);
+    domus_address first = start_test(&echoing);
     domus_address second = domt_spawn(system_, 1, &echoing, NULL);
     char at[32];
 
-    tell(first, &order_type, &(order){.at = "127.0.0.1:0", .shares_port = true, .times = 1});
+    send_order(first, &order_type, &(order){.at = "127.0.0.1:0", .shares_port = true, .times = 1});
     ck_assert_int_eq(atomic_load(&result), 0);
     (void)snprintf(at, sizeof at, "127.0.0.1:%u", found.port);
     ck_assert_int_eq(listen_at(second, at), -EADDRINUSE);
-    tell(second, &order_type, &(order){.at = at, .shares_port = true, .times = 1});
+    send_order(second, &order_type, &(order){.at = at, .shares_port = true, .times = 1});
     ck_assert_int_eq(atomic_load(&result), 0);
     for (int i = 0; i < 64; i++) {
         int fd = echo_there();
@@ -251,10 +251,11 @@ DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 {
     uint32_t before = domt_entries("/proc/self/fd");
 
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
     uint32_t running = domt_entries("/proc/self/fd");
     for (int i = 0; i < 20; i++) { /* more listeners than a thread has places for */
-        tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
+        send_order(actor, &order_type,
+                   &(order){.at = "127.0.0.1:0", .stops_at_once = true, .times = 10});
         ck_assert_int_eq(atomic_load(&result), 0);
         DOMT_WAIT_FOR(10, domt_entries("/proc/self/fd") == running);
     }
@@ -264,13 +265,13 @@ DOMT_TEST(listener_that_is_stopped_at_once_leaves_nothing)
 
 DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 {
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
 
-    tell(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
+    send_order(actor, &order_type, &(order){.at = "127.0.0.1:0", .times = 64});
     ck_assert_int_eq(atomic_load(&result), 0);
     int fd = echo_there(); /* the last listener works */
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EMFILE);
-    tell(actor, &stop_type, NULL);
+    send_order(actor, &stop_type, NULL);
     DOMT_WAIT_FOR(10, listen_at(actor, "127.0.0.1:0") == 0);
     (void)close(fd);
     domt_end(system_); /* the stop of the system closes all listeners */
@@ -278,7 +279,7 @@ DOMT_TEST(thread_has_so_many_listeners_and_no_more)
 
 DOMT_TEST(who_may_not_listen_is_told)
 {
-    domus_address actor = begin(&business);
+    domus_address actor = start_test(&business);
 
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), -EINVAL);
     domus_address other = domt_spawn(system_, 1, &echoing, NULL);
@@ -290,7 +291,7 @@ DOMT_TEST(who_may_not_listen_is_told)
 /* The listener is a child: it ends with its owner, and so do its channels. */
 DOMT_TEST(listener_ends_with_its_owner)
 {
-    domus_address actor = begin(&echoing);
+    domus_address actor = start_test(&echoing);
 
     ck_assert_int_eq(listen_at(actor, "127.0.0.1:0"), 0);
     int fd = echo_there();

@@ -25,7 +25,7 @@ static const domus_type next_type = {.name = "next", .size = sizeof(domus_addres
 static const domus_type tick_type = {.name = "tick"};
 
 /* Count a handled message. Returns whether the load goes on. */
-static bool handled(void)
+static bool count_handled(void)
 {
     atomic_fetch_add_explicit(&domt_load_handled, 1, memory_order_relaxed);
     if (domt_load_takes != NULL)
@@ -35,9 +35,9 @@ static bool handled(void)
 
 /* --- players: each passes on what it gets ----------------------------------------------------- */
 
-static int ball(domus_stack *stack, void *self, const void *nothing)
+static int pass_ball(domus_stack *stack, void *self, const void *nothing)
 {
-    return handled() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL) : 0;
+    return count_handled() ? domus_notice(stack, *(domus_address *)self, &ball_type, NULL) : 0;
 }
 
 static int set_next(domus_stack *stack, void *self, const void *next)
@@ -51,7 +51,7 @@ static int set_next(domus_stack *stack, void *self, const void *next)
 #define PLAYER(what)                                                                               \
     {                                                                                              \
         .name = "player", .kind = (what), .state_size = sizeof(domus_address),                     \
-        .on = (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_next, 0}, {0}},           \
+        .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {&next_type, set_next, 0}, {0}},      \
     }
 
 static const domus_behaviour players[] = {
@@ -59,7 +59,7 @@ static const domus_behaviour players[] = {
     [DOMUS_CHANNELS] = PLAYER(DOMUS_CHANNELS),
 };
 
-static void circle(domus_system *system, domus_kind kind, uint32_t length)
+static void spawn_circle(domus_system *system, domus_kind kind, uint32_t length)
 {
     domus_address first = domt_spawn(system, 0, &players[kind], NULL);
     domus_address next = first;
@@ -80,7 +80,7 @@ static int set_link(domus_stack *stack, void *self, const void *next)
     return 0;
 }
 
-static int begin(domus_stack *stack, void *self)
+static int send_first_ball(domus_stack *stack, void *self)
 {
     return domus_notice(stack, domus_self(stack), &ball_type, NULL);
 }
@@ -102,7 +102,7 @@ static uint32_t asked;
 
 static int begin_waiting(domus_stack *stack, void *self)
 {
-    (void)begin(stack, self);
+    (void)send_first_ball(stack, self);
     if (asked++ % ASKS_EACH == 0)
         ck_assert_int_eq(domus_spawn(stack, &domt_silent, NULL, &silent), 0);
     return domus_ask(stack, silent, &ball_type, NULL, domt_ignore_answer);
@@ -111,16 +111,16 @@ static int begin_waiting(domus_stack *stack, void *self)
 #define ONE_OF_MANY(mount)                                                                         \
     {                                                                                              \
         .name = "one of many", .state_size = sizeof(domus_address),                                \
-        .on = (const domus_on[]){{&ball_type, ball, 0}, {&next_type, set_link, 0}, {0}},           \
+        .on = (const domus_on[]){{&ball_type, pass_ball, 0}, {&next_type, set_link, 0}, {0}},      \
         .on_mount = (mount),                                                                       \
     }
 
-static const domus_behaviour ready = ONE_OF_MANY(begin);
+static const domus_behaviour ready = ONE_OF_MANY(send_first_ball);
 static const domus_behaviour waiting = ONE_OF_MANY(begin_waiting);
 
 /* Make many actors; each passes the ball on to the one before it, which has had its turn, so a run
  * handles one ball. */
-static void many(domus_system *system, const domus_behaviour *behaviour)
+static void spawn_many(domus_system *system, const domus_behaviour *behaviour)
 {
     domus_address first = domt_spawn(system, 0, behaviour, NULL);
     domus_address last = first;
@@ -134,7 +134,7 @@ static void many(domus_system *system, const domus_behaviour *behaviour)
 
 static int flooded_ask_or_notice(domus_stack *stack, void *self, const void *nothing)
 {
-    (void)handled();
+    (void)count_handled();
     (void)domus_reply(stack, &ball_type, NULL); /* -EINVAL if the ball is a notice */
     return 0;
 }
@@ -160,7 +160,7 @@ static const domus_behaviour flooded = {
 /* Send twice as many notices as a run of the other actor handles; most are soon refused. */
 static int flood_notices(domus_stack *stack, void *self, const void *nothing)
 {
-    if (!handled())
+    if (!count_handled())
         return 0;
     for (uint32_t i = 0; i < 128; i++)
         (void)domus_notice(stack, *(domus_address *)self, &ball_type, NULL);
@@ -179,19 +179,19 @@ static const domus_behaviour flooder = {
     .on = (const domus_on[]){{&ball_type, flood_notices, 0}, {&next_type, flood_next, 0}, {0}}};
 
 /* Go on so that always four runs' worth of asks are under way. */
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int ask_again(domus_stack *stack, void *self, const domus_answer *answer)
 {
-    bool more = handled();
+    bool more = count_handled();
 
     while (more && domus_pending(stack) < 256)
         ck_assert_int_eq(domus_ask_add(stack, *(domus_address *)self, &ball_type, NULL, 0, 0), 0);
-    return domus_pending(stack) != 0 ? domus_wait_first(stack, answered) : 0;
+    return domus_pending(stack) != 0 ? domus_wait_first(stack, ask_again) : 0;
 }
 
 static int ask_next(domus_stack *stack, void *self, const void *next)
 {
     *(domus_address *)self = *(const domus_address *)next;
-    return answered(stack, self, NULL);
+    return ask_again(stack, self, NULL);
 }
 
 static const domus_behaviour asker = {.name = "asker",
@@ -216,23 +216,23 @@ void domt_load_begin(domus_system *system, domt_load load)
         break;
     }
     case DOMT_STATE_PING:
-        circle(system, DOMUS_STATE, 2);
+        spawn_circle(system, DOMUS_STATE, 2);
         break;
     case DOMT_CHANNELS_PING:
-        circle(system, DOMUS_CHANNELS, 2);
+        spawn_circle(system, DOMUS_CHANNELS, 2);
         break;
     case DOMT_CHANNELS_RING:
-        circle(system, DOMUS_CHANNELS, DOMT_RING_LENGTH);
+        spawn_circle(system, DOMUS_CHANNELS, DOMT_RING_LENGTH);
         break;
     case DOMT_STATE_SELF:
-        circle(system, DOMUS_STATE, 1);
+        spawn_circle(system, DOMUS_STATE, 1);
         break;
     case DOMT_CHANNELS_SELF:
-        circle(system, DOMUS_CHANNELS, 1);
+        spawn_circle(system, DOMUS_CHANNELS, 1);
         break;
     case DOMT_MANY_READY:
     case DOMT_MANY_WAITING:
-        many(system, load == DOMT_MANY_READY ? &ready : &waiting);
+        spawn_many(system, load == DOMT_MANY_READY ? &ready : &waiting);
         break;
     default:
         break;

@@ -13,16 +13,17 @@ static const domus_type work_type = {.name = "work"};
 
 /* --- budgets, on a virtual clock -------------------------------------------------------------- */
 
-#define HOUSES (DOMT_SANITIZED ? 11000u : 100000u) /* more houses than run in the longest budget   \
-                                                    */
-#define RUN_NS 1000u                               /* time that a worker takes for a message */
-#define CHECK  16u                                 /* scheduler.deadlineCheckEvery, in runs */
+#define HOUSES                                                                                     \
+    (DOMT_SANITIZED ? 11000u : 100000u) /* more houses than run in the longest budget              \
+                                         */
+#define RUN_NS 1000u                    /* time that a worker takes for a message */
+#define CHECK  16u                      /* scheduler.deadlineCheckEvery, in runs */
 
 static domt_stepped *world;
 static uint64_t runs;
 static bool again; /* true: a worker sends itself a notice, for ever */
 
-static int worked(domus_stack *stack, void *self, const void *payload)
+static int count_run(domus_stack *stack, void *self, const void *payload)
 {
     runs++;
     domt_stepped_advance(world, RUN_NS);
@@ -30,7 +31,7 @@ static int worked(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
+                                       .on = (const domus_on[]){{&work_type, count_run, 0}, {0}}};
 
 /* Make workers with one message each, mounted and ready. */
 static void make_ready(domt_stepped *stepped, domus_address *addresses, uint32_t count)
@@ -113,7 +114,7 @@ static int arm_alarm(domus_stack *stack, void *self)
 
 static const domus_behaviour alarmed = {.name = "alarmed",
                                         .on_mount = arm_alarm,
-                                        .on = (const domus_on[]){{&work_type, worked, 0}, {0}}};
+                                        .on = (const domus_on[]){{&work_type, count_run, 0}, {0}}};
 
 /* After a pause, phase 2 collects completions that came meanwhile. Their time counts as io, as in
  * phase 1, unless the completion is a wake-up. */
@@ -218,7 +219,7 @@ static domi_house *last_house;
 
 /* Put an arrival at home as another thread would, and count runs and messages until home has taken
  * the arrival. */
-static int watched(domus_stack *stack, void *self, const void *payload)
+static int put_and_count(domus_stack *stack, void *self, const void *payload)
 {
     domi_manager *home = stack->manager;
 
@@ -237,8 +238,8 @@ static int watched(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour watcher = {.name = "watcher",
-                                        .on = (const domus_on[]){{&work_type, watched, 0}, {0}}};
+static const domus_behaviour watcher = {
+    .name = "watcher", .on = (const domus_on[]){{&work_type, put_and_count, 0}, {0}}};
 
 static void look_with(uint32_t threads, uint32_t houses, uint32_t messages)
 {
@@ -293,7 +294,7 @@ struct player {
     domus_address partner;
 };
 
-static int ball(domus_stack *stack, void *self_, const void *payload)
+static int count_ball(domus_stack *stack, void *self_, const void *payload)
 {
     const struct player *self = self_;
 
@@ -305,15 +306,15 @@ static int ball(domus_stack *stack, void *self_, const void *payload)
 static const domus_behaviour player = {.name = "player",
                                        .kind = DOMUS_CHANNELS,
                                        .state_size = sizeof(struct player),
-                                       .on = (const domus_on[]){{&ball_type, ball, 0}, {0}}};
+                                       .on = (const domus_on[]){{&ball_type, count_ball, 0}, {0}}};
 
-static int ticked(domus_stack *stack, void *self, const void *payload)
+static int count_tick(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&ticks, 1);
     return 0;
 }
 
-static int other(domus_stack *stack, void *self, const void *payload)
+static int count_other(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&others, 1);
     return 0;
@@ -326,7 +327,7 @@ static int start_ticking(domus_stack *stack, void *self)
 
 static const domus_behaviour bystander = {
     .name = "bystander",
-    .on = (const domus_on[]){{&tick_type, ticked, 0}, {&work_type, other, 0}, {0}},
+    .on = (const domus_on[]){{&tick_type, count_tick, 0}, {&work_type, count_other, 0}, {0}},
     .on_mount = start_ticking};
 
 /* Each of two channels actors runs channelsRunsPerIteration times in a phase 2, and then waits for
@@ -353,12 +354,12 @@ DOMT_TEST(channels_actor_runs_so_many_times_in_a_tick)
     domt_stepped_fini(&stepped);
 }
 
-static int beget(domus_stack *stack, void *self);
+static int spawn_same(domus_stack *stack, void *self);
 
-static const domus_behaviour begetter = {.name = "begetter", .on_mount = beget};
+static const domus_behaviour begetter = {.name = "begetter", .on_mount = spawn_same};
 
 /* Spawn a child that does the same, and so on for ever (as far as a test's memory allows). */
-static int beget(domus_stack *stack, void *self)
+static int spawn_same(domus_stack *stack, void *self)
 {
     domus_address child;
 

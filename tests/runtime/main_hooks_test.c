@@ -27,7 +27,7 @@ static const domus_config_key keys[] = {
     {.path = NULL},
 };
 
-static int check(const void *values, char *error, size_t error_size)
+static int check_settings(const void *values, char *error, size_t error_size)
 {
     const struct settings *own = values;
 
@@ -38,7 +38,7 @@ static int check(const void *values, char *error, size_t error_size)
 }
 
 static const domus_section section = {
-    .name = "own", .keys = keys, .size = sizeof(struct settings), .check = check};
+    .name = "own", .keys = keys, .size = sizeof(struct settings), .check = check_settings};
 static struct settings settings;
 static int takes;
 
@@ -56,7 +56,7 @@ static const domus_option options[] = {
 
 static pthread_t main_thread;
 
-static void say(const char *hook)
+static void print_hook(const char *hook)
 {
     printf("%s%s\n", hook, pthread_equal(main_thread, pthread_self()) ? "" : " elsewhere");
     fflush(stdout);
@@ -64,45 +64,46 @@ static void say(const char *hook)
 
 static const domus_behaviour resident = {.name = "resident"};
 
-static int spawn(domus_system *system)
+static int spawn_resident(domus_system *system)
 {
     domus_address address;
 
     return domus_outside_spawn(system, &resident, NULL, &address);
 }
 
-static int start(domus_system *system, void *argument)
+static int print_start(domus_system *system, void *argument)
 {
     main_thread = pthread_self();
-    printf("start %u %s takes %d: %d\n", settings.number, settings.word, takes, spawn(system));
+    printf("start %u %s takes %d: %d\n", settings.number, settings.word, takes,
+           spawn_resident(system));
     fflush(stdout);
     return 0;
 }
 
 /* Print the new values, and those that the program's own struct still holds. */
-static int reload(domus_system *system, const void *values, void *argument)
+static int print_reload(domus_system *system, const void *values, void *argument)
 {
     const struct settings *now = values;
 
     printf("reload %u %s, had %u takes %d\n", now->number, now->word, settings.number, takes);
-    say("reloaded");
+    print_hook("reloaded");
     return now->number == 77 ? -EDOM : 0;
 }
 
-static void stop(domus_system *system, void *argument)
+static void print_stop(domus_system *system, void *argument)
 {
-    say(spawn(system) == 0 ? "stop" : "stop of nothing");
+    print_hook(spawn_resident(system) == 0 ? "stop" : "stop of nothing");
 }
 
 static void say_end(domus_system *system, void *argument)
 {
-    say(spawn(system) == -ESHUTDOWN ? "end" : "end too soon");
+    print_hook(spawn_resident(system) == -ESHUTDOWN ? "end" : "end too soon");
 }
 
 static const domus_program hooked = {.name = "hooked",
-                                     .start = start,
-                                     .reload = reload,
-                                     .stop = stop,
+                                     .start = print_start,
+                                     .reload = print_reload,
+                                     .stop = print_stop,
                                      .end = say_end,
                                      .options = options,
                                      .section = &section,
@@ -140,11 +141,11 @@ DOMT_TEST(failed_start_ends_with_a_line_and_without_other_hooks)
     ck_assert_str_eq(own.out_text, "");
 }
 
-static int quit(domus_system *system, void *argument)
+static int quit_at_start(domus_system *system, void *argument)
 {
     main_thread = pthread_self();
     domus_main_quit(7);
-    return spawn(system);
+    return spawn_resident(system);
 }
 
 DOMT_TEST(quit_runs_the_hooks_too)
@@ -152,16 +153,16 @@ DOMT_TEST(quit_runs_the_hooks_too)
     domus_program program = hooked;
     domt_program own;
 
-    program.start = quit;
+    program.start = quit_at_start;
     domt_program_exits(&own, &program, 7, NULL);
     ck_assert_str_eq(own.out_text, "stop\nend\n");
 }
 
 /* --- hooks that hang -------------------------------------------------------------------------- */
 
-static void hang(domus_system *system, void *argument)
+static void hang_at_stop(domus_system *system, void *argument)
 {
-    say("hanging");
+    print_hook("hanging");
     domt_pause_ns(60000 * DOMT_MS);
 }
 
@@ -188,10 +189,10 @@ DOMT_TEST(second_signal_ends_a_program_whose_stop_hangs)
 {
     domus_program program = hooked;
 
-    program.stop = hang;
+    program.stop = hang_at_stop;
     ends_by_a_second_signal(&program);
     program = hooked;
-    program.end = hang;
+    program.end = hang_at_stop;
     ends_by_a_second_signal(&program);
 }
 
@@ -207,14 +208,14 @@ static void write_file(const char *text)
 }
 
 /* Run the program with a file of this text, until it prints `says`. */
-static void begin(domt_program *own, const char *text, const char *says)
+static void begin_program(domt_program *own, const char *text, const char *says)
 {
     domt_tree_make(&tree);
     write_file(text);
     domt_program_begin(own, &hooked, (const char *const[]){"--config", file, NULL}, NULL, says);
 }
 
-static void end(domt_program *own)
+static void end_program(domt_program *own)
 {
     domt_program_ends_by(own, SIGTERM, 0);
     domt_tree_remove(&tree);
@@ -243,7 +244,7 @@ DOMT_TEST(reload_gives_new_values_and_keeps_the_options_over_them)
     hang_up(&own, "own: {word: x}\n", "was read again\n",
             2); /* a key that is missing has its default */
     domt_program_says(&own, "reload 5 kept, had 6 takes 0\n");
-    end(&own);
+    end_program(&own);
     ck_assert_ptr_null(strstr(own.err_text, "not taken"));
 }
 
@@ -252,7 +253,7 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     static const char wrong[] = "hooked: SIGHUP: the configuration is wrong: nothing is changed\n";
     domt_program own;
 
-    begin(&own, "own: {number: 6}\n", "start 6");
+    begin_program(&own, "own: {number: 6}\n", "start 6");
     hang_up(&own, "own:\n  word: new\n  number: 101\n", wrong, 1);
     domt_has(own.err_text, "a.yaml:3:11: own.number: must be 1..100, is 101\n");
     hang_up(&own, "own: {number: 8}\nio: {ringEntries: 7}\n", wrong, 2);
@@ -269,17 +270,17 @@ DOMT_TEST(broken_file_is_logged_and_changes_nothing)
     ck_assert_ptr_null(strstr(own.out_text, "reload"));
     hang_up(&own, "own: {number: 9}\n", "was read again\n", 1);
     domt_program_says(&own, "reload 9 none, had 6");
-    end(&own);
+    end_program(&own);
 }
 
 DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
 {
     domt_program own;
 
-    begin(&own,
-          "own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
-          "listeners: [{name: a, address: '127.0.0.1:1'}]\n",
-          "start 6");
+    begin_program(&own,
+                  "own: {number: 6}\nnames: {max: 9}\nsystem: {threads: 2}\n"
+                  "listeners: [{name: a, address: '127.0.0.1:1'}]\n",
+                  "start 6");
     hang_up(
         &own,
         "own: {number: 7}\nnames: {max: 10}\nsystem: {threads: 2}\nprofile: {atExit: false}\n"
@@ -296,7 +297,7 @@ DOMT_TEST(reload_with_a_key_that_counts_at_a_start_changes_nothing)
              "the section to 2s\n");
     domt_program_says(&own, "reload 8");
     ck_assert_ptr_null(strstr(own.out_text, "reload 7"));
-    end(&own);
+    end_program(&own);
     domt_has(own.err_text, "iterations");
 }
 
@@ -304,10 +305,10 @@ DOMT_TEST(refusal_of_the_program_is_logged)
 {
     domt_program own;
 
-    begin(&own, "own: {number: 6}\n", "start 6");
+    begin_program(&own, "own: {number: 6}\n", "start 6");
     hang_up(&own, "own: {number: 77}\nprofile: {atExit: false}\n",
             "hooked: SIGHUP: the program refuses the configuration: Numerical argument", 1);
-    end(&own);
+    end_program(&own);
     ck_assert_ptr_null(strstr(own.err_text, "was read again"));
     domt_has(own.err_text, "iterations"); /* no value of a refused reload is used */
 }
@@ -347,7 +348,7 @@ DOMT_TEST(table_at_the_end_is_a_choice)
     domus_program program = hooked;
     domt_program own;
 
-    program.start = quit;
+    program.start = quit_at_start;
     domt_program_exits(&own, &program, 7, NULL);
     domt_has(own.err_text, "iterations");
     ck_assert_int_eq(domt_program_run(&own, &program, without), 7);
@@ -360,9 +361,9 @@ DOMT_TEST(reload_takes_the_choice_of_the_table)
 {
     domt_program own;
 
-    begin(&own, "{}\n", "start");
+    begin_program(&own, "{}\n", "start");
     hang_up(&own, "profile: {atExit: false}\nlog: {flushTimeout: 2s}\n", "was read again\n", 1);
-    end(&own);
+    end_program(&own);
     domt_has(own.err_text, ", profile.atExit from true to false\n");
     ck_assert_ptr_null(strstr(own.err_text, "iterations"));
 }

@@ -25,23 +25,24 @@ static const domus_type hang_type = {.name = "hang"};
 static const domus_type tick_type = {.name = "tick"};
 static domus_address resident;
 
-static int hang(domus_stack *stack, void *self, const void *nothing)
+static int hang_for_ever(domus_stack *stack, void *self, const void *nothing)
 {
     for (;;)
         domt_pause_ns(DOMT_MS);
     return 0;
 }
 
-static const domus_behaviour actor = {
-    .name = "hanging",
-    .on = (const domus_on[]){{&hang_type, hang, 0}, {&tick_type, domt_ignore_message, 0}, {0}}};
+static const domus_behaviour actor = {.name = "hanging",
+                                      .on = (const domus_on[]){{&hang_type, hang_for_ever, 0},
+                                                               {&tick_type, domt_ignore_message, 0},
+                                                               {0}}};
 
 static const char *is_set(const char *name)
 {
     return getenv(name) != NULL ? "set" : "unset";
 }
 
-static int start(domus_system *system, void *argument)
+static int print_variables(domus_system *system, void *argument)
 {
     printf("variables: %s %s %s\n", is_set("NOTIFY_SOCKET"), is_set("WATCHDOG_USEC"),
            is_set("WATCHDOG_PID"));
@@ -49,7 +50,7 @@ static int start(domus_system *system, void *argument)
     return domus_outside_spawn(system, &actor, NULL, &resident);
 }
 
-static int refuse(domus_system *system, const void *settings, void *argument)
+static int refuse_reload(domus_system *system, const void *settings, void *argument)
 {
     return -EDOM;
 }
@@ -59,9 +60,10 @@ static int let_hang(domus_system *system, const void *settings, void *argument)
     return domus_outside_notice(system, resident, &hang_type, NULL);
 }
 
-static const domus_program program = {.name = "told", .start = start};
-static const domus_program refusing = {.name = "told", .start = start, .reload = refuse};
-static const domus_program hanging = {.name = "told", .start = start, .reload = let_hang};
+static const domus_program program = {.name = "told", .start = print_variables};
+static const domus_program refusing = {
+    .name = "told", .start = print_variables, .reload = refuse_reload};
+static const domus_program hanging = {.name = "told", .start = print_variables, .reload = let_hang};
 
 static void want_watchdog(void)
 {
@@ -213,7 +215,8 @@ static int forbid_in_open(domus_system *system, char *error, size_t size, void *
 DOMT_TEST(a_start_without_the_thread_fails)
 {
     static const domus_observer forbidding = {.check = look_at_nothing, .open = forbid_in_open};
-    static const domus_program observed = {.name = "told", .start = start, .observe = &forbidding};
+    static const domus_program observed = {
+        .name = "told", .start = print_variables, .observe = &forbidding};
     static const char *const arguments[] = {"--set", "observe.listen=127.0.0.1:1", NULL};
     domt_program own;
 

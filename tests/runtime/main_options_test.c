@@ -39,7 +39,7 @@ static struct settings settings;
 static char taken[256];
 
 /* Record each value in the order in which the values come. */
-static int note(const char *value, void *argument, char *error, size_t error_size)
+static int record_value(const char *value, void *argument, char *error, size_t error_size)
 {
     size_t used = strlen(taken);
 
@@ -63,13 +63,17 @@ static const domus_option options[] = {
     {.name = "loud", .letter = 'l', .help = "say all", .key = "chat.quiet", .value = "false"},
     {.name = "threads", .argument = "COUNT", .help = "run so many", .key = "system.threads"},
     {.name = "room", .argument = "NAMES", .help = "open these", .key = "chat.rooms"},
-    {.name = "note", .letter = 'n', .argument = "WORD", .help = "note a word", .take = note},
-    {.name = "mark", .help = "note a mark", .take = note},
+    {.name = "note",
+     .letter = 'n',
+     .argument = "WORD",
+     .help = "note a word",
+     .take = record_value},
+    {.name = "mark", .help = "note a mark", .take = record_value},
     {.name = NULL},
 };
 
 /* Print the configuration of the system, and end. */
-static int tell(domus_system *system, void *argument)
+static int print_settings(domus_system *system, void *argument)
 {
     printf("started timeout %u retries %u verbose %d quiet %d threads %u rooms %u %s taken %s\n",
            (unsigned)(settings.timeout_ns / 1000000), settings.retries, settings.verbose,
@@ -81,13 +85,13 @@ static int tell(domus_system *system, void *argument)
 }
 
 static const domus_program chat = {.name = "chat",
-                                   .start = tell,
+                                   .start = print_settings,
                                    .argument = (void *)(uintptr_t) "mark",
                                    .options = options,
                                    .section = &section,
                                    .settings = &settings};
 
-static void tells(const char *const *arguments, const char *wanted)
+static void expect_output(const char *const *arguments, const char *wanted)
 {
     domt_program own;
 
@@ -97,13 +101,14 @@ static void tells(const char *const *arguments, const char *wanted)
 
 DOMT_TEST(options_set_keys_and_call_functions)
 {
-    tells(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
-    tells((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
-          "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
-    tells((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
-          "timeout 7 retries 9 verbose 1 quiet 0");
-    tells((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
-    tells((const char *const[]){"-n", "one", "--mark", "--note=two", NULL}, "taken one,mark,two,");
+    expect_output(domt_no_arguments, "timeout 5 retries 3 verbose 0 quiet 1");
+    expect_output((const char *const[]){"--timeout", "2s", "--threads=3", NULL},
+                  "timeout 2000 retries 3 verbose 0 quiet 1 threads 3");
+    expect_output((const char *const[]){"-vlt", "7ms", "--set", "chat.retries=9", NULL},
+                  "timeout 7 retries 9 verbose 1 quiet 0");
+    expect_output((const char *const[]){"--room", "hall,attic", NULL}, "rooms 2 hall");
+    expect_output((const char *const[]){"-n", "one", "--mark", "--note=two", NULL},
+                  "taken one,mark,two,");
 }
 
 DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
@@ -114,10 +119,12 @@ DOMT_TEST(options_hold_over_files_and_the_later_one_counts)
     domt_tree_make(&tree);
     domt_tree_write(&tree, "a.yaml", "chat: {timeout: 1s, retries: 7}\nsystem: {threads: 2}\n");
     snprintf(file, sizeof file, "%s/a.yaml", tree.root);
-    tells((const char *const[]){"-t", "2s", "--config", file, NULL},
-          "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
-    tells((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL}, "timeout 3000");
-    tells((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL}, "timeout 2000");
+    expect_output((const char *const[]){"-t", "2s", "--config", file, NULL},
+                  "timeout 2000 retries 7 verbose 0 quiet 1 threads 2");
+    expect_output((const char *const[]){"-t", "2s", "--set", "chat.timeout=3s", NULL},
+                  "timeout 3000");
+    expect_output((const char *const[]){"--set", "chat.timeout=3s", "-t", "2s", NULL},
+                  "timeout 2000");
     domt_tree_remove(&tree);
 }
 
@@ -192,7 +199,7 @@ DOMT_TEST(help_has_the_options_of_both)
 
 static void refuses_table(const domus_option *table, const char *wanted)
 {
-    const domus_program program = {.name = "wrong", .start = tell, .options = table};
+    const domus_program program = {.name = "wrong", .start = print_settings, .options = table};
     domt_program own;
 
     domt_program_exits(&own, &program, 1, "--help", NULL);
@@ -229,7 +236,7 @@ DOMT_TEST(wrong_table_is_refused)
     option.help = NULL;
     refuses_option(option, "no help");
     option = good;
-    option.take = note;
+    option.take = record_value;
     refuses_option(option, "either a key or a function");
     option.take = NULL;
     option.key = NULL;
@@ -240,7 +247,7 @@ DOMT_TEST(table_has_a_greatest_length)
 {
     static domus_option table[DOMUS_OPTIONS_MAX + 2];
     static char names[DOMUS_OPTIONS_MAX + 1][8];
-    const domus_program program = {.name = "long", .start = tell, .options = table};
+    const domus_program program = {.name = "long", .start = print_settings, .options = table};
     domt_program own;
 
     for (size_t i = 0; i < DOMUS_OPTIONS_MAX; i++) {
@@ -255,7 +262,7 @@ DOMT_TEST(table_has_a_greatest_length)
 
 DOMT_TEST(section_without_settings_is_refused)
 {
-    const domus_program program = {.name = "wrong", .start = tell, .section = &section};
+    const domus_program program = {.name = "wrong", .start = print_settings, .section = &section};
     domt_program own;
 
     domt_program_exits(&own, &program, 1, NULL);

@@ -28,7 +28,7 @@
 static const domus_behaviour server = {
     .name = "server", .kind = DOMUS_CHANNELS, .on_read = {domt_echo, 0}};
 
-static int start(domus_system *system, void *argument)
+static int print_variables(domus_system *system, void *argument)
 {
     printf("variables: %d %d %d\n", getenv("LISTEN_FDS") != NULL, getenv("LISTEN_PID") != NULL,
            getenv("LISTEN_FDNAMES") != NULL);
@@ -39,7 +39,7 @@ static int start(domus_system *system, void *argument)
 }
 
 static const domus_program program = {
-    .name = "passed", .start = start, .observe = &domus_observe_front};
+    .name = "passed", .start = print_variables, .observe = &domus_observe_front};
 
 /* Returns a file with a listener at a port at which nobody may listen or, if `anywhere`, at any
  * port. */
@@ -63,7 +63,7 @@ static int passed[PASSED_MAX]; /* descriptors that the test passes; -1: none */
 /* LISTEN_FDS, LISTEN_PID ("own": that of the child), LISTEN_FDNAMES */
 static const char *variables[3];
 
-static void pass(void)
+static void pass_sockets(void)
 {
     static const char *const names[] = {"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"};
     char own[32];
@@ -148,7 +148,7 @@ DOMT_TEST(a_listener_serves_the_socket_of_its_name_over_restarts)
     for (int round = 0; round < 2; round++) {
         int client = connect_to(port);
         set_passed(other, listening, -1);
-        domt_program_start(&own, &program, arguments, pass);
+        domt_program_start(&own, &program, arguments, pass_sockets);
         snprintf(said, sizeof said,
                  "variables: 0 0 0\ndatagrams: 3 -2\ninherited by children: 0\n"
                  "listening echo 127.0.0.1:%u\n",
@@ -191,7 +191,7 @@ DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
 
     set_variables("1", "own", "observe");
     set_passed(listen_at(INADDR_LOOPBACK, SOCK_STREAM, &port), -1, -1);
-    domt_program_start(&own, &program, observed, pass);
+    domt_program_start(&own, &program, observed, pass_sockets);
     close(passed[0]);
     snprintf(said, sizeof said, "listening observe 127.0.0.1:%u\n", port);
     domt_program_says(&own, said);
@@ -199,7 +199,7 @@ DOMT_TEST(the_observation_port_serves_the_socket_of_its_name)
     domt_program_ends_by(&own, SIGTERM, 0);
     domt_has(own.err_text, "listener observe serves 127.0.0.1:");
     set_passed(listen_at(INADDR_ANY, SOCK_STREAM, &port), -1, -1);
-    domt_program_start(&own, &program, observed, pass);
+    domt_program_start(&own, &program, observed, pass_sockets);
     close(passed[0]);
     ck_assert_int_eq(domt_program_end(&own), 2);
     domt_has(own.err_text, "observe.listen: the socket that was passed is not of loopback");
@@ -241,7 +241,7 @@ DOMT_TEST(a_unix_socket_of_the_observation_port_is_its_owners)
             "--config", file_of(true),      "--set", "observe.listen=127.0.0.1:1",
             "--set",    modes[i].is_public, NULL};
         set_passed(listen_at_path(path, modes[i].mode), -1, -1);
-        domt_program_start(&own, &program, observed, pass);
+        domt_program_start(&own, &program, observed, pass_sockets);
         close(passed[0]);
         if (modes[i].status == 0) {
             domt_program_says(&own, "listening observe unix:");
@@ -267,7 +267,7 @@ static void pass_and_fail(void)
     pthread_attr_t attributes;
     size_t usual;
 
-    pass();
+    pass_sockets();
     pthread_getattr_default_np(&attributes);
     pthread_attr_getstacksize(&attributes, &usual);
     pthread_attr_setstacksize(&attributes, (size_t)1 << 46);
@@ -346,7 +346,7 @@ DOMT_TEST(wrong_variables_and_descriptors_are_told)
         int fd = make_descriptor(table[i].kind);
         set_passed(fd, -1, -1);
         set_variables(table[i].count, table[i].pid, table[i].names);
-        domt_program_start(&own, &program, arguments, pass);
+        domt_program_start(&own, &program, arguments, pass_sockets);
         ck_assert_int_eq(domt_program_end(&own), table[i].status);
         domt_has(own.err_text, table[i].says);
         close(fd);
@@ -365,12 +365,12 @@ DOMT_TEST(a_socket_that_nothing_takes_is_warned_of)
     memset(name + 5, 'x', 70); /* longer than the name of any listener */
     set_variables("2", "own", name);
     set_passed(fd, fd, -1);
-    domt_program_start(&own, &program, anywhere, pass);
+    domt_program_start(&own, &program, anywhere, pass_sockets);
     domt_program_complains(&own, "warning: descriptor 4, named '' (127.0.0.1:", 1);
     domt_program_ends_by(&own, SIGTERM, 0);
     set_variables("1", "own", NULL);
     set_passed(fd, -1, -1);
-    domt_program_start(&own, &program, anywhere, pass);
+    domt_program_start(&own, &program, anywhere, pass_sockets);
     domt_program_complains(&own, "warning: descriptor 3, named 'unknown' (127.0.0.1:", 1);
     domt_program_ends_by(&own, SIGTERM, 0);
     close(fd);

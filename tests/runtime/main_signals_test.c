@@ -33,7 +33,7 @@ static const domus_program idle = {.name = "idle", .start = say_ready};
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static int block(domus_stack *stack, void *self, const void *payload)
+static int block_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     printf("blocked\n");
     fflush(stdout);
@@ -41,8 +41,8 @@ static int block(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour blocker = {.name = "blocker",
-                                        .on = (const domus_on[]){{&block_type, block, 0}, {0}}};
+static const domus_behaviour blocker = {
+    .name = "blocker", .on = (const domus_on[]){{&block_type, block_in_handler, 0}, {0}}};
 
 /* Block for so many milliseconds in a handler, for which a drain waits. */
 static int block_for(domus_system *system, void *ms)

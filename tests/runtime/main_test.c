@@ -22,7 +22,7 @@
 /* --- options ---------------------------------------------------------------------------------- */
 
 /* Print the configuration of the system, and end. */
-static int tell(domus_system *system, void *argument)
+static int print_config(domus_system *system, void *argument)
 {
     const domus_config *config = domus_system_config(system);
 
@@ -33,7 +33,7 @@ static int tell(domus_system *system, void *argument)
     return 0;
 }
 
-static const domus_program teller = {.name = "teller", .start = tell};
+static const domus_program teller = {.name = "teller", .start = print_config};
 
 DOMT_TEST(help_goes_to_stdout_and_starts_nothing)
 {
@@ -294,7 +294,7 @@ DOMT_TEST(a_handler_that_does_not_return_holds_connections_that_count_as_cut)
 
 static const domus_type quit_type = {.name = "quit", .size = sizeof(int)};
 
-static int quit(domus_stack *stack, void *self, const void *payload)
+static int quit_twice(domus_stack *stack, void *self, const void *payload)
 {
     domus_main_quit(*(const int *)payload);
     domus_main_quit(99); /* the first quit counts */
@@ -309,7 +309,7 @@ static void quit_at_last(domus_stack *stack, void *self)
 
 static const domus_behaviour quitter = {.name = "quitter",
                                         .state_size = sizeof(int),
-                                        .on = (const domus_on[]){{&quit_type, quit, 0}, {0}},
+                                        .on = (const domus_on[]){{&quit_type, quit_twice, 0}, {0}},
                                         .on_stop = quit_at_last};
 
 static int quit_by_handler(domus_system *system, void *argument)

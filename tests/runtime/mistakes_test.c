@@ -29,29 +29,30 @@ static const domus_type right_type = {.name = "right"};
 static domus_address oracle_address;
 static _Atomic uint64_t handled, resumed;
 
-static int reply(domus_stack *stack, void *self, const void *payload)
+static int reply_to_any(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &question, NULL);
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
-static int drop(domus_stack *stack, void *self, const void *payload)
+static int drop_ask(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    ck_assert_int_eq(domus_ask(stack, oracle_address, &question, NULL, hear), DOMUS_PARKED);
+    ck_assert_int_eq(domus_ask(stack, oracle_address, &question, NULL, count_resumed),
+                     DOMUS_PARKED);
     return 0;
 }
 
 static int ask_twice(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    (void)domus_ask(stack, oracle_address, &question, NULL, hear);
-    return domus_ask(stack, oracle_address, &question, NULL, hear);
+    (void)domus_ask(stack, oracle_address, &question, NULL, count_resumed);
+    return domus_ask(stack, oracle_address, &question, NULL, count_resumed);
 }
 
 static int return_five(domus_stack *stack, void *self, const void *payload)
@@ -66,7 +67,7 @@ static int wait_again(domus_stack *stack, void *self, const domus_answer *answer
 {
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 1);
     (void)domus_ask_add(stack, oracle_address, &question, NULL, 0, 2);
-    return domus_wait_first(stack, hear);
+    return domus_wait_first(stack, count_resumed);
 }
 
 static int do_right(domus_stack *stack, void *self, const void *payload)
@@ -77,9 +78,9 @@ static int do_right(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour oracle = {.name = "oracle",
-                                       .on = (const domus_on[]){{&question, reply, 0}, {0}}};
+                                       .on = (const domus_on[]){{&question, reply_to_any, 0}, {0}}};
 static const domus_behaviour hasty = {.name = "hasty",
-                                      .on = (const domus_on[]){{&drops_type, drop, 0},
+                                      .on = (const domus_on[]){{&drops_type, drop_ask, 0},
                                                                {&twice_type, ask_twice, 0},
                                                                {&odd_type, return_five, 0},
                                                                {&right_type, do_right, 0},
@@ -87,7 +88,8 @@ static const domus_behaviour hasty = {.name = "hasty",
 
 /* Let the hasty actor handle `times` notices of `type`, and wait until it was resumed as many
  * times. */
-static void provoke(domus_system *system, const domus_type *type, uint64_t times, uint64_t resumes)
+static void provoke_mistakes(domus_system *system, const domus_type *type, uint64_t times,
+                             uint64_t resumes)
 {
     domus_address address = domt_spawn(system, 0, &hasty, NULL);
 
@@ -105,13 +107,13 @@ DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
     domus_system *system = domt_start_logging(&config);
 
     oracle_address = domt_spawn(system, 0, &oracle, NULL);
-    provoke(system, &right_type, 3, 3);
+    provoke_mistakes(system, &right_type, 3, 3);
     ck_assert_uint_eq(domt_lines("", NULL), 0);
-    provoke(system, &drops_type, 3, 0);
+    provoke_mistakes(system, &drops_type, 3, 0);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 3);
-    provoke(system, &twice_type, 3, 3);
+    provoke_mistakes(system, &twice_type, 3, 3);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).waits_lost == 6);
-    provoke(system, &odd_type, 3, 0);
+    provoke_mistakes(system, &odd_type, 3, 0);
     DOMT_WAIT_FOR(10, domt_profile(system, 0).results_unknown == 3);
     domus_profile profile = domt_profile(system, 0);
     ck_assert_uint_eq(profile.waits_lost, 6);
@@ -127,14 +129,14 @@ DOMT_TEST(mistakes_are_told_once_and_counted_each_time)
 
 /* --- an actor that has its most conversations ------------------------------------------------- */
 
-static int keep(domus_stack *stack, void *self, const void *payload)
+static int sleep_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&handled, 1);
-    return domus_sleep(stack, 20 * DOMT_MS, hear);
+    return domus_sleep(stack, 20 * DOMT_MS, count_resumed);
 }
 
-static const domus_behaviour slow = {.name = "slow",
-                                     .on = (const domus_on[]){{&question, keep, 0}, {0}}};
+static const domus_behaviour slow = {
+    .name = "slow", .on = (const domus_on[]){{&question, sleep_in_handler, 0}, {0}}};
 
 DOMT_TEST(most_conversations_are_told_once_in_a_spell)
 {
@@ -161,7 +163,7 @@ DOMT_TEST(most_conversations_are_told_once_in_a_spell)
 
 static const domus_type fail_type = {.name = "fail"};
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int fail_handler(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
@@ -171,8 +173,8 @@ static int refuse_to_mount(domus_stack *stack, void *self)
     return -ENXIO;
 }
 
-static const domus_behaviour failing = {.name = "failing",
-                                        .on = (const domus_on[]){{&fail_type, refuse, 0}, {0}}};
+static const domus_behaviour failing = {
+    .name = "failing", .on = (const domus_on[]){{&fail_type, fail_handler, 0}, {0}}};
 static const domus_behaviour unborn = {.name = "unborn", .on_mount = refuse_to_mount};
 
 /* On each thread, let one actor fail, which is a warning, and another one fail to mount, which is
@@ -239,7 +241,7 @@ static atomic_int wrong, forked;
 
 /* --- the outside's asker ---------------------------------------------------------------------- */
 
-static int attack(domus_stack *stack, void *self, const void *payload)
+static int stop_sender(domus_stack *stack, void *self, const void *payload)
 {
     domus_address sender = domus_sender(stack);
 
@@ -250,7 +252,7 @@ static int attack(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour attacker = {.name = "attacker",
-                                         .on = (const domus_on[]){{&go_type, attack, 0}, {0}}};
+                                         .on = (const domus_on[]){{&go_type, stop_sender, 0}, {0}}};
 
 DOMT_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
 {
@@ -266,7 +268,7 @@ DOMT_TEST(who_asks_from_outside_is_nobody_and_nobody_stops_him)
 
 /* --- others ----------------------------------------------------------------------------------- */
 
-static int divide(domus_stack *stack, void *self, const void *payload)
+static int fork_in_handler(domus_stack *stack, void *self, const void *payload)
 {
     int child = fork();
     if (child > 0)
@@ -274,8 +276,8 @@ static int divide(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour divider = {.name = "divider",
-                                        .on = (const domus_on[]){{&go_type, divide, 0}, {0}}};
+static const domus_behaviour divider = {
+    .name = "divider", .on = (const domus_on[]){{&go_type, fork_in_handler, 0}, {0}}};
 
 DOMT_TEST(a_detached_handler_that_returns_in_a_child_ends_it)
 {

@@ -42,7 +42,7 @@ static bool is_asleep(const domus_system *system)
     return atomic_load((_Atomic uint32_t *)(uintptr_t)&system->monitor.word) == DOMI_MONITOR_ASLEEP;
 }
 
-static void tells(domus_system *system, domus_address address)
+static void expect_report(domus_system *system, domus_address address)
 {
     uint32_t before = domt_lines("in stuck, handling stay", NULL);
 
@@ -68,7 +68,7 @@ DOMT_TEST(idle_costs_nothing_and_what_comes_then_is_seen)
         ck_assert_uint_eq(domi_clock_cpu_ns(clock), cpu_ns);
         ck_assert(is_asleep(system));
         if (i == 0)
-            tells(system, address);
+            expect_report(system, address);
         DOMT_WAIT_FOR(10, domt_profile_all(system).stalls == domt_stalls_over(system));
     }
     domt_end(system);
@@ -147,7 +147,7 @@ static void start_own_system(void *config)
 {
     alarm(60);
     domus_system *own = domt_start_logging(config);
-    tells(own, domt_spawn(own, 0, &stuck, NULL));
+    expect_report(own, domt_spawn(own, 0, &stuck, NULL));
     domt_end(own);
 }
 
@@ -169,7 +169,7 @@ DOMT_TEST(a_fork_keeps_the_monitor_with_its_threads)
     domus_system *system = domt_start_logging(&config);
     domus_address address = domt_spawn(system, 0, &stuck, NULL);
     ck_assert_int_eq(domt_run_in_child(stop_system_of_the_parent, system, said), 0);
-    tells(system, address);
+    expect_report(system, address);
     domt_end(system);
 }
 

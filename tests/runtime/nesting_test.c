@@ -20,7 +20,8 @@ static domi_record record_of(domi_record_kind kind, uint64_t begin_ns, uint64_t 
 static char said[4096];
 
 /* Write a step: "(I10" is an iteration that begins at 10, "I20)" its end, and ".A15" an instant. */
-static void say(void *context, domi_nesting_step step, uint64_t at_ns, const domi_record *record)
+static void write_step(void *context, domi_nesting_step step, uint64_t at_ns,
+                       const domi_record *record)
 {
     static const char letters[] = "?IPZSBRXLAaUu"; /* letters, indexed by the kind */
     char letter = letters[domi_record_kind_of(record)];
@@ -37,7 +38,7 @@ static void check_steps(const domi_record *records, uint32_t count, const domi_r
                         const char *expected)
 {
     said[0] = '\0';
-    domi_nesting_walk(records, count, open, say, NULL);
+    domi_nesting_walk(records, count, open, write_step, NULL);
     ck_assert_str_eq(said, expected);
 }
 

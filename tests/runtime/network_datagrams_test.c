@@ -107,22 +107,22 @@ static int open_it(domus_stack *stack, void *self)
 static const domus_behaviour opener = {
     .name = "opener", .kind = DOMUS_CHANNELS, .state_size = sizeof(service), .on_mount = open_it};
 
-static domus_endpoint parsed(const char *text)
+static domus_endpoint parse_endpoint(const char *text)
 {
     domus_endpoint at;
     ck_assert_int_eq(domus_endpoint_parse(text, &at), 0);
     return at;
 }
 
-static void add(domus_testkit *kit, const char *at, const char *to, bool ends_on_error)
+static void open_channel(domus_testkit *kit, const char *at, const char *to, bool ends_on_error)
 {
     service is = {.ends_on_error = ends_on_error};
     domus_address address;
 
     if (at != NULL)
-        is.at = parsed(at);
+        is.at = parse_endpoint(at);
     if (to != NULL)
-        is.connected = parsed(to);
+        is.connected = parse_endpoint(to);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &opener, &is, &address),
                      0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -135,10 +135,10 @@ static domus_testkit *kit_of(uint64_t seed, const domus_config *config)
 }
 
 /* Make a kit with one channel, whose open must succeed. */
-static domus_testkit *serve(const char *at, const char *to)
+static domus_testkit *make_service(const char *at, const char *to)
 {
     domus_testkit *kit = kit_of(7, NULL);
-    add(kit, at, to, false);
+    open_channel(kit, at, to, false);
     ck_assert_int_eq(open_result, 0);
     return kit;
 }
@@ -150,22 +150,23 @@ static domus_datagram_peer *peer_of(domus_testkit *kit, const char *at, const ch
     return peer;
 }
 
-static void post(domus_testkit *kit, domus_datagram_peer *peer, const char *to, const char *text)
+static void send_datagram(domus_testkit *kit, domus_datagram_peer *peer, const char *to,
+                          const char *text)
 {
     domus_endpoint at = {0};
     if (to != NULL)
-        at = parsed(to);
+        at = parse_endpoint(to);
     domt_net_ok(kit, domus_datagram_peer_send(peer, to != NULL ? &at : NULL, text, strlen(text)));
 }
 
-static void tell(domus_testkit *kit, const domus_type *type, const char *text)
+static void send_order(domus_testkit *kit, const domus_type *type, const char *text)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), channel, type, &text), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
 }
 
 /* Check the sum of the counters, stop, and check that nothing is left. */
-static domus_net_datagrams finish(domus_testkit *kit)
+static domus_net_datagrams stop_and_check(domus_testkit *kit)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     domus_net_datagrams all = domus_testkit_net_datagrams(kit);
@@ -188,15 +189,15 @@ DOMT_TEST(each_peer_gets_its_own_answers)
     };
 
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        domus_testkit *kit = serve(places[i][0], NULL);
+        domus_testkit *kit = make_service(places[i][0], NULL);
         domus_datagram_peer *one = peer_of(kit, places[i][1], NULL);
         domus_datagram_peer *other = peer_of(kit, places[i][2], NULL);
         domus_endpoint at = domus_datagram_peer_endpoint(other);
         const char *to = i == 1 || i == 3 ? "127.0.0.1:53" : places[i][0];
 
-        post(kit, one, i == 3 ? "[::1]:53" : to, "one");
-        post(kit, other, to, "other");
-        post(kit, other, to, "");
+        send_datagram(kit, one, i == 3 ? "[::1]:53" : to, "one");
+        send_datagram(kit, other, to, "other");
+        send_datagram(kit, other, to, "");
         domt_net_ok(kit, domus_datagram_peer_expect(one, "one", 3, SECOND));
         domt_net_ok(kit, domus_datagram_peer_expect(other, "other", 5, SECOND));
         domt_net_ok(kit, domus_datagram_peer_expect(other, "", 0, SECOND));
@@ -210,7 +211,7 @@ DOMT_TEST(each_peer_gets_its_own_answers)
             ck_assert(domus_endpoint_is_same(&from, &own));
         }
         ck_assert_uint_eq(counted.received, 3);
-        ck_assert_uint_eq(finish(kit).sent, 7);
+        ck_assert_uint_eq(stop_and_check(kit).sent, 7);
     }
 }
 
@@ -222,39 +223,39 @@ DOMT_TEST(connected_channel_hears_its_peer_alone)
     domus_endpoint from;
     size_t size;
 
-    add(kit, NULL, "127.0.0.1:53", false);
+    open_channel(kit, NULL, "127.0.0.1:53", false);
     ck_assert_int_eq(open_result, 0);
-    tell(kit, &write_type, "hello");
+    send_order(kit, &write_type, "hello");
     ck_assert_int_eq(last_result, 0);
     ck_assert_ptr_nonnull(domus_datagram_peer_got(peer, &size, &from));
     ck_assert(domus_endpoint_is_same(&from, &opened_at));
     domt_net_ok(kit, domus_datagram_peer_expect(peer, "hello", 5, 0));
     domt_net_ok(kit, domus_datagram_peer_send(stranger, &from, "x", 1));
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    tell(kit, &look_type, NULL);
+    send_order(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.received, 0);
-    ck_assert_uint_eq(finish(kit).unclaimed, 1);
+    ck_assert_uint_eq(stop_and_check(kit).unclaimed, 1);
 }
 
 DOMT_TEST(refusals_are_counted_or_end_a_connected_channel)
 {
-    domus_testkit *kit = serve(NULL, "127.0.0.1:53");
+    domus_testkit *kit = make_service(NULL, "127.0.0.1:53");
 
     for (uint64_t i = 0; i < 3; i++) {
-        tell(kit, &write_type, "hello");
+        send_order(kit, &write_type, "hello");
         ck_assert_uint_eq(counted.errors + counted.unsent, i);
     }
     ck_assert_int_eq(counted.last_error, -ECONNREFUSED);
     ck_assert_uint_eq(closed, 0);
-    add(kit, NULL, "127.0.0.1:53", true);
-    tell(kit, &write_type, "hello");
+    open_channel(kit, NULL, "127.0.0.1:53", true);
+    send_order(kit, &write_type, "hello");
     ck_assert_uint_eq(closed, 1);
     ck_assert_int_eq(close_error, -ECONNREFUSED);
     domus_datagram_peer *one = peer_of(kit, NULL, "127.0.0.1:53");
-    post(kit, one, NULL, "x");
+    send_datagram(kit, one, NULL, "x");
     ck_assert_int_eq(domus_datagram_peer_expect(one, "x", 1, SECOND), -ECONNREFUSED);
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
-    ck_assert_uint_eq(finish(kit).unclaimed, 5);
+    ck_assert_uint_eq(stop_and_check(kit).unclaimed, 5);
 }
 
 /* A connected Unix socket waits for room; an unconnected one drops the datagram. */
@@ -264,11 +265,11 @@ DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
     domus_datagram_peer *peer = peer_of(kit, "unix:@peer", NULL);
     char text[30][12];
 
-    add(kit, NULL, "unix:@peer", false);
+    open_channel(kit, NULL, "unix:@peer", false);
     domus_datagram_peer_pause(peer);
     for (int i = 0; i < 30; i++) {
         (void)snprintf(text[i], sizeof text[i], "%d", i);
-        tell(kit, &write_type, text[i]);
+        send_order(kit, &write_type, text[i]);
     }
     ck_assert_uint_eq(counted.sent, 10);
     domus_datagram_peer_resume(peer);
@@ -276,33 +277,33 @@ DOMT_TEST(unix_datagrams_wait_for_room_and_keep_their_order)
         domt_net_ok(kit, domus_datagram_peer_expect(peer, text[i], strlen(text[i]), SECOND));
     /* the socket gets one error for this, and then has no peer any more */
     domus_datagram_peer_close(peer);
-    tell(kit, &write_type, "x");
-    tell(kit, &write_type, "x");
+    send_order(kit, &write_type, "x");
+    send_order(kit, &write_type, "x");
     ck_assert_int_eq(counted.last_error, -ECONNREFUSED);
-    tell(kit, &write_type, "x");
+    send_order(kit, &write_type, "x");
     ck_assert_int_eq(counted.last_error, -ENOTCONN);
-    ck_assert_uint_eq(finish(kit).received, 30);
+    ck_assert_uint_eq(stop_and_check(kit).received, 30);
 }
 
 DOMT_TEST(unix_stranger_without_room_loses_its_answers)
 {
-    domus_testkit *kit = serve("unix:@d", NULL);
+    domus_testkit *kit = make_service("unix:@d", NULL);
     domus_datagram_peer *deaf = peer_of(kit, "unix:@deaf", NULL);
     domus_datagram_peer *good = peer_of(kit, "unix:@good", NULL);
     domus_datagram_peer *nameless = peer_of(kit, NULL, "unix:@d");
 
     domus_datagram_peer_pause(deaf);
     for (int i = 0; i < 15; i++) {
-        post(kit, deaf, "unix:@d", "x");
+        send_datagram(kit, deaf, "unix:@d", "x");
         ck_assert_int_eq(domus_testkit_run(kit), 0);
     }
-    post(kit, good, "unix:@d", "good");
+    send_datagram(kit, good, "unix:@d", "good");
     domt_net_ok(kit, domus_datagram_peer_expect(good, "good", 4, 0));
-    post(kit, nameless, NULL, "who");
+    send_datagram(kit, nameless, NULL, "who");
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(last_result, -EDESTADDRREQ);
     ck_assert_uint_eq(counted.unsent, 5);
-    (void)finish(kit);
+    (void)stop_and_check(kit);
 }
 
 /* Each datagram counts 300 B, so the fourth one does not fit into the buffer. */
@@ -312,29 +313,29 @@ DOMT_TEST(receive_buffer_that_is_full_overflows_and_that_is_counted)
     static const char bytes[44];
     domus_testkit *kit = kit_of(7, NULL);
     domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:0", NULL);
-    domus_endpoint at = parsed("127.0.0.1:53");
+    domus_endpoint at = parse_endpoint("127.0.0.1:53");
 
     ck_assert_int_eq(domus_testkit_net_set(kit, &small), 0);
-    add(kit, "127.0.0.1:53", NULL, false);
-    tell(kit, &pause_type, NULL);
+    open_channel(kit, "127.0.0.1:53", NULL, false);
+    send_order(kit, &pause_type, NULL);
     for (int i = 0; i < 10; i++)
         domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, sizeof bytes));
     ck_assert_int_eq(domus_testkit_advance(kit, 2 * SECOND), 0);
     ck_assert_uint_eq(domus_testkit_net_datagrams(kit).overflowed, 6);
-    tell(kit, &resume_type, NULL);
+    send_order(kit, &resume_type, NULL);
     ck_assert_uint_eq(counted.received, 4);
     ck_assert_uint_eq(counted.lost, 6);
-    (void)finish(kit);
+    (void)stop_and_check(kit);
 }
 
 /* A kit's buffers have 256 B, 128 of which are for the head. */
 DOMT_TEST(long_datagrams_are_cut_or_refused)
 {
     static char bytes[65508];
-    domus_testkit *kit = serve("127.0.0.1:53", NULL);
+    domus_testkit *kit = make_service("127.0.0.1:53", NULL);
     const domus_net_faults narrow = {.datagram_bytes_max = 100};
     domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:0", NULL);
-    domus_endpoint at = parsed("127.0.0.1:53");
+    domus_endpoint at = parse_endpoint("127.0.0.1:53");
 
     ck_assert_int_eq(domus_datagram_peer_send(peer, &at, bytes, 65508), -EMSGSIZE);
     domt_net_ok(kit, domus_datagram_peer_send(peer, &at, bytes, 65507));
@@ -355,13 +356,13 @@ DOMT_TEST(long_datagrams_are_cut_or_refused)
 
 DOMT_TEST(names_are_those_of_datagrams_alone)
 {
-    domus_testkit *kit = serve("127.0.0.1:53", NULL);
+    domus_testkit *kit = make_service("127.0.0.1:53", NULL);
     domus_peer_listener *listener;
     domus_datagram_peer *peer;
-    domus_endpoint nowhere = parsed("127.0.0.1:0");
+    domus_endpoint nowhere = parse_endpoint("127.0.0.1:0");
 
     domt_net_ok(kit, domus_peer_listen(kit, "127.0.0.1:53", 0, &listener));
-    add(kit, "127.0.0.1:53", NULL, false);
+    open_channel(kit, "127.0.0.1:53", NULL, false);
     ck_assert_int_eq(open_result, -EADDRINUSE);
     ck_assert_int_eq(domus_datagram_peer_open(kit, "0.0.0.0:53", NULL, &peer), -EADDRINUSE);
     ck_assert_int_eq(domus_datagram_peer_open(kit, NULL, NULL, &peer), -EINVAL);
@@ -375,7 +376,7 @@ DOMT_TEST(names_are_those_of_datagrams_alone)
     domus_datagram_peer_close(peer);
     ck_assert_int_eq(domus_datagram_peer_send(peer, &nowhere, "x", 1), -EPIPE);
     ck_assert_int_eq(domus_datagram_peer_expect(peer, "x", 1, SECOND), -EPIPE);
-    ck_assert_uint_eq(finish(kit).sent, 0);
+    ck_assert_uint_eq(stop_and_check(kit).sent, 0);
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */
@@ -392,22 +393,22 @@ DOMT_TEST(each_fault_of_datagrams_has_its_effect_and_its_counter)
 
     ck_assert_int_eq(domus_testkit_net_set(kit, &impossible), -EINVAL);
     ck_assert_int_eq(domus_testkit_net_set(kit, &losing), 0);
-    post(kit, other, NULL, "a");
+    send_datagram(kit, other, NULL, "a");
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_int_eq(domus_testkit_net_set(kit, &doubling), 0);
-    post(kit, other, NULL, "b");
+    send_datagram(kit, other, NULL, "b");
     domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
     domt_net_ok(kit, domus_datagram_peer_expect(one, "b", 1, SECOND));
     ck_assert_int_eq(domus_testkit_net_set(kit, &refusing), 0);
-    post(kit, other, NULL, "c");
+    send_datagram(kit, other, NULL, "c");
     ck_assert_int_eq(domus_datagram_peer_expect(other, "c", 1, SECOND), -ECONNREFUSED);
     ck_assert_int_eq(domus_testkit_net_set(kit, NULL), 0);
     ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, true), 0);
-    post(kit, other, NULL, "d");
+    send_datagram(kit, other, NULL, "d");
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND));
     ck_assert_int_eq(domus_testkit_net_part(kit, NULL, NULL, false), 0);
     domt_net_ok(kit, domus_datagram_peer_expect_nothing(one, SECOND)); /* the datagram is lost */
-    domus_net_datagrams all = finish(kit);
+    domus_net_datagrams all = stop_and_check(kit);
     ck_assert_uint_eq(all.sent, 4);
     ck_assert_uint_eq(all.doubled, 1);
     ck_assert_uint_eq(all.received, 2);
@@ -437,7 +438,7 @@ DOMT_TEST(datagrams_that_are_held_up_overtake_each_other)
     }
     ck_assert_uint_eq(seen, 50);
     ck_assert_uint_gt(late, 5);
-    (void)finish(kit);
+    (void)stop_and_check(kit);
 }
 
 /* With 1 KB/s a datagram of 43 B leaves in 43 ms, and three of them fill a buffer of 100 B. */
@@ -449,18 +450,18 @@ DOMT_TEST(send_buffer_fills_where_there_is_a_bandwidth)
     domus_datagram_peer *peer = peer_of(kit, "127.0.0.1:53", NULL);
 
     ck_assert_int_eq(domus_testkit_net_set(kit, &slow), 0);
-    add(kit, NULL, "127.0.0.1:53", false);
+    open_channel(kit, NULL, "127.0.0.1:53", false);
     for (int i = 0; i < 5; i++)
-        tell(kit, &write_type, text);
+        send_order(kit, &write_type, text);
     uint64_t start_ns = domus_testkit_now_ns(kit);
-    tell(kit, &look_type, NULL);
+    send_order(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.sent, 3);
     for (int i = 0; i < 5; i++)
         domt_net_ok(kit, domus_datagram_peer_expect(peer, text, sizeof text - 1, SECOND));
     ck_assert_uint_eq((domus_testkit_now_ns(kit) - start_ns) / (3 * MS), 71); /* 215 ms in sum */
-    tell(kit, &look_type, NULL);
+    send_order(kit, &look_type, NULL);
     ck_assert_uint_eq(counted.sent, 5);
-    ck_assert_uint_eq(counted.unsent + finish(kit).received, 5);
+    ck_assert_uint_eq(counted.unsent + stop_and_check(kit).received, 5);
 }
 
 DOMT_SUITE(60)

@@ -76,7 +76,7 @@ static int go_on(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int answered(domus_stack *stack, void *self, const domus_answer *answer)
+static int write_back(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domus_channel *channel = domus_channel_running(stack);
     domus_buffer *bytes = *(domus_buffer **)domus_frame(stack);
@@ -97,21 +97,21 @@ static int ask_first(domus_stack *stack, void *self, const void *payload)
     int result;
 
     *(domus_buffer **)domus_frame(stack) = event->bytes;
-    result = domus_ask(stack, helper, &ask_type, NULL, answered);
+    result = domus_ask(stack, helper, &ask_type, NULL, write_back);
     if (result != DOMUS_PARKED)
         domus_buffer_free(event->bytes);
     return result;
 }
 
-static int help(domus_stack *stack, void *self, const void *nothing)
+static int reply_wake(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_reply(stack, &wake_type, NULL);
 }
 
 static const domus_behaviour helping = {.name = "helper",
-                                        .on = (const domus_on[]){{&ask_type, help, 0}, {0}}};
+                                        .on = (const domus_on[]){{&ask_type, reply_wake, 0}, {0}}};
 
-static int finish(domus_stack *stack, void *self, const void *payload)
+static int finish_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
     return domus_channel_finish(stack, event->channel);
@@ -178,7 +178,10 @@ static const domus_behaviour services[] = {
      .on_stop = hoard_stop,
      .on_read = {hoard_read, 0},
      .on = hoard_rows},
-    {.name = "both", .kind = DOMUS_CHANNELS, .on_read = {give_back, 0}, .on_end = {finish, 0}}};
+    {.name = "both",
+     .kind = DOMUS_CHANNELS,
+     .on_read = {give_back, 0},
+     .on_end = {finish_channel, 0}}};
 #define SERVICES (sizeof services / sizeof services[0])
 
 /* --- a seed ----------------------------------------------------------------------------------- */

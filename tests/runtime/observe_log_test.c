@@ -46,7 +46,7 @@ static int read_log(void *context, uint64_t from, domus_log_line *ret_line)
 
 static const domus_log_source source = {.read = read_log, .context = &newest};
 
-static domus_system *start(uint32_t viewers)
+static domus_system *start_system(uint32_t viewers)
 {
     domus_config config = domt_config(1);
     atomic_store(&newest, 0);
@@ -65,7 +65,7 @@ static void read_until(int fd, const char *part)
 
 DOMT_TEST(without_a_source_there_is_no_log)
 {
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
 
     ck_assert_uint_eq(domt_port_ask("GET /log"), 404);
     ck_assert_uint_eq(domt_port_ask("GET /log?follow=1"), 404);
@@ -79,7 +79,7 @@ DOMT_TEST(without_a_source_there_is_no_log)
 
 DOMT_TEST(lines_have_their_time_and_level)
 {
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 4);
@@ -107,7 +107,7 @@ DOMT_TEST(wrong_queries_are_refused)
                                         "follow=11",        "follow=%31%31",
                                         "level=error%20",   "level=-1",
                                         "follow=1&level=x", "level=aaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
     char request[128];
 
     domus_observe_front.set_log(domt_port, &source);
@@ -134,7 +134,7 @@ DOMT_TEST(pages_of_others_change_nothing)
 {
     static const char post[] = "POST /log?level=error HTTP/1.1\r\nHost: localhost\r\n"
                                "Origin: http://evil.example\r\nConnection: close\r\n\r\n";
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
     int fd = domt_connect(domt_port_number);
 
     ck_assert_int_eq(send(fd, post, sizeof post - 1, MSG_NOSIGNAL), (int)sizeof post - 1);
@@ -148,7 +148,7 @@ DOMT_TEST(pages_of_others_change_nothing)
 
 DOMT_TEST(a_follower_gets_lines_as_they_come)
 {
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&newest, 2);
@@ -181,7 +181,7 @@ static void *read_to_the_end(void *fd)
 /* The stream is not cut, and the close does not take the second that a drain may last. */
 DOMT_TEST(a_follower_gets_the_last_lines_and_the_end)
 {
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
     pthread_t reader;
 
     domus_observe_front.set_log(domt_port, &source);
@@ -226,7 +226,7 @@ static void await_rest(void)
 DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
     unsigned long long lost;
 
     domus_observe_front.set_log(domt_port, &source);
@@ -262,7 +262,7 @@ DOMT_TEST(a_follower_that_does_not_read_holds_up_nobody)
 DOMT_TEST(followers_that_do_not_read_end_with_the_port)
 {
     static const char follow[] = "GET /log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    domus_system *system = start(8);
+    domus_system *system = start_system(8);
     int fds[4];
 
     domus_observe_front.set_log(domt_port, &source);
@@ -282,7 +282,7 @@ DOMT_TEST(followers_that_do_not_read_end_with_the_port)
  * others. */
 DOMT_TEST(a_follower_that_reads_holds_up_nobody)
 {
-    domus_system *system = start(4);
+    domus_system *system = start_system(4);
 
     domus_observe_front.set_log(domt_port, &source);
     atomic_store(&endless, true);
@@ -310,7 +310,7 @@ DOMT_TEST(a_thousand_followers_have_few_places)
     uint32_t follow = 0, refused = 0;
 
     allow_descriptors();
-    domus_system *system = start(CROWD + 1);
+    domus_system *system = start_system(CROWD + 1);
     domus_observe_front.set_log(domt_port, &source);
     for (int i = 0; i < CROWD; i++) {
         if (i % LOT == 0) /* more connects at a time would not fit into the backlog */

@@ -35,7 +35,7 @@ static int get_stuck(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour sticky = {.name = "sticky",
                                        .on = (const domus_on[]){{&note_type, get_stuck, 0}, {0}}};
 
-static domus_system *start(void)
+static domus_system *start_system(void)
 {
     domus_config config = domt_config(2);
 
@@ -48,7 +48,7 @@ static domus_system *start(void)
 
 DOMT_TEST(a_stuck_thread_is_seen_from_outside)
 {
-    domus_system *system = start();
+    domus_system *system = start_system();
 
     ck_assert_int_eq(domt_port_open(system), 0);
     domt_notice(system, domt_spawn(system, 1, &sticky, NULL), &note_type, NULL);
@@ -78,7 +78,7 @@ static void *ask_for_actors(void *unused)
 /* The dump of a stuck thread takes a second, and no other viewer waits for it. */
 DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 {
-    domus_system *system = start();
+    domus_system *system = start_system();
     pthread_t asker;
 
     atomic_store(&begun, 0);
@@ -99,7 +99,7 @@ DOMT_TEST(other_viewers_do_not_wait_for_a_dump)
 
 DOMT_TEST(a_port_is_ready_when_it_is_told_and_is_there_once)
 {
-    domus_system *system = start();
+    domus_system *system = start_system();
     domus_config config = domt_config(1);
     char error[256] = "";
     void *none = &config;
@@ -135,7 +135,7 @@ DOMT_TEST(a_port_without_memory_is_not_opened_or_answers_later)
                                         "GET /actors",  "GET /config",
                                         "GET /stalls",  "GET /nothing",
                                         "GET /",        "GET /trace"};
-    domus_system *system = start();
+    domus_system *system = start_system();
     const int64_t step = domt_is_long() ? 1 : 3;
     int64_t n = 0;
     int result = -ENOMEM;
@@ -172,7 +172,7 @@ static void ask_line(const char *start_line)
     body = strstr(text, "\r\n\r\n") + 4;
 }
 
-static void has(const char *part)
+static void expect_in_body(const char *part)
 {
     ck_assert_msg(strstr(body, part) != NULL, "no '%s' in: %s", part, text);
 }
@@ -189,17 +189,17 @@ DOMT_TEST(a_configuration_made_by_hand_has_the_program_as_its_origin)
     ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
     ck_assert_ptr_eq(strstr(body, "{\"keys\":[\n{\"key\":\"system.threads\",\"value\":\"1\","),
                      body);
-    has("{\"key\":\"scheduler.ioRatio\",\"value\":\"61\",\"origin\":\"program\"}");
-    has("{\"key\":\"scheduler.maxBudget\",\"value\":\"10ms\",\"origin\":\"default\"}");
-    has("{\"key\":\"observe.listen\",\"value\":\"127.0.0.1:0\",\"origin\":\"program\"}");
-    has("{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"default\"}");
+    expect_in_body("{\"key\":\"scheduler.ioRatio\",\"value\":\"61\",\"origin\":\"program\"}");
+    expect_in_body("{\"key\":\"scheduler.maxBudget\",\"value\":\"10ms\",\"origin\":\"default\"}");
+    expect_in_body("{\"key\":\"observe.listen\",\"value\":\"127.0.0.1:0\",\"origin\":\"program\"}");
+    expect_in_body("{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"default\"}");
     ask_line("POST /log?level=error");
     ask_line("GET /config");
-    has("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
+    expect_in_body("{\"key\":\"log.level\",\"value\":\"error\",\"origin\":\"program\"}");
     domt_port_end(system);
 }
 
-static void walk(const void *from, domus_config_visit *visit, void *context)
+static void visit_keys(const void *from, domus_config_visit *visit, void *context)
 {
     visit(context, &(domus_config_shown){"log.level", "info", "a\"b\\c\n.yaml:1"});
     visit(context, &(domus_config_shown){"own.key", from, "--set"});
@@ -213,9 +213,9 @@ DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
     domus_system *system = domt_port_begin(&config);
     size_t shown = 0;
 
-    ck_assert_int_eq(domus_observe_front.set_config(NULL, walk, "none"), 0);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "first"), 0);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "second"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(NULL, visit_keys, "none"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "first"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "second"), 0);
     ask_line("GET /config");
     ck_assert_str_eq(
         body,
@@ -223,25 +223,25 @@ DOMT_TEST(what_a_program_hands_over_is_shown_until_it_hands_over_anew)
         "{\"key\":\"log.level\",\"value\":\"info\",\"origin\":\"a\\\"b\\\\\\\\c\\\\n.yaml:1\"},\n"
         "{\"key\":\"own.key\",\"value\":\"second\",\"origin\":\"--set\"},\n"
         "{\"key\":\"profile.level\",\"value\":\"counters\",\"origin\":\"default\"}]}\n");
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "\"\x1b"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "\"\x1b"), 0);
     ask_line("POST /log?level=warning");
     ask_line("POST /profile?level=off");
     ask_line("GET /config");
-    has("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
-    has("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
-    has("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
+    expect_in_body("{\"key\":\"log.level\",\"value\":\"warning\",\"origin\":\"port\"}");
+    expect_in_body("{\"key\":\"own.key\",\"value\":\"\\\"\\\\x1b\",\"origin\":\"--set\"}");
+    expect_in_body("{\"key\":\"profile.level\",\"value\":\"off\",\"origin\":\"port\"}");
     memset(value, '\1', sizeof value - 1); /* the longest value, each byte of which is escaped */
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, value), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, value), 0);
     ask_line("GET /config");
     for (const char *at = body; (at = strstr(at, "\\\\x01")) != NULL; at++)
         shown++;
     ck_assert_uint_eq(shown, sizeof value - 1);
-    ck_assert_int_eq(domus_observe_front.set_config(domt_port, walk, "left"), 0);
+    ck_assert_int_eq(domus_observe_front.set_config(domt_port, visit_keys, "left"), 0);
     domt_port_end(system);
 
     system = domt_port_begin(&config); /* the next port knows nothing of the one before */
     ask_line("GET /config");
-    has("{\"key\":\"scheduler.ioRatio\"");
+    expect_in_body("{\"key\":\"scheduler.ioRatio\"");
     domt_port_end(system);
 }
 
@@ -265,12 +265,12 @@ DOMT_TEST(a_stall_is_shown_while_it_lasts)
     domt_notice(system, domt_spawn(system, 1, &quoted_sticky, NULL), &quoted_type, NULL);
     DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"thread\":1") != NULL));
     ck_assert_ptr_nonnull(strstr(text, "Content-Type: application/json\r\n"));
-    has("{\"stalls\":[{\"when_ns\":");
-    has(",\"when\":\"2");
-    has("Z\",\"thread\":1,\"length_ns\":");
-    has(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
-        "\\\"x\\\"\",\"backtrace\":[\"");
-    has("\"get_stuck\"");
+    expect_in_body("{\"stalls\":[{\"when_ns\":");
+    expect_in_body(",\"when\":\"2");
+    expect_in_body("Z\",\"thread\":1,\"length_ns\":");
+    expect_in_body(",\"is_over\":false,\"behaviour\":\"sticky\",\"type\":\"note "
+                   "\\\"x\\\"\",\"backtrace\":[\"");
+    expect_in_body("\"get_stuck\"");
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(20, (ask_line("GET /stalls"), strstr(body, "\"is_over\":true") != NULL));
     domt_port_end(system);

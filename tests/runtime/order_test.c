@@ -130,7 +130,7 @@ static const domus_behaviour sending = {.name = "sending",
                                         .state_size = sizeof(sender),
                                         .on = (const domus_on[]){{&go_type, on_go, 0}, {0}}};
 
-static void reset(void)
+static void reset_counts(void)
 {
     it = (seen){.level = 0};
     atomic_store(&received, 0);
@@ -187,7 +187,7 @@ DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
 {
     domus_config config = domt_config(3);
 
-    reset();
+    reset_counts();
     config.scheduler.belt_slots = 0; /* messages that wait on belts are taken some at a time */
     domus_system *system = domt_start(&config);
     receiver = domt_spawn(system, 2, &receiving, NULL);
@@ -199,7 +199,7 @@ DOMT_TEST(actor_of_the_loop_takes_all_that_waits_by_its_order)
 DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        reset();
+        reset_counts();
         domt_pooled_begin(domt_pooled_policies[i], 1 + i % 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
         take_what_waits(domt_pooled.system, 2);
@@ -212,7 +212,7 @@ DOMT_TEST(actor_of_a_pool_takes_all_that_waits_by_its_order)
 
 /* Check senders of all kinds that send while the receiver takes: no message is lost, and equal
  * messages of one sender and kind keep their order. */
-static void stream(domus_system *system, uint32_t threads)
+static void check_stream(domus_system *system, uint32_t threads)
 {
     const uint64_t all = (uint64_t)ROUNDS * LEVELS * (2 * SENDERS + 1);
     begin_senders(system, threads, ROUNDS);
@@ -225,11 +225,11 @@ DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
 {
     domus_config config = domt_config(3);
 
-    reset();
+    reset_counts();
     config.scheduler.steal.floor = 1;
     domus_system *system = domt_start(&config);
     receiver = domt_spawn(system, 0, &receiving, NULL);
-    stream(system, 2); /* the third thread may run the receiver on a loan */
+    check_stream(system, 2); /* the third thread may run the receiver on a loan */
     domt_end(system);
     ck_assert_uint_eq(it.out_of_order, 0);
 }
@@ -237,10 +237,10 @@ DOMT_TEST(streams_to_an_actor_of_the_loop_are_whole)
 DOMT_TEST(streams_to_an_actor_of_a_pool_are_whole)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        reset();
+        reset_counts();
         domt_pooled_begin(domt_pooled_policies[i], 2, 2);
         receiver = domt_pooled_spawn(domt_pooled.pool, &receiving, NULL);
-        stream(domt_pooled.system, 2);
+        check_stream(domt_pooled.system, 2);
         domt_end(domt_pooled.system);
         ck_assert_uint_eq(it.out_of_order, 0);
     }
@@ -304,7 +304,7 @@ DOMT_TEST(receives_that_return_take_mail_by_the_order)
     domus_config config = domt_config(1);
     pthread_t asker;
 
-    reset();
+    reset_counts();
     atomic_store(&hold, true);
     domus_system *system = domt_start(&config);
     domt_notice(system, domt_spawn(system, 0, &maker, NULL), &go_type, NULL);
@@ -332,7 +332,7 @@ static int take_in_kit(uint64_t seed, void *context)
     domus_testkit *kit;
     domus_address address;
 
-    reset();
+    reset_counts();
     if (domus_testkit_new(&config, seed, NULL, 0, &kit) != 0)
         return -1;
     domus_system *system = domus_testkit_system(kit);

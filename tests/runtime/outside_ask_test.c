@@ -33,47 +33,47 @@ static const domus_type grow_type = {.name = "grow"};
 static const domus_type nap_type = {.name = "nap", .size = sizeof(uint64_t)};
 static const domus_type recurse_type = {.name = "recurse"};
 
-static int twice(domus_stack *stack, void *self, const void *payload)
+static int reply_double(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t answer = *(const uint64_t *)payload * 2;
     return domus_reply(stack, &number_type, &answer);
 }
 
-static int grow(domus_stack *stack, void *self, const void *payload)
+static int reply_large(domus_stack *stack, void *self, const void *payload)
 {
     static const char bytes[40000] = "large";
     return domus_reply(stack, &large_type, bytes);
 }
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int fail_handler(domus_stack *stack, void *self, const void *payload)
 {
     return -EPROTO;
 }
 
-static int mute(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
-static int hold(domus_stack *stack, void *self, const void *payload)
+static int keep_ask(domus_stack *stack, void *self, const void *payload)
 {
     domus_kept ask;
     atomic_fetch_add(&kept, 1);
     return domus_keep(stack, &ask);
 }
 
-static int slept(domus_stack *stack, void *self, const domus_answer *answer)
+static int reply_deadline(domus_stack *stack, void *self, const domus_answer *answer)
 {
     uint64_t deadline_ns = domus_deadline_ns(stack);
     return domus_reply(stack, &number_type, &deadline_ns);
 }
 
-static int nap(domus_stack *stack, void *self, const void *payload)
+static int sleep_before_reply(domus_stack *stack, void *self, const void *payload)
 {
-    return domus_sleep(stack, *(const uint64_t *)payload, slept);
+    return domus_sleep(stack, *(const uint64_t *)payload, reply_deadline);
 }
 
-static int recurse(domus_stack *stack, void *self, const void *payload)
+static int ask_oneself(domus_stack *stack, void *self, const void *payload)
 {
     atomic_store(&deadlock,
                  domus_outside_ask(the_system, domus_self(stack), &mute_type, NULL, 0, NULL));
@@ -81,22 +81,22 @@ static int recurse(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour server = {.name = "server",
-                                       .on = (const domus_on[]){{&twice_type, twice, 0},
-                                                                {&fail_type, refuse, 0},
-                                                                {&mute_type, mute, 0},
-                                                                {&hold_type, hold, 0},
-                                                                {&grow_type, grow, 0},
-                                                                {&nap_type, nap, 0},
-                                                                {&recurse_type, recurse, 0},
+                                       .on = (const domus_on[]){{&twice_type, reply_double, 0},
+                                                                {&fail_type, fail_handler, 0},
+                                                                {&mute_type, ignore_message, 0},
+                                                                {&hold_type, keep_ask, 0},
+                                                                {&grow_type, reply_large, 0},
+                                                                {&nap_type, sleep_before_reply, 0},
+                                                                {&recurse_type, ask_oneself, 0},
                                                                 {0}}};
 
-static int ask(domus_system *system, domus_address to, const domus_type *type, uint64_t number,
-               uint64_t timeout_ns)
+static int ask_from_here(domus_system *system, domus_address to, const domus_type *type,
+                         uint64_t number, uint64_t timeout_ns)
 {
     return domus_outside_ask(system, to, type, &number, timeout_ns, NULL);
 }
 
-static domus_system *start(uint32_t threads)
+static domus_system *start_system(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     return domt_start(&config);
@@ -111,7 +111,7 @@ static uint64_t late_replies(const domus_system *system)
 
 DOMT_TEST(an_answer_comes_with_its_type_and_payload)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     uint64_t sum = 0;
 
     for (uint32_t thread = 0; thread < 2; thread++) {
@@ -131,7 +131,7 @@ DOMT_TEST(an_answer_comes_with_its_type_and_payload)
 
 DOMT_TEST(a_small_buffer_is_told_what_it_wants)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     static char bytes[40000];
     domus_outside_reply reply = {.buffer = bytes, .size = sizeof bytes - 1};
@@ -152,38 +152,38 @@ DOMT_TEST(a_small_buffer_is_told_what_it_wants)
 
 DOMT_TEST(an_exception_is_the_result_and_payloads_are_taken_in_every_case)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     const domus_type huge = {.name = "huge", .size = DOMUS_PAYLOAD_MAX + 1, .release = release};
 
-    ck_assert_int_eq(ask(system, to, &fail_type, 0, 0), -EPROTO);
-    ck_assert_int_eq(ask(system, to, &mute_type, 0, 0), -ENOMSG);
+    ck_assert_int_eq(ask_from_here(system, to, &fail_type, 0, 0), -EPROTO);
+    ck_assert_int_eq(ask_from_here(system, to, &mute_type, 0, 0), -ENOMSG);
     ck_assert_uint_eq(atomic_load(&released), 0);
-    ck_assert_int_eq(ask(system, to, &unknown_type, 0, 0), -EOPNOTSUPP);
+    ck_assert_int_eq(ask_from_here(system, to, &unknown_type, 0, 0), -EOPNOTSUPP);
     ck_assert_uint_eq(atomic_load(&released), 1);
-    ck_assert_int_eq(ask(system, (domus_address){NULL, 0}, &twice_type, 0, 0), -ESTALE);
+    ck_assert_int_eq(ask_from_here(system, (domus_address){NULL, 0}, &twice_type, 0, 0), -ESTALE);
     ck_assert_uint_eq(atomic_load(&released), 2);
-    ck_assert_int_eq(ask(system, to, &huge, 0, 0), -EMSGSIZE);
+    ck_assert_int_eq(ask_from_here(system, to, &huge, 0, 0), -EMSGSIZE);
     ck_assert_uint_eq(atomic_load(&released), 3);
     ck_assert_int_eq(domus_outside_stop(system, to), 0);
-    ck_assert_int_eq(ask(system, to, &twice_type, 0, 0), -ESTALE);
+    ck_assert_int_eq(ask_from_here(system, to, &twice_type, 0, 0), -ESTALE);
     ck_assert_uint_eq(atomic_load(&released), 4);
     ck_assert_int_eq(domus_system_stop(system), 0);
-    ck_assert_int_eq(ask(system, to, &twice_type, 0, 0), -ESHUTDOWN);
+    ck_assert_int_eq(ask_from_here(system, to, &twice_type, 0, 0), -ESHUTDOWN);
     ck_assert_uint_eq(atomic_load(&released), 5);
     domus_system_free(system);
 }
 
 DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     uint64_t before_ns = domt_now_ns();
 
-    ck_assert_int_eq(ask(system, to, &hold_type, 0, 30 * DOMT_MS), -ETIMEDOUT);
+    ck_assert_int_eq(ask_from_here(system, to, &hold_type, 0, 30 * DOMT_MS), -ETIMEDOUT);
     ck_assert_uint_ge(domt_now_ns() - before_ns, 30 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&kept), 1);
-    ck_assert_int_eq(ask(system, to, &nap_type, 60 * DOMT_MS, 20 * DOMT_MS), -ETIMEDOUT);
+    ck_assert_int_eq(ask_from_here(system, to, &nap_type, 60 * DOMT_MS, 20 * DOMT_MS), -ETIMEDOUT);
     domt_pause_ns(80 * DOMT_MS);
     /* no thread led the outside to sort the late reply */
     ck_assert_uint_eq(late_replies(system), 0);
@@ -196,7 +196,7 @@ DOMT_TEST(a_time_out_is_never_early_and_a_late_answer_is_dropped_and_counted)
 
 DOMT_TEST(the_time_out_travels_and_zero_is_a_limit_too)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
     const uint64_t times_ns[] = {0, 2 * DOMUS_OUTSIDE_ASK_MAX_NS, UINT64_MAX, 5000 * DOMT_MS};
     const uint64_t limits_ns[] = {DOMUS_OUTSIDE_ASK_NS, DOMUS_OUTSIDE_ASK_MAX_NS,
@@ -216,9 +216,9 @@ DOMT_TEST(the_time_out_travels_and_zero_is_a_limit_too)
 
 DOMT_TEST(a_thread_of_the_system_does_not_wait_for_itself)
 {
-    domus_system *system = the_system = start(1);
+    domus_system *system = the_system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
-    ck_assert_int_eq(ask(system, to, &recurse_type, 0, 0), -EDOM);
+    ck_assert_int_eq(ask_from_here(system, to, &recurse_type, 0, 0), -EDOM);
     ck_assert_int_eq(atomic_load(&deadlock), -EDEADLK);
     domt_end(system);
 }
@@ -256,7 +256,8 @@ static void *keep_asking(void *self_)
         domus_outside_reply reply = {.buffer = &number, .size = sizeof number};
 
         if ((i + self->number) % 64 == 0) {
-            self->timeouts += ask(self->system, self->to[2], &hold_type, 0, DOMT_MS) == -ETIMEDOUT;
+            self->timeouts +=
+                ask_from_here(self->system, self->to[2], &hold_type, 0, DOMT_MS) == -ETIMEDOUT;
             continue;
         }
         self->failures +=
@@ -268,7 +269,7 @@ static void *keep_asking(void *self_)
 
 DOMT_TEST(sixteen_threads_ask_at_once)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     domus_address to[3];
 
     for (uint32_t i = 0; i < 3; i++)
@@ -297,7 +298,8 @@ static void *ask_and_be_woken(void *self_)
 {
     struct asker *self = self_;
     uint64_t before_ns = domt_now_ns();
-    self->failures = (uint64_t)-ask(self->system, self->to[0], &nap_type, 300 * DOMT_MS, 0);
+    self->failures =
+        (uint64_t)-ask_from_here(self->system, self->to[0], &nap_type, 300 * DOMT_MS, 0);
     self->sum = domt_now_ns() - before_ns;
     return NULL;
 }
@@ -306,7 +308,7 @@ static void *ask_and_be_woken(void *self_)
  * answer, not by the end of its time. */
 DOMT_TEST(the_lead_is_handed_on)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     domus_address to = domt_spawn(system, 0, &server, NULL);
 
     for (uint32_t i = 0; i < 3; i++) {
@@ -325,7 +327,7 @@ DOMT_TEST(the_lead_is_handed_on)
 static void *ask_for_ever(void *self_)
 {
     struct asker *self = self_;
-    self->failures = (uint64_t)-ask(self->system, self->to[0], &hold_type, 0, 0);
+    self->failures = (uint64_t)-ask_from_here(self->system, self->to[0], &hold_type, 0, 0);
     return NULL;
 }
 
@@ -341,7 +343,7 @@ static void begin_to_wait(domus_system *system)
 /* Only the stop of the system can end the wait. */
 DOMT_TEST(who_waits_when_the_system_stops_is_told)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     begin_to_wait(system);
     uint64_t before_ns = domt_now_ns();
     domt_end(system);
@@ -357,20 +359,20 @@ DOMT_TEST(who_waits_when_the_system_stops_is_told)
 /* The stop closes the outside in this way if an actor has not let go of an ask in time. */
 DOMT_TEST(closing_the_outside_fails_all_that_wait)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     begin_to_wait(system);
     uint64_t before_ns = domt_now_ns();
     domi_system_set_stage(system, DOMI_STAGE_ENDING);
     ck_assert_uint_lt(domt_now_ns() - before_ns, 3000 * DOMT_MS); /* the askers were woken */
     ck_assert_uint_eq(system->askings_count, 0);
     ck_assert_ptr_null(system->leader);
-    ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0), -ESHUTDOWN);
+    ck_assert_int_eq(ask_from_here(system, askers[0].to[0], &fail_type, 0, 0), -ESHUTDOWN);
     domi_system_set_stage(system, DOMI_STAGE_RUNNING);
     for (uint32_t i = 0; i < ASKERS; i++) {
         pthread_join(threads[i], NULL);
         ck_assert_uint_eq(askers[i].failures, ESHUTDOWN);
     }
-    ck_assert_int_eq(ask(system, askers[0].to[0], &fail_type, 0, 0),
+    ck_assert_int_eq(ask_from_here(system, askers[0].to[0], &fail_type, 0, 0),
                      -EPROTO); /* the actor did not stop, after all */
     domt_end(system);
 }

@@ -14,7 +14,7 @@ static void release(void *payload)
 
 static const domus_type note_type = {.name = "note", .size = 8, .release = release};
 
-static int note(domus_stack *stack, void *self, const void *payload)
+static int count_notice(domus_stack *stack, void *self, const void *payload)
 {
     (void)domus_take(stack);
     atomic_fetch_add(&handled, domus_sender(stack).house == NULL);
@@ -22,7 +22,7 @@ static int note(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour noter = {.name = "noter",
-                                      .on = (const domus_on[]){{&note_type, note, 0}, {0}},
+                                      .on = (const domus_on[]){{&note_type, count_notice, 0}, {0}},
                                       .on_mount = domt_count_mount,
                                       .on_stop = domt_count_stop};
 

@@ -13,7 +13,7 @@ static domus_system *system_;
 static domus_outsider *self_;
 static domus_address peer;
 
-static void begin(uint32_t threads)
+static void start_test(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     config.detached.threads_max = 4;
@@ -66,7 +66,7 @@ DOMT_TEST(outsider_is_for_its_own_thread)
     int status;
     domus_outsider *none = NULL;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
     pthread_join(thread, NULL);
     pid_t child = fork();
@@ -98,7 +98,7 @@ static int use_within(domus_stack *stack, void *argument)
 
 DOMT_TEST(turn_of_an_outsider_must_not_use_it)
 {
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(domus_outsider_act(self_, use_within, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
@@ -110,7 +110,7 @@ DOMT_TEST(outsiders_are_bounded_and_seats_are_used_again)
     const domus_outsider_options named = {.name = "thread"};
     domus_address found;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 4; i++)
@@ -140,7 +140,7 @@ static int spawn_and_arm(domus_stack *stack, void *argument)
     return domus_spawn(stack, &domt_peer, NULL, argument);
 }
 
-static int keep(domus_stack *stack, void *kept)
+static int keep_ask(domus_stack *stack, void *kept)
 {
     return domus_keep(stack, kept);
 }
@@ -179,7 +179,7 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
     domus_outside_message message;
     domus_kept kept;
 
-    begin(2);
+    start_test(2);
     ck_assert_int_eq(domus_outsider_act(self_, spawn_and_arm, &child), 0);
     ck_assert_uint_eq(domt_receive_number(self_, &tick_type, &message), 5);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_EVENT);
@@ -187,7 +187,7 @@ DOMT_TEST(turn_of_an_outsider_has_all_verbs)
 
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
-    ck_assert_int_eq(domus_outsider_act(self_, keep, &kept), 0);
+    ck_assert_int_eq(domus_outsider_act(self_, keep_ask, &kept), 0);
     ck_assert_int_eq(domus_outsider_fail(self_, -EDOM), -EALREADY);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
     ck_assert_int_eq(domus_outsider_act(self_, answer_kept, &kept), 0);
@@ -218,7 +218,7 @@ DOMT_TEST(outsider_that_is_stopped_is_told_so)
     domus_outside_message message;
     uint32_t number = 1;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(
         domus_outsider_notice(self_, domus_outsider_address(self_), &domt_number_type, &number), 0);
     ck_assert_int_eq(domus_outside_stop_after_mail(system_, domus_outsider_address(self_)), 0);
@@ -267,7 +267,7 @@ DOMT_TEST(stop_of_the_system_ends_waits_and_the_thread_that_stops)
 {
     pthread_t threads[2];
 
-    begin(2);
+    start_test(2);
     domus_address silent = domus_outsider_address(self_);
     ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_for_end, NULL), 0);
     ck_assert_int_eq(pthread_create(&threads[1], NULL, wait_for_end, &silent), 0);
@@ -317,7 +317,7 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
     pthread_t thread;
     domus_outsider *none = NULL;
 
-    begin(2);
+    start_test(2);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, be_away, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
@@ -333,7 +333,7 @@ DOMT_TEST(thread_that_is_away_does_not_keep_the_system)
     ck_assert_uint_eq(atomic_load(&domt_released), 2); /* the message in hand, and the answer */
 }
 
-static int hold(domus_stack *stack, void *argument)
+static int hold_until_allowed(domus_stack *stack, void *argument)
 {
     atomic_store(&inside, 1);
     while (!atomic_load(&go_on))
@@ -344,7 +344,7 @@ static int hold(domus_stack *stack, void *argument)
 static void *act_for_long(void *nothing)
 {
     domus_outsider *outsider = domt_attach(system_);
-    ck_assert_int_eq(domus_outsider_act(outsider, hold, NULL), 0);
+    ck_assert_int_eq(domus_outsider_act(outsider, hold_until_allowed, NULL), 0);
     ck_assert_int_eq(domus_outside_detach(outsider), 0);
     return nothing;
 }
@@ -353,7 +353,7 @@ DOMT_TEST(turn_that_does_not_return_is_said_as_a_handler)
 {
     pthread_t thread;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(pthread_create(&thread, NULL, act_for_long, NULL), 0);
     DOMT_WAIT_FOR(10, atomic_load(&inside) == 1);
     ck_assert_int_eq(domus_system_stop(system_), -ETIMEDOUT);
@@ -403,7 +403,7 @@ DOMT_TEST(each_allocation_may_fail)
     uint32_t failed = 0;
     int64_t count = 0;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     for (; count < 200; count++) {
         domi_memory_fail_after(count, 0);

@@ -8,7 +8,7 @@ static domus_system *system_;
 static domus_outsider *self_;
 static domus_address peer;
 
-static void begin(uint32_t threads)
+static void start_test(uint32_t threads)
 {
     domus_config config = domt_config(threads);
 
@@ -21,7 +21,7 @@ static void begin(uint32_t threads)
     self_ = domt_attach(system_);
 }
 
-static void end(void)
+static void end_test(void)
 {
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     domt_end(system_);
@@ -42,7 +42,7 @@ DOMT_TEST(outsider_and_actor_answer_each_other)
     domus_outside_reply reply = {.buffer = &answer, .size = sizeof answer};
     domus_outside_message message;
 
-    begin(2);
+    start_test(2);
     ck_assert_int_eq(domus_outsider_notice(self_, peer, &domt_number_type, &number), 0);
     ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 8);
     ck_assert_int_eq(message.kind, DOMUS_OUTSIDE_NOTICE);
@@ -64,14 +64,14 @@ DOMT_TEST(outsider_and_actor_answer_each_other)
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 1);
     ck_assert_uint_eq(atomic_load(&domt_answer_sum), 1000);
     ck_assert_int_eq(atomic_load(&domt_answer_error), 0);
-    end();
+    end_test();
 }
 
 DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
 {
     domus_outside_message message;
 
-    begin(1);
+    start_test(1);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 1, true);
     (void)domt_receive_number(self_, &domt_number_type, &message);
     ck_assert_int_eq(domus_outsider_fail(self_, -EPROTO), 0);
@@ -92,7 +92,7 @@ DOMT_TEST(ask_that_is_failed_or_left_or_not_answered_in_time_fails)
     DOMT_WAIT_FOR(10, atomic_load(&domt_answers) == 4);
     ck_assert_uint_eq(atomic_load(&domt_stale_answers), 1);
     self_ = domt_attach(system_);
-    end();
+    end_test();
 }
 
 static bool is_even(const void *self, const void *frame, const domus_type *type,
@@ -111,7 +111,7 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     const domus_pattern other = {.types = others};
     domus_outside_message message;
 
-    begin(2);
+    start_test(2);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 5, false);
     domt_poke_peer(system_, peer, domus_outsider_address(self_), 10, 2, true);
     let_peer_be_done();
@@ -127,7 +127,7 @@ DOMT_TEST(receive_takes_by_choice_and_leaves_the_rest_in_order)
     for (int i = 0; i < 4; i++)
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), rest[i]);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
-    end();
+    end_test();
 }
 
 /* A message that a receive has skipped is not looked at again by it, and messages that come
@@ -138,20 +138,20 @@ DOMT_TEST(receive_that_waits_wakes_for_what_it_wants)
     const domus_pattern even = {.types = types, .matches = is_even};
     domus_outside_message message;
 
-    begin(2);
+    start_test(2);
     for (uint32_t i = 0; i < 2000; i++) {
         domt_poke_peer(system_, peer, domus_outsider_address(self_), 1, 2, i % 2 != 0);
         ck_assert_int_eq(domus_outside_receive(self_, &even, DOMUS_FOR_EVER, &message), 0);
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), 1);
     }
-    end();
+    end_test();
 }
 
 DOMT_TEST(receive_is_never_early_and_never_late)
 {
     domus_outside_message message;
 
-    begin(1);
+    start_test(1);
     for (uint64_t ms = 0; ms < 30; ms += 7) {
         uint64_t before_ns = domt_now_ns();
         ck_assert_int_eq(domus_outside_receive(self_, NULL, ms * DOMT_MS, &message), -ETIMEDOUT);
@@ -169,7 +169,7 @@ DOMT_TEST(receive_is_never_early_and_never_late)
     ck_assert_int_eq(domus_outsider_ask(self_, gone, &domt_number_type, &number, 0, NULL), -ESTALE);
     ck_assert_int_eq(domus_outsider_notice(self_, gone, &domt_number_type, &number), -ESTALE);
     ck_assert_int_eq(domus_outside_detach(other), 0);
-    end();
+    end_test();
 }
 
 static const domus_type tick_type = {.name = "tick"};
@@ -199,7 +199,7 @@ DOMT_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_
     domus_outsider *few;
     uint32_t ticks = 7;
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(domus_outside_attach(system_, &options, &few), 0);
     domus_address gone = domt_spawn(system_, 0, &domt_peer, NULL);
     ck_assert_int_eq(domus_outsider_watch(few, gone, NULL), 0);
@@ -222,7 +222,7 @@ DOMT_TEST(events_that_are_not_received_are_bounded_and_those_of_watches_are_not_
         ck_assert_int_eq(domus_outside_receive(few, NULL, 0, &message), -ETIMEDOUT);
     }
     ck_assert_int_eq(domus_outside_detach(few), 0);
-    end();
+    end_test();
 }
 
 DOMT_TEST(answers_of_many_asks_come_with_their_tags)
@@ -231,7 +231,7 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
     uint64_t tags = 0;
     uint32_t number = 0;
 
-    begin(2);
+    start_test(2);
     for (uint32_t i = 0; i < 8; i++) {
         number = i;
         ck_assert_int_eq(domus_outsider_ask_add(self_, peer,
@@ -266,7 +266,7 @@ DOMT_TEST(answers_of_many_asks_come_with_their_tags)
         ck_assert_uint_eq(domt_receive_number(self_, &domt_number_type, &message), i + 1);
     }
     ck_assert_int_eq(domus_outside_receive(self_, NULL, 0, &message), -ETIMEDOUT);
-    end();
+    end_test();
 }
 
 DOMT_TEST(payloads_that_own_something_are_released_once)
@@ -276,7 +276,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
     uint32_t number = 0;
     uint64_t taken = 0;
 
-    begin(1);
+    start_test(1);
     domus_address here = domus_outsider_address(self_);
     /* A notice to oneself: released at the next receive, or taken. */
     for (int i = 0; i < 2; i++) {
@@ -313,7 +313,7 @@ DOMT_TEST(payloads_that_own_something_are_released_once)
     ck_assert_int_eq(domus_outside_detach(self_), 0);
     ck_assert_uint_eq(atomic_load(&domt_released), 6);
     self_ = domt_attach(system_);
-    end();
+    end_test();
     ck_assert_uint_eq(taken, 1);
 }
 
@@ -323,7 +323,7 @@ DOMT_TEST(outsider_watches_and_is_watched)
     domus_watch watch;
     domus_address first, second;
 
-    begin(2);
+    start_test(2);
     first = domt_spawn(system_, 0, &domt_peer, NULL);
     second = domt_spawn(system_, 1, &domt_peer, NULL);
     /* an actor that was not mounted has no on_stop */
@@ -356,7 +356,7 @@ DOMT_TEST(outsider_watches_and_is_watched)
     domt_poke_peer(system_, peer, before, 0, 0, false);
     DOMT_WAIT_FOR(10, atomic_load(&domt_downs) == 2);
     self_ = domt_attach(system_);
-    end();
+    end_test();
 }
 
 DOMT_TEST(mailbox_is_bounded_and_room_comes)
@@ -367,7 +367,7 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
     const domus_outsider_options two = {.mailbox_max = 2};
     const domus_outsider_options wrong = {.mailbox_max = 65536};
 
-    begin(1);
+    start_test(1);
     ck_assert_int_eq(domus_outside_attach(system_, &wrong, &small), -EINVAL);
     ck_assert_int_eq(domus_outside_attach(system_, &two, &small), 0);
     domus_address to = domus_outsider_address(small);
@@ -384,7 +384,7 @@ DOMT_TEST(mailbox_is_bounded_and_room_comes)
         continue;
     ck_assert_int_eq(domus_outside_notice(system_, to, &domt_number_type, &number), 0);
     ck_assert_int_eq(domus_outside_detach(small), 0);
-    end();
+    end_test();
 }
 
 /* Work on an ask of the outsider, and ask the outsider meanwhile: nobody would ever answer that
@@ -407,7 +407,7 @@ DOMT_TEST(ask_that_is_asked_back_fails_at_once)
     uint32_t number = 0;
     domus_outside_message message;
 
-    begin(2);
+    start_test(2);
     domus_address asker = domt_spawn(system_, 0, &backward, NULL);
     for (int i = 0; i < 100; i++)
         ck_assert_int_eq(domus_outsider_ask(self_, asker, &domt_number_type, &number, 0, NULL),
@@ -419,7 +419,7 @@ DOMT_TEST(ask_that_is_asked_back_fails_at_once)
     ck_assert_int_eq(domus_outsider_fail(self_, -EXDEV), 0);
     ck_assert_int_eq(domus_outside_receive(self_, NULL, DOMUS_FOR_EVER, &message), 0);
     ck_assert_int_eq(*(const int *)message.payload, -EXDEV);
-    end();
+    end_test();
 }
 
 DOMT_SUITE(60)

@@ -29,7 +29,7 @@ static uint64_t poked, pokes, ticks;
 static const domus_behaviour mayfly = {.name = "mayfly"};
 
 /* Send a poke on to any actor, by a timer, or by a spawn; `left` more follow from it. */
-static int poke(domus_stack *stack, void *self, const void *payload)
+static int pass_poke(domus_stack *stack, void *self, const void *payload)
 {
     uint32_t left = *(const uint32_t *)payload;
     domus_address born;
@@ -55,7 +55,7 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on rows[] = {{&poke_type, poke, 0}, {&tick_type, tick, 0}, {0}};
+static const domus_on rows[] = {{&poke_type, pass_poke, 0}, {&tick_type, tick, 0}, {0}};
 static const domus_behaviour restless[] = {
     [DOMUS_STATE] = {.name = "restless", .on = rows},
     [DOMUS_CHANNELS] = {.name = "restless", .kind = DOMUS_CHANNELS, .on = rows}};
@@ -92,7 +92,7 @@ static bool all_done(void)
     return poked == pokes;
 }
 
-static void play(uint64_t seed)
+static void play_seed(uint64_t seed)
 {
     domus_profile sums;
 
@@ -122,7 +122,7 @@ static void play(uint64_t seed)
 DOMT_TEST(no_thread_parks_with_anything_left)
 {
     for (uint64_t seed = 1; seed <= (DOMT_SANITIZED ? 10 : 60); seed++)
-        play(seed);
+        play_seed(seed);
     ck_assert_uint_gt(ticks, 0);
 }
 
@@ -343,7 +343,7 @@ static int count_tick(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour counter = {.name = "counter",
                                         .on = (const domus_on[]){{&tick_type, count_tick, 0}, {0}}};
 
-static void answers(domus_system *system, domus_address address)
+static void expect_answer(domus_system *system, domus_address address)
 {
     uint64_t before = atomic_load(&fired);
     uint64_t began_ns = domt_now_ns();
@@ -363,19 +363,19 @@ DOMT_TEST(poll_that_is_armed_anew_each_time_wakes_and_lets_sleep)
     config.io.empty_wakeups_max = 1;
     domus_system *system = domt_start(&config);
     domus_address address = domt_spawn(system, 0, &counter, NULL);
-    answers(system, address);
+    expect_answer(system, address);
     for (uint64_t rearms = 1; rearms <= 20; rearms++) {
         DOMT_WAIT_FOR(10, atomic_load(&system->threads[0].manager.park) == DOMI_PARK_SLEEPING);
         ck_assert_int_eq(eventfd_write(system->threads[0].io.wake_fd, 1), 0);
         DOMT_WAIT_FOR(10, domt_profile(system, 0).wake_rearms >= rearms);
-        answers(system, address);
+        expect_answer(system, address);
     }
     domt_pause_ns(100 * DOMT_MS);
     domus_profile before = domt_profile(system, 0);
     domt_pause_ns(200 * DOMT_MS);
     ck_assert_uint_le(domt_profile(system, 0).iterations - before.iterations, 3);
     ck_assert_uint_eq(domt_profile(system, 0).wake_rearms, before.wake_rearms);
-    answers(system, address);
+    expect_answer(system, address);
     domt_end(system);
 }
 

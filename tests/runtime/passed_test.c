@@ -56,7 +56,7 @@ static void is_answered(int fd)
     close(fd);
 }
 
-static domus_system *start(uint32_t connections_max)
+static domus_system *start_system(uint32_t connections_max)
 {
     static const domus_listener_config listener = {
         .name = "echo", .address = "127.0.0.1:1", .backlog = 16};
@@ -71,7 +71,7 @@ static domus_system *start(uint32_t connections_max)
 static domus_system *start_with(int listening, uint32_t connections_max)
 {
     const domus_serve_options options = {.listening = dup(listening)};
-    domus_system *system = start(connections_max);
+    domus_system *system = start_system(connections_max);
     uint16_t port = 1;
     int result = domus_serve_with(system, "echo", &server, NULL, &options, &port);
     ck_assert_msg(result == 0, "%s", domus_system_error(system));
@@ -231,7 +231,7 @@ DOMT_TEST(a_unix_socket_is_served_too)
 }
 
 /* Returns the error with which a descriptor of this kind is refused; the descriptor stays open. */
-static int refused(domus_system *system, int fd)
+static int try_to_serve(domus_system *system, int fd)
 {
     const domus_serve_options options = {.listening = fd};
     int result = domus_serve_with(system, "echo", &server, NULL, &options, NULL);
@@ -247,19 +247,21 @@ static int refused(domus_system *system, int fd)
 
 DOMT_TEST(other_descriptors_are_refused)
 {
-    domus_system *system = start(1000);
+    domus_system *system = start_system(1000);
     struct sockaddr_in at;
     int listening = listen_at_loopback(&at);
 
-    ck_assert_int_eq(refused(system, 999), -EBADF);
-    ck_assert_int_eq(refused(system, -5), -EBADF);
-    ck_assert_int_eq(refused(system, open("/dev/null", O_RDONLY | O_CLOEXEC)), -ENOTSOCK);
-    ck_assert_int_eq(refused(system, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), -EPROTOTYPE);
-    ck_assert_int_eq(refused(system, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)),
+    ck_assert_int_eq(try_to_serve(system, 999), -EBADF);
+    ck_assert_int_eq(try_to_serve(system, -5), -EBADF);
+    ck_assert_int_eq(try_to_serve(system, open("/dev/null", O_RDONLY | O_CLOEXEC)), -ENOTSOCK);
+    ck_assert_int_eq(try_to_serve(system, socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)),
                      -EPROTOTYPE);
-    ck_assert_int_eq(refused(system, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), -ENOTCONN);
+    ck_assert_int_eq(try_to_serve(system, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)),
+                     -EPROTOTYPE);
+    ck_assert_int_eq(try_to_serve(system, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+                     -ENOTCONN);
     ck_assert_ptr_nonnull(strstr(domus_system_error(system), ": it does not listen"));
-    ck_assert_int_eq(refused(system, connect_to(&at)), -ENOTCONN);
+    ck_assert_int_eq(try_to_serve(system, connect_to(&at)), -ENOTCONN);
     const domus_serve_options options = {.listening = listening};
     ck_assert_int_eq(domus_serve_with(system, "echo", &server, NULL, &options, NULL), 0);
     domt_end(system);

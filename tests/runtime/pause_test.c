@@ -39,14 +39,14 @@ static int on_tick(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int woken(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_wake(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
 static int on_mute(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, woken);
+    return domus_sleep(stack, 3600 * 1000 * DOMT_MS, ignore_wake);
 }
 
 static int watch_all(domus_stack *stack, void *self)
@@ -83,7 +83,7 @@ static const domus_behaviour watcher = {.name = "watcher",
                                                                  {0}},
                                         .on_mount = watch_all};
 
-static int expired(domus_stack *stack, void *self, const domus_answer *answer)
+static int expect_timeout(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, -ETIMEDOUT);
     return on_tick(stack, self, NULL);
@@ -93,7 +93,7 @@ static int expired(domus_stack *stack, void *self, const domus_answer *answer)
 static int on_ask(domus_stack *stack, void *self, const void *whom)
 {
     int result = domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
-                                  2 * DOMT_MS, expired);
+                                  2 * DOMT_MS, expect_timeout);
     hold_up();
     return result;
 }
@@ -105,7 +105,7 @@ static const domus_behaviour asker = {.name = "asker",
 static int on_patience(domus_stack *stack, void *self, const void *whom)
 {
     return domus_ask_within(stack, *(const domus_address *)whom, &mute_type, NULL,
-                            3600 * 1000 * DOMT_MS, woken);
+                            3600 * 1000 * DOMT_MS, ignore_wake);
 }
 
 static const domus_behaviour patient = {.name = "patient",

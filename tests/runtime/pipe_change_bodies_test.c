@@ -32,7 +32,7 @@ typedef struct change_frame {
 static const domt_line ok = {.text = "ok}"};
 static int result;
 
-static bool has(const change_frame *frame, const char *word)
+static bool has_word(const change_frame *frame, const char *word)
 {
     return strstr(frame->line.text, word) != NULL;
 }
@@ -43,26 +43,26 @@ DOMUS_SEQUENCE(change, change_frame)
 {
     DOMUS_BEGIN;
     frame->line = *(const domt_line *)message;
-    if (has(frame, "up"))
+    if (has_word(frame, "up"))
         result = domus_channel_set_pipeline(stack, domus_channel_running(stack), &stuffed,
-                                            has(frame, "clean") ? DOMUS_PIPELINE_CLEAN : 0);
-    if (has(frame, "echo")) {
+                                            has_word(frame, "clean") ? DOMUS_PIPELINE_CLEAN : 0);
+    if (has_word(frame, "echo")) {
         DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &ok, then));
         ck_assert_int_eq(answer->error, 0);
     }
-    while (!frame->ended && (has(frame, "read") || has(frame, "echo"))) {
+    while (!frame->ended && (has_word(frame, "read") || has_word(frame, "echo"))) {
         DOMUS_AWAIT(domus_body_read(stack, frame->line.body, then));
         ck_assert_int_eq(answer->error, 0);
         frame->ended = ((const domus_piece *)answer->payload)->last;
         frame->bytes = ((const domus_piece *)answer->payload)->bytes;
-        if (has(frame, "echo")) {
+        if (has_word(frame, "echo")) {
             ck_assert_int_eq(domus_take(stack), 0);
             DOMUS_AWAIT(domus_reply_write(stack, frame->bytes, then));
             ck_assert_int_eq(answer->error, 0);
         }
     }
-    return has(frame, "echo") ? domus_reply_end(stack, NULL, NULL)
-                              : domus_reply(stack, &domt_line_type, &ok);
+    return has_word(frame, "echo") ? domus_reply_end(stack, NULL, NULL)
+                                   : domus_reply(stack, &domt_line_type, &ok);
     DOMUS_END;
 }
 

@@ -299,7 +299,7 @@ DOMT_TEST(it_is_the_same_on_real_sockets)
 
 /* --- mail beside a change --------------------------------------------------------------------- */
 
-static void notify(domus_probe *probe, const char *words)
+static void send_notice(domus_probe *probe, const char *words)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy(words, strlen(words), &packet.bytes), 0);
@@ -324,7 +324,7 @@ DOMT_TEST(mail_behind_the_answer_leaves_by_the_new_stages)
         domt_pipes_expect(kit, peer, "a\n");
         domt_pipes_send(kit, peer, seed % 2 == 0 ? "slow 0 b\nup 0 ok\n" : "fwd 0 ok\n");
         for (int i = 0; i < 40; i++) {
-            notify(probe, "n");
+            send_notice(probe, "n");
             (void)domus_testkit_step(kit);
         }
         ck_assert_int_eq(domus_testkit_advance(kit, 10 * MS), 0);
@@ -399,7 +399,7 @@ static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
     return domt_changes_now.results[0] != 0 ? 0 : ask_self(stack, "q", got_answer);
 }
 
-static int start(domus_stack *stack, void *self, const void *payload)
+static int open_channel(domus_stack *stack, void *self, const void *payload)
 {
     domt_pipes_now.opened++;
     return ask_self(stack, "start", may_start);
@@ -408,22 +408,22 @@ static int start(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour client = {.name = "client",
                                        .kind = DOMUS_CHANNELS,
                                        .pipeline = &client_before,
-                                       .on_open = {start, 0},
+                                       .on_open = {open_channel, 0},
                                        .on_close = {domt_change_on_close, 0}};
 
-static int connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
 
-static int dial(domus_stack *stack, void *self)
+static int connect_client(domus_stack *stack, void *self)
 {
     const domus_connect_options options = {.behaviour = &client};
-    return domus_connect(stack, "10.0.0.9:6000", &options, connected);
+    return domus_connect(stack, "10.0.0.9:6000", &options, end_with_error);
 }
 
 static const domus_behaviour dialler = {
-    .name = "dialler", .kind = DOMUS_CHANNELS, .on_mount = dial};
+    .name = "dialler", .kind = DOMUS_CHANNELS, .on_mount = connect_client};
 
 static domus_testkit *begin_client(uint32_t flags, uint64_t seed, domus_peer **ret_peer)
 {

@@ -108,7 +108,7 @@ static domus_peer *peer;
 
 static domus_config config;
 
-static void begin(const domus_pipeline *pipeline)
+static void begin_with_pipeline(const domus_pipeline *pipeline)
 {
     static domus_behaviour behaviour;
     behaviour = domt_pipe_framed;
@@ -120,7 +120,7 @@ static void begin(const domus_pipeline *pipeline)
 
 DOMT_TEST(answers_that_wait_for_their_turn_are_wrapped_when_they_leave)
 {
-    begin(&guarded);
+    begin_with_pipeline(&guarded);
     domt_pipe_talk(peer, "hi\nsleep 5 a\nnow 0 b\nnow 0 c\nsleep 1 d\nnone 0 e\n",
                    "1:a\n2:b\n3:c\n4:d\n5:error ENOMSG\n");
     domt_pipe_talk(peer, "sleep 5 a\nnow 0 huge\n", "6:a\n");
@@ -133,7 +133,7 @@ DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
     static const char *const told[] = {"1:a\n2:wrong EBADMSG\nwhy\n", "1:a\nwhy\n"};
 
     for (int i = 0; i < 2; i++) {
-        begin(both[i]);
+        begin_with_pipeline(both[i]);
         domt_pipe_talk(peer, "hi\nsleep 5 a\n#now 0 b\n", told[i]);
         ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
         domt_pipe_end();
@@ -142,7 +142,7 @@ DOMT_TEST(byte_stage_that_fails_tells_its_peer_why)
 
 DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
 {
-    begin(&guarded);
+    begin_with_pipeline(&guarded);
     domt_pipe_talk(peer, "hi\nnow 0 a\nsleep 5 b\nnow 0 c\n.now 0 d\n", "1:a\n2:b\n3:c\nbye\n");
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domt_pipe_end();
@@ -151,7 +151,7 @@ DOMT_TEST(byte_stage_ends_the_channel_before_its_peer_does)
 DOMT_TEST(begin_of_a_byte_stage_is_bounded)
 {
     for (int i = 0; i < 3; i++) {
-        begin(&guarded);
+        begin_with_pipeline(&guarded);
         if (i > 0)
             domt_pipe_say(peer, i == 1 ? "h" : "hi\n");
         ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);

@@ -34,7 +34,7 @@ static uint64_t dead_letters(void)
 
 /* --- notices ---------------------------------------------------------------------------------- */
 
-static void tell(const domus_type *type, const char *text)
+static void send_notice(const domus_type *type, const char *text)
 {
     domus_packet packet = packet_of(text);
     ck_assert_int_eq(
@@ -55,13 +55,13 @@ DOMT_TEST(notices_to_a_channel_go_to_its_peer)
 
     domt_pipe_say(peer, "sleep 10 a\n");
     domt_pipe_run();
-    tell(&domus_packet_type, "one");
-    tell(&domt_note_type, "two");
+    send_notice(&domus_packet_type, "one");
+    send_notice(&domt_note_type, "two");
     ck_assert_uint_eq(dead_letters(), 0);
     domt_pipe_hear(peer, "one\ntwo\na\n");
-    tell(&domus_packet_type, "no\nline"); /* the stage refuses this packet */
-    tell(&strange_type, "strange");       /* the pipeline does not list this type */
-    tell(&domus_packet_type, "three");
+    send_notice(&domus_packet_type, "no\nline"); /* the stage refuses this packet */
+    send_notice(&strange_type, "strange");       /* the pipeline does not list this type */
+    send_notice(&domus_packet_type, "three");
     domt_pipe_hear(peer, "three\n");
     ck_assert_uint_eq(dead_letters(), 2);
     domus_peer_reset(peer);
@@ -76,13 +76,13 @@ DOMT_TEST(notices_to_a_channel_that_closes_are_dead_letters)
     domt_pipe_say(peer, "+sleep 100 a\nfinish 0 text\n");
     domt_pipe_run();
     uint64_t before = dead_letters();
-    tell(&domus_packet_type, "one"); /* refused, because the channel has finished */
+    send_notice(&domus_packet_type, "one"); /* refused, because the channel has finished */
     domt_pipe_run();
     ck_assert_uint_eq(dead_letters(), before + 1);
     domus_peer_reset(peer);
     domt_pipe_run();
     /* refused: the connection is gone, though the conversation is not */
-    tell(&domus_packet_type, "two");
+    send_notice(&domus_packet_type, "two");
     domt_pipe_run();
     ck_assert_uint_eq(dead_letters(), before + 2);
     domt_pipe_end();
@@ -121,12 +121,12 @@ static int join(domus_stack *stack, void *self, const void *payload)
     return domus_group_join(stack, crowd);
 }
 
-static int found(domus_stack *stack, void *self)
+static int open_group(domus_stack *stack, void *self)
 {
     return domus_group_open(stack, "crowd", &crowd);
 }
 
-static const domus_behaviour founder = {.name = "founder", .on_mount = found};
+static const domus_behaviour founder = {.name = "founder", .on_mount = open_group};
 
 DOMT_TEST(a_broadcast_goes_to_a_thousand_peers)
 {
@@ -173,7 +173,7 @@ static const domus_behaviour client = {.name = "client",
 
 static const domus_type order_type = {.name = "order"};
 
-static int connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_channel(domus_stack *stack, void *self, const domus_answer *answer)
 {
     ck_assert_int_eq(answer->error, 0);
     domt_pipes_now.channel = ((const domus_connected *)answer->payload)->channel;
@@ -184,7 +184,7 @@ static int connected(domus_stack *stack, void *self, const domus_answer *answer)
 static int connect_now(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &client};
-    return domus_connect(stack, "127.0.0.1:81", &options, connected);
+    return domus_connect(stack, "127.0.0.1:81", &options, record_channel);
 }
 
 static const domus_behaviour connecting = {
@@ -208,7 +208,7 @@ static void begin_client(void)
     ck_assert_int_eq(domus_probe_new(domt_pipe_kit, &probe), 0);
 }
 
-static void ask(const char *text)
+static void ask_channel(const char *text)
 {
     domus_packet packet = packet_of(text);
     ck_assert_int_eq(domus_probe_ask(probe, domt_pipes_now.channel, &domus_packet_type, &packet),
@@ -231,9 +231,9 @@ static void expect_error(int error)
 DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
 {
     begin_client();
-    ask("a");
-    ask("b");
-    ask("c"); /* waits, because at most two asks may be with the peer */
+    ask_channel("a");
+    ask_channel("b");
+    ask_channel("c"); /* waits, because at most two asks may be with the peer */
     domt_pipe_hear(server, "a\nb\n");
     ck_assert_int_eq(domus_peer_expect_nothing(server, MS), 0);
     domt_pipe_say(server, "1\n");
@@ -243,7 +243,7 @@ DOMT_TEST(asks_are_answered_by_the_peer_in_their_order)
     expect_answer("2");
     domt_pipe_say(server, "4\n");
     expect_answer("34");
-    ask("d");
+    ask_channel("d");
     domt_pipe_hear(server, "d\n");
     domt_pipe_say(server, "5\n");
     expect_answer("5");
@@ -254,15 +254,15 @@ DOMT_TEST(asks_that_are_too_many_or_wrong_fail)
 {
     begin_client();
     for (int i = 0; i < 5; i++)
-        ask("a");
+        ask_channel("a");
     expect_error(-ENOBUFS);
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_say(server, "1\n2\n3\n4\n");
     for (int i = 1; i <= 4; i++)
         expect_answer(i == 1 ? "1" : i == 2 ? "2" : i == 3 ? "3" : "4");
-    ask("no\nline");
+    ask_channel("no\nline");
     expect_error(-EINVAL);
-    ask("b");
+    ask_channel("b");
     domt_pipe_hear(server, "a\na\nb\n");
     domt_pipe_say(server, "5\n");
     expect_answer("5");
@@ -277,7 +277,7 @@ DOMT_TEST(the_answer_to_an_ask_that_expired_is_thrown_away)
     ck_assert_int_eq(
         domus_probe_ask_within(probe, domt_pipes_now.channel, &domus_packet_type, &packet, 10 * MS),
         0);
-    ask("b");
+    ask_channel("b");
     expect_error(-ETIMEDOUT);
     domt_pipe_say(server, "late\n2\n");
     expect_answer("2");
@@ -289,7 +289,7 @@ static void hold_end(void (*end)(domus_peer *), const char *answers, uint32_t an
 {
     begin_client();
     for (int i = 0; i < 4; i++)
-        ask("a");
+        ask_channel("a");
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_say(server, answers);
     end(server);
@@ -330,7 +330,7 @@ DOMT_TEST(asks_that_wait_when_the_system_stops_are_drained_or_fail)
 {
     begin_client();
     for (int i = 0; i < 4; i++)
-        ask("a");
+        ask_channel("a");
     domt_pipe_hear(server, "a\na\n");
     domt_pipe_end();
 }

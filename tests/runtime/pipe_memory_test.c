@@ -115,7 +115,7 @@ static size_t write_request(char *to, char mark, uint32_t size)
 }
 
 /* Let other peers fill the receive buffers with other bytes. */
-static void overwrite(void)
+static void overwrite_bytes(void)
 {
     static char bytes[20000];
 
@@ -168,7 +168,7 @@ static void hold_waiting(char mark, uint32_t size, bool is_first, uint32_t first
     ck_assert_uint_eq(domt_pipes_now.closed, 1);
     ck_assert_int_eq(domt_pipes_now.close_error, -ENOMEM);
     held += has_all_buffers() ? 0 : 1;
-    overwrite();
+    overwrite_bytes();
     domt_pipe_pass(30 * MS);
     ck_assert_int_ne(domus_peer_error(peer), 0);
     ck_assert_uint_eq(waited, mark == '+');

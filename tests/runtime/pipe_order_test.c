@@ -53,7 +53,7 @@ typedef struct talk {
     size_t expected_size;
 } talk;
 
-static void add(talk *dialogue, domi_random *random, bool is_framed, uint32_t number)
+static void add_request(talk *dialogue, domi_random *random, bool is_framed, uint32_t number)
 {
     const answer_way *way;
     char text[300];
@@ -108,7 +108,7 @@ static void hold_order(uint64_t seed, bool is_framed)
     }
     dialogue.asked_size = dialogue.expected_size = 0;
     for (uint32_t i = 0; i < 60; i++)
-        add(&dialogue, &random, is_framed, i);
+        add_request(&dialogue, &random, is_framed, i);
     domus_peer *peer =
         domt_pipe_begin(&config, is_framed ? &domt_pipe_framed : &domt_pipe_plain, seed);
     send_in_pieces(peer, &dialogue, &random);

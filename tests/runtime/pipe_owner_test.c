@@ -48,7 +48,7 @@ static const domus_behaviour top = {
     .name = "top", .on_mount = bear_owner, .supervision = &restarting};
 
 /* Make a kit with an owner whose channels have this behaviour, beside those of the kit. */
-static void begin(const domus_behaviour *behaviour, bool streams)
+static void make_kit(const domus_behaviour *behaviour, bool streams)
 {
     domus_address address;
     (void)(streams ? domt_streams_kit(NULL, behaviour) : domt_pipes_kit(NULL, behaviour, 3));
@@ -84,10 +84,10 @@ static const char *const streams[] = {
 #define PEERS_MAX 16
 
 /* Let the owner fail or be stopped, `after_ns` after the requests. */
-static void hold(const char *const *sent, size_t count, bool is_stream, bool stops,
-                 uint64_t after_ns)
+static void check_end_of_owner(const char *const *sent, size_t count, bool is_stream, bool stops,
+                               uint64_t after_ns)
 {
-    begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    make_kit(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[PEERS_MAX];
 
@@ -130,8 +130,8 @@ static void hold_all(bool stops)
 {
     static const uint64_t afters[] = {0, 3 * MS, 100 * MS};
     for (size_t i = 0; i < sizeof afters / sizeof afters[0]; i++) {
-        hold(requests, sizeof requests / sizeof requests[0], false, stops, afters[i]);
-        hold(streams, sizeof streams / sizeof streams[0], true, stops, afters[i]);
+        check_end_of_owner(requests, sizeof requests / sizeof requests[0], false, stops, afters[i]);
+        check_end_of_owner(streams, sizeof streams / sizeof streams[0], true, stops, afters[i]);
     }
 }
 
@@ -152,7 +152,7 @@ DOMT_TEST(a_stop_ends_requests_and_streams)
 static bool restart_short(bool is_stream, int64_t fails_after)
 {
     const char *const *sent = is_stream ? streams : requests;
-    begin(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
+    make_kit(is_stream ? &domt_stream_service : &domt_pipe_framed, is_stream);
     domus_system *system = domt_pipe_system();
     domus_peer *peers[6];
 

@@ -96,7 +96,7 @@ DOMT_TEST(answers_that_wait_count_toward_send_high)
     domt_pipe_close(peer);
 }
 
-static uint64_t queued(void)
+static uint64_t sum_queued(void)
 {
     const domus_system *system = domt_pipe_system();
     uint64_t sum = 0;
@@ -119,8 +119,8 @@ DOMT_TEST(answers_that_wait_are_charged)
         for (int n = 0; n < 20; n++)
             domt_pipe_say(peer, line);
         domt_pipe_pass(500 * MS);
-        ck_assert_uint_ge(queued(), UINT64_C(20) * 3000);
-        ck_assert_uint_le(queued(), UINT64_C(20) * 3600);
+        ck_assert_uint_ge(sum_queued(), UINT64_C(20) * 3000);
+        ck_assert_uint_le(sum_queued(), UINT64_C(20) * 3600);
         if (i == 0) {
             domt_pipe_hear(peer, "a\n");
             for (int n = 0; n < 20; n++)
@@ -137,7 +137,7 @@ DOMT_TEST(answers_that_wait_are_charged)
             domt_pipe_say(peer, line);
         }
         domt_pipe_pass(5 * SECOND);
-        ck_assert_uint_eq(queued(), 0);
+        ck_assert_uint_eq(sum_queued(), 0);
         free(line);
         domt_pipe_close(peer);
     }
@@ -170,7 +170,7 @@ DOMT_TEST(answers_that_wait_stay_within_the_bound)
         for (uint32_t thread = 0; thread < system->count; thread++)
             ck_assert_uint_le(domi_counter_read(&system->threads[thread].io.queued), BOUND);
     }
-    ck_assert_uint_ge(queued(), BOUND / 4);
+    ck_assert_uint_ge(sum_queued(), BOUND / 4);
     for (int i = 0; i < PEERS; i++) {
         domt_pipe_hear(peers[i], "a\n");
         for (int n = 0; n < 40; n++)

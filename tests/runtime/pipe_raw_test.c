@@ -33,7 +33,7 @@ static int open_seal(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static int unseal(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_record(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     seal_state *state = state_;
     const char *colon;
@@ -61,7 +61,7 @@ static int end_seal(domus_wire *wire, void *state_, size_t left)
     return state->ended && left == 0 ? 0 : -EPIPE;
 }
 
-static int seal(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int encode_record(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     int error = domus_wire_append_text(wire, "<%zu:", size);
     return error != 0 ? error : domus_wire_append(wire, bytes, size);
@@ -78,9 +78,9 @@ static int finish_seal(domus_wire *wire, void *state_)
 static const domus_stage seal_stage = {.name = "seal",
                                        .state_size = sizeof(seal_state),
                                        .open = open_seal,
-                                       .decode = unseal,
+                                       .decode = decode_record,
                                        .end = end_seal,
-                                       .wrap = seal,
+                                       .wrap = encode_record,
                                        .finish = finish_seal};
 
 static const domt_stream_options as_server = {.role = DOMUS_ROLE_SERVER, .cuts = true};
@@ -160,8 +160,8 @@ DOMT_TEST(an_end_that_a_byte_stage_did_not_see_is_an_error)
 
 static domus_peer *peer;
 
-static void begin(const domus_pipeline *pipeline,
-                  int (*on_open)(domus_stack *, void *, const void *))
+static void begin_with_pipeline(const domus_pipeline *pipeline,
+                                int (*on_open)(domus_stack *, void *, const void *))
 {
     static domus_behaviour behaviour;
 
@@ -183,7 +183,7 @@ static domus_buffer *buffer_of(domus_stack *stack, const char *text)
     return buffer;
 }
 
-static int greet(domus_stack *stack, void *self, const void *payload)
+static int write_greeting(domus_stack *stack, void *self, const void *payload)
 {
     static const char zeros[3000];
     domus_channel *channel = ((const domus_channel_event *)payload)->channel;
@@ -202,7 +202,7 @@ static int greet(domus_stack *stack, void *self, const void *payload)
 
 DOMT_TEST(what_an_actor_writes_itself_passes_its_byte_stages)
 {
-    begin(&sealed, greet);
+    begin_with_pipeline(&sealed, write_greeting);
     ck_assert_int_eq(domus_peer_expect(peer, "<3:one<4:four<3:\0\0\0<3000:", 25, SECOND), 0);
     domt_pipe_run();
     size_t size;
@@ -241,7 +241,7 @@ DOMT_TEST(what_an_actor_writes_itself_is_bounded)
 {
     domus_config config = domt_pipe_config();
     send_max = config.channel.send_max_bytes;
-    begin(&sealed, write_too_much);
+    begin_with_pipeline(&sealed, write_too_much);
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     domt_pipe_end();
 }
@@ -254,23 +254,23 @@ static void expect_all(const char *text)
 
 DOMT_TEST(an_output_ends_before_the_end)
 {
-    begin(&sealed, NULL); /* The peer ends. */
+    begin_with_pipeline(&sealed, NULL); /* The peer ends. */
     domt_pipe_say(peer, "<7:Q drop\n<end>");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* The connection ends behind the last answer. */
+    begin_with_pipeline(&sealed, NULL); /* The connection ends behind the last answer. */
     domt_pipe_say(peer, "<7:Q last\n");
     expect_all("<5:last\n<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* The actor stops without a request. */
+    begin_with_pipeline(&sealed, NULL); /* The actor stops without a request. */
     domt_pipe_stop();
     expect_all("<end>");
     domt_pipe_end();
 
-    begin(&sealed, NULL); /* A drain ends a connection that is idle. */
+    begin_with_pipeline(&sealed, NULL); /* A drain ends a connection that is idle. */
     domt_pipe_pass(60 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_all("<end>");
@@ -279,7 +279,7 @@ DOMT_TEST(an_output_ends_before_the_end)
 
 DOMT_TEST(an_output_that_cannot_end_is_reset)
 {
-    begin(&sealed, NULL);
+    begin_with_pipeline(&sealed, NULL);
     finish_error = -EIO;
     domt_pipe_stop();
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
@@ -299,12 +299,12 @@ static void expect_reset_at_once(void)
 
 DOMT_TEST(an_output_that_is_cut_has_no_end)
 {
-    begin(&sealed_cutless, NULL);
+    begin_with_pipeline(&sealed_cutless, NULL);
     domt_pipe_talk(peer, "<9:Q part 3\n", "<6:part+\n<5:3:abc");
     expect_reset_at_once();
     domt_pipe_end();
 
-    begin(&sealed_cutless, NULL); /* A close comes within a stream. */
+    begin_with_pipeline(&sealed_cutless, NULL); /* A close comes within a stream. */
     domt_pipe_talk(peer, "<14:C echo\n5:hello", "<6:echo+\n<7:5:hello");
     domt_pipe_stop();
     expect_reset_at_once();
@@ -317,7 +317,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
                                        "<14:E count\nhello!<9:hello"};
 
     for (size_t i = 0; i < 3; i++) {
-        begin(&sealed, NULL);
+        begin_with_pipeline(&sealed, NULL);
         domt_pipe_say(peer, sent[i]);
         domus_peer_finish(peer);
         if (i == 0)
@@ -327,7 +327,7 @@ DOMT_TEST(a_truncated_stream_is_an_error)
         ck_assert_int_eq(domt_streams_now.error, i == 0 ? 0 : -EPIPE);
         domt_pipe_end();
     }
-    begin(&sealed, NULL); /* The end comes between two messages. */
+    begin_with_pipeline(&sealed, NULL); /* The end comes between two messages. */
     domt_pipe_say(peer, "<7:Q drop\n");
     domus_peer_finish(peer);
     expect_all("<8:dropped\n<12:wrong EPIPE\n<end>");
@@ -392,7 +392,7 @@ static const domus_behaviour service = {
                                        {.type = NULL}}};
 
 /* Ask for a path on a new connection. */
-static void ask(const char *request)
+static void send_request(const char *request)
 {
     domus_peer *asker = domt_pipe_peer();
     memset(results, 1, sizeof results);
@@ -402,7 +402,7 @@ static void ask(const char *request)
     domus_peer_close(asker);
 }
 
-static void expect(int checked, int opened, int again, int answered)
+static void expect_results(int checked, int opened, int again, int answered)
 {
     const int expected[] = {checked, opened, again, answered};
     for (int i = 0; i < 4; i++)
@@ -419,23 +419,23 @@ DOMT_TEST(the_rest_is_opened_once_behind_a_request_that_is_alone)
     peer = domt_pipe_peer();
     domt_pipe_run();
     ck_assert_int_eq(on_open_result, -EINVAL);
-    ask(GET("a"));
-    expect(0, 0, -EBUSY, -EALREADY);
-    ask(GET("n"));
-    expect(-EPERM, -EPERM, -EPERM, -EALREADY);
-    ask(GET("s"));
-    expect(-EBUSY, -EBUSY, -EBUSY, -EALREADY);
-    ask(GET("c"));
-    expect(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
+    send_request(GET("a"));
+    expect_results(0, 0, -EBUSY, -EALREADY);
+    send_request(GET("n"));
+    expect_results(-EPERM, -EPERM, -EPERM, -EALREADY);
+    send_request(GET("s"));
+    expect_results(-EBUSY, -EBUSY, -EBUSY, -EALREADY);
+    send_request(GET("c"));
+    expect_results(-EPIPE, -EPIPE, -EPIPE, -EPIPE);
     ck_assert_ptr_null(first);
     domus_peer_close(peer);
     peer = domt_pipe_peer();
     domt_pipe_run();
     ck_assert_ptr_nonnull(first);
-    ask(GET("f"));
-    expect(-EPERM, -EPERM, -EPERM, -EPERM);
-    ask("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
-    expect(0, 0, -EBUSY, -EALREADY);
+    send_request(GET("f"));
+    expect_results(-EPERM, -EPERM, -EPERM, -EPERM);
+    send_request("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nb");
+    expect_results(0, 0, -EBUSY, -EALREADY);
     domt_pipe_close(peer);
 }
 

@@ -176,7 +176,7 @@ DOMUS_SEQUENCE(take_steps, struct steps)
     DOMUS_END;
 }
 
-static domus_behaviour stepping(const domus_on_peer *rows)
+static domus_behaviour make_behaviour(const domus_on_peer *rows)
 {
     domus_behaviour behaviour = domt_pipe_plain;
     ended = cancelled = 0;
@@ -188,7 +188,7 @@ DOMT_TEST(sequences_answer_in_the_order_of_requests)
 {
     static const domus_on_peer rows[] = {DOMUS_ON_PEER(&domus_packet_type, take_steps, 0),
                                          {.type = NULL}};
-    domus_behaviour behaviour = stepping(rows);
+    domus_behaviour behaviour = make_behaviour(rows);
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     domt_pipe_talk(peer, "x 9 a\nx 1 b\nx 0 c\nferr 0 d\nx 3 e\n", "a\nb\nc\nerror EBADMSG\ne\n");
@@ -206,7 +206,7 @@ DOMT_TEST(sequences_have_the_marks_of_their_rows)
     static const domus_on_peer rows[] = {
         DOMUS_ON_PEER(&domus_packet_type, take_steps, DOMUS_ALONE | DOMUS_OUTLIVES),
         {.type = NULL}};
-    domus_behaviour behaviour = stepping(rows);
+    domus_behaviour behaviour = make_behaviour(rows);
     domus_peer *peer = domt_pipe_begin(NULL, &behaviour, 1);
 
     domt_pipe_say(peer, "x 0 a\nx 0 b\n");
@@ -280,7 +280,7 @@ DOMT_TEST(huge_answers_are_whole)
 static _Atomic uint32_t checks;
 
 /* Check options that are the result themselves. */
-static int check(const void *options)
+static int check_options(const void *options)
 {
     atomic_fetch_add(&checks, 1);
     return *(const int *)options;
@@ -298,7 +298,7 @@ static int encode(domus_wire *wire, void *state, uint64_t id, const domus_type *
 }
 
 static const domus_stage stage = {
-    .name = "checked", .check = check, .decode = decode, .encode = encode};
+    .name = "checked", .check = check_options, .decode = decode, .encode = encode};
 
 static const int right = 0, wrong = -EDOM, odd = 1;
 
@@ -328,7 +328,7 @@ enum { SPAWN, SPAWN_OWNER, CONNECT, POOL, DATAGRAM, BECOME, WAYS };
 
 static int results[WAYS];
 
-static int connected(domus_stack *stack, void *self, const domus_answer *answer)
+static int end_with_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return answer->error;
 }
@@ -344,7 +344,7 @@ static int try_ways(domus_stack *stack, void *self)
     ck_assert_int_eq(domus_endpoint_parse("127.0.0.1:0", &at), 0);
     results[SPAWN] = domus_spawn(stack, &wrong_channel, NULL, &made);
     results[SPAWN_OWNER] = domus_spawn(stack, &of_wrong, NULL, &made);
-    results[CONNECT] = domus_connect(stack, "127.0.0.1:1", &connect, connected);
+    results[CONNECT] = domus_connect(stack, "127.0.0.1:1", &connect, end_with_error);
     results[POOL] = domus_pool_open(stack, "127.0.0.1:1", &pool, &made);
     results[DATAGRAM] = domus_datagram_open(stack, &at, &datagram, &made, NULL);
     results[BECOME] = domus_become(stack, &wrong_channel);

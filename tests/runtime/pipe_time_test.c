@@ -73,7 +73,7 @@ static const domus_stage slow_stage = {.name = "slow",
                                        .decode = decode_slow,
                                        .encode = encode_slow};
 
-static int answer(domus_stack *stack, void *self, const void *payload)
+static int reply_same(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     int error = domus_slice_keep(((const domus_packet *)payload)->bytes, &packet.bytes);
@@ -86,8 +86,8 @@ static const domus_behaviour service = {
     .name = "slow",
     .kind = DOMUS_CHANNELS,
     .pipeline = &slow,
-    .on_peer =
-        (const domus_on_peer[]){{.type = &domus_packet_type, .handle = answer}, {.type = NULL}}};
+    .on_peer = (const domus_on_peer[]){{.type = &domus_packet_type, .handle = reply_same},
+                                       {.type = NULL}}};
 
 /* --- a state actor with a timer --------------------------------------------------------------- */
 
@@ -95,7 +95,7 @@ static const domus_type tick_type = {.name = "tick"};
 static uint64_t last_ns, longest_ns;
 static uint32_t long_gaps; /* number of gaps longer than LONG_GAP */
 
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int record_gap(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t now_ns = domi_clock_now(&running->clock);
     if (last_ns != 0 && now_ns - last_ns > longest_ns)
@@ -105,17 +105,19 @@ static int tick(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int arm(domus_stack *stack, void *self)
+static int arm_timer(domus_stack *stack, void *self)
 {
     return domus_every(stack, MS, &tick_type, NULL, NULL);
 }
 
 static const domus_behaviour clock_actor = {
-    .name = "clock", .on_mount = arm, .on = (const domus_on[]){{&tick_type, tick, 0}, {0}}};
+    .name = "clock",
+    .on_mount = arm_timer,
+    .on = (const domus_on[]){{&tick_type, record_gap, 0}, {0}}};
 
 /* --- kits ------------------------------------------------------------------------------------- */
 
-static void begin(uint64_t cost, uint64_t limit_ns)
+static void begin_slow_stages(uint64_t cost, uint64_t limit_ns)
 {
     domus_address address;
 
@@ -155,7 +157,7 @@ static void connect_peers(uint32_t count)
 
 DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 {
-    begin(MS, 2 * MS);
+    begin_slow_stages(MS, 2 * MS);
 
     connect_peers(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
@@ -176,7 +178,7 @@ DOMT_TEST(timers_keep_their_time_beside_expensive_stages)
 
 DOMT_TEST(each_channel_gets_its_turn)
 {
-    begin(MS, 2 * MS);
+    begin_slow_stages(MS, 2 * MS);
 
     connect_peers(PEERS);
     for (uint32_t i = 0; i < PEERS; i++)
@@ -192,7 +194,7 @@ DOMT_TEST(each_channel_gets_its_turn)
 
 DOMT_TEST(one_message_is_handled_in_any_case)
 {
-    begin(100 * MS, 1000);
+    begin_slow_stages(100 * MS, 1000);
 
     connect_peers(10);
     for (uint32_t i = 0; i < 10; i++)
@@ -205,7 +207,7 @@ DOMT_TEST(one_message_is_handled_in_any_case)
 
 DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 {
-    begin(MS, 2 * MS);
+    begin_slow_stages(MS, 2 * MS);
 
     connect_peers(100);
     for (uint32_t i = 0; i < 100; i++)
@@ -221,7 +223,7 @@ DOMT_TEST(channels_that_end_while_they_wait_hold_nobody_up)
 
 DOMT_TEST(cheap_stages_are_not_put_off)
 {
-    begin(1000, 2 * MS);
+    begin_slow_stages(1000, 2 * MS);
 
     connect_peers(100);
     for (uint32_t i = 0; i < 100; i++)

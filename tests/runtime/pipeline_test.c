@@ -37,7 +37,7 @@ static void send_all(int fd, const char *text, size_t size)
     }
 }
 
-static void expect(int fd, const char *text)
+static void expect_text(int fd, const char *text)
 {
     size_t size = strlen(text);
     char got[1024];
@@ -53,7 +53,7 @@ static void expect(int fd, const char *text)
     ck_assert_msg(memcmp(got, text, size) == 0, "%.*s", (int)size, got);
 }
 
-static domus_system *serve(uint16_t *ret_port)
+static domus_system *start_service(uint16_t *ret_port)
 {
     static const domus_listener_config listener = {
         .name = "pipe", .address = "127.0.0.1:0", .backlog = 64};
@@ -70,7 +70,7 @@ static domus_system *serve(uint16_t *ret_port)
 DOMT_TEST(answers_come_in_order_over_real_sockets)
 {
     uint16_t port;
-    domus_system *system = serve(&port);
+    domus_system *system = start_service(&port);
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
         int fd = domt_connect(port);
@@ -82,7 +82,7 @@ DOMT_TEST(answers_come_in_order_over_real_sockets)
         if (round % 3 == 0)
             ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
         if (round % 5 != 4)
-            expect(fd, expected);
+            expect_text(fd, expected);
         close(fd); /* in some rounds requests are under way and answers unread */
     }
     domt_end(system);
@@ -92,15 +92,15 @@ DOMT_TEST(a_stop_answers_what_was_read)
 {
     for (uint32_t round = 0; round < 5; round++) {
         uint16_t port;
-        domus_system *system = serve(&port);
+        domus_system *system = start_service(&port);
         int fd = domt_connect(port);
 
         send_all(fd, asked, sizeof asked - 1);
         send_all(fd, "ffar 20 x\n!ffar 20 y\nnow 0 z\n", 30);
-        expect(fd, "a\n");
+        expect_text(fd, "a\n");
         domt_end(system);
-        expect(fd, expected + 2);
-        expect(fd, "x\ny\nz\n");
+        expect_text(fd, expected + 2);
+        expect_text(fd, "x\ny\nz\n");
         close(fd);
     }
 }
@@ -352,7 +352,7 @@ static const domus_behaviour asker = {.name = "asker",
 
 /* --- the tests -------------------------------------------------------------------------------- */
 
-static void hold(const domus_type *type)
+static void check_body(const domus_type *type)
 {
     domus_config config = domt_config(3);
     const domus_pool_options options = {.behaviour = &line};
@@ -378,17 +378,17 @@ static void hold(const domus_type *type)
 
 DOMT_TEST(a_large_body_of_a_request_takes_bounded_memory)
 {
-    hold(&up_type);
+    check_body(&up_type);
 }
 
 DOMT_TEST(a_large_body_of_an_answer_takes_bounded_memory)
 {
-    hold(&down_type);
+    check_body(&down_type);
 }
 
 DOMT_TEST(two_large_bodies_at_a_time_take_bounded_memory)
 {
-    hold(&both_type);
+    check_body(&both_type);
 }
 
 DOMT_SUITE(600)

@@ -50,7 +50,7 @@ static pipe_request parse(domus_slice line)
     return made;
 }
 
-static bool is(const pipe_request *asked, const char *how)
+static bool is_how(const pipe_request *asked, const char *how)
 {
     return strcmp(asked->how, how) == 0;
 }
@@ -76,15 +76,15 @@ static int help_later(domus_stack *stack, void *self, const domus_answer *answer
     return reply_slice(stack, ((helper_frame *)domus_frame(stack))->text);
 }
 
-static int help(domus_stack *stack, void *self, const void *payload)
+static int answer_as_helper(domus_stack *stack, void *self, const void *payload)
 {
     pipe_request asked = parse(((const domus_packet *)payload)->bytes);
 
     domt_pipes_now.helped++;
     domt_pipes_now.deadline_ns = domus_deadline_ns(stack);
-    if (is(&asked, "ferr"))
+    if (is_how(&asked, "ferr"))
         return -EBADMSG;
-    if (is(&asked, "fhang"))
+    if (is_how(&asked, "fhang"))
         return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, help_later);
     *(helper_frame *)domus_frame(stack) = (helper_frame){asked.text};
     if (asked.wait_ns != 0)
@@ -94,7 +94,7 @@ static int help(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour helper = {
     .name = "helper",
-    .on = (const domus_on[]){{&domus_packet_type, help, sizeof(helper_frame)}, {0}}};
+    .on = (const domus_on[]){{&domus_packet_type, answer_as_helper, sizeof(helper_frame)}, {0}}};
 
 /* --- the channel ------------------------------------------------------------------------------ */
 
@@ -115,7 +115,7 @@ static void release_kept(void *payload)
 static const domus_type wake_type = {
     .name = "wake", .size = sizeof(kept_ask *), .release = release_kept};
 
-static int wake(domus_stack *stack, void *self, const void *payload)
+static int answer_kept_ask(domus_stack *stack, void *self, const void *payload)
 {
     const kept_ask *ask = *(kept_ask *const *)payload;
     domus_packet answer;
@@ -143,7 +143,7 @@ static int keep_for_later(domus_stack *stack, const pipe_request *asked, domus_k
     kept_ask *ask = calloc(1, sizeof *ask);
 
     ck_assert_ptr_nonnull(ask);
-    *ask = (kept_ask){.kept = kept, .is_forwarded = is(asked, "kffar")};
+    *ask = (kept_ask){.kept = kept, .is_forwarded = is_how(asked, "kffar")};
     int error = domus_slice_keep(asked->text, &ask->text);
     if (error == 0)
         error = domus_after(stack, asked->wait_ns, &wake_type, &ask, NULL);
@@ -152,14 +152,14 @@ static int keep_for_later(domus_stack *stack, const pipe_request *asked, domus_k
     return error;
 }
 
-static int keep(domus_stack *stack, const pipe_request *asked)
+static int keep_request(domus_stack *stack, const pipe_request *asked)
 {
     domus_kept kept;
     int error = domus_keep(stack, &kept);
 
     if (error != 0)
         return error;
-    if (is(asked, "kfwd"))
+    if (is_how(asked, "kfwd"))
         error = domus_kept_forward(stack, kept, domt_pipes_now.near);
     else
         error = keep_for_later(stack, asked, kept);
@@ -182,7 +182,7 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
         return answer->error;
     }
     domt_pipes_now.resumed++;
-    if (frame != NULL && is(&frame->asked, "late"))
+    if (frame != NULL && is_how(&frame->asked, "late"))
         return -EBADMSG;
     if (frame != NULL)
         return reply_slice(stack, frame->asked.text);
@@ -212,7 +212,7 @@ static int ask_helper(domus_stack *stack, const domus_packet *packet, domus_addr
 static int reply_odd(domus_stack *stack, const pipe_request *asked)
 {
     domus_packet answer;
-    bool is_line = is(asked, "line");
+    bool is_line = is_how(asked, "line");
     int error = is_line ? domus_slice_copy("two\nlines", 9, &answer.bytes)
                         : domus_slice_keep(asked->text, &answer.bytes);
     return error != 0 ? error
@@ -225,9 +225,9 @@ static int end_channel(domus_stack *stack, const pipe_request *asked)
     domus_channel *channel = domus_channel_running(stack);
     domus_slice kept;
 
-    if (is(asked, "reset"))
+    if (is_how(asked, "reset"))
         (void)domus_channel_reset(stack, channel, -ECONNABORTED);
-    else if (is(asked, "close"))
+    else if (is_how(asked, "close"))
         (void)domus_channel_close(stack, channel);
     else
         (void)domus_channel_finish(stack, channel);
@@ -243,19 +243,19 @@ static int answer_here(domus_stack *stack, const domus_packet *packet, const pip
 {
     domus_packet answer;
 
-    if (is(asked, "now"))
+    if (is_how(asked, "now"))
         return reply_slice(stack, asked->text);
-    if (is(asked, "slice")) {
+    if (is_how(asked, "slice")) {
         int error = domus_slice_keep(asked->text, &answer.bytes);
         return error != 0 ? error : domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is(asked, "twice")) {
+    if (is_how(asked, "twice")) {
         int error = reply_slice(stack, asked->text);
         if (error == 0)
             ck_assert_int_eq(domus_fail(stack, -EDOM), -EALREADY);
         return error;
     }
-    if (is(asked, "take")) {
+    if (is_how(asked, "take")) {
         int error = domus_take(stack);
         if (error != 0)
             return error;
@@ -264,22 +264,22 @@ static int answer_here(domus_stack *stack, const domus_packet *packet, const pip
         answer.bytes = asked->text;
         return domus_reply(stack, &domus_packet_type, &answer);
     }
-    if (is(asked, "both")) {
+    if (is_how(asked, "both")) {
         int error = domus_forward(stack, (domus_address){NULL, 0});
         ck_assert_int_ne(error, 0);
         return reply_slice(stack, asked->text);
     }
-    if (is(asked, "stash")) {
+    if (is_how(asked, "stash")) {
         ck_assert_int_eq(domus_stash(stack), -EOPNOTSUPP);
         return reply_slice(stack, asked->text);
     }
-    if (is(asked, "odd") || is(asked, "line"))
+    if (is_how(asked, "odd") || is_how(asked, "line"))
         return reply_odd(stack, asked);
-    if (is(asked, "reset") || is(asked, "close") || is(asked, "finish"))
+    if (is_how(asked, "reset") || is_how(asked, "close") || is_how(asked, "finish"))
         return end_channel(stack, asked);
-    if (is(asked, "err"))
+    if (is_how(asked, "err"))
         return -EBADMSG;
-    if (is(asked, "fail"))
+    if (is_how(asked, "fail"))
         return domus_fail(stack, -EPERM);
     (void)packet;
     return 0; /* no text */
@@ -295,20 +295,20 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     ck_assert(domus_sender(stack).house == domus_self(stack).house);
     if (frame != NULL)
         *frame = (pipe_frame){asked};
-    if (is(&asked, "sleep") || is(&asked, "late"))
+    if (is_how(&asked, "sleep") || is_how(&asked, "late"))
         return domus_sleep(stack, asked.wait_ns, go_on);
-    if (is(&asked, "hang"))
+    if (is_how(&asked, "hang"))
         return domus_sleep(stack, 3600 * DOMT_PIPE_SECOND, go_on);
-    if (is(&asked, "near"))
+    if (is_how(&asked, "near"))
         return ask_helper(stack, packet, domt_pipes_now.near);
-    if (is(&asked, "far"))
+    if (is_how(&asked, "far"))
         return ask_helper(stack, packet, domt_pipes_now.far);
-    if (is(&asked, "fnear") || is(&asked, "ferr"))
+    if (is_how(&asked, "fnear") || is_how(&asked, "ferr"))
         return domus_forward(stack, domt_pipes_now.near);
-    if (is(&asked, "ffar") || is(&asked, "fhang"))
+    if (is_how(&asked, "ffar") || is_how(&asked, "fhang"))
         return domus_forward(stack, domt_pipes_now.far);
     if (strncmp(asked.how, "k", 1) == 0)
-        return keep(stack, &asked);
+        return keep_request(stack, &asked);
     return answer_here(stack, packet, &asked);
 }
 
@@ -377,7 +377,7 @@ const domus_pipeline domt_pipe_pipeline = {
         {&domus_packet_type, on_request, frame, 0, marks_of},                                      \
             {&domt_note_type, on_note, 0, 0, NULL}, {.type = NULL},                                \
     }
-static const domus_on woken[] = {{&wake_type, wake, 0}, {0}};
+static const domus_on woken[] = {{&wake_type, answer_kept_ask, 0}, {0}};
 
 const domus_behaviour domt_pipe_plain = {.name = "plain",
                                          .kind = DOMUS_CHANNELS,

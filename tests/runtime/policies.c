@@ -84,7 +84,7 @@ static uint64_t wait_by_chance(domus_runner *runner)
     return 1000 * domus_runner_chance(runner, 100);
 }
 
-static void *run(void *started_)
+static void *run_runner(void *started_)
 {
     domt_stand *stand = ((started *)started_)->stand;
     domus_runner *runner = ((started *)started_)->runner;
@@ -114,7 +114,7 @@ void domt_stand_start(domt_stand *stand)
         started *begin = malloc(sizeof *begin);
         ck_assert_ptr_nonnull(begin);
         *begin = (started){stand, stand->pool->runners[i]};
-        ck_assert_int_eq(pthread_create(&stand->threads[i], NULL, run, begin), 0);
+        ck_assert_int_eq(pthread_create(&stand->threads[i], NULL, run_runner, begin), 0);
     }
 }
 

@@ -44,7 +44,7 @@ static domt_job *job_by_chance(const domt_stand *stand, uint32_t group, uint32_t
     return &stand->jobs[chance % (stand->jobs_count / groups) * groups + group];
 }
 
-static bool claim(domt_job *job)
+static bool claim_job(domt_job *job)
 {
     if (!domt_job_claim(job))
         return false;
@@ -52,7 +52,7 @@ static bool claim(domt_job *job)
     return true;
 }
 
-static void end(domt_job *job)
+static void end_job(domt_job *job)
 {
     uint32_t group = job->group;
     domt_job_end(job);
@@ -65,19 +65,19 @@ static uint32_t producers_now; /* producers of the present storm; constant while
 static void stormy_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     if (job->energy == 0) {
-        end(job);
+        end_job(job);
         return;
     }
     uint32_t energy = job->energy - 1;
     domt_job *other =
         job_by_chance(stand, job->group, producers_now, domus_runner_chance(runner, 1u << 30));
-    if (domus_runner_chance(runner, 2) == 0 && claim(other)) {
+    if (domus_runner_chance(runner, 2) == 0 && claim_job(other)) {
         other->energy = energy / 2;
         energy -= energy / 2;
         domt_put_internal(stand, runner, other);
     }
     if (domus_runner_chance(runner, 4) == 0) {
-        end(job);
+        end_job(job);
         return;
     }
     job->energy = energy;
@@ -99,7 +99,7 @@ static void put_burst(producer *self)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t chance = (uint32_t)domi_random_below(&self->random, 1u << 30);
         domt_job *job = job_by_chance(self->stand, self->number, producers_now, chance);
-        if (!claim(job))
+        if (!claim_job(job))
             continue;
         job->energy = (uint32_t)domi_random_below(&self->random, 6);
         domt_put_central(self->stand, job);
@@ -131,7 +131,7 @@ static void pause_by_chance(domi_random *random)
         domt_policies_spin((uint32_t)domi_random_below(random, 20));
 }
 
-static void *produce(void *self_)
+static void *run_producer(void *self_)
 {
     producer *self = self_;
 
@@ -164,7 +164,8 @@ static void run_storm(const domus_policy *policy, const storm *plan)
         outstanding[i] = 0;
         producers[i] = (producer){.storm = plan, .stand = &stand, .number = i};
         domi_random_init(&producers[i].random, i + 1);
-        ck_assert_int_eq(pthread_create(&producers[i].thread, NULL, produce, &producers[i]), 0);
+        ck_assert_int_eq(pthread_create(&producers[i].thread, NULL, run_producer, &producers[i]),
+                         0);
     }
     for (uint32_t i = 0; i < plan->producers; i++) {
         ck_assert_int_eq(pthread_join(producers[i].thread, NULL), 0);
@@ -227,10 +228,10 @@ DOMT_TEST(called_runners_lose_nothing)
 static void fertile_turn(domt_stand *stand, domus_runner *runner, domt_job *job)
 {
     for (uint32_t i = 1; job->number == 0 && i < stand->jobs_count; i++) {
-        ck_assert(claim(&stand->jobs[i]));
+        ck_assert(claim_job(&stand->jobs[i]));
         domt_put_internal(stand, runner, &stand->jobs[i]);
     }
-    end(job);
+    end_job(job);
 }
 
 DOMT_TEST(turn_may_put_very_many_jobs)
@@ -243,7 +244,7 @@ DOMT_TEST(turn_may_put_very_many_jobs)
         stand.turn = fertile_turn;
         domt_stand_start(&stand);
         for (int round = 0; round < 20 && done; round++) {
-            ck_assert(claim(&stand.jobs[0]));
+            ck_assert(claim_job(&stand.jobs[0]));
             domt_put_central(&stand, &stand.jobs[0]);
             done = wait_until_done(0);
         }
@@ -289,7 +290,7 @@ static bool is_idle(const domt_job *job)
            DOMT_JOB_IDLE;
 }
 
-static void spread(const domus_policy *policy, uint32_t runners)
+static void check_spread(const domus_policy *policy, uint32_t runners)
 {
     domt_stand stand;
 
@@ -318,8 +319,8 @@ static void spread(const domus_policy *policy, uint32_t runners)
 DOMT_TEST(work_put_in_a_turn_spreads_to_parked_runners)
 {
     for (size_t p = 0; p < DOMT_POLICIES; p++) {
-        spread(domt_policies[p], 2);
-        spread(domt_policies[p], 4);
+        check_spread(domt_policies[p], 2);
+        check_spread(domt_policies[p], 4);
     }
 }
 

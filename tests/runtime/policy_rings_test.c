@@ -94,14 +94,14 @@ DOMT_TEST(only_runner_takes_jobs_in_the_order_of_its_policy)
 
 static domt_stand stand;
 
-static void make(uint32_t runners, uint32_t jobs)
+static void make_pool(uint32_t runners, uint32_t jobs)
 {
     domt_stand_make(&stand, &domus_policy_rings, runners, jobs, 1);
 }
 
 /* Put the jobs from `first` on: into the ring of a runner or, if `runner` is negative, from
  * outside. */
-static void put(int runner, uint32_t first, uint32_t count)
+static void put_jobs(int runner, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
         ck_assert(domt_job_claim(&stand.jobs[i]));
@@ -113,7 +113,7 @@ static void put(int runner, uint32_t first, uint32_t count)
 }
 
 /* Check that the runner takes just these jobs next, in their order. */
-static void take(uint32_t runner, uint32_t first, uint32_t count)
+static void expect_taken(uint32_t runner, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
         domt_job *job = domt_take(&stand, domt_stand_runner(&stand, runner), 0);
@@ -128,25 +128,25 @@ static void take_nothing(uint32_t runner)
     ck_assert_ptr_null(domt_take(&stand, domt_stand_runner(&stand, runner), 0));
 }
 
-static uint64_t events(uint32_t runner, domus_runner_event what)
+static uint64_t count_events(uint32_t runner, domus_runner_event what)
 {
     return domt_stand_events(&stand, runner, what);
 }
 
 DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
 {
-    make(2, PLACES + 44);
-    put(0, 0, PLACES + 44);
+    make_pool(2, PLACES + 44);
+    put_jobs(0, 0, PLACES + 44);
     /* the runner looks into the global ring before it looks at the others' rings */
-    take(1, PLACES, 44);
-    ck_assert_uint_eq(events(1, DOMUS_RUNNER_GLOBAL), 44);
-    ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), 0);
-    take(1, 0, 1);
-    ck_assert_uint_eq(events(1, DOMUS_RUNNER_GLOBAL), 44);
-    ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), PLACES / 2);
-    ck_assert_uint_eq(events(0, DOMUS_RUNNER_STOLEN), PLACES / 2);
-    take(0, PLACES / 2, PLACES / 2);
-    take(1, 1, PLACES / 2 - 1);
+    expect_taken(1, PLACES, 44);
+    ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_GLOBAL), 44);
+    ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_STEALS), 0);
+    expect_taken(1, 0, 1);
+    ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_GLOBAL), 44);
+    ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_STEALS), PLACES / 2);
+    ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_STOLEN), PLACES / 2);
+    expect_taken(0, PLACES / 2, PLACES / 2);
+    expect_taken(1, 1, PLACES / 2 - 1);
     take_nothing(0);
     take_nothing(1);
     domt_stand_free(&stand);
@@ -154,29 +154,29 @@ DOMT_TEST(full_ring_of_a_runner_overflows_to_the_global_one)
 
 DOMT_TEST(ring_of_a_runner_wraps)
 {
-    make(1, PLACES);
+    make_pool(1, PLACES);
     for (uint32_t round = 0; round < 1000; round++) {
         uint32_t count = round * 7 % (PLACES + 1);
-        put(0, 0, count);
-        take(0, 0, count);
+        put_jobs(0, 0, count);
+        expect_taken(0, 0, count);
         take_nothing(0);
     }
-    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 0);
+    ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_GLOBAL), 0);
     domt_stand_free(&stand);
 }
 
 DOMT_TEST(job_that_resumes_with_a_full_ring_goes_to_the_global_one)
 {
-    make(1, PLACES + 1);
-    put(0, 0, PLACES);
+    make_pool(1, PLACES + 1);
+    put_jobs(0, 0, PLACES);
     domt_job *job = domt_take(&stand, domt_stand_runner(&stand, 0), 0);
-    put(0, PLACES, 1);
+    put_jobs(0, PLACES, 1);
     domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
     /* The first look into the global ring, in the 61st dequeue, finds the job. */
-    take(0, 1, TURNS_TO_GLOBAL - 2);
-    take(0, 0, 1);
-    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 1);
-    take(0, TURNS_TO_GLOBAL - 1, PLACES - TURNS_TO_GLOBAL + 2);
+    expect_taken(0, 1, TURNS_TO_GLOBAL - 2);
+    expect_taken(0, 0, 1);
+    ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_GLOBAL), 1);
+    expect_taken(0, TURNS_TO_GLOBAL - 1, PLACES - TURNS_TO_GLOBAL + 2);
     take_nothing(0);
     domt_stand_free(&stand);
 }
@@ -187,34 +187,34 @@ DOMT_TEST(thief_takes_half_rounded_up)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint32_t half = (sizes[i] + 1) / 2;
-        make(2, sizes[i]);
-        put(0, 0, sizes[i]);
-        take(1, 0, 1);
-        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), half);
-        ck_assert_uint_eq(events(0, DOMUS_RUNNER_STOLEN), half);
-        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STOLEN), 0);
-        take(0, half, sizes[i] - half);
-        take(1, 1, half - 1);
-        ck_assert_uint_eq(events(1, DOMUS_RUNNER_STEALS), half);
+        make_pool(2, sizes[i]);
+        put_jobs(0, 0, sizes[i]);
+        expect_taken(1, 0, 1);
+        ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_STEALS), half);
+        ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_STOLEN), half);
+        ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_STOLEN), 0);
+        expect_taken(0, half, sizes[i] - half);
+        expect_taken(1, 1, half - 1);
+        ck_assert_uint_eq(count_events(1, DOMUS_RUNNER_STEALS), half);
         domt_stand_free(&stand);
     }
 }
 
 DOMT_TEST(thief_goes_around_behind_its_last_victim)
 {
-    make(4, 12);
-    put(0, 0, 4);
-    put(1, 4, 4);
-    put(2, 8, 4);
+    make_pool(4, 12);
+    put_jobs(0, 0, 4);
+    put_jobs(1, 4, 4);
+    put_jobs(2, 8, 4);
     for (uint32_t i = 0; i < 3; i++) { /* each runner has two jobs, one of which is taken at once */
-        take(3, 4 * i, 2);
-        ck_assert_uint_eq(events(i, DOMUS_RUNNER_STOLEN), 2);
+        expect_taken(3, 4 * i, 2);
+        ck_assert_uint_eq(count_events(i, DOMUS_RUNNER_STOLEN), 2);
     }
-    take(3, 2, 1);
-    take(1, 6, 2);
-    take(3, 10, 1); /* behind runner 0 comes runner 1, which has no job any more */
-    take(3, 3, 1);
-    take(3, 11, 1);
+    expect_taken(3, 2, 1);
+    expect_taken(1, 6, 2);
+    expect_taken(3, 10, 1); /* behind runner 0 comes runner 1, which has no job any more */
+    expect_taken(3, 3, 1);
+    expect_taken(3, 11, 1);
     take_nothing(3);
     domt_stand_free(&stand);
 }
@@ -222,9 +222,9 @@ DOMT_TEST(thief_goes_around_behind_its_last_victim)
 /* Two jobs that resume for ever must not keep the runner from the global ring. */
 DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
 {
-    make(1, 2 + 10);
-    put(0, 0, 2);
-    put(-1, 2, 10);
+    make_pool(1, 2 + 10);
+    put_jobs(0, 0, 2);
+    put_jobs(-1, 2, 10);
     for (uint32_t turn = 1; turn <= 10 * TURNS_TO_GLOBAL; turn++) {
         domt_job *job = domt_take(&stand, domt_stand_runner(&stand, 0), 0);
         bool is_due = turn % TURNS_TO_GLOBAL == 0;
@@ -234,7 +234,7 @@ DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
         else
             domt_put_resumed(&stand, domt_stand_runner(&stand, 0), job);
     }
-    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), 10);
+    ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_GLOBAL), 10);
     domt_stand_free(&stand);
 }
 
@@ -242,17 +242,17 @@ DOMT_TEST(runner_with_work_of_its_own_looks_into_the_global_ring)
 
 DOMT_TEST(global_ring_grows_and_keeps_the_order)
 {
-    make(1, MANY);
-    put(-1, 0, DOMI_GLOBAL_RING_PLACES);
-    take(0, 0, 40); /* the ring begins in the middle of its places when it grows */
-    put(-1, DOMI_GLOBAL_RING_PLACES, MANY - DOMI_GLOBAL_RING_PLACES);
-    take(0, 40, MANY - 40);
+    make_pool(1, MANY);
+    put_jobs(-1, 0, DOMI_GLOBAL_RING_PLACES);
+    expect_taken(0, 0, 40); /* the ring begins in the middle of its places when it grows */
+    put_jobs(-1, DOMI_GLOBAL_RING_PLACES, MANY - DOMI_GLOBAL_RING_PLACES);
+    expect_taken(0, 40, MANY - 40);
     take_nothing(0);
-    ck_assert_uint_eq(events(0, DOMUS_RUNNER_GLOBAL), MANY);
+    ck_assert_uint_eq(count_events(0, DOMUS_RUNNER_GLOBAL), MANY);
     domt_stand_free(&stand);
 }
 
-static size_t capacity(void)
+static size_t global_capacity(void)
 {
     /* the global ring is the first member of the data */
     return ((domi_global_ring *)stand.pool->data)->capacity;
@@ -260,22 +260,22 @@ static size_t capacity(void)
 
 DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
 {
-    make(1, MANY);
-    put(-1, 0, 20);
-    take(0, 0, 20);
+    make_pool(1, MANY);
+    put_jobs(-1, 0, 20);
+    expect_taken(0, 0, 20);
     domi_memory_fail_after(0, 1);
-    put(-1, 0, 1000); /* 64 jobs in the ring, and the rest in a list */
-    take(0, 0, 500);
-    put(-1, 1000, 500); /* these jobs go behind the list */
-    take(0, 500, 990);
-    put(-1, 1500, 500);
+    put_jobs(-1, 0, 1000); /* 64 jobs in the ring, and the rest in a list */
+    expect_taken(0, 0, 500);
+    put_jobs(-1, 1000, 500); /* these jobs go behind the list */
+    expect_taken(0, 500, 990);
+    put_jobs(-1, 1500, 500);
     domi_memory_fail_after(-1, 0);
-    ck_assert_uint_eq(capacity(), DOMI_GLOBAL_RING_PLACES);
-    take(0, 1490, 510);
+    ck_assert_uint_eq(global_capacity(), DOMI_GLOBAL_RING_PLACES);
+    expect_taken(0, 1490, 510);
     take_nothing(0);
-    put(-1, 2000, MANY - 2000); /* now the ring grows */
-    ck_assert_uint_eq(capacity(), 8192);
-    take(0, 2000, MANY - 2000);
+    put_jobs(-1, 2000, MANY - 2000); /* now the ring grows */
+    ck_assert_uint_eq(global_capacity(), 8192);
+    expect_taken(0, 2000, MANY - 2000);
     take_nothing(0);
     domt_stand_free(&stand);
 }
@@ -284,14 +284,14 @@ DOMT_TEST(global_ring_without_memory_to_grow_loses_nothing)
 DOMT_TEST(each_growth_may_fail)
 {
     for (int growth = 0; growth < 7; growth++) {
-        make(1, MANY);
+        make_pool(1, MANY);
         domi_memory_fail_after(growth, 0);
-        put(-1, 0, 6000);
+        put_jobs(-1, 0, 6000);
         domi_memory_fail_after(-1, 0);
-        ck_assert_uint_eq(capacity(), (size_t)DOMI_GLOBAL_RING_PLACES << growth);
-        take(0, 0, 5990); /* the list has gone into the ring, which has room again */
-        put(-1, 6000, MANY - 6000);
-        take(0, 5990, MANY - 5990);
+        ck_assert_uint_eq(global_capacity(), (size_t)DOMI_GLOBAL_RING_PLACES << growth);
+        expect_taken(0, 0, 5990); /* the list has gone into the ring, which has room again */
+        put_jobs(-1, 6000, MANY - 6000);
+        expect_taken(0, 5990, MANY - 5990);
         take_nothing(0);
         domt_stand_free(&stand);
     }
@@ -299,7 +299,7 @@ DOMT_TEST(each_growth_may_fail)
 
 DOMT_TEST(start_fails_without_memory_for_the_global_ring)
 {
-    make(1, 1);
+    make_pool(1, 1);
     domus_policy_rings.fini(stand.pool);
     domi_memory_fail_after(0, 1);
     ck_assert_int_eq(domus_policy_rings.init(stand.pool), -ENOMEM);

@@ -227,7 +227,7 @@ static const domus_behaviour line = {.name = "line",
 static const domus_behaviour narrow_line = {
     .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &narrow, .on_open = {note_channel, 0}};
 
-static domus_peer_listener *begin(void)
+static domus_peer_listener *begin_pool(void)
 {
     opened = 0;
     domt_pool_begin();
@@ -249,7 +249,7 @@ static int note_outcome(domus_stack *stack, void *self, const domus_answer *answ
 }
 
 /* Ask, and let another actor stop the channel before it runs. */
-static int go(domus_stack *stack, void *self, const void *payload)
+static int ask_once(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
 
@@ -263,7 +263,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
     return result;
 }
 
-static int stop(domus_stack *stack, void *self, const void *payload)
+static int stop_first_channel(domus_stack *stack, void *self, const void *payload)
 {
     return domus_stop(stack, channels[0]);
 }
@@ -277,14 +277,15 @@ static int open_pool(domus_stack *stack, void *self)
 static const domus_behaviour neighbour = {.name = "neighbour",
                                           .kind = DOMUS_CHANNELS,
                                           .on_mount = open_pool,
-                                          .on = (const domus_on[]){{&go_type, go, 0}, {0}}};
-static const domus_behaviour stopping = {.name = "stopping",
-                                         .kind = DOMUS_CHANNELS,
-                                         .on = (const domus_on[]){{&stop_type, stop, 0}, {0}}};
+                                          .on = (const domus_on[]){{&go_type, ask_once, 0}, {0}}};
+static const domus_behaviour stopping = {
+    .name = "stopping",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&stop_type, stop_first_channel, 0}, {0}}};
 
 DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection)
 {
-    domus_peer_listener *listener = begin();
+    domus_peer_listener *listener = begin_pool();
     domus_system *system = domus_testkit_system(domt_pool_kit);
     domus_address asker;
 
@@ -305,7 +306,7 @@ DOMT_TEST(an_ask_in_the_mailbox_of_a_stopped_channel_goes_to_the_next_connection
 }
 
 static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&go_type, go, 0}, {0}}};
+                                       .on = (const domus_on[]){{&go_type, ask_once, 0}, {0}}};
 
 DOMT_TEST(without_a_pool_it_was_not_sent)
 {

@@ -46,7 +46,7 @@ static int wrap(domus_wire *wire, void *state, const char *bytes, size_t size)
     return domus_wire_append(wire, bytes, size);
 }
 
-static int finish(domus_wire *wire, void *state)
+static int end_dialogue(domus_wire *wire, void *state)
 {
     return ((dialogue *)state)->over ? 0 : domus_wire_append(wire, "#", 1);
 }
@@ -56,7 +56,7 @@ static const domus_stage shaking = {.name = "shaking",
                                     .open = begin_dialogue,
                                     .decode = decode,
                                     .wrap = wrap,
-                                    .finish = finish};
+                                    .finish = end_dialogue};
 
 /* --- pools of it ------------------------------------------------------------------------------ */
 
@@ -172,7 +172,7 @@ static int may_start(domus_stack *stack, void *self, const domus_answer *answer)
                                                            next, DOMUS_PIPELINE_CLEAN);
 }
 
-static int start(domus_stack *stack, void *self, const void *payload)
+static int ask_oneself(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("start", 5, &packet.bytes), 0);
@@ -180,7 +180,7 @@ static int start(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour holding_line = {
-    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &before, .on_open = {start, 0}};
+    .name = "line", .kind = DOMUS_CHANNELS, .pipeline = &before, .on_open = {ask_oneself, 0}};
 
 static domus_probe *other;
 static domus_peer_listener *listener;

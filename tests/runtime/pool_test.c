@@ -148,7 +148,7 @@ static int note_outcome(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int go(domus_stack *stack, void *self, const void *payload)
+static int ask_once(domus_stack *stack, void *self, const void *payload)
 {
     domus_packet packet;
     ck_assert_int_eq(domus_slice_copy("a", 1, &packet.bytes), 0);
@@ -168,7 +168,7 @@ static const domus_behaviour neighbour = {
     .name = "neighbour",
     .kind = DOMUS_CHANNELS,
     .on_mount = open_beside,
-    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, go, 0}, {0}}};
+    .on = (const domus_on[]){{&turn_type, hold_turn, 0}, {&go_type, ask_once, 0}, {0}}};
 
 DOMT_TEST(an_ask_that_meets_a_close_goes_to_the_next_connection)
 {

@@ -33,7 +33,7 @@ static const domus_behaviour reader = {.name = "reader",
 static const domus_behaviour quick = {.name = "quick",
                                       .on = (const domus_on[]){{&ask_type, on_ask, 0}, {0}}};
 
-static void begin(const char *policy, uint32_t runners, uint32_t spares)
+static void start_pool(const char *policy, uint32_t runners, uint32_t spares)
 {
     const domus_pool_config work = {
         .name = "work", .runners = runners, .policy = policy, .spares = spares};
@@ -50,7 +50,7 @@ static void begin(const char *policy, uint32_t runners, uint32_t spares)
     domt_pooled.pool = domus_outside_pool_find(domt_pooled.system, "work");
 }
 
-static void block(uint32_t count)
+static void block_handlers(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
     for (uint32_t i = 0; i < count; i++) {
@@ -60,7 +60,7 @@ static void block(uint32_t count)
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before + count);
 }
 
-static void unblock(uint32_t count)
+static void unblock_handlers(uint32_t count)
 {
     uint32_t before = atomic_load(&reading);
     for (uint32_t i = 0; i < count; i++)
@@ -68,7 +68,7 @@ static void unblock(uint32_t count)
     DOMT_WAIT_FOR(20, atomic_load(&reading) == before - count);
 }
 
-static void finish(void)
+static void end_pool(void)
 {
     domt_end(domt_pooled.system);
     close(pipes[0]);
@@ -90,22 +90,22 @@ static uint32_t count_spares(void)
 
 static void run_actors_answer_while_all_runners_sleep(const char *policy)
 {
-    begin(policy, 2, 3);
+    start_pool(policy, 2, 3);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
     is_answered(address);
     for (uint32_t spell = 1; spell <= 2; spell++) {
         ck_assert_uint_eq(count_spares(), 0);
-        block(2);
+        block_handlers(2);
         for (uint32_t i = 0; i < 20; i++)
             is_answered(address);
         ck_assert_uint_ge(count_spares(), 1);
         /* Logged once in a spell, with the actor that blocks. */
         ck_assert_uint_eq(domt_lines("pool work: all 2 runners are blocked", "in reader"), spell);
-        unblock(2);
+        unblock_handlers(2);
         DOMT_WAIT_FOR(20, count_spares() == 0);
         is_answered(address);
     }
-    finish();
+    end_pool();
 }
 
 DOMT_TEST(actors_answer_while_all_runners_sleep)
@@ -116,19 +116,19 @@ DOMT_TEST(actors_answer_while_all_runners_sleep)
 
 DOMT_TEST(spares_are_as_many_as_configured)
 {
-    begin("deques", 2, 2);
+    start_pool("deques", 2, 2);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    block(4);
+    block_handlers(4);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
     DOMT_WAIT_FOR(20, domt_lines("all 4 runners are blocked", "there are no more spares") == 1);
     ck_assert_uint_eq(atomic_load(&answers), 0);
     domt_pause_ns(50 * DOMT_MS);
     ck_assert_uint_eq(domt_lines("there are no more spares", NULL), 1);
     ck_assert(!domt_has_thread("domus-r0.4"));
-    unblock(1);
+    unblock_handlers(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
-    unblock(3);
-    finish();
+    unblock_handlers(3);
+    end_pool();
 }
 
 /* The first stall is logged at once, and others in the same second are only counted. */
@@ -140,11 +140,11 @@ DOMT_TEST(stalls_of_runners_are_counted_and_told)
     static domus_stall kept[DOMUS_STALLS_KEPT];
     uint32_t count = 0;
 
-    begin("sharing", 2, 0);
+    start_pool("sharing", 2, 0);
     for (uint32_t i = 0; i < 3; i++) {
-        block(2);
+        block_handlers(2);
         domt_pause_ns(60 * DOMT_MS);
-        unblock(2);
+        unblock_handlers(2);
         domt_pause_ns(20 * DOMT_MS);
     }
     for (uint32_t i = 0; i < 2; i++) {
@@ -166,22 +166,22 @@ DOMT_TEST(stalls_of_runners_are_counted_and_told)
     ck_assert_str_eq(kept[0].behaviour, "reader");
     ck_assert_str_eq(kept[0].type, "read");
     ck_assert(kept[0].is_over && kept[0].length_ns >= 50 * DOMT_MS);
-    finish();
+    end_pool();
 }
 
 DOMT_TEST(a_pool_without_spares_has_none)
 {
-    begin("rings", 1, 0);
+    start_pool("rings", 1, 0);
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-    block(1);
+    block_handlers(1);
     domt_notice(domt_pooled.system, address, &ask_type, NULL);
     domt_pause_ns(60 * DOMT_MS);
     ck_assert_uint_eq(atomic_load(&answers), 0);
     ck_assert(!domt_has_thread("domus-r0.1"));
     ck_assert_uint_eq(domt_lines("are blocked", NULL), 0);
-    unblock(1);
+    unblock_handlers(1);
     DOMT_WAIT_FOR(20, atomic_load(&answers) == 1);
-    finish();
+    end_pool();
 }
 
 /* --- a job behind a runner that blocks -------------------------------------------------------- */
@@ -201,7 +201,7 @@ static const domus_behaviour teller = {
 /* The other runner sleeps when the job is put, and no put wakes it. */
 static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *policy)
 {
-    begin(policy, 2, 0);
+    start_pool(policy, 2, 0);
     told = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
     is_answered(told);
     for (uint32_t i = 1; i <= 5; i++) {
@@ -213,9 +213,9 @@ static void run_a_job_does_not_wait_behind_a_handler_that_blocks(const char *pol
         DOMT_WAIT_FOR(20, atomic_load(&answers) == i + 1);
         /* sleeping runners wake each second */
         ck_assert_uint_lt(domt_now_ns() - since_ns, 700 * DOMT_MS);
-        unblock(1);
+        unblock_handlers(1);
     }
-    finish();
+    end_pool();
 }
 
 DOMT_TEST(a_job_does_not_wait_behind_a_handler_that_blocks)
@@ -251,8 +251,8 @@ static void all_have_turns(void)
 /* A spare leaves the jobs of its queue to the others, and loses none. */
 static void run_spares_end_beside_work_that_does_not(const char *policy)
 {
-    begin(policy, 1, 2);
-    block(1);
+    start_pool(policy, 1, 2);
+    block_handlers(1);
     atomic_store(&spin, true);
     for (uint32_t i = 0; i < SPINNING; i++) {
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &spinning, &i);
@@ -260,11 +260,11 @@ static void run_spares_end_beside_work_that_does_not(const char *policy)
     }
     all_have_turns();
     ck_assert(domt_has_thread("domus-r0.1"));
-    unblock(1);
+    unblock_handlers(1);
     DOMT_WAIT_FOR(20, !domt_has_thread("domus-r0.1"));
     all_have_turns();
     atomic_store(&spin, false);
-    finish();
+    end_pool();
 }
 
 DOMT_TEST(spares_end_beside_work_that_does_not)
@@ -292,27 +292,27 @@ static const domus_behaviour ticking = {.name = "ticking",
 
 DOMT_TEST(timers_come_while_all_runners_sleep)
 {
-    begin("sharing", 1, 1);
+    start_pool("sharing", 1, 1);
     domt_pooled_spawn(domt_pooled.pool, &ticking, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > 0);
-    block(1);
+    block_handlers(1);
     uint32_t before = atomic_load(&ticks);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > before + 3);
-    unblock(1);
-    finish();
+    unblock_handlers(1);
+    end_pool();
 }
 
 /* The handlers return as the system is told to stop, and spares are there. */
 DOMT_TEST(a_stop_ends_spares)
 {
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
-        begin(domt_pooled_policies[i], 1, 3);
+        start_pool(domt_pooled_policies[i], 1, 3);
         domus_address address = domt_pooled_spawn(domt_pooled.pool, &quick, NULL);
-        block(3);
+        block_handlers(3);
         is_answered(address);
         for (uint32_t j = 0; j < 3; j++)
             ck_assert_int_eq(write(pipes[1], "", 1), 1);
-        finish();
+        end_pool();
         ck_assert_uint_eq(count_spares(), 0);
         ck_assert(!domt_has_thread("domus-r0.0"));
         ck_assert(!domt_has_thread("domus-r0.1"));

@@ -152,7 +152,7 @@ static int on_answer(domus_stack *stack, void *self, const domus_answer *answer)
 }
 
 /* Live shortly: ask once, and end with the answer or without it. */
-static int live(domus_stack *stack, void *self)
+static int begin_short_life(domus_stack *stack, void *self)
 {
     uint32_t number = atomic_fetch_add(&lives, 1);
     (void)domt_count_mount(stack, self);
@@ -160,7 +160,7 @@ static int live(domus_stack *stack, void *self)
 }
 
 static const domus_behaviour living = {
-    .name = "living", .on_mount = live, .on_stop = domt_count_stop};
+    .name = "living", .on_mount = begin_short_life, .on_stop = domt_count_stop};
 
 /* Begin the next life when one is over. */
 static int on_over(domus_stack *stack, void *self, const void *nothing)
@@ -315,17 +315,17 @@ typedef struct nest {
     uint32_t depth;
 } nest;
 
-static void bury(domus_stack *stack, void *self)
+static void count_end(domus_stack *stack, void *self)
 {
     atomic_fetch_add(&bodies, 1);
 }
 
-static int breed(domus_stack *stack, void *self);
+static int spawn_children(domus_stack *stack, void *self);
 
 static const domus_behaviour nesting = {
-    .name = "nest", .state_size = sizeof(nest), .on_mount = breed, .on_stop = bury};
+    .name = "nest", .state_size = sizeof(nest), .on_mount = spawn_children, .on_stop = count_end};
 
-static int breed(domus_stack *stack, void *self)
+static int spawn_children(domus_stack *stack, void *self)
 {
     nest *mine = self;
     const nest child = {mine->depth - 1};

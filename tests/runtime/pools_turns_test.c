@@ -17,19 +17,19 @@ static _Atomic uint32_t handled;
 static _Atomic uint32_t befores, afters, completions;
 static _Atomic bool mixed_up;
 
-static void before(domus_runner *runner, domus_job *job)
+static void check_before_turn(domus_runner *runner, domus_job *job)
 {
     if (atomic_load(&befores) != atomic_load(&afters) || domus_runner_number(runner) != 0)
         atomic_store(&mixed_up, true);
     atomic_fetch_add(&befores, 1);
 }
 
-static void after(domus_runner *runner, domus_job *job)
+static void count_after_turn(domus_runner *runner, domus_job *job)
 {
     atomic_fetch_add(&afters, 1);
 }
 
-static void completed(domus_runner *runner, domus_job *job)
+static void count_completion(domus_runner *runner, domus_job *job)
 {
     atomic_fetch_add(&completions, 1);
 }
@@ -43,7 +43,7 @@ DOMT_TEST(hooks_are_called_around_each_turn)
 {
     const domus_behaviour brief = {.name = "brief",
                                    .on = (const domus_on[]){{&go_type, end_at_once, 0}, {0}}};
-    static const domus_pool_hooks hooks = {before, after, completed};
+    static const domus_pool_hooks hooks = {check_before_turn, count_after_turn, count_completion};
 
     for (uint32_t i = 0; i < DOMT_POOLED_POLICIES; i++) {
         const domus_pool_config work = {
@@ -248,7 +248,7 @@ static domus_runner_profile sum_of_runners(void)
     return sum;
 }
 
-static void send(domus_address address, uint32_t count, uint64_t ns)
+static void send_and_wait(domus_address address, uint32_t count, uint64_t ns)
 {
     uint32_t before = atomic_load(&worked);
     for (uint32_t i = 0; i < count; i++)
@@ -261,8 +261,8 @@ static void run_runners_tell_what_they_did(const char *policy)
     begin_profile(policy, DOMUS_PROFILE_COUNTERS);
     uint64_t since_ns = domt_now_ns();
     domus_address address = domt_pooled_spawn(domt_pooled.pool, &working, NULL);
-    send(address, 100, 0);
-    send(address, 4, 20 * DOMT_MS);
+    send_and_wait(address, 100, 0);
+    send_and_wait(address, 4, 20 * DOMT_MS);
     domt_pause_ns(200 * DOMT_MS);
     uint64_t over_ns = domt_now_ns() - since_ns;
     domus_runner_profile sum = sum_of_runners();
@@ -295,7 +295,7 @@ DOMT_TEST(level_off_measures_no_time)
     uint64_t notices = 0;
 
     begin_profile("deques", DOMUS_PROFILE_OFF);
-    send(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
+    send_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
     for (uint32_t i = 0; i < RUNNERS; i++) {
         ck_assert_int_eq(domus_pool_profile(domt_pooled.pool, i, &one, &counters), 0);
         ck_assert_uint_eq(one.wall_ns + one.run_ns + one.search_ns + one.park_ns, 0);
@@ -338,7 +338,7 @@ DOMT_TEST(table_has_the_runners)
     };
 
     begin_profile("rings", DOMUS_PROFILE_COUNTERS);
-    send(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
+    send_and_wait(domt_pooled_spawn(domt_pooled.pool, &working, NULL), 50, 0);
     size_t size = domus_system_profile_table(domt_pooled.system, NULL, 0) + 1000;
     char *table = malloc(size);
     ck_assert_ptr_nonnull(table);

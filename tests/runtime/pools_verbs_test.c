@@ -181,7 +181,7 @@ DOMT_TEST(what_needs_a_ring_is_refused_and_told_once)
 
 static _Atomic bool holds, is_held;
 
-static int hold(domus_stack *stack, void *self, const void *nothing)
+static int hold_runner(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_store(&is_held, true);
     while (atomic_load(&holds))
@@ -190,7 +190,7 @@ static int hold(domus_stack *stack, void *self, const void *nothing)
 }
 
 static const domus_behaviour holding = {.name = "holding",
-                                        .on = (const domus_on[]){{&go_type, hold, 0}, {0}}};
+                                        .on = (const domus_on[]){{&go_type, hold_runner, 0}, {0}}};
 
 DOMT_TEST(a_handler_that_does_not_return_is_told_with_its_pool)
 {
@@ -233,20 +233,21 @@ static int keep_silent(domus_stack *stack, void *self, const void *nothing)
 static const domus_behaviour silent = {
     .name = "silent", .on = (const domus_on[]){{&question_type, keep_silent, 0}, {0}}};
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
 
-static int ask(domus_stack *stack, void *self, const void *nothing)
+static int ask_silent(domus_stack *stack, void *self, const void *nothing)
 {
-    return domus_ask_within(stack, silent_address, &question_type, NULL, 100000 * DOMT_MS, hear);
+    return domus_ask_within(stack, silent_address, &question_type, NULL, 100000 * DOMT_MS,
+                            ignore_answer);
 }
 
 static const domus_behaviour asking = {.name = "asking",
-                                       .on = (const domus_on[]){{&begin_type, ask, 0}, {0}}};
+                                       .on = (const domus_on[]){{&begin_type, ask_silent, 0}, {0}}};
 
-static int compute(domus_stack *stack, void *self, const void *nothing)
+static int compute_until_told(domus_stack *stack, void *self, const void *nothing)
 {
     atomic_fetch_add(&begun, 1);
     while (atomic_load(&computes))
@@ -254,8 +255,8 @@ static int compute(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static const domus_behaviour computing = {.name = "holding",
-                                          .on = (const domus_on[]){{&begin_type, compute, 0}, {0}}};
+static const domus_behaviour computing = {
+    .name = "holding", .on = (const domus_on[]){{&begin_type, compute_until_told, 0}, {0}}};
 
 /* Wait until a dump of the actor contains `part`. */
 static void is_told(domus_address address, const char *part)

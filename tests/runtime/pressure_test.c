@@ -49,12 +49,12 @@ static void begin_with(bool enabled, bool listens)
         domt_pressed_serve();
 }
 
-static void begin(bool enabled)
+static void start_test(bool enabled)
 {
     begin_with(enabled, true);
 }
 
-static void end(void)
+static void end_test(void)
 {
     domt_pressed_end();
 }
@@ -72,7 +72,7 @@ static int count_one(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_error(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_store(&heard_error, answer->error);
     return 0;
@@ -82,7 +82,7 @@ static int hear(domus_stack *stack, void *self, const domus_answer *answer)
 static int ask_counter(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domus_after(stack, 2 * DOMT_MS, &ask_it, NULL, NULL), 0);
-    return domus_ask(stack, counter, &note, NULL, hear);
+    return domus_ask(stack, counter, &note, NULL, record_error);
 }
 
 static int begin_asking(domus_stack *stack, void *self)
@@ -98,7 +98,7 @@ static const domus_behaviour asking = {.name = "asking",
 
 /* The notices keep the thread awake: one that sleeps does not look at memory as long as it is not
  * short. */
-static void reach(uint64_t percent, domus_memory_level level)
+static void reach_level(uint64_t percent, domus_memory_level level)
 {
     domt_pressed_use(percent);
     DOMT_WAIT_FOR(20, ((void)domus_outside_notice(system_, counter, &note, NULL),
@@ -116,11 +116,11 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
 {
     domus_group group;
 
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domus_address asker = domt_spawn(system_, 1, &asking, NULL);
     ck_assert_int_eq(domus_outside_group_open(system_, "all", &group), 0);
-    reach(85, DOMUS_MEMORY_HIGH);
+    reach_level(85, DOMUS_MEMORY_HIGH);
     domus_profile before, after;
     ck_assert_int_eq(domus_outside_profile(system_, &before), 0);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), -EBUSY);
@@ -143,7 +143,7 @@ DOMT_TEST(outside_senders_are_refused_while_memory_is_short)
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 0);
-    end();
+    end_test();
 }
 
 /* An acceptor that has paused looks every 10 ms; without an acceptor no thread has a timer. */
@@ -151,7 +151,7 @@ DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
 {
     begin_with(true, false);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    reach(85, DOMUS_MEMORY_HIGH);
+    reach_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, domt_profile_all(system_).pressed == 2);
     uint64_t looks =
         /* a look every 5 ms, not one each second by the cap of a sleep */
@@ -159,23 +159,23 @@ DOMT_TEST(who_sleeps_while_memory_is_short_sees_its_end)
     DOMT_WAIT_FOR(10, domt_pressed_memory().looks > looks + 40);
     domt_pressed_use(10);
     DOMT_WAIT_FOR(10, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
-    end();
+    end_test();
 }
 
 DOMT_TEST(actors_are_refused_while_memory_is_critical)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     (void)domt_spawn(system_, 1, &asking, NULL);
-    reach(85, DOMUS_MEMORY_HIGH);
+    reach_level(85, DOMUS_MEMORY_HIGH);
     ck_assert_int_ne(atomic_load(&heard_error), -EBUSY);
     DOMT_WAIT_FOR(10, domt_pressed_lines("memory is short: nothing is let in from outside") == 1);
-    reach(92, DOMUS_MEMORY_CRITICAL);
+    reach_level(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) == -EBUSY);
     ck_assert_uint_ge(domt_profile(system_, 1).busy, 1);
     /* the line is logged at the next tick */
     DOMT_WAIT_FOR(10, domt_pressed_lines("memory is critical") == 1);
-    reach(10, DOMUS_MEMORY_NORMAL);
+    reach_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(10, atomic_load(&heard_error) != -EBUSY);
     ck_assert_uint_eq(domt_pressed_memory().highs, 1);
     ck_assert_uint_eq(domt_pressed_memory().criticals, 1);
@@ -183,12 +183,12 @@ DOMT_TEST(actors_are_refused_while_memory_is_critical)
     DOMT_WAIT_FOR(10, domt_pressed_lines("no longer short") == 1);
     ck_assert_uint_eq(domt_pressed_lines("memory is short: nothing"), 1);
     ck_assert_uint_eq(domt_pressed_lines("memory is critical"), 1);
-    end();
+    end_test();
 }
 
 DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     DOMT_WAIT_FOR(10, domt_profile(system_, 1).stops > 3);
@@ -198,7 +198,7 @@ DOMT_TEST(what_takes_memory_fails_when_there_is_hardly_any)
     ck_assert_uint_eq(domt_pressed_memory().fulls, 1);
     domt_pressed_use(10);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == 0);
-    end();
+    end_test();
 }
 
 /* Report `by` more bytes in free slots of thread 1 than there are. (Spare bytes of messages are
@@ -213,7 +213,7 @@ static void pretend_free_slots(uint64_t by)
 
 DOMT_TEST(what_slabs_hold_free_is_not_used)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     pretend_free_slots(200 * MIB);
     domt_pressed_use(95); /* of 1000 MiB; without the slots 75 % are used */
@@ -223,32 +223,32 @@ DOMT_TEST(what_slabs_hold_free_is_not_used)
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
     ck_assert_uint_eq(domt_pressed_memory().fulls, 1); /* for `full` the free bytes count as used */
     pretend_free_slots(0 - 200 * MIB);
-    reach(85, DOMUS_MEMORY_HIGH);
-    end();
+    reach_level(85, DOMUS_MEMORY_HIGH);
+    end_test();
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
 DOMT_TEST(a_system_that_is_short_of_memory_drains)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     int fd = domt_pressed_connect();
     domt_pressed_say(fd);
     ck_assert(domt_pressed_hears(fd, 10000));
-    reach(85, DOMUS_MEMORY_HIGH);
+    reach_level(85, DOMUS_MEMORY_HIGH);
     DOMT_WAIT_FOR(10, (domt_pressed_say(fd), domt_profile_all(system_).pressed != 0));
     while (domt_pressed_hears(fd, 50))
         continue;
     domt_pressed_say(fd);
-    end(); /* the end answers first what had come */
+    end_test(); /* the end answers first what had come */
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
 
 DOMT_TEST(who_does_not_want_it_measured_has_it_not_measured)
 {
-    begin(false);
+    start_test(false);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_use(99);
     for (int i = 0; i < 20; i++) {
@@ -258,7 +258,7 @@ DOMT_TEST(who_does_not_want_it_measured_has_it_not_measured)
     ck_assert_uint_eq(domt_pressed_memory().looks, 0);
     ck_assert_uint_eq(domt_pressed_memory().limit_bytes, 0);
     ck_assert_int_eq(domt_pressed_memory().level, DOMUS_MEMORY_NORMAL);
-    end();
+    end_test();
 }
 
 static _Atomic int detached_error;
@@ -278,29 +278,29 @@ DOMT_TEST(detached_actors_are_refused_while_memory_is_critical)
     const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     ck_assert_int_eq(domus_outside_spawn_with(system_, &trying, NULL, &options, &address), 0);
     DOMT_WAIT_FOR(10, atomic_load(&handled) > 3);
-    reach(92, DOMUS_MEMORY_CRITICAL);
+    reach_level(92, DOMUS_MEMORY_CRITICAL);
     DOMT_WAIT_FOR(5, atomic_load(&detached_error) == -EBUSY);
-    reach(10, DOMUS_MEMORY_NORMAL);
+    reach_level(10, DOMUS_MEMORY_NORMAL);
     DOMT_WAIT_FOR(5, atomic_load(&detached_error) == 0);
-    end();
+    end_test();
 }
 
 /* The process was moved to a larger cgroup, and its old one is gone. */
 DOMT_TEST(a_cgroup_that_tells_no_more_keeps_nobody_shut)
 {
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
-    reach(97, DOMUS_MEMORY_CRITICAL);
+    reach_level(97, DOMUS_MEMORY_CRITICAL);
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.max", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.current", "");
     domt_tree_write(&domt_pressed_tree, "sys/fs/cgroup/a/memory.stat", "");
     DOMT_WAIT_FOR(5, domt_pressed_memory().level == DOMUS_MEMORY_NORMAL);
     ck_assert_int_eq(domus_outside_notice(system_, counter, &note, NULL), 0);
-    end();
+    end_test();
 }
 
 DOMT_TEST(a_system_that_is_full_ends)
@@ -308,7 +308,7 @@ DOMT_TEST(a_system_that_is_full_ends)
     const domus_spawn_options options = {.detached = true};
     domus_address address;
 
-    begin(true);
+    start_test(true);
     counter = domt_spawn(system_, 0, &counting, NULL);
     domt_pressed_spawn_large(1);
     (void)domt_spawn(system_, 1, &asking, NULL);
@@ -320,7 +320,7 @@ DOMT_TEST(a_system_that_is_full_ends)
     domt_pressed_use(99);
     DOMT_WAIT_FOR(20, domt_pressed_spawn_error() == -ENOMEM);
     domt_pressed_say(fd);
-    end();
+    end_test();
     ck_assert(domt_pressed_hears(fd, 0));
     close(fd);
 }
@@ -338,13 +338,13 @@ static void note_line(void *context, domus_log_level level, uint32_t thread, con
     (void)snprintf(lines[count++], sizeof lines[0], "%s", text);
 }
 
-static void shed(uint64_t connections, uint64_t bytes)
+static void add_shed(uint64_t connections, uint64_t bytes)
 {
     domi_counter_add(&system_->pressure.shared.shed, connections);
     domi_counter_add(&system_->pressure.shared.shed_bytes, bytes);
 }
 
-static void look(uint64_t now_ns)
+static void report_shed(uint64_t now_ns)
 {
     domi_pressure_note_shed(&system_->pressure, now_ns);
     domi_pressure_report(system_, 0);
@@ -358,19 +358,19 @@ DOMT_TEST(each_end_of_resets_has_its_own_figures)
 
     ck_assert_int_eq(domus_system_new_with(&config, &hooks, error, sizeof error, &system_), 0);
     count = 0;
-    look(0);
+    report_shed(0);
     ck_assert_uint_eq(count, 0);
     for (uint64_t round = 0; round < 2; round++) {
         uint64_t at_ns = round * 10 * SECOND + SECOND;
-        shed(3 - round, UINT64_C(4096) << round);
-        look(at_ns);
-        look(at_ns + 1);
+        add_shed(3 - round, UINT64_C(4096) << round);
+        report_shed(at_ns);
+        report_shed(at_ns + 1);
         ck_assert_uint_eq(count, round * 2 + 1);
         ck_assert(strstr(lines[round * 2], "connections are reset for want of memory") != NULL);
-        look(at_ns + SECOND - 1);
+        report_shed(at_ns + SECOND - 1);
         ck_assert_uint_eq(count, round * 2 + 1);
-        look(at_ns + SECOND);
-        look(at_ns + 2 * SECOND);
+        report_shed(at_ns + SECOND);
+        report_shed(at_ns + 2 * SECOND);
         ck_assert_uint_eq(count, round * 2 + 2);
     }
     ck_assert_str_eq(lines[1], "3 connections were reset for want of memory; they held 4 KiB");
@@ -384,7 +384,7 @@ static const domus_type beat_it = {.name = "beat it"};
 
 #define FLOOD 600000u /* messages to ten actors: each has room for a tenth of them */
 
-static int beat(domus_stack *stack, void *self, const void *payload)
+static int notice_oneself(domus_stack *stack, void *self, const void *payload)
 {
     return domus_notice(stack, domus_self(stack), &beat_it, NULL);
 }
@@ -398,8 +398,10 @@ static int flood_once(domus_stack *stack, void *self)
     return domus_after(stack, DOMT_MS, &beat_it, NULL, NULL);
 }
 
-static const domus_behaviour beating = {
-    .name = "beating", .on = (const domus_on[]){{&beat_it, beat, 0}, {0}}, .on_mount = flood_once};
+static const domus_behaviour beating = {.name = "beating",
+                                        .on =
+                                            (const domus_on[]){{&beat_it, notice_oneself, 0}, {0}},
+                                        .on_mount = flood_once};
 
 DOMT_TEST(a_busy_thread_gives_back_the_memory_of_a_flood)
 {
@@ -420,13 +422,15 @@ static _Atomic bool has_filled;
 static const domus_type small_one = {.name = "small one", .size = 8};
 static const domus_type large_one = {.name = "large one", .size = 200};
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
 static const domus_behaviour taking = {
-    .name = "taking", .on = (const domus_on[]){{&small_one, take, 0}, {&large_one, take, 0}, {0}}};
+    .name = "taking",
+    .on =
+        (const domus_on[]){{&small_one, ignore_message, 0}, {&large_one, ignore_message, 0}, {0}}};
 
 static int go_on(domus_stack *stack, void *self, const void *payload)
 {

@@ -7,12 +7,12 @@
 
 static const domus_type work_type = {.name = "work", .size = sizeof(uint64_t)};
 
-static int work(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
-static const domus_on work_rows[] = {{&work_type, work, 0}, {0}};
+static const domus_on work_rows[] = {{&work_type, ignore_message, 0}, {0}};
 static const domus_behaviour worker = {.name = "worker", .on = work_rows};
 
 static uint32_t lines_of(const char *text)

@@ -17,7 +17,7 @@ static uint64_t cpu_ns(void)
 }
 
 /* Use so much CPU time, however often the thread is interrupted. */
-static int work(domus_stack *stack, void *self, const void *payload)
+static int handle_work(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = cpu_ns() + *(const uint64_t *)payload;
     (void)self;
@@ -27,7 +27,7 @@ static int work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_on work_rows[] = {{&work_type, work, 0}, {0}};
+static const domus_on work_rows[] = {{&work_type, handle_work, 0}, {0}};
 static const domus_behaviour workers[] = {
     [DOMUS_STATE] = {.name = "worker", .on = work_rows},
     [DOMUS_CHANNELS] = {.name = "worker", .kind = DOMUS_CHANNELS, .on = work_rows}};
@@ -144,33 +144,33 @@ static const domus_type question_type = {.name = "question", .size = sizeof(uint
 static const domus_type answer_type = {.name = "answer"};
 static _Atomic uint64_t resumed;
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int ignore_message(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
 
-static int decline(domus_stack *stack, void *self, const void *payload)
+static int fail_handler(domus_stack *stack, void *self, const void *payload)
 {
     return -EDOM;
 }
 
 /* Answer even numbers; fail at odd ones. */
-static int reply(domus_stack *stack, void *self, const void *payload)
+static int reply_if_even(domus_stack *stack, void *self, const void *payload)
 {
     return *(const uint64_t *)payload % 2 == 0 ? domus_reply(stack, &answer_type, NULL) : -EDOM;
 }
 
-static int resume(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_resumed(domus_stack *stack, void *self, const domus_answer *answer)
 {
     atomic_fetch_add(&resumed, 1);
     return 0;
 }
 
-static int begin(domus_stack *stack, void *self_, const void *payload)
+static int ask_and_count(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *number = self_;
     (*number)++;
-    return domus_ask(stack, *(const domus_address *)payload, &question_type, number, resume);
+    return domus_ask(stack, *(const domus_address *)payload, &question_type, number, count_resumed);
 }
 
 static int set_timers(domus_stack *stack, void *self)
@@ -183,11 +183,11 @@ static int set_timers(domus_stack *stack, void *self)
 
 static const domus_behaviour known = {.name = "known",
                                       .state_size = sizeof(uint64_t),
-                                      .on = (const domus_on[]){{&plain_type, take, 0},
-                                                               {&failing_type, decline, 0},
-                                                               {&tick_type, take, 0},
-                                                               {&begin_type, begin, 0},
-                                                               {&question_type, reply, 0},
+                                      .on = (const domus_on[]){{&plain_type, ignore_message, 0},
+                                                               {&failing_type, fail_handler, 0},
+                                                               {&tick_type, ignore_message, 0},
+                                                               {&begin_type, ask_and_count, 0},
+                                                               {&question_type, reply_if_even, 0},
                                                                {0}},
                                       .on_mount = set_timers};
 
@@ -251,7 +251,7 @@ static domus_profile refusals_seen;
 static atomic_bool refused;
 
 /* Send 40 messages to a mailbox of 16 on the own thread, before its actor can run. */
-static int overflow(domus_stack *stack, void *self, const void *payload)
+static int overflow_mailbox(domus_stack *stack, void *self, const void *payload)
 {
     domus_address to = *(const domus_address *)payload;
     uint64_t full = 0;
@@ -263,8 +263,8 @@ static int overflow(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour flooder = {.name = "flooder",
-                                        .on = (const domus_on[]){{&begin_type, overflow, 0}, {0}}};
+static const domus_behaviour flooder = {
+    .name = "flooder", .on = (const domus_on[]){{&begin_type, overflow_mailbox, 0}, {0}}};
 
 DOMT_TEST(refusals_are_counted)
 {

@@ -7,7 +7,7 @@
 
 domt_proxied domt_edge;
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int pass_request(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_pass(stack, payload, &domt_edge.proxy);
 }
@@ -19,12 +19,12 @@ static const domus_pipeline streaming = {
 static const domus_pipeline gathering = {
     .stages = (const domus_pipeline_stage[]){{&domus_http_stage, &whole}, {NULL, NULL}}};
 static const domus_on_peer rows[] = {
-    {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
+    {&domus_http_request_type, pass_request, DOMUS_HTTP_PROXY_FRAME, DOMUS_HTTP_PROXY_MARKS, NULL},
     {.type = NULL}};
 static const domus_on_peer markless[] = {
-    {&domus_http_request_type, serve, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
-static const domus_on_peer frameless[] = {{.type = &domus_http_request_type, .handle = serve},
-                                          {.type = NULL}};
+    {&domus_http_request_type, pass_request, DOMUS_HTTP_PROXY_FRAME, 0, NULL}, {.type = NULL}};
+static const domus_on_peer frameless[] = {
+    {.type = &domus_http_request_type, .handle = pass_request}, {.type = NULL}};
 const domus_behaviour domt_proxied_edge = {
     .name = "edge", .kind = DOMUS_CHANNELS, .pipeline = &streaming, .on_peer = rows};
 const domus_behaviour domt_proxied_gathering_edge = {

@@ -109,7 +109,7 @@ static void begin_from(const char *networks, uint64_t first_byte_ns)
     ck_assert_int_eq(domus_serve(system_, "behind", &greeting, NULL, &port), 0);
 }
 
-static void begin(void)
+static void start_behind_proxies(void)
 {
     begin_from("192.0.2.0/24, 127.0.0.0/8", 10000 * MS);
 }
@@ -119,7 +119,7 @@ static int connect_there(void)
     return domt_connect(port);
 }
 
-static void put(int fd, const char *bytes, size_t size)
+static void send_bytes(int fd, const char *bytes, size_t size)
 {
     ck_assert_int_eq(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
@@ -150,15 +150,15 @@ DOMT_TEST(header_names_the_client)
 {
     static const char sent[] = "PROXY TCP4 203.0.113.7 127.0.0.1 4711 80\r\nhello\n";
 
-    begin();
+    start_behind_proxies();
     int fd = connect_there();
-    put(fd, sent, sizeof sent - 1);
+    send_bytes(fd, sent, sizeof sent - 1);
     hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
     hold_line(fd, "hello\n");
     close(fd);
     fd = connect_there();
     for (size_t i = 0; i < sizeof sent - 1; i++) {
-        put(fd, sent + i, 1);
+        send_bytes(fd, sent + i, 1);
         usleep(200);
     }
     hold_line(fd, "203.0.113.7:4711 127.0.0.1:1\n");
@@ -175,9 +175,9 @@ DOMT_TEST(block_names_the_client)
                                "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x12\x67\0\x50"
                                "hello\n";
 
-    begin();
+    start_behind_proxies();
     int fd = connect_there();
-    put(fd, sent, sizeof sent - 1);
+    send_bytes(fd, sent, sizeof sent - 1);
     hold_line(fd, "[2001:db8::7]:4711 127.0.0.1:1\n");
     hold_line(fd, "hello\n");
     close(fd);
@@ -187,9 +187,9 @@ DOMT_TEST(block_names_the_client)
 /* LOCAL: the proxy itself checks whether the service lives. */
 DOMT_TEST(header_without_a_client_leaves_the_own_address)
 {
-    begin();
+    start_behind_proxies();
     int fd = connect_there();
-    put(fd, "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
+    send_bytes(fd, "\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
     char line[64] = "";
     ck_assert_int_gt(recv(fd, line, sizeof line - 1, 0), 0);
     ck_assert_ptr_nonnull(strstr(line, " 127.0.0.1:1\n"));
@@ -200,12 +200,12 @@ DOMT_TEST(header_without_a_client_leaves_the_own_address)
 
 DOMT_TEST(what_is_no_header_is_reset_and_no_actor_hears_of_it)
 {
-    begin();
+    start_behind_proxies();
     int fd = connect_there();
-    put(fd, "GET / HTTP/1.1\r\n", 16);
+    send_bytes(fd, "GET / HTTP/1.1\r\n", 16);
     is_reset(fd);
     fd = connect_there();
-    put(fd, "PROXY TCP4 203.0.113.7 127.0.0.1 4711\r\n", 39);
+    send_bytes(fd, "PROXY TCP4 203.0.113.7 127.0.0.1 4711\r\n", 39);
     is_reset(fd);
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 2);
     ck_assert_uint_eq(atomic_load(&opened), 0);
@@ -238,10 +238,10 @@ DOMT_TEST(each_refusal_is_told_once)
     hold_warning("listener behind: 127.0.0.1 is in no network of proxyProtocol.from: its "
                  "connections are reset");
     domt_end(system_);
-    begin();
+    start_behind_proxies();
     for (uint32_t i = 0; i < 5; i++) {
         int fd = connect_there();
-        put(fd, "GET / HTTP/1.1\r\n\r\n", 18);
+        send_bytes(fd, "GET / HTTP/1.1\r\n\r\n", 18);
         is_reset(fd);
     }
     DOMT_WAIT_FOR(10, REFUSED(proxies_refused) == 5);
@@ -250,7 +250,7 @@ DOMT_TEST(each_refusal_is_told_once)
     int fds[5];
     for (uint32_t i = 0; i < 5; i++) {
         fds[i] = connect_there();
-        put(fds[i], "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+        send_bytes(fds[i], "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
         if (i < 2)
             hold_line(fds[i], "203.0.113.1:9 127.0.0.1:1\n");
         else
@@ -270,23 +270,23 @@ DOMT_TEST(each_client_has_its_share)
     char header[64];
     int fds[6];
 
-    begin();
+    start_behind_proxies();
     for (int i = 0; i < 6; i++) {
         fds[i] = connect_there();
         int size =
             snprintf(header, sizeof header, "PROXY TCP4 203.0.113.%d 127.0.0.1 1 2\r\n", i / 2);
-        put(fds[i], header, (size_t)size);
+        send_bytes(fds[i], header, (size_t)size);
         (void)snprintf(header, sizeof header, "203.0.113.%d:1 127.0.0.1:1\n", i / 2);
         hold_line(fds[i], header);
     }
     int more = connect_there();
-    put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+    send_bytes(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
     is_reset(more);
     DOMT_WAIT_FOR(10, REFUSED(refused_by_address) == 1);
     close(fds[2]); /* gives back a place of that client */
     DOMT_WAIT_FOR(10, atomic_load(&closed) == 1);
     more = connect_there();
-    put(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
+    send_bytes(more, "PROXY TCP4 203.0.113.1 127.0.0.1 9 2\r\n", 38);
     hold_line(more, "203.0.113.1:9 127.0.0.1:1\n");
     close(more);
     for (int i = 0; i < 6; i++)
@@ -300,7 +300,7 @@ DOMT_TEST(header_has_to_come_in_time)
 {
     begin_from("127.0.0.1", 200 * MS);
     int fd = connect_there();
-    put(fd, "PROXY TCP4 ", 11);
+    send_bytes(fd, "PROXY TCP4 ", 11);
     struct pollfd one = {.fd = fd, .events = POLLIN};
     ck_assert_int_eq(poll(&one, 1, 5000), 1);
     char byte;
@@ -314,7 +314,7 @@ DOMT_TEST(header_has_to_come_in_time)
 /* A proxy that connects and closes is no error; a drain waits for no header. */
 DOMT_TEST(connections_without_a_header_go_quietly)
 {
-    begin();
+    start_behind_proxies();
     close(connect_there());
     DOMT_WAIT_FOR(10, REFUSED(channels_closed) == 1);
     ck_assert_uint_eq(REFUSED(channels_reset), 0);
@@ -389,7 +389,7 @@ DOMT_TEST(haproxy_is_understood)
     if (access(HAPROXY, X_OK) != 0)
         return;
     loopback_percent = 100; /* the connection that waited for HAProxy may end late */
-    begin();
+    start_behind_proxies();
     for (size_t i = 0; i < sizeof hows / sizeof hows[0]; i++) {
         uint16_t behind = port, front;
         pid_t child = start_haproxy(hows[i], &front);
@@ -401,7 +401,7 @@ DOMT_TEST(haproxy_is_understood)
         (void)snprintf(expected, sizeof expected, "127.0.0.1:%u 127.0.0.1:1\n",
                        ntohs(own.sin_port));
         hold_line(fd, expected);
-        put(fd, "hello\n", 6);
+        send_bytes(fd, "hello\n", 6);
         hold_line(fd, "hello\n");
         close(fd);
         ck_assert_int_eq(kill(child, SIGKILL), 0);

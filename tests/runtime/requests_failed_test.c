@@ -60,8 +60,8 @@ static int read_body(domus_stack *stack, void *self, const domus_http_request *r
 }
 
 /* Close the connection: a handler that does so needs no answer, so this is no mistake. */
-static int quit(domus_stack *stack, void *self, const domus_http_request *request,
-                const domus_http_match *match)
+static int close_channel(domus_stack *stack, void *self, const domus_http_request *request,
+                         const domus_http_match *match)
 {
     return domus_channel_close(stack, domus_channel_running(stack));
 }
@@ -74,7 +74,7 @@ static int say_nothing(domus_stack *stack, void *self, const domus_http_request 
 
 static const domus_http_row rows[] = {
     {{DOMUS_HTTP_ON(POST), "/upload", 0}, read_body, NULL},
-    {{DOMUS_HTTP_ON(GET), "/quit", 0}, quit, NULL},
+    {{DOMUS_HTTP_ON(GET), "/quit", 0}, close_channel, NULL},
     {{DOMUS_HTTP_ON(GET), "/silent", 0}, say_nothing, NULL},
     {{DOMUS_HTTP_ON(GET), "/busy", EBUSY}, fail_with, NULL},
     {{DOMUS_HTTP_ON(GET), "/io/{key}", EIO}, fail_with, NULL},
@@ -85,7 +85,7 @@ static const domus_http_row rows[] = {
 static const domus_http_chain chain = {.rows = rows};
 static const domus_http_options options = {.chain = &chain, .streams = true};
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int fail_handler(domus_stack *stack, void *self, const void *payload)
 {
     return -EIO;
 }
@@ -108,7 +108,7 @@ static const domus_behaviour bare = {
     .name = "bare",
     .kind = DOMUS_CHANNELS,
     .pipeline = &bare_pipeline,
-    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, refuse, 0, 0, NULL},
+    .on_peer = (const domus_on_peer[]){{&domus_http_request_type, fail_handler, 0, 0, NULL},
                                        {NULL, NULL, 0, 0, NULL}},
 };
 
@@ -131,7 +131,7 @@ static const domus_behaviour odd = {
 static const domus_behaviour empty = {
     .name = "empty", .kind = DOMUS_CHANNELS, .pipeline = &bare_pipeline};
 
-static domus_system *start(const domus_behaviour *behaviour, uint16_t *ret_port)
+static domus_system *start_site(const domus_behaviour *behaviour, uint16_t *ret_port)
 {
     const domus_hooks hooks = {.log = keep_line};
     domus_config config = domt_config(1);
@@ -192,7 +192,7 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
         {"/silent", 500, 6, 3},
     };
     uint16_t port;
-    domus_system *system = start(&site, &port);
+    domus_system *system = start_site(&site, &port);
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         const char *text = asked[i].text;
@@ -214,7 +214,7 @@ DOMT_TEST(each_failure_counts_and_those_of_this_side_are_told)
 DOMT_TEST(without_a_route_the_type_is_told)
 {
     uint16_t port;
-    domus_system *system = start(&bare, &port);
+    domus_system *system = start_site(&bare, &port);
 
     ck_assert_uint_eq(ask_for(port, "/"), 500);
     DOMT_WAIT_FOR(10, count_lines("a request has failed") == 1);
@@ -235,7 +235,7 @@ DOMT_TEST(an_answer_that_is_not_encoded_and_a_request_without_a_row_are_told_onc
 
     for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++) {
         uint16_t port;
-        domus_system *system = start(sites[i].behaviour, &port);
+        domus_system *system = start_site(sites[i].behaviour, &port);
 
         ck_assert_uint_eq(ask_for(port, "/"), 501);
         ck_assert_uint_eq(ask_for(port, "/"), 501);

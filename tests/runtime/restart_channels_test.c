@@ -110,14 +110,14 @@ static const domus_supervision restarting = {.otherwise = DOMUS_RESTART};
 static const domus_behaviour top = {
     .name = "top", .on_mount = mount_top, .supervision = &restarting};
 
-static void tell(domus_address to, const domus_type *type)
+static void send_notice(domus_address to, const domus_type *type)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, NULL), 0);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
 /* Make the tree and a connection. Returns the peer of that connection. */
-static domus_peer *begin(domus_peer_listener **ret_listener)
+static domus_peer *begin_tree(domus_peer_listener **ret_listener)
 {
     domus_address address;
     domus_peer *peer;
@@ -138,14 +138,14 @@ static domus_peer *begin(domus_peer_listener **ret_listener)
     return peer;
 }
 
-static void hold(const plan *is)
+static void check_plan(const plan *is)
 {
     domus_peer_listener *listener = NULL;
 
     now = is;
-    domus_peer *peer = begin(&listener);
+    domus_peer *peer = begin_tree(&listener);
     if (is->closes)
-        tell(channel, &close_type);
+        send_notice(channel, &close_type);
     if (is->stops_owner) {
         ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), owner), 0);
         domt_net_ok(kit, domus_testkit_run(kit));
@@ -157,7 +157,7 @@ static void hold(const plan *is)
         ck_assert_int_eq(domus_peer_error(peer), 0); /* the channel waits for the peer's end */
     } else {
         ck_assert_int_eq(domus_peer_has_end(peer), is->closes || is->stops_owner);
-        tell(middle, &fail_type);
+        send_notice(middle, &fail_type);
         domt_net_ok(kit, domus_testkit_advance(kit, 10 * MS));
         ck_assert_int_eq(domus_peer_error(peer), -ECONNRESET);
         ck_assert_uint_eq(mounts, 2); /* the restart has waited for no peer */
@@ -168,31 +168,31 @@ static void hold(const plan *is)
 DOMT_TEST(restart_resets_all_channels_below)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
-        hold(&(plan){.thread = thread});
-        hold(&(plan){.thread = thread, .is_deep = true});
+        check_plan(&(plan){.thread = thread});
+        check_plan(&(plan){.thread = thread, .is_deep = true});
     }
 }
 
 DOMT_TEST(restart_resets_connections_of_a_state_actor)
 {
-    hold(&(plan){.connects = true});
-    hold(&(plan){.connects = true, .closes = true});
+    check_plan(&(plan){.connects = true});
+    check_plan(&(plan){.connects = true, .closes = true});
 }
 
 DOMT_TEST(restart_resets_channels_that_close_already)
 {
     for (uint32_t thread = 0; thread < 2; thread++) {
         for (int deep = 0; deep < 2; deep++) {
-            hold(&(plan){.thread = thread, .is_deep = deep != 0, .closes = true});
-            hold(&(plan){.thread = thread, .is_deep = deep != 0, .stops_owner = true});
+            check_plan(&(plan){.thread = thread, .is_deep = deep != 0, .closes = true});
+            check_plan(&(plan){.thread = thread, .is_deep = deep != 0, .stops_owner = true});
         }
     }
 }
 
 DOMT_TEST(stop_waits_for_peers)
 {
-    hold(&(plan){.connects = true, .stops_all = true});
-    hold(&(plan){.thread = 1, .is_deep = true, .stops_all = true});
+    check_plan(&(plan){.connects = true, .stops_all = true});
+    check_plan(&(plan){.thread = 1, .is_deep = true, .stops_all = true});
 }
 
 DOMT_SUITE(60)

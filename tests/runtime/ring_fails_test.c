@@ -24,7 +24,7 @@ static atomic_int failures;
 static atomic_int failed_with;
 static atomic_int closed_with;
 
-static int refuse(domus_stack *stack, void *self, const void *payload)
+static int refuse_enters(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert_int_eq(domt_deny_call(SYS_io_uring_enter, *(const int *)payload), 0);
     atomic_store(&refused, 1);
@@ -39,7 +39,7 @@ static int count(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour saboteur = {
     .name = "saboteur",
-    .on = (const domus_on[]){{&refuse_type, refuse, 0}, {&count_type, count, 0}, {0}}};
+    .on = (const domus_on[]){{&refuse_type, refuse_enters, 0}, {&count_type, count, 0}, {0}}};
 
 static int on_close(domus_stack *stack, void *self, const void *payload)
 {

@@ -65,7 +65,7 @@ static void say_some(domt_sweep *sweep, uint32_t index)
     }
 }
 
-static void act(domt_sweep *sweep, uint32_t index)
+static void act_at_random(domt_sweep *sweep, uint32_t index)
 {
     static const char join[] = "/join garden\n";
     teller *one = &guests[index];
@@ -136,7 +136,7 @@ static void check_all(domt_sweep *sweep)
 }
 
 /* Let everything arrive. A guest whose connection lives must then have got all lines of its own. */
-static void settle(domt_sweep *sweep)
+static void let_all_arrive(domt_sweep *sweep)
 {
     for (uint32_t i = 0; i < GUESTS; i++) {
         domus_peer_release(guests[i].peer);
@@ -174,7 +174,7 @@ static int run_seed(uint64_t seed, void *context)
     for (uint32_t i = 0; i < GUESTS; i++)
         ck_assert_int_eq(domus_peer_connect(sweep.kit, "127.0.0.1:80", NULL, &guests[i].peer), 0);
     for (uint64_t deeds = 1 + domt_sweep_below(&sweep, DEEDS); deeds != 0; deeds--) {
-        act(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
+        act_at_random(&sweep, (uint32_t)domt_sweep_below(&sweep, GUESTS));
         for (uint64_t steps = domt_sweep_below(&sweep, 20); steps != 0; steps--)
             (void)domus_testkit_step(sweep.kit);
         if (domt_sweep_below(&sweep, 8) == 0)
@@ -182,7 +182,7 @@ static int run_seed(uint64_t seed, void *context)
         check_all(&sweep);
     }
     if (domt_sweep_below(&sweep, 4) != 0)
-        settle(&sweep);
+        let_all_arrive(&sweep);
     return domt_sweep_end(&sweep);
 }
 

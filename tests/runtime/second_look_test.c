@@ -70,7 +70,7 @@ DOMT_TEST(thread_does_not_sleep_when_its_time_is_over_already)
 static int outcome;
 static uint64_t heard_ns;
 
-static int hear(domus_stack *stack, void *self, const domus_answer *answer)
+static int record_outcome(domus_stack *stack, void *self, const domus_answer *answer)
 {
     outcome = answer->error;
     heard_ns = domus_now_ns(stack);
@@ -82,7 +82,7 @@ static domus_address mute;
 
 static int ask_mute(domus_stack *stack, void *self)
 {
-    return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, hear);
+    return domus_ask_within(stack, mute, &question, NULL, 300 * DOMT_MS, record_outcome);
 }
 
 /* Time-outs of asks stand on another wheel than timers. */
@@ -246,7 +246,7 @@ static const domus_behaviour answering = {
 static domus_address slow_one;
 static uint64_t leader_took_ns;
 
-static void *lead(void *unused)
+static void *lead_outside(void *unused)
 {
     uint64_t began_ns = domt_now_ns();
     ck_assert_int_eq(domus_outside_ask(system_, slow_one, &slow, NULL, 30000 * DOMT_MS, NULL), 0);
@@ -269,7 +269,7 @@ DOMT_TEST(leader_of_those_that_wait_does_not_sleep_on_its_own_answer)
     system_ = domt_start(&config);
     slow_one = domt_spawn(system_, 0, &answering, NULL);
     domus_address other = domt_spawn(system_, 1, &answering, NULL);
-    ck_assert_int_eq(pthread_create(&leader, NULL, lead, NULL), 0);
+    ck_assert_int_eq(pthread_create(&leader, NULL, lead_outside, NULL), 0);
     DOMT_WAIT_FOR(20, leader_sleeps());
     ck_assert_int_eq(domus_outside_ask(system_, other, &late, NULL, 10 * DOMT_MS, NULL),
                      -ETIMEDOUT);

@@ -63,7 +63,7 @@ static const domus_behaviour listening = {.name = "listening",
                                           .on_read = {echo, 0},
                                           .on_close = {on_close, 0}};
 
-static void begin(const domus_config *config)
+static void begin_kit(const domus_config *config)
 {
     closed = 0;
     kit = domt_kit_new(config, 7);
@@ -72,7 +72,7 @@ static void begin(const domus_config *config)
 static void begin_with_actor(void)
 {
     domus_address actor;
-    begin(NULL);
+    begin_kit(NULL);
     ck_assert_int_eq(domus_outside_spawn_on(domus_testkit_system(kit), 1, &listening, NULL, &actor),
                      0);
     domt_net_ok(kit, domus_testkit_run(kit));
@@ -136,7 +136,7 @@ DOMT_TEST(options_in_the_configuration_hold_on_all_threads)
     config.system.threads = 3;
     config.listeners = listeners;
     config.listener_count = 2;
-    begin(&config);
+    begin_kit(&config);
     domus_system *system = domus_testkit_system(kit);
     ck_assert_int_eq(domus_serve(system, "usual", &echoing, NULL, NULL), 0);
     ck_assert_int_eq(domus_serve(system, "brief", &echoing, NULL, NULL), 0);
@@ -181,7 +181,7 @@ static int on_open(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int rest(domus_stack *stack, void *self, const domus_answer *answer)
+static int ignore_answer(domus_stack *stack, void *self, const domus_answer *answer)
 {
     return 0;
 }
@@ -196,7 +196,7 @@ static int on_read(domus_stack *stack, void *self, const void *payload)
     (void)self;
     reads++;
     domus_buffer_free(event->bytes);
-    return is_slow ? domus_sleep(stack, 5 * SECOND, rest)
+    return is_slow ? domus_sleep(stack, 5 * SECOND, ignore_answer)
                    : domus_channel_message_done(stack, event->channel);
 }
 
@@ -236,7 +236,7 @@ static int listen_here(domus_stack *stack, void *self)
 static int connect_now(domus_stack *stack, void *self, const void *payload)
 {
     const domus_connect_options options = {.behaviour = &line, .channel = &usual};
-    return domus_connect(stack, "10.0.0.1:80", &options, rest);
+    return domus_connect(stack, "10.0.0.1:80", &options, ignore_answer);
 }
 
 static const domus_type connect_type = {.name = "connect"};
@@ -254,22 +254,22 @@ static void begin_changing(const domus_behaviour *behaviour)
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void change(const domus_channel_options *options)
+static void change_settings(const domus_channel_options *options)
 {
     ck_assert_int_eq(
         domus_outside_notice(domus_testkit_system(kit), channel, &change_type, options), 0);
     domt_net_ok(kit, domus_testkit_run(kit));
 }
 
-static void pass(uint64_t ns)
+static void pass_time(uint64_t ns)
 {
     domt_net_ok(kit, domus_testkit_advance(kit, ns));
 }
 
-static void request(domus_peer *peer, const char *byte)
+static void send_request(domus_peer *peer, const char *byte)
 {
     ck_assert_int_eq(domus_peer_send(peer, byte, 1), 0);
-    pass(MS);
+    pass_time(MS);
 }
 
 /* A server may wait for the first byte of its client. */
@@ -284,13 +284,13 @@ DOMT_TEST(silent_server_is_waited_for_when_the_settings_change)
     domt_net_ok(kit, domus_peer_listen(kit, "10.0.0.1:80", 0, &listener));
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), actor, &connect_type, NULL),
                      0);
-    pass(10 * MS);
+    pass_time(10 * MS);
     ck_assert_uint_eq(opened, 1);
-    change(&other);
-    pass(30 * SECOND);
+    change_settings(&other);
+    pass_time(30 * SECOND);
     ck_assert_uint_eq(closed_lines, 0);
-    change(&asked);
-    pass(2 * SECOND);
+    change_settings(&asked);
+    pass_time(2 * SECOND);
     ck_assert_uint_eq(closed_lines, 1);
     domus_testkit_free(kit);
 }
@@ -302,16 +302,16 @@ DOMT_TEST(more_requests_are_read_as_soon_as_they_may_be)
     usual = one;
     begin_changing(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
-    request(peer, "x");
-    request(peer, "x");
+    send_request(peer, "x");
+    send_request(peer, "x");
     ck_assert_uint_eq(reads, 1);
-    change(&two);
+    change_settings(&two);
     ck_assert_uint_eq(reads, 2);
-    change(&one);
-    request(peer, "x");
-    pass(4 * SECOND);
+    change_settings(&one);
+    send_request(peer, "x");
+    pass_time(4 * SECOND);
     ck_assert_uint_eq(reads, 2);
-    pass(2 * SECOND);
+    pass_time(2 * SECOND);
     ck_assert_uint_eq(reads, 3);
     domus_testkit_free(kit);
 }
@@ -324,14 +324,14 @@ DOMT_TEST(channel_that_is_too_old_no_more_stays)
     usual = (domus_channel_options){.age_max_ns = SECOND, .age_jitter_percent = DOMUS_NONE};
     begin_changing(&serving);
     domus_peer *peer = domt_net_client(kit, "10.0.0.9:80");
-    request(peer, "x");
-    pass(2 * SECOND); /* the connection is too old now, and waits for the end of the request */
-    change(&longer);
-    pass(10 * SECOND);
-    request(peer, "q");
+    send_request(peer, "x");
+    pass_time(2 * SECOND); /* the connection is too old now, and waits for the end of the request */
+    change_settings(&longer);
+    pass_time(10 * SECOND);
+    send_request(peer, "q");
     ck_assert_uint_eq(reads, 2);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
-    pass(10 * SECOND);
+    pass_time(10 * SECOND);
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_testkit_free(kit);
 }

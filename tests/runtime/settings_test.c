@@ -72,7 +72,7 @@ static const domus_behaviour echoing = {
 
 static domus_system *system_;
 
-static void tell(domus_address to, const domus_type *type, const void *what)
+static void send_order(domus_address to, const domus_type *type, const void *what)
 {
     uint32_t before = atomic_load(&done);
     domt_notice(system_, to, type, what);
@@ -104,7 +104,7 @@ DOMT_TEST(a_wrong_option_is_refused_and_named)
     system_ = domt_start_threads(1);
     domus_address actor = domt_spawn(system_, 0, &echoing, NULL);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tell(actor, &order_type, &(order){.has_options = true, .options = cases[i].options});
+        send_order(actor, &order_type, &(order){.has_options = true, .options = cases[i].options});
         ck_assert_int_eq(atomic_load(&result), -EINVAL);
         ck_assert_str_eq(complaint, cases[i].complaint);
     }
@@ -115,9 +115,9 @@ DOMT_TEST(a_channel_tells_its_listener_and_its_thread)
 {
     system_ = domt_start_threads(2);
     domus_address actor = domt_spawn(system_, 1, &echoing, NULL);
-    tell(actor, &order_type, &(order){.has_options = false});
+    send_order(actor, &order_type, &(order){.has_options = false});
     domus_address other = listener;
-    tell(actor, &order_type, &(order){.has_options = false});
+    send_order(actor, &order_type, &(order){.has_options = false});
     int fd = domt_connect(found.port);
     hold_echo(fd);
     pthread_mutex_lock(&told);

@@ -18,7 +18,7 @@
 
 static domus_slice value;
 
-static int give(domus_stack *stack, void *self, const void *payload)
+static int reply_value(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice line = ((const domus_packet *)payload)->bytes;
     domus_packet answer;
@@ -34,7 +34,8 @@ static const domus_behaviour service = {
     .pipeline =
         &(const domus_pipeline){
             .stages = (const domus_pipeline_stage[]){{&domus_line_stage, NULL}, {NULL, NULL}}},
-    .on_peer = (const domus_on_peer[]){{&domus_packet_type, give, 0, 0, NULL}, {.type = NULL}}};
+    .on_peer =
+        (const domus_on_peer[]){{&domus_packet_type, reply_value, 0, 0, NULL}, {.type = NULL}}};
 
 static char byte_at(uint64_t place)
 {
@@ -79,7 +80,7 @@ static void read_some(reader *one, size_t most)
     }
 }
 
-static void ping(int fd)
+static void ping_service(int fd)
 {
     char got[5];
     ck_assert_int_eq(send(fd, "ping\n", 5, MSG_NOSIGNAL), 5);
@@ -101,7 +102,7 @@ static void read_all(int other, uint64_t enough, size_t most)
             read_some(&readers[i], most);
             over = over && readers[i].got >= enough;
         }
-        ping(other);
+        ping_service(other);
     }
 }
 

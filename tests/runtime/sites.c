@@ -67,7 +67,7 @@ int statx(int fd, const char *path, int flags, unsigned mask, struct statx *stat
 
 /* --- the service ------------------------------------------------------------------------------ */
 
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_files(domus_stack *stack, void *self, const void *payload)
 {
     return domus_http_serve(stack, &domt_site.files, domus_http_path(payload));
 }
@@ -92,7 +92,7 @@ const domus_behaviour domt_site_service = {
     .name = "site",
     .kind = DOMUS_CHANNELS,
     .pipeline = &pipeline,
-    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve},
+    .on_peer = (const domus_on_peer[]){{.type = &domus_http_request_type, .handle = serve_files},
                                        {.type = NULL}}};
 
 const domus_behaviour domt_site_late_service = {
@@ -115,7 +115,8 @@ const domus_behaviour domt_site_far_service = {
                                        {.type = NULL}}};
 
 static const domus_behaviour far_actor = {
-    .name = "server of files", .on = (const domus_on[]){{&domus_http_request_type, serve, 0}, {0}}};
+    .name = "server of files",
+    .on = (const domus_on[]){{&domus_http_request_type, serve_files, 0}, {0}}};
 
 void domt_site_write(const char *name, const char *text)
 {

@@ -25,14 +25,14 @@ static _Atomic unsigned joined;
 static _Atomic unsigned refused;
 static domus_address stranger;
 
-static int come(domus_stack *stack, void *self, const void *payload)
+static int join_group(domus_stack *stack, void *self, const void *payload)
 {
     int error = domus_group_join(stack, news);
     atomic_fetch_add(&joined, error == 0);
     return error;
 }
 
-static int tell(domus_stack *stack, void *self, const void *payload)
+static int publish_line(domus_stack *stack, void *self, const void *payload)
 {
     domus_slice slice;
     int error = domus_slice_keep(*(const domus_slice *)payload, &slice);
@@ -41,10 +41,11 @@ static int tell(domus_stack *stack, void *self, const void *payload)
     return domus_channel_write_slice(stack, domus_channel_running(stack), slice);
 }
 
-static const domus_behaviour peer = {.name = "peer",
-                                     .kind = DOMUS_CHANNELS,
-                                     .on = (const domus_on[]){{&domus_slice_type, tell, 0}, {0}},
-                                     .on_open = {come, 0}};
+static const domus_behaviour peer = {
+    .name = "peer",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&domus_slice_type, publish_line, 0}, {0}},
+    .on_open = {join_group, 0}};
 
 /* An actor that is neither the channel nor its owner. */
 static const domus_type try_type = {.name = "try", .size = sizeof(domus_channel *)};
@@ -74,7 +75,7 @@ static const domus_behaviour open_peer = {
 static const domus_listener_config listeners[] = {
     {.name = "slices", .address = "127.0.0.1:0", .backlog = 256}};
 
-static domus_system *start(uint32_t threads)
+static domus_system *start_system(uint32_t threads)
 {
     domus_config config = domt_config(threads);
     config.listeners = listeners;
@@ -82,7 +83,7 @@ static domus_system *start(uint32_t threads)
     return domt_start(&config);
 }
 
-static uint16_t serve(domus_system *system, const domus_behaviour *behaviour)
+static uint16_t serve_slices(domus_system *system, const domus_behaviour *behaviour)
 {
     uint16_t port = 0;
     ck_assert_int_eq(domus_serve(system, "slices", behaviour, NULL, &port), 0);
@@ -112,13 +113,13 @@ static void read_all(int fd, uint32_t times)
 
 DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
 {
-    domus_system *system = start(2);
+    domus_system *system = start_system(2);
     int fds[PEERS];
     domus_appender appender = {0};
     domus_slice slice;
 
     ck_assert_int_eq(domus_outside_group_open(system, "news", &news), 0);
-    uint16_t port = serve(system, &peer);
+    uint16_t port = serve_slices(system, &peer);
     for (uint32_t i = 0; i < PEERS; i++)
         fds[i] = domt_connect(port);
     DOMT_WAIT_FOR(10, atomic_load(&joined) == PEERS);
@@ -137,9 +138,9 @@ DOMT_TEST(a_publication_of_one_slice_reaches_all_connections_whole)
 
 DOMT_TEST(a_stranger_may_not_write_and_the_slice_is_freed)
 {
-    domus_system *system = start(1);
+    domus_system *system = start_system(1);
     stranger = domt_spawn(system, 0, &strange, NULL);
-    int fd = domt_connect(serve(system, &open_peer));
+    int fd = domt_connect(serve_slices(system, &open_peer));
     DOMT_WAIT_FOR(10, atomic_load(&refused) == 1);
     (void)close(fd);
     domt_end(system);

@@ -19,7 +19,7 @@ static uint8_t bytes[16 << 20];
 static size_t length;
 static domt_traced traced;
 
-static int take(void *context, const void *more, size_t count)
+static int append_trace(void *context, const void *more, size_t count)
 {
     if (count > sizeof bytes - length)
         return -ENOBUFS;
@@ -31,7 +31,7 @@ static int take(void *context, const void *more, size_t count)
 static void read_trace(const domus_system *system, uint64_t since_ns)
 {
     length = 0;
-    ck_assert_int_eq(domus_trace_write(system, since_ns, take, NULL), 0);
+    ck_assert_int_eq(domus_trace_write(system, since_ns, append_trace, NULL), 0);
     domt_traced_decode(bytes, length, &traced);
 }
 
@@ -46,7 +46,7 @@ static domus_config config_of(uint32_t threads)
 static bool is_open_now(const domus_system *system, const char *thread, const char *text)
 {
     length = 0;
-    if (domus_trace_write(system, 0, take, NULL) != 0)
+    if (domus_trace_write(system, 0, append_trace, NULL) != 0)
         return false;
     domt_traced_decode(bytes, length, &traced);
     return domt_traced_is_open(&traced, thread, text);
@@ -271,7 +271,7 @@ DOMT_TEST(a_stand_in_names_whose_house_it_runs)
         if (sum_of_pairs(system, true) == 0)
             continue;
         length = 0;
-        if (domus_trace_write(system, 0, take, NULL) == 0)
+        if (domus_trace_write(system, 0, append_trace, NULL) == 0)
             domt_traced_decode(bytes, length, &traced);
         seen = domt_traced_find_on(&traced, "thread 0", 'E', "stand in for worker") != NULL;
     }
@@ -438,7 +438,7 @@ static void follow_an_ask(bool late, const domt_traced_event *steps[4])
         domt_notice(system, first, &wander, NULL);
         asked++;
         DOMT_WAIT_FOR(20, atomic_load(&done) == asked);
-        if (domus_trace_write(system, 0, take, NULL) != 0)
+        if (domus_trace_write(system, 0, append_trace, NULL) != 0)
             continue;
         read_trace(system, 0);
     } while (!find_flow(steps));

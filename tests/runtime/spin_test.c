@@ -11,19 +11,19 @@
 static const domus_type poke_type = {.name = "poke"};
 static _Atomic uint64_t poked;
 
-static int poke(domus_stack *stack, void *self, const void *payload)
+static int count_poke(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&poked, 1);
     return 0;
 }
 
 static const domus_behaviour target = {.name = "target",
-                                       .on = (const domus_on[]){{&poke_type, poke, 0}, {0}}};
+                                       .on = (const domus_on[]){{&poke_type, count_poke, 0}, {0}}};
 
 static domus_system *system_;
 static domus_address address;
 
-static void begin(uint64_t spin_ns)
+static void start_test(uint64_t spin_ns)
 {
     domus_config config = domt_config(1);
     config.scheduler.idle.spin_ns = spin_ns;
@@ -53,7 +53,7 @@ static void fall_asleep(void)
 
 DOMT_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
 {
-    begin(SPIN_NS);
+    start_test(SPIN_NS);
     domus_profile before = domt_profile(system_, 0);
     (void)poke_every(0, 200);
     domus_profile after = domt_profile(system_, 0);
@@ -67,7 +67,7 @@ DOMT_TEST(what_comes_soon_is_caught_and_the_spin_ends_in_time)
 
 DOMT_TEST(a_quiet_thread_soon_spins_no_more)
 {
-    begin(SPIN_NS);
+    start_test(SPIN_NS);
     fall_asleep();
     uint64_t spun_ns = poke_every(2 * SPIN_NS, 8);
     /* half of the time for each spin in vain: 1/2 + 1/4 + ..., not 8 */
@@ -78,7 +78,7 @@ DOMT_TEST(a_quiet_thread_soon_spins_no_more)
 
 DOMT_TEST(a_thread_that_is_woken_soon_spins_anew)
 {
-    begin(SPIN_NS);
+    start_test(SPIN_NS);
     fall_asleep();
     system_->threads[0].spin_ns = 0; /* the spin time after a long quiet time */
     uint64_t spun_ns = poke_every(DOMT_MS, 100);
@@ -90,7 +90,7 @@ DOMT_TEST(a_thread_that_is_woken_soon_spins_anew)
 
 DOMT_TEST(without_spin_a_thread_parks_at_once)
 {
-    begin(0);
+    start_test(0);
     fall_asleep();
     domus_profile before = domt_profile(system_, 0);
     (void)poke_every(DOMT_MS, 50);

@@ -26,7 +26,7 @@ static domus_config config_of(void)
     return config;
 }
 
-static domus_system *start(const domus_config *config)
+static domus_system *start_logging(const domus_config *config)
 {
     ck_assert_int_eq(domus_stall_signal(SIGNAL), 0);
     return domt_start_logging(config);
@@ -66,16 +66,16 @@ static int ring_long(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int arm(domus_stack *stack, void *self, const void *payload)
+static int arm_timer(domus_stack *stack, void *self, const void *payload)
 {
     return domus_after(stack, 10 * DOMT_MS, &ring_type, NULL, NULL);
 }
 
 static const domus_behaviour sleeper = {
     .name = "sleeper",
-    .on = (const domus_on[]){{&begin_type, arm, 0}, {&ring_type, ring_long, 0}, {0}}};
+    .on = (const domus_on[]){{&begin_type, arm_timer, 0}, {&ring_type, ring_long, 0}, {0}}};
 
-static int reply(domus_stack *stack, void *self, const void *payload)
+static int reply_to_ask(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &answer_type, NULL);
 }
@@ -87,17 +87,17 @@ static int resumed_long(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int ask(domus_stack *stack, void *self, const void *payload)
+static int ask_other(domus_stack *stack, void *self, const void *payload)
 {
     return domus_ask(stack, *(const domus_address *)self, &question_type, NULL, resumed_long);
 }
 
-static const domus_behaviour answerer = {.name = "answerer",
-                                         .on = (const domus_on[]){{&question_type, reply, 0}, {0}}};
+static const domus_behaviour answerer = {
+    .name = "answerer", .on = (const domus_on[]){{&question_type, reply_to_ask, 0}, {0}}};
 
 static const domus_behaviour asker = {.name = "asker",
                                       .state_size = sizeof(domus_address),
-                                      .on = (const domus_on[]){{&begin_type, ask, 0}, {0}}};
+                                      .on = (const domus_on[]){{&begin_type, ask_other, 0}, {0}}};
 
 static int woken_long(domus_stack *stack, void *self, const domus_answer *answer)
 {
@@ -105,13 +105,13 @@ static int woken_long(domus_stack *stack, void *self, const domus_answer *answer
     return 0;
 }
 
-static int nap(domus_stack *stack, void *self, const void *payload)
+static int sleep_before_stall(domus_stack *stack, void *self, const void *payload)
 {
     return domus_sleep(stack, 5 * DOMT_MS, woken_long);
 }
 
-static const domus_behaviour waker = {.name = "waker",
-                                      .on = (const domus_on[]){{&begin_type, nap, 0}, {0}}};
+static const domus_behaviour waker = {
+    .name = "waker", .on = (const domus_on[]){{&begin_type, sleep_before_stall, 0}, {0}}};
 
 static const struct {
     const domus_behaviour *behaviour;
@@ -129,7 +129,7 @@ DOMT_TEST(code_is_told_whatever_it_is_called_for)
 {
     domus_config config = config_of();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        domus_system *system = start(&config);
+        domus_system *system = start_logging(&config);
         domus_address whom = domt_spawn(system, 0, &answerer, NULL);
         domus_address address = domt_spawn(system, 0, cases[i].behaviour, &whom);
         if (cases[i].is_begun)
@@ -155,7 +155,7 @@ DOMT_TEST(a_channels_actor_is_told)
 {
     domus_config config = config_of();
     domt_listen(&config);
-    domus_system *system = start(&config);
+    domus_system *system = start_logging(&config);
 
     uint16_t port = domt_serve_front(system, &reader, NULL);
     int fd = domt_connect(port);
@@ -191,7 +191,7 @@ static const domus_behaviour parent = {.name = "parent",
 DOMT_TEST(a_thread_that_is_stuck_outside_of_handlers_is_said_to_be)
 {
     domus_config config = config_of();
-    domus_system *system = start(&config);
+    domus_system *system = start_logging(&config);
 
     domt_log_stays_at("is restarted");
     domt_notice(system, domt_spawn(system, 0, &parent, NULL), &begin_type, NULL);
@@ -257,7 +257,7 @@ static const domus_behaviour deaf = {
 DOMT_TEST(a_thread_that_takes_no_signal_is_told_all_the_same)
 {
     domus_config config = config_of();
-    domus_system *system = start(&config);
+    domus_system *system = start_logging(&config);
     domt_notice(system, domt_spawn(system, 0, &deaf, NULL), &stay_type, NULL);
     DOMT_WAIT_FOR(30, domt_lines("in stuck, handling stay", "does not take the signal") == 1);
     domt_end(system);

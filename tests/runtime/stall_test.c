@@ -134,7 +134,7 @@ static const domus_behaviour director = {.name = "director",
                                          .on =
                                              (const domus_on[]){{&other_type, on_direct, 0}, {0}}};
 
-static void counts(uint32_t ratio, uint32_t signal, const char *said)
+static void expect_counts(uint32_t ratio, uint32_t signal, const char *said)
 {
     domus_config config = config_of(500);
     config.scheduler.io_ratio = ratio;
@@ -160,9 +160,9 @@ static void counts(uint32_t ratio, uint32_t signal, const char *said)
 
 DOMT_TEST(who_waits_behind_it_is_counted)
 {
-    counts(50, SIGNAL, "; 7 actors wait behind it");
-    counts(100, SIGNAL, "; 7 actors wait behind it");
-    counts(50, 0, "; about 3 actors wait behind it");
+    expect_counts(50, SIGNAL, "; 7 actors wait behind it");
+    expect_counts(100, SIGNAL, "; 7 actors wait behind it");
+    expect_counts(50, 0, "; about 3 actors wait behind it");
 }
 
 /* --- how often -------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ void domt_go_on(void)
     atomic_store(&goes_on, true);
 }
 
-static void keep(void *context, domus_log_level level, uint32_t thread, const char *text)
+static void keep_line(void *context, domus_log_level level, uint32_t thread, const char *text)
 {
     const char *part = atomic_load(&stays_at);
 
@@ -40,7 +40,7 @@ static void keep(void *context, domus_log_level level, uint32_t thread, const ch
 
 domus_system *domt_start_logging(const domus_config *config)
 {
-    const domus_hooks hooks = {.log = keep};
+    const domus_hooks hooks = {.log = keep_line};
     domus_system *system = NULL;
     char error[256] = "";
 

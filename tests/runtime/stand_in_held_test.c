@@ -41,7 +41,7 @@ static bool is_at_home(void)
 
 /* Hang on another thread, if so ordered, until the other actor of the home thread has been
  * heard. */
-static int work(domus_stack *stack, void *self, const void *payload)
+static int handle_work(domus_stack *stack, void *self, const void *payload)
 {
     atomic_fetch_add(&stood_in, !is_at_home());
     if (!is_at_home() && atomic_exchange(&hangs, false)) {
@@ -54,7 +54,7 @@ static int work(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int speak(domus_stack *stack, void *self, const void *payload)
+static int speak_at_home(domus_stack *stack, void *self, const void *payload)
 {
     ck_assert(is_at_home());
     atomic_fetch_add(&spoken, 1);
@@ -78,10 +78,10 @@ static int tick_every_ms(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour worker = {.name = "worker",
-                                       .on = (const domus_on[]){{&work_type, work, 0}, {0}}};
+                                       .on = (const domus_on[]){{&work_type, handle_work, 0}, {0}}};
 static const domus_behaviour speaker = {.name = "speaker",
                                         .on_mount = note_home,
-                                        .on = (const domus_on[]){{&speak_type, speak, 0},
+                                        .on = (const domus_on[]){{&speak_type, speak_at_home, 0},
                                                                  {&begin_type, tick_every_ms, 0},
                                                                  {&tick_type, count_tick, 0},
                                                                  {0}}};
@@ -100,7 +100,7 @@ typedef struct world {
     domus_address speaker; /* actor on the thread HOME, like the worker */
 } world;
 
-static world begin(uint32_t threads, domus_io_backend backend)
+static world begin_world(uint32_t threads, domus_io_backend backend)
 {
     domus_config config = domt_config(threads);
 
@@ -128,7 +128,7 @@ static void send_once(const world *it)
 }
 
 /* Hold the sleeper as a stand-in does. It dozes only while it is woken often. */
-static void hold(const world *it)
+static void hold_sleeper(const world *it)
 {
     uint64_t until_ns = domt_now_ns() + 20000 * DOMT_MS;
 
@@ -150,9 +150,9 @@ static void wake_held(const world *it)
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void hang(domus_io_backend backend)
+static void hang_elsewhere(domus_io_backend backend)
 {
-    world it = begin(2, backend);
+    world it = begin_world(2, backend);
 
     atomic_store(&hangs, true);
     for (int i = 0; !atomic_load(&is_hanging); i++) {
@@ -170,18 +170,18 @@ static void hang(domus_io_backend backend)
 
 DOMT_TEST(actor_that_hangs_in_other_hands_keeps_no_other_one_of_its_thread)
 {
-    hang(DOMUS_BACKEND_AUTO);
-    hang(DOMUS_BACKEND_EPOLL);
+    hang_elsewhere(DOMUS_BACKEND_AUTO);
+    hang_elsewhere(DOMUS_BACKEND_EPOLL);
 }
 
 /* Hold the sleeper for long: it wakes by its timer, and waits. */
 static void hold_for_long(domus_io_backend backend)
 {
-    world it = begin(2, backend);
+    world it = begin_world(2, backend);
 
     domt_notice(it.system, it.speaker, &begin_type, NULL);
     DOMT_WAIT_FOR(20, atomic_load(&ticks) > 0);
-    hold(&it);
+    hold_sleeper(&it);
     uint64_t before = atomic_load(&ticks);
     uint64_t spoke = atomic_load(&spoken);
     domt_pause_ns(20 * DOMT_MS); /* ten times as long as a doze */
@@ -213,10 +213,10 @@ static void *let_go_soon(void *it)
 
 static void stop_held(domus_io_backend backend)
 {
-    world it = begin(2, backend);
+    world it = begin_world(2, backend);
     pthread_t holder;
 
-    hold(&it);
+    hold_sleeper(&it);
     ck_assert_int_eq(pthread_create(&holder, NULL, let_go_soon, &it), 0);
     ck_assert_int_eq(domus_system_stop(it.system), 0);
     ck_assert_int_eq(pthread_join(holder, NULL), 0);
@@ -238,7 +238,7 @@ DOMT_TEST(thread_that_is_held_follows_a_stop_when_it_is_let_go)
 static _Atomic uint64_t burnt;
 static domus_address burners[BURNERS];
 
-static int burn(domus_stack *stack, void *self, const void *payload)
+static int burn_cpu(domus_stack *stack, void *self, const void *payload)
 {
     uint64_t until_ns = domt_now_ns() + 50000;
     while (domt_now_ns() < until_ns)
@@ -264,13 +264,13 @@ static int send_burns(domus_stack *stack, void *self, const void *payload)
 static const domus_behaviour burner = {.name = "burner",
                                        .state_size = sizeof(pthread_t),
                                        .on_mount = note_thread,
-                                       .on = (const domus_on[]){{&burn_type, burn, 0}, {0}}};
+                                       .on = (const domus_on[]){{&burn_type, burn_cpu, 0}, {0}}};
 static const domus_behaviour burning = {
     .name = "burning", .on = (const domus_on[]){{&begin_type, send_burns, 0}, {0}}};
 
 DOMT_TEST(overwhelmed_thread_is_helped_beside_two_that_stand_in_for_each_other)
 {
-    world it = begin(3, DOMUS_BACKEND_AUTO);
+    world it = begin_world(3, DOMUS_BACKEND_AUTO);
     domus_address lights = domt_spawn(it.system, BURNS, &burning, NULL);
 
     for (uint32_t i = 0; i < BURNERS; i++)
@@ -333,7 +333,7 @@ static int send_and_stay(domus_stack *stack, uint64_t least_ns, bool waits)
     return 0;
 }
 
-static int compute(domus_stack *stack, void *self, const void *payload)
+static int compute_behind_send(domus_stack *stack, void *self, const void *payload)
 {
     return send_and_stay(stack, LONG_NS, false);
 }
@@ -345,8 +345,10 @@ static int wait_for_it(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour staying = {
     .name = "sender",
-    .on = (const domus_on[]){
-        {&warm_type, warm, 0}, {&compute_type, compute, 0}, {&wait_type, wait_for_it, 0}, {0}}};
+    .on = (const domus_on[]){{&warm_type, warm, 0},
+                             {&compute_type, compute_behind_send, 0},
+                             {&wait_type, wait_for_it, 0},
+                             {0}}};
 static const domus_behaviour beginning = {
     .name = "receiver", .on = (const domus_on[]){{&work_type, begin_work, 0}, {0}}};
 

@@ -72,7 +72,7 @@ static uint32_t check_of(const numbered *message)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-static large_numbered make(member *self, uint32_t to, uint32_t kind, uint32_t depth)
+static large_numbered make_message(member *self, uint32_t to, uint32_t kind, uint32_t depth)
 {
     large_numbered message = {
         .numbered = {.from = self->index, .number = self->sent[to][kind]++, .depth = depth}};
@@ -80,9 +80,9 @@ static large_numbered make(member *self, uint32_t to, uint32_t kind, uint32_t de
     return message;
 }
 
-static void note(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
+static void send_notice(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 {
-    large_numbered message = make(self, to, NOTICES, depth);
+    large_numbered message = make_message(self, to, NOTICES, depth);
     const domus_type *type = domi_random_below(&self->random, 3) == 0 ? &large : &small;
 
     atomic_fetch_add(&under_way, 1);
@@ -92,9 +92,9 @@ static void note(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
     }
 }
 
-static int ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
+static int send_ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
 {
-    large_numbered message = make(self, to, ASKS, depth);
+    large_numbered message = make_message(self, to, ASKS, depth);
 
     atomic_fetch_add(&under_way, 2); /* counts the ask and its answer */
     int error = domus_ask_add(stack, crowd[to], &question, &message, 0, 0);
@@ -105,7 +105,7 @@ static int ask(domus_stack *stack, member *self, uint32_t to, uint32_t depth)
     return error;
 }
 
-static int heard(domus_stack *stack, void *self, const domus_answer *answer)
+static int count_answers(domus_stack *stack, void *self, const domus_answer *answer)
 {
     for (; answer != NULL; answer = answer->next) {
         atomic_fetch_add(&wrong, answer->error != 0);
@@ -122,20 +122,20 @@ static int pass_on(domus_stack *stack, member *self, uint32_t depth)
 
     for (uint32_t i = domi_random_below(&self->random, 20) < 13; i != 0; i++) {
         if (domi_random_below(&self->random, 4) != 0)
-            note(stack, self, to, depth);
+            send_notice(stack, self, to, depth);
         else
-            asks = ask(stack, self, to, depth) == 0 || asks;
+            asks = send_ask(stack, self, to, depth) == 0 || asks;
         if (domi_random_below(&self->random, 3) == 0)
             to = (uint32_t)domi_random_below(&self->random, CROWD);
         if (domi_random_below(&self->random, 2) == 0)
             break;
     }
-    return asks ? domus_wait_all(stack, heard) : 0;
+    return asks ? domus_wait_all(stack, count_answers) : 0;
 }
 
 /* --- receiving -------------------------------------------------------------------------------- */
 
-static int take(domus_stack *stack, member *self, const numbered *message, uint32_t kind)
+static int handle_message(domus_stack *stack, member *self, const numbered *message, uint32_t kind)
 {
     uint32_t depth = message->depth;
 
@@ -153,7 +153,7 @@ static int take(domus_stack *stack, member *self, const numbered *message, uint3
 
 static int take_notice(domus_stack *stack, void *self, const void *message)
 {
-    return take(stack, self, message, NOTICES);
+    return handle_message(stack, self, message, NOTICES);
 }
 
 static int take_question(domus_stack *stack, void *self, const void *message)
@@ -161,7 +161,7 @@ static int take_question(domus_stack *stack, void *self, const void *message)
     const numbered question_of = *(const numbered *)message;
     /* The answer comes before all messages that follow from the question. */
     int error = domus_reply(stack, &nothing, NULL);
-    return error != 0 ? error : take(stack, self, &question_of, ASKS);
+    return error != 0 ? error : handle_message(stack, self, &question_of, ASKS);
 }
 
 static const domus_behaviour behaviour = {
@@ -354,7 +354,7 @@ static void ask_from_outside(domus_system *system, uint32_t to)
 
 static domus_address poker_address; /* address of the poker on the first thread */
 
-static void poke(domus_system *system, domus_address *watchers, uint32_t i, uint64_t then)
+static void poke_watcher(domus_system *system, domus_address *watchers, uint32_t i, uint64_t then)
 {
     domus_address *one = &watchers[i % WATCHERS];
     struct poke poke = {*one, then};
@@ -366,7 +366,7 @@ static void poke(domus_system *system, domus_address *watchers, uint32_t i, uint
         (void)domus_outside_notice(system, poker_address, &poke_for_type, &poke);
 }
 
-static void step(domus_system *system, domi_random *dice, domus_address *watchers)
+static void do_random_step(domus_system *system, domi_random *dice, domus_address *watchers)
 {
     uint32_t one = (uint32_t)domi_random_below(dice, DOMT_STORM_CROWD);
 
@@ -385,7 +385,7 @@ static void step(domus_system *system, domi_random *dice, domus_address *watcher
     case 5:
     case 6:
     case 7:
-        poke(system, watchers, one, domi_random_next(dice));
+        poke_watcher(system, watchers, one, domi_random_next(dice));
         break;
     default:
         send_note(system, one);
@@ -424,7 +424,7 @@ static int storm_of_sleepers(uint64_t seed, void *ret_text)
         domt_storm_spawn_root(system, i, domi_random_next(&dice));
     poker_address = domt_spawn(system, 0, &poker, NULL);
     for (uint32_t i = 0; i < STORM_STEPS; i++)
-        step(system, &dice, watchers);
+        do_random_step(system, &dice, watchers);
     atomic_fetch_add(&stood_in, domt_profile_all(system).steals);
     ck_assert_uint_eq(domt_profile_all(system).cap_wakeups_with_work, 0);
     ck_assert_int_eq(domus_system_stop(system), 0);

@@ -41,7 +41,7 @@ static _Atomic uint32_t *word_of(uint32_t thread)
     return &domt_stepped_thread(&world, thread)->manager.park;
 }
 
-static void doze(uint32_t thread)
+static void let_doze(uint32_t thread)
 {
     atomic_store(word_of(thread), DOMI_PARK_DOZING);
 }
@@ -57,10 +57,10 @@ static void send_by_belt(domus_stack *stack)
 {
     atomic_store(word_of(1), DOMI_PARK_RUNNING);
     ck_assert_int_eq(send_one(stack, receivers[0], false), 0);
-    doze(1);
+    let_doze(1);
 }
 
-static int go(domus_stack *stack, void *self, const void *payload)
+static int send_work(domus_stack *stack, void *self, const void *payload)
 {
     if (does.uses_belt_first)
         send_by_belt(stack);
@@ -71,7 +71,7 @@ static int go(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static int work(domus_stack *stack, void *self, const void *payload)
+static int handle_work(domus_stack *stack, void *self, const void *payload)
 {
     worked++;
     woken_when_worked = ring_of(1)->wakes;
@@ -86,7 +86,7 @@ static int work(domus_stack *stack, void *self, const void *payload)
                                    : domus_after(stack, does.tick_after_ns, &tick_type, NULL, NULL);
 }
 
-static int tick(domus_stack *stack, void *self, const void *payload)
+static int ignore_tick(domus_stack *stack, void *self, const void *payload)
 {
     return 0;
 }
@@ -96,8 +96,11 @@ static void note_stop(domus_stack *stack, void *self)
     stopped++;
 }
 
-static const domus_on rows[] = {
-    {&go_type, go, 0}, {&work_type, work, 0}, {&large_type, work, 0}, {&tick_type, tick, 0}, {0}};
+static const domus_on rows[] = {{&go_type, send_work, 0},
+                                {&work_type, handle_work, 0},
+                                {&large_type, handle_work, 0},
+                                {&tick_type, ignore_tick, 0},
+                                {0}};
 static const domus_behaviour plain = {.name = "plain", .on = rows, .on_stop = note_stop};
 static const domus_behaviour channels = {.name = "channels", .kind = DOMUS_CHANNELS, .on = rows};
 
@@ -111,7 +114,7 @@ static domus_config with_standing_in(uint32_t threads)
 }
 
 /* Let all threads sleep, and the sender's thread wake for a message. */
-static void begin(domus_config config)
+static void begin_world(domus_config config)
 {
     domt_stepped_init(&world, &config);
     sender = domt_spawn(world.system, HERE, &plain, NULL);
@@ -119,7 +122,7 @@ static void begin(domus_config config)
     does = (deeds){.stops_itself = false};
 }
 
-static void add(uint32_t thread, const domus_behaviour *behaviour)
+static void add_receiver(uint32_t thread, const domus_behaviour *behaviour)
 {
     receivers[receivers_count++] = domt_spawn(world.system, thread, behaviour, NULL);
 }
@@ -131,7 +134,7 @@ static void send_after(uint64_t after_ns)
         domt_stepped_iterate(&world, i, true); /* the iteration mounts the spawned actors */
         domt_stepped_iterate(&world, i, true);
         if (i != HERE) {
-            doze(i); /* the thread sleeps until the end of the test */
+            let_doze(i); /* the thread sleeps until the end of the test */
             if (does.sleeps_long)
                 domi_park_begin(word_of(i));
             ring_of(i)->wakes = 0;
@@ -144,7 +147,7 @@ static void send_after(uint64_t after_ns)
     domt_stepped_iterate(&world, HERE, false);
 }
 
-static void end(void)
+static void end_world(void)
 {
     for (uint32_t i = 0; i < world.system->count; i++)
         atomic_store(word_of(i), DOMI_PARK_RUNNING);
@@ -152,14 +155,14 @@ static void end(void)
 }
 
 /* Check what has happened to one actor on thread 1. */
-static void expect(uint32_t runs_here, uint32_t wakes)
+static void expect_counts(uint32_t runs_here, uint32_t wakes)
 {
     ck_assert_uint_eq(worked, runs_here);
     ck_assert_uint_eq(ring_of(1)->wakes, wakes);
     ck_assert_uint_eq(atomic_load(word_of(1)), wakes != 0 ? DOMI_PARK_NOTIFIED : DOMI_PARK_DOZING);
     ck_assert_uint_eq(domt_profile(world.system, HERE).steals, runs_here);
     ck_assert_uint_eq(domt_profile(world.system, HERE).wakeups_sent, wakes);
-    end();
+    end_world();
 }
 
 #define STANDS_IN_NS 100000u /* a thread that was asleep less than this ago stands in */
@@ -214,10 +217,10 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
             config.scheduler.idle.stand_in_ns = 0;
         if (cases[i].has_belts)
             config.scheduler.belt_slots = 64;
-        begin(config);
-        add(1, cases[i].behaviour != NULL ? cases[i].behaviour : &plain);
+        begin_world(config);
+        add_receiver(1, cases[i].behaviour != NULL ? cases[i].behaviour : &plain);
         if (cases[i].is_one_of_two)
-            add(1, &plain);
+            add_receiver(1, &plain);
         if (cases[i].is_pinned)
             receivers[0].house->marks |= DOMI_MARK_PINNED;
         does = cases[i].does;
@@ -232,18 +235,18 @@ DOMT_TEST(actor_of_a_sleeper_runs_in_its_place_or_the_sleeper_is_woken)
         ck_assert(woken_when_worked == 0);
         ck_assert(cases[i].runs_here == 0 || domt_stepped_thread(&world, 1)->was_held);
         ck_assert(cases[i].behaviour == NULL || atomic_load(&sleeper->mail.arrivals) != NULL);
-        expect(cases[i].runs_here, cases[i].wakes);
+        expect_counts(cases[i].runs_here, cases[i].wakes);
     }
 }
 
 /* A victim has named the sleeper as its helper, just when another thread held the sleeper. */
 DOMT_TEST(sleeper_that_is_called_to_steal_is_woken)
 {
-    begin(with_standing_in(2));
-    add(1, &plain);
+    begin_world(with_standing_in(2));
+    add_receiver(1, &plain);
     atomic_store(&world.system->waking, 1 + 1);
     send_after(0);
-    expect(1, 1);
+    expect_counts(1, 1);
 }
 
 DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
@@ -251,22 +254,22 @@ DOMT_TEST(long_runs_are_left_to_the_sleeper_for_a_while)
     domus_config config = with_standing_in(2);
 
     config.scheduler.idle.stand_in_ns = 110000;
-    begin(config);
-    add(1, &plain);
+    begin_world(config);
+    add_receiver(1, &plain);
     /* more work than a stand-in may take, and too little for a wake at once */
     does.work_takes_ns = 100000;
     send_after(0);
     ck_assert_uint_eq(worked, 1);
     domt_notice(world.system, sender, &go_type, NULL);
     domt_stepped_iterate(&world, HERE, false);
-    expect(1, 1);
+    expect_counts(1, 1);
 }
 
 /* No code of users runs while a thread is held, so the sleeper ends its actors itself. */
 DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
 {
-    begin(with_standing_in(2));
-    add(1, &plain);
+    begin_world(with_standing_in(2));
+    add_receiver(1, &plain);
     does.stops_itself = true;
     send_after(0);
     ck_assert_uint_eq(stopped, 0);
@@ -275,15 +278,15 @@ DOMT_TEST(actor_that_stops_in_its_run_ends_on_its_own_thread)
     (void)domi_park_end(word_of(1));
     domt_stepped_iterate(&world, 1, false);
     ck_assert_uint_eq(stopped, 1);
-    doze(1);
+    let_doze(1);
     (void)domi_park_try_notify(word_of(1));
-    expect(1, 1);
+    expect_counts(1, 1);
 }
 
 DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
 {
-    begin(with_standing_in(2));
-    add(1, &plain);
+    begin_world(with_standing_in(2));
+    add_receiver(1, &plain);
     send_after(0);
     ck_assert_uint_eq(worked, 1);
     ck_assert(domi_park_try_hold(word_of(1)));
@@ -292,7 +295,7 @@ DOMT_TEST(mail_that_comes_for_a_held_thread_wakes_it)
     ck_assert_uint_eq(ring_of(1)->wakes, 0);
     ck_assert(domi_park_release(word_of(1), false));
     ck_assert_uint_eq(atomic_load(word_of(1)), DOMI_PARK_NOTIFIED);
-    end();
+    end_world();
 }
 
 /* In a phase, the wake-ups of up to DOMI_SLEEPERS_MAX threads are put off; further threads are
@@ -301,14 +304,14 @@ DOMT_TEST(sleepers_that_find_no_room_in_the_notes_are_woken)
 {
     uint32_t asleep = DOMI_SLEEPERS_MAX + 2;
 
-    begin(with_standing_in(1 + asleep));
+    begin_world(with_standing_in(1 + asleep));
     for (uint32_t i = 1; i <= asleep; i++)
-        add(i, &plain);
+        add_receiver(i, &plain);
     send_after(0);
     ck_assert_uint_eq(worked, DOMI_SLEEPERS_MAX);
     for (uint32_t i = 1; i <= asleep; i++)
         ck_assert_uint_eq(ring_of(i)->wakes, i > DOMI_SLEEPERS_MAX);
-    end();
+    end_world();
 }
 
 static void sleep_shortly(domt_stepped *stepped, uint32_t index)
@@ -322,7 +325,7 @@ static void send_again(void)
 {
     (void)domi_park_end(word_of(1));
     domt_stepped_iterate(&world, 1, false);
-    doze(1);
+    let_doze(1);
     world.on_sleep = sleep_shortly;
     for (uint32_t slept = ring_of(HERE)->sleeps; ring_of(HERE)->sleeps == slept;)
         domt_stepped_iterate(&world, HERE, true);
@@ -341,8 +344,8 @@ static void expect_so_far(uint32_t wakes, uint32_t runs_here)
  * not made to wait. */
 DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
 {
-    begin(with_standing_in(2));
-    add(1, &plain);
+    begin_world(with_standing_in(2));
+    add_receiver(1, &plain);
     does.works_behind_send_ns = DOMT_MS;
     send_after(0);
     expect_so_far(1, 0);
@@ -363,7 +366,7 @@ DOMT_TEST(sleepers_do_not_wait_twice_for_handlers_that_take_long)
     domt_stepped_advance(&world, 2 * DOMT_MS);
     send_again();
     expect_so_far(4, 2);
-    end();
+    end_world();
 }
 
 static void note_word_and_sleep(domt_stepped *stepped, uint32_t index)
@@ -390,7 +393,7 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     uint64_t doze_ns = config.scheduler.idle.doze_ns;
 
     ck_assert_uint_eq(doze_ns, 2 * DOMT_MS); /* the default doze */
-    begin(config);
+    begin_world(config);
     world.on_sleep = note_word_and_sleep;
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(doze_ns - 1, SECOND, DOMI_PARK_SLEEPING);
@@ -400,13 +403,13 @@ DOMT_TEST(thread_dozes_behind_a_short_sleep_or_one_in_which_others_stood_in)
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING); /* the thread has not slept since */
     expect_sleep(SECOND, doze_ns, DOMI_PARK_DOZING);
     expect_sleep(SECOND, SECOND, DOMI_PARK_SLEEPING);
-    end();
+    end_world();
     config.scheduler.idle.stand_in_ns = 0;
-    begin(config);
+    begin_world(config);
     world.on_sleep = note_word_and_sleep;
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
     expect_sleep(0, SECOND, DOMI_PARK_SLEEPING);
-    end();
+    end_world();
 }
 
 DOMT_SUITE(60)

@@ -15,19 +15,19 @@ static domus_address other;          /* an actor on thread 1 */
 static const domus_type poke = {.name = "poke"};
 static const domus_behaviour idle = {.name = "idle"};
 
-static domi_thread *victim(void)
+static domi_thread *victim_thread(void)
 {
     return domt_stepped_thread(&world, 0);
 }
 
-static domi_thread *thief(void)
+static domi_thread *thief_thread(void)
 {
     return domt_stepped_thread(&world, 1);
 }
 
-static domi_queue *queue(void)
+static domi_queue *victim_queue(void)
 {
-    return &victim()->manager.schedule.ready[DOMUS_STATE];
+    return &victim_thread()->manager.schedule.ready[DOMUS_STATE];
 }
 
 static void open_world_of(uint32_t threads, uint32_t patience)
@@ -56,16 +56,16 @@ static void make_ready(void)
 {
     for (int i = 0; i < HOUSES; i++)
         domt_notice(world.system, actors[i], &poke, NULL);
-    (void)domi_manager_take_arrivals(&victim()->manager);
-    ck_assert_uint_eq(queue()->count, HOUSES);
+    (void)domi_manager_take_arrivals(&victim_thread()->manager);
+    ck_assert_uint_eq(victim_queue()->count, HOUSES);
 }
 
 /* Let the victim look, `after_ns` later. */
-static void look(uint64_t after_ns)
+static void let_victim_look(uint64_t after_ns)
 {
     domt_stepped_advance(&world, after_ns);
-    domi_thread_stamp(victim(), DOMI_SPAN_OTHER);
-    domi_thread_adjust_exposed(victim(), queue());
+    domi_thread_stamp(victim_thread(), DOMI_SPAN_OTHER);
+    domi_thread_adjust_exposed(victim_thread(), victim_queue());
 }
 
 DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
@@ -86,13 +86,13 @@ DOMT_TEST(only_the_thread_that_was_called_ends_the_waking)
 DOMT_TEST(thief_that_has_work_of_its_own_again_is_not_counted_any_more)
 {
     open_world();
-    atomic_store(&victim()->manager.loans.lendable, 1000);
+    atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     domt_stepped_iterate(&world, 1, true);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 1);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 1);
     domt_notice(world.system, other, &poke, NULL);
     domt_stepped_iterate(&world, 1, true);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 0);
-    ck_assert_uint_eq(thief()->stealing.victim, DOMI_NO_VICTIM);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 0);
+    ck_assert_uint_eq(thief_thread()->stealing.victim, DOMI_NO_VICTIM);
     domt_stepped_fini(&world);
 }
 
@@ -100,17 +100,18 @@ DOMT_TEST(what_is_shown_and_nobody_takes_is_taken_back)
 {
     open_world();
     make_ready();
-    atomic_store(&victim()->manager.loans.thieves, 1); /* the only thief is in a long handler */
-    look(0);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
-    look(DOMT_MS);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), FLOOR);
-    look(2 * DOMT_MS);
-    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
-    ck_assert_uint_eq(queue()->count, HOUSES);
-    look(DOMT_MS); /* these houses are not exposed again for a while */
-    ck_assert_uint_eq(domi_loans_count_shown(&victim()->manager), 0);
-    atomic_store(&victim()->manager.loans.thieves, 0);
+    atomic_store(&victim_thread()->manager.loans.thieves,
+                 1); /* the only thief is in a long handler */
+    let_victim_look(0);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
+    let_victim_look(DOMT_MS);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), FLOOR);
+    let_victim_look(2 * DOMT_MS);
+    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
+    ck_assert_uint_eq(victim_queue()->count, HOUSES);
+    let_victim_look(DOMT_MS); /* these houses are not exposed again for a while */
+    ck_assert_uint_eq(domi_loans_count_shown(&victim_thread()->manager), 0);
+    atomic_store(&victim_thread()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
 
@@ -118,13 +119,13 @@ DOMT_TEST(what_is_shown_counts_as_ready)
 {
     open_world();
     make_ready();
-    atomic_store(&victim()->manager.loans.thieves, 1);
-    look(0);
-    ck_assert_uint_eq(queue()->count, HOUSES - FLOOR);
-    domi_thread_publish_depth(victim(), queue()->count);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), HOUSES);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.lendable), HOUSES);
-    atomic_store(&victim()->manager.loans.thieves, 0);
+    atomic_store(&victim_thread()->manager.loans.thieves, 1);
+    let_victim_look(0);
+    ck_assert_uint_eq(victim_queue()->count, HOUSES - FLOOR);
+    domi_thread_publish_depth(victim_thread(), victim_queue()->count);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.lendable), HOUSES);
+    atomic_store(&victim_thread()->manager.loans.thieves, 0);
     domt_stepped_fini(&world);
 }
 
@@ -134,17 +135,17 @@ DOMT_TEST(thread_without_ready_houses_says_so)
 {
     open_world();
     make_ready();
-    (void)domi_loans_expose(&victim()->manager, queue(), HOUSES);
-    domi_thread_publish_depth(victim(), queue()->count);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), HOUSES);
+    (void)domi_loans_expose(&victim_thread()->manager, victim_queue(), HOUSES);
+    domi_thread_publish_depth(victim_thread(), victim_queue()->count);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), HOUSES);
     for (int i = 0; i < HOUSES; i++) {
-        domi_loan *loan = domi_loan_take(&thief()->manager, &victim()->manager);
+        domi_loan *loan = domi_loan_take(&thief_thread()->manager, &victim_thread()->manager);
         ck_assert_ptr_nonnull(loan);
-        domi_loan_run(&thief()->manager, loan);
+        domi_loan_run(&thief_thread()->manager, loan);
     }
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.readies), 0);
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.lendable), 0);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.readies), 0);
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.lendable), 0);
     domt_stepped_fini(&world);
 }
 
@@ -175,13 +176,13 @@ static void open_contention(void)
     for (int i = 0; i < 2 * FLOOR; i++)
         domt_notice(world.system, ready[i], &poke, NULL);
     (void)domi_manager_take_arrivals(manager_of(2));
-    ck_assert_uint_eq(domi_loans_expose(manager_of(0), queue(), FLOOR), FLOOR);
+    ck_assert_uint_eq(domi_loans_expose(manager_of(0), victim_queue(), FLOOR), FLOOR);
     ck_assert_uint_eq(
         domi_loans_expose(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE], FLOOR),
         FLOOR);
     atomic_store(&manager_of(0)->loans.lendable, 1000);
     atomic_store(&manager_of(2)->loans.lendable, 1000);
-    thief()->stealing.victim = 0;
+    thief_thread()->stealing.victim = 0;
     atomic_store(&manager_of(0)->loans.thieves, 1);
     domi_spinlock_lock(&manager_of(0)->loans.shared_lock);
 }
@@ -189,7 +190,7 @@ static void open_contention(void)
 static void close_contention(void)
 {
     domi_spinlock_unlock(&manager_of(0)->loans.shared_lock);
-    (void)domi_loans_take_back(manager_of(0), queue());
+    (void)domi_loans_take_back(manager_of(0), victim_queue());
     (void)domi_loans_take_back(manager_of(2), &manager_of(2)->schedule.ready[DOMUS_STATE]);
     domt_stepped_fini(&world);
 }
@@ -197,12 +198,12 @@ static void close_contention(void)
 DOMT_TEST(thief_goes_on_to_the_next_when_others_are_at_its_victim)
 {
     open_contention();
-    ck_assert(domi_thread_steal(thief()));
-    ck_assert_ptr_nonnull(thief()->stealing.loan);
-    ck_assert_ptr_eq(thief()->stealing.loan->house->home, manager_of(2));
+    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
+    ck_assert_ptr_eq(thief_thread()->stealing.loan->house->home, manager_of(2));
     ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 0);
     ck_assert_uint_eq(atomic_load(&manager_of(2)->loans.thieves), 1);
-    domi_thread_run_loan(thief(), false);
+    domi_thread_run_loan(thief_thread(), false);
     (void)domi_loans_settle(manager_of(2));
     close_contention();
 }
@@ -211,9 +212,9 @@ DOMT_TEST(thief_stays_with_its_victim_when_there_is_no_other)
 {
     open_contention();
     atomic_store(&manager_of(2)->loans.lendable, 0);
-    ck_assert(domi_thread_steal(thief()));
-    ck_assert_ptr_null(thief()->stealing.loan);
-    ck_assert_uint_eq(thief()->stealing.victim, 0);
+    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert_ptr_null(thief_thread()->stealing.loan);
+    ck_assert_uint_eq(thief_thread()->stealing.victim, 0);
     ck_assert_uint_eq(atomic_load(&manager_of(0)->loans.thieves), 1);
     close_contention();
 }
@@ -222,9 +223,9 @@ DOMT_TEST(thief_looks_at_each_victim_once_when_others_are_at_all)
 {
     open_contention();
     domi_spinlock_lock(&manager_of(2)->loans.shared_lock);
-    ck_assert(domi_thread_steal(thief()));
-    ck_assert_ptr_null(thief()->stealing.loan);
-    ck_assert_uint_eq(thief()->stealing.patience, 1); /* the thief waits, but not for ever */
+    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert_ptr_null(thief_thread()->stealing.loan);
+    ck_assert_uint_eq(thief_thread()->stealing.patience, 1); /* the thief waits, but not for ever */
     ck_assert_uint_eq(
         atomic_load(&manager_of(0)->loans.thieves) + atomic_load(&manager_of(2)->loans.thieves), 1);
     domi_spinlock_unlock(&manager_of(2)->loans.shared_lock);
@@ -250,14 +251,14 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
         domi_spinlock_lock(&manager_of(index)->loans.shared_lock);
     }
     for (uint32_t tries = 1; tries <= 4; tries++) { /* from one victim to the other, and back */
-        thief()->stealing.victim = 4 * (tries % 2);
+        thief_thread()->stealing.victim = 4 * (tries % 2);
         atomic_store(&manager_of(0)->loans.thieves, tries % 2 == 0);
         atomic_store(&manager_of(4)->loans.thieves, tries % 2 == 1);
-        ck_assert(domi_thread_steal(thief()));
-        ck_assert_ptr_null(thief()->stealing.loan);
-        ck_assert_uint_eq(thief()->stealing.victim, 4 - 4 * (tries % 2));
-        ck_assert_uint_eq(domi_counter_read(&thief()->counters.steals_wanted), tries);
-        ck_assert_uint_eq(thief()->stealing.patience, tries);
+        ck_assert(domi_thread_steal(thief_thread()));
+        ck_assert_ptr_null(thief_thread()->stealing.loan);
+        ck_assert_uint_eq(thief_thread()->stealing.victim, 4 - 4 * (tries % 2));
+        ck_assert_uint_eq(domi_counter_read(&thief_thread()->counters.steals_wanted), tries);
+        ck_assert_uint_eq(thief_thread()->stealing.patience, tries);
     }
     for (uint32_t index = 0; index < 5; index += 4) {
         domi_spinlock_unlock(&manager_of(index)->loans.shared_lock);
@@ -270,11 +271,11 @@ DOMT_TEST(thief_tries_no_victim_twice_in_one_iteration)
 DOMT_TEST(thief_waits_as_long_as_its_patience)
 {
     open_world_of(2, 5);
-    atomic_store(&victim()->manager.loans.lendable, 1000); /* the victim exposes nothing */
+    atomic_store(&victim_thread()->manager.loans.lendable, 1000); /* the victim exposes nothing */
     for (int i = 0; i < 5; i++)
-        ck_assert(domi_thread_steal(thief()));
-    ck_assert(!domi_thread_steal(thief()));
-    ck_assert_uint_eq(atomic_load(&victim()->manager.loans.thieves), 0);
+        ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert(!domi_thread_steal(thief_thread()));
+    ck_assert_uint_eq(atomic_load(&victim_thread()->manager.loans.thieves), 0);
     domt_stepped_fini(&world);
 }
 
@@ -282,17 +283,17 @@ DOMT_TEST(thief_that_got_a_house_is_as_patient_as_before)
 {
     open_world_of(2, 5);
     make_ready();
-    atomic_store(&victim()->manager.loans.lendable, 1000);
+    atomic_store(&victim_thread()->manager.loans.lendable, 1000);
     for (int i = 0; i < 3; i++)
-        ck_assert(domi_thread_steal(thief()));
-    ck_assert_uint_eq(domi_loans_expose(&victim()->manager, queue(), 1), 1);
-    ck_assert(domi_thread_steal(thief()));
-    ck_assert_ptr_nonnull(thief()->stealing.loan);
-    domi_thread_run_loan(thief(), false);
-    (void)domi_loans_settle(&victim()->manager);
+        ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert_uint_eq(domi_loans_expose(&victim_thread()->manager, victim_queue(), 1), 1);
+    ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert_ptr_nonnull(thief_thread()->stealing.loan);
+    domi_thread_run_loan(thief_thread(), false);
+    (void)domi_loans_settle(&victim_thread()->manager);
     for (int i = 0; i < 5; i++)
-        ck_assert(domi_thread_steal(thief()));
-    ck_assert(!domi_thread_steal(thief()));
+        ck_assert(domi_thread_steal(thief_thread()));
+    ck_assert(!domi_thread_steal(thief_thread()));
     domt_stepped_fini(&world);
 }
 
@@ -305,7 +306,7 @@ static uint64_t began_ns, offered_ns;
 /* Run for long, and record whether a house is exposed meanwhile. */
 static int on_poke(domus_stack *stack, void *self, const void *payload)
 {
-    if (offered_ns == 0 && domi_loans_count_shown(&victim()->manager) != 0)
+    if (offered_ns == 0 && domi_loans_count_shown(&victim_thread()->manager) != 0)
         offered_ns = domt_stepped_now_ns(&world) - began_ns;
     domt_stepped_advance(&world, LONG_NS);
     return 0;
@@ -326,14 +327,14 @@ DOMT_TEST(long_houses_are_shown_after_the_first_one)
     domt_stepped_iterate(&world, 0, false);
     for (int i = 0; i < MANY; i++)
         domt_notice(world.system, many[i], &poke, NULL);
-    atomic_store(&victim()->manager.loans.thieves, 1);
-    victim()->stealing.run_ns = 0;
+    atomic_store(&victim_thread()->manager.loans.thieves, 1);
+    victim_thread()->stealing.run_ns = 0;
     began_ns = domt_stepped_now_ns(&world);
     for (int i = 0; i < 3; i++)
         domt_stepped_iterate(&world, 0, false);
     ck_assert_uint_eq(offered_ns, LONG_NS);
-    atomic_store(&victim()->manager.loans.thieves, 0);
-    (void)domi_loans_take_back(&victim()->manager, queue());
+    atomic_store(&victim_thread()->manager.loans.thieves, 0);
+    (void)domi_loans_take_back(&victim_thread()->manager, victim_queue());
     domt_stepped_fini(&world);
 }
 
@@ -346,11 +347,11 @@ DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
     for (int i = 0; i < 3; i++)
         few[i] = domt_spawn(world.system, 0, &slow, NULL);
     domt_stepped_iterate(&world, 0, false);
-    victim()->stealing.run_ns = 0;
+    victim_thread()->stealing.run_ns = 0;
     for (int i = 0; i < 3; i++)
         domt_notice(world.system, few[i], &poke, NULL);
     domt_stepped_iterate(&world, 0, false);
-    ck_assert_uint_eq(victim()->stealing.run_ns,
+    ck_assert_uint_eq(victim_thread()->stealing.run_ns,
                       LONG_NS / 4); /* a quarter of the way from 0 to LONG_NS */
     domt_stepped_fini(&world);
 }
@@ -358,7 +359,7 @@ DOMT_TEST(mean_run_is_known_after_a_phase_without_a_look)
 DOMT_TEST(home_looks_as_often_as_the_mean_run_says)
 {
     open_world();
-    domi_thread *home = victim();
+    domi_thread *home = victim_thread();
     static const struct {
         uint64_t run_ns;
         uint32_t houses;

@@ -13,7 +13,7 @@ static _Atomic bool go_on;
 static pthread_t home_thread;
 static domus_address workers[HOUSES_MAX];
 
-static void burn(uint64_t ns)
+static void burn_cpu(uint64_t ns)
 {
     uint64_t until_ns = domt_now_ns() + ns;
     while (domt_now_ns() < until_ns)
@@ -31,7 +31,7 @@ static const domus_type numbered_type = {.name = "numbered", .size = sizeof(uint
 
 static int on_work(domus_stack *stack, void *self, const void *ns)
 {
-    burn(*(const uint64_t *)ns);
+    burn_cpu(*(const uint64_t *)ns);
     atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
     atomic_fetch_add(&done, 1);
     return 0;
@@ -44,7 +44,7 @@ static int on_numbered(domus_stack *stack, void *self, const void *number)
     if (*(const uint64_t *)number != *next)
         atomic_fetch_add(&disorder, 1);
     *next = *(const uint64_t *)number + 1;
-    burn(5000);
+    burn_cpu(5000);
     atomic_fetch_add(&elsewhere, !pthread_equal(pthread_self(), home_thread));
     atomic_fetch_add(&done, 1);
     return 0;
@@ -84,7 +84,7 @@ static int on_begin(domus_stack *stack, void *self, const void *ns)
 /* Keep the thread busy with messages to oneself. */
 static int on_again(domus_stack *stack, void *self, const void *payload)
 {
-    burn(20000);
+    burn_cpu(20000);
     if (atomic_load(&go_on))
         return domus_notice(stack, domus_self(stack), &again_type, NULL);
     return 0;
@@ -98,7 +98,7 @@ static const domus_behaviour starting = {
 static const domus_behaviour busy = {.name = "busy",
                                      .on = (const domus_on[]){{&again_type, on_again, 0}, {0}}};
 
-static domus_address start(domus_system *system, uint32_t count, bool pinned)
+static domus_address start_workers(domus_system *system, uint32_t count, bool pinned)
 {
     struct starter state = {.count = count, .pinned = pinned};
     domus_address starter = domt_spawn(system, 0, &starting, &state);
@@ -130,7 +130,7 @@ DOMT_TEST(overwhelmed_thread_is_helped_by_one_that_sleeps)
     enum { COUNT = 2000, ENOUGH = COUNT / 32, ROUNDS = 100 };
     uint64_t ns = 50000;
     domus_system *system = domt_start_threads(2);
-    domus_address starter = start(system, COUNT, false);
+    domus_address starter = start_workers(system, COUNT, false);
 
     for (int i = 0; i < ROUNDS && atomic_load(&elsewhere) <= ENOUGH; i++) {
         domt_pause_ns(5 * DOMT_MS); /* both threads sleep */
@@ -153,7 +153,7 @@ DOMT_TEST(nothing_is_exposed_while_nobody_is_idle)
     enum { COUNT = 2000 };
     uint64_t ns = 20000;
     domus_system *system = domt_start_threads(2);
-    domus_address starter = start(system, COUNT, false);
+    domus_address starter = start_workers(system, COUNT, false);
 
     atomic_store(&go_on, true);
     for (int i = 0; i < 2; i++)
@@ -174,7 +174,7 @@ DOMT_TEST(pinned_actors_stay_and_nobody_is_woken_for_them_over_and_over)
     enum { COUNT = 2000 };
     uint64_t ns = 50000;
     domus_system *system = domt_start_threads(2);
-    domus_address starter = start(system, COUNT, true);
+    domus_address starter = start_workers(system, COUNT, true);
 
     domt_pause_ns(5 * DOMT_MS);
     uint64_t wakeups = domt_profile(system, 0).wakeups_sent;
@@ -192,7 +192,7 @@ DOMT_TEST(stealing_that_is_off_lends_nothing)
     domus_config config = domt_config(2);
     config.scheduler.steal.enabled = false;
     domus_system *system = domt_start(&config);
-    domus_address starter = start(system, COUNT, false);
+    domus_address starter = start_workers(system, COUNT, false);
 
     let_work(system, starter, COUNT, ns);
     domus_profile all = domt_profile_all(system);
@@ -205,7 +205,7 @@ DOMT_TEST(few_ready_houses_stay_where_they_are)
     uint64_t ns = 200000;
     domus_config config = domt_config(2);
     domus_system *system = domt_start(&config);
-    domus_address starter = start(system, config.scheduler.steal.floor - 2, false);
+    domus_address starter = start_workers(system, config.scheduler.steal.floor - 2, false);
 
     let_work(system, starter, config.scheduler.steal.floor - 2, ns);
     ck_assert_uint_eq(domt_profile_all(system).exposed, 0);
@@ -246,7 +246,7 @@ static uint64_t hold_order(uint32_t sender_thread)
     domus_system *system = domt_start(&config);
     struct sender state = {.count = COUNT, .rounds = ROUNDS};
 
-    (void)start(system, COUNT, false);
+    (void)start_workers(system, COUNT, false);
     domt_notice(system, domt_spawn(system, sender_thread, &sending, &state), &again_type, NULL);
     DOMT_WAIT_FOR(60, atomic_load(&done) == (uint64_t)COUNT * ROUNDS);
     ck_assert_uint_eq(atomic_load(&disorder), 0);
@@ -283,7 +283,7 @@ DOMT_TEST(system_stops_while_houses_are_lent)
         config.scheduler.steal.floor = 1;
         config.scheduler.steal.aggression = 1;
         domus_system *system = domt_start(&config);
-        domus_address starter = start(system, COUNT, false);
+        domus_address starter = start_workers(system, COUNT, false);
 
         domt_notice(system, starter, &begin_type, &ns);
         DOMT_WAIT_FOR(30, atomic_load(&done) > (uint64_t)round * 20);
@@ -302,7 +302,7 @@ static int on_timed(domus_stack *stack, void *self, const void *ns)
         atomic_fetch_add(&elsewhere, 1);
         atomic_fetch_add(&old, age_ns > (int64_t)(2 * DOMT_MS));
     }
-    burn(*(const uint64_t *)ns);
+    burn_cpu(*(const uint64_t *)ns);
     atomic_fetch_add(&done, 1);
     return 0;
 }
@@ -320,7 +320,7 @@ static uint32_t look_at_time(void)
     domus_system *system = domt_start(&config);
     domus_address actors[COUNT];
 
-    (void)start(system, 0, false); /* records which thread is home */
+    (void)start_workers(system, 0, false); /* records which thread is home */
     atomic_store(&old, 0);
     for (int i = 0; i < COUNT; i++)
         actors[i] = domt_spawn(system, 0, &timed, NULL);

@@ -196,12 +196,12 @@ const domi_backend domt_stepped_ring = {
 /* --- the system ------------------------------------------------------------------------------- */
 
 /* Record that a sleeper's word has changed; the test runs the sleeper itself. */
-static void wake(domi_manager *manager)
+static void count_wake(domi_manager *manager)
 {
     current->rings[manager->index].wakes++;
 }
 
-const domi_runtime_hooks domt_hooks_of_stepped = {.wake = wake,
+const domi_runtime_hooks domt_hooks_of_stepped = {.wake = count_wake,
                                                   .log = domi_log_happening,
                                                   .warn = domi_log_mistake,
                                                   .say = domi_log_text,

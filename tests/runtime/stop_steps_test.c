@@ -128,8 +128,8 @@ static void hold_empty(bool (*is_empty)(const domus_system *system))
     ck_assert(is_empty(world.system));
 }
 
-static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                 uint64_t until_ns)
+static bool check_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                       uint64_t until_ns)
 {
     void (*const hold[])(bool (*is_done)(const domus_system *system)) = {
         hold_served, hold_upstream, hold_followed, hold_finished, hold_closed, hold_empty};
@@ -141,7 +141,7 @@ static bool wait(domi_simulator *simulator, bool (*is_done)(const domus_system *
 
 DOMT_TEST(each_step_of_a_stop_waits_for_all_threads)
 {
-    domi_simulator simulator = {.wait = wait};
+    domi_simulator simulator = {.wait = check_wait};
 
     domt_stepped_begin(&world, 3);
     for (uint32_t i = 0; i < 6; i++)
@@ -193,8 +193,8 @@ DOMT_TEST(a_thread_begins_to_drain_when_it_has_collected_what_had_come)
 
 /* --- a listener ------------------------------------------------------------------------------- */
 
-static bool skip(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
-                 uint64_t until_ns)
+static bool skip_wait(domi_simulator *simulator, bool (*is_done)(const domus_system *system),
+                      uint64_t until_ns)
 {
     (void)is_done;
     return true;
@@ -206,7 +206,7 @@ DOMT_TEST(a_listener_whose_acceptor_was_never_mounted_is_closed_and_its_backlog_
 {
     static const domus_behaviour server = {.name = "server", .kind = DOMUS_CHANNELS};
     domus_config config = domt_config(1);
-    domi_simulator simulator = {.wait = skip};
+    domi_simulator simulator = {.wait = skip_wait};
     char byte;
 
     domt_listen(&config);
@@ -297,7 +297,7 @@ static atomic_int went_well;
 
 /* Use the actor's memory, its stack, its system and its thread's pools, after the stop has given
  * up. */
-static void stay(domus_stack *stack, void *self)
+static void stay_in_handler(domus_stack *stack, void *self)
 {
     const uint64_t *facts = self;
     bool well = true;
@@ -330,11 +330,11 @@ static const domus_behaviour held = {.name = "held",
                                      .kind = DOMUS_CHANNELS,
                                      .state_size = FACTS * sizeof(uint64_t),
                                      .on_read = {sleep_long, 0},
-                                     .on_stop = stay};
+                                     .on_stop = stay_in_handler};
 
 /* Start a system with a handler that holds up the stop of its only thread, and with a connection
  * that it has cut. */
-static domus_system *begin(int *ret_peer)
+static domus_system *start_held_up(int *ret_peer)
 {
     domus_config config = domt_config(1);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -361,7 +361,7 @@ static domus_system *begin(int *ret_peer)
 DOMT_TEST(a_stop_that_is_asked_for_again_tells_only_what_is_new)
 {
     int peer;
-    domus_system *system = begin(&peer);
+    domus_system *system = start_held_up(&peer);
 
     ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
     ck_assert(atomic_load(&is_in));
@@ -381,7 +381,7 @@ DOMT_TEST(what_a_held_handler_uses_stays_until_a_free_after_its_return)
     uint32_t open_before = domt_entries("/proc/self/fd");
     uint32_t threads_before = domt_entries("/proc/self/task") + OWN_THREADS;
     int peer;
-    domus_system *system = begin(&peer);
+    domus_system *system = start_held_up(&peer);
 
     ck_assert_int_eq(domus_system_stop(system), -ETIMEDOUT);
     domus_system_free(system); /* frees nothing: the handler still uses everything */

@@ -26,7 +26,7 @@ static const domus_type tick_type = {.name = "tick", .size = 8};
 static const domus_type question_type = {
     .name = "question", .size = sizeof(parcel), .release = release_parcel};
 
-static int take(domus_stack *stack, void *self, const void *payload)
+static int handle_parcel(domus_stack *stack, void *self, const void *payload)
 {
     const parcel *own = payload;
     (void)domus_take(stack);
@@ -37,7 +37,8 @@ static int take(domus_stack *stack, void *self, const void *payload)
 }
 
 static const domus_behaviour taker = {.name = "taker",
-                                      .on = (const domus_on[]){{&parcel_type, take, 0}, {0}},
+                                      .on =
+                                          (const domus_on[]){{&parcel_type, handle_parcel, 0}, {0}},
                                       .on_mount = domt_count_mount,
                                       .on_stop = domt_count_stop};
 
@@ -70,7 +71,7 @@ static int keep_asking(domus_stack *stack, void *self, const domus_answer *answe
 }
 
 /* Wait in a barrier for an answer that never comes, so that all messages stay in the mailbox. */
-static int hold(domus_stack *stack, void *self, const void *payload)
+static int hold_in_barrier(domus_stack *stack, void *self, const void *payload)
 {
     parcel none = {NULL};
     int result = domus_barrier(stack);
@@ -89,8 +90,8 @@ static int never_answer(domus_stack *stack, void *self, const void *payload)
 static const domus_type hold_type = {.name = "hold", .size = sizeof(domus_address)};
 
 static const domus_behaviour holder = {.name = "holder",
-                                       .on = (const domus_on[]){{&parcel_type, take, 0},
-                                                                {&hold_type, hold, 0},
+                                       .on = (const domus_on[]){{&parcel_type, handle_parcel, 0},
+                                                                {&hold_type, hold_in_barrier, 0},
                                                                 {&question_type, never_answer, 0},
                                                                 {0}},
                                        .on_mount = domt_count_mount,
@@ -161,7 +162,7 @@ static void meet_the_other_thread(void)
 }
 
 /* Call every verb at the very end: nothing of it may do harm, and the messages sent are dropped. */
-static void farewell(domus_stack *stack, void *self_)
+static void call_verbs_at_end(domus_stack *stack, void *self_)
 {
     const struct link *self = self_;
     domus_address born;
@@ -189,7 +190,7 @@ static void farewell(domus_stack *stack, void *self_)
 static const domus_behaviour leaver = {.name = "leaver",
                                        .state_size = sizeof(struct link),
                                        .on = (const domus_on[]){{&link_type, join, 0}, {0}},
-                                       .on_stop = farewell};
+                                       .on_stop = call_verbs_at_end};
 
 DOMT_TEST(on_stop_may_do_anything_at_the_end)
 {
@@ -219,12 +220,12 @@ DOMT_TEST(on_stop_may_do_anything_at_the_end)
 
 /* --- stop in full flight ---------------------------------------------------------------------- */
 
-static int rage(domus_stack *stack, void *self, const void *payload);
+static int act_for_ever(domus_stack *stack, void *self, const void *payload);
 
 static const domus_behaviour fury = {.name = "fury",
                                      .state_size = sizeof(uint64_t),
-                                     .on = (const domus_on[]){{&tick_type, rage, 0},
-                                                              {&parcel_type, take, 0},
+                                     .on = (const domus_on[]){{&tick_type, act_for_ever, 0},
+                                                              {&parcel_type, handle_parcel, 0},
                                                               {&question_type, never_answer, 0},
                                                               {0}},
                                      .on_mount = domt_count_mount,
@@ -233,7 +234,7 @@ static const domus_behaviour fury = {.name = "fury",
 #define FURIES_MAX 5000
 
 /* Spawn, send, ask, arm timers and stop, as fast as possible, for ever. */
-static int rage(domus_stack *stack, void *self_, const void *payload)
+static int act_for_ever(domus_stack *stack, void *self_, const void *payload)
 {
     uint64_t *turn = self_;
     domus_address born;
@@ -314,7 +315,7 @@ static bool is_expected(int result)
     return result == 0 || result == -ENOBUFS || result == -ESTALE || result == -ESHUTDOWN;
 }
 
-static void *flood(void *self_)
+static void *send_flood(void *self_)
 {
     struct flood *self = self_;
     int result = 0;
@@ -357,7 +358,7 @@ DOMT_TEST(stop_under_a_flood_from_foreign_threads_answers_eshutdown)
                 .system = system,
                 .to = domt_spawn(system, i % 2, &taker, NULL),
             };
-            ck_assert_int_eq(pthread_create(&threads[i], NULL, flood, &floods[i]), 0);
+            ck_assert_int_eq(pthread_create(&threads[i], NULL, send_flood, &floods[i]), 0);
         }
         domt_pause_ns((2 + 4 * round) * DOMT_MS);
         ck_assert_int_eq(domus_system_stop(system), 0);

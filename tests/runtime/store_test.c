@@ -53,14 +53,14 @@ static int watch(domus_stack *stack, void *self)
     return domus_watch_memory(stack);
 }
 
-static int hear(domus_stack *stack, void *self, const void *payload)
+static int record_level(domus_stack *stack, void *self, const void *payload)
 {
     const domus_memory_change *change = payload;
     atomic_store(&is_short, change->level != DOMUS_MEMORY_NORMAL);
     return 0;
 }
 
-static int answer(domus_stack *stack, domus_channel *channel, char word, const char *value)
+static int send_answer(domus_stack *stack, domus_channel *channel, char word, const char *value)
 {
     size_t size = 1 + (value != NULL ? VALUE_BYTES : 0);
     domus_buffer *bytes;
@@ -83,13 +83,13 @@ static uint32_t number_of(const request *of)
 }
 
 /* Serve a request of which all bytes have come. */
-static int serve(domus_stack *stack, domus_channel *channel, request *asked)
+static int serve_request(domus_stack *stack, domus_channel *channel, request *asked)
 {
     char **place = &values[number_of(asked)];
     char word = 'K';
 
     if (asked->head[0] == 'G')
-        return answer(stack, channel, *place != NULL ? 'V' : 'N', *place);
+        return send_answer(stack, channel, *place != NULL ? 'V' : 'N', *place);
     if (asked->head[0] == 'D') {
         word = *place != NULL ? 'K' : 'N';
         free(*place);
@@ -101,11 +101,11 @@ static int serve(domus_stack *stack, domus_channel *channel, request *asked)
         *place = asked->value;
         asked->value = NULL;
     }
-    return answer(stack, channel, word, NULL);
+    return send_answer(stack, channel, word, NULL);
 }
 
-static int take(domus_stack *stack, domus_channel *channel, request *asked, const char *bytes,
-                size_t size)
+static int receive_bytes(domus_stack *stack, domus_channel *channel, request *asked,
+                         const char *bytes, size_t size)
 {
     for (size_t at = 0; at < size;) {
         if (asked->head_bytes < HEAD_BYTES) {
@@ -123,7 +123,7 @@ static int take(domus_stack *stack, domus_channel *channel, request *asked, cons
         if (asked->head_bytes < HEAD_BYTES ||
             (asked->head[0] == 'S' && asked->value_bytes < VALUE_BYTES))
             continue;
-        int error = serve(stack, channel, asked);
+        int error = serve_request(stack, channel, asked);
         asked->head_bytes = asked->value_bytes = 0;
         if (error != 0)
             return error;
@@ -141,8 +141,8 @@ static int open_channel(domus_stack *stack, void *self, const void *payload)
 static int read_channel(domus_stack *stack, void *self, const void *payload)
 {
     const domus_channel_event *event = payload;
-    int error = take(stack, event->channel, domus_channel_data(event->channel),
-                     domus_buffer_data(event->bytes), domus_buffer_size(event->bytes));
+    int error = receive_bytes(stack, event->channel, domus_channel_data(event->channel),
+                              domus_buffer_data(event->bytes), domus_buffer_size(event->bytes));
     domus_buffer_free(event->bytes);
     return error;
 }
@@ -159,13 +159,14 @@ static int close_channel(domus_stack *stack, void *self, const void *payload)
     return 0;
 }
 
-static const domus_behaviour store = {.name = "store",
-                                      .kind = DOMUS_CHANNELS,
-                                      .on = (const domus_on[]){{&domus_memory_type, hear, 0}, {0}},
-                                      .on_mount = watch,
-                                      .on_open = {open_channel, 0},
-                                      .on_read = {read_channel, 0},
-                                      .on_close = {close_channel, 0}};
+static const domus_behaviour store = {
+    .name = "store",
+    .kind = DOMUS_CHANNELS,
+    .on = (const domus_on[]){{&domus_memory_type, record_level, 0}, {0}},
+    .on_mount = watch,
+    .on_open = {open_channel, 0},
+    .on_read = {read_channel, 0},
+    .on_close = {close_channel, 0}};
 
 static _Noreturn void run_store(pid_t parent)
 {
@@ -195,7 +196,7 @@ static _Noreturn void run_store(pid_t parent)
 
 static char value[VALUE_BYTES];
 
-static char ask(int fd, char word, uint32_t number)
+static char send_request(int fd, char word, uint32_t number)
 {
     char head[HEAD_BYTES] = {word};
     char back = 0;
@@ -218,15 +219,15 @@ static char ask(int fd, char word, uint32_t number)
 static char ask_anew(uint16_t port, char word, uint32_t number)
 {
     int fd = domt_connect(port); /* receives of this connection are limited to 5 s */
-    char back = ask(fd, word, number);
+    char back = send_request(fd, word, number);
     close(fd);
     return back;
 }
 
-static uint32_t fill(int fd)
+static uint32_t fill_store(int fd)
 {
     uint32_t count = 0;
-    while (count < VALUES_MAX && ask(fd, 'S', count) == 'K')
+    while (count < VALUES_MAX && send_request(fd, 'S', count) == 'K')
         count++;
     return count;
 }
@@ -246,24 +247,24 @@ DOMT_TEST(a_store_at_its_limit_always_answers)
         domt_sleep_ms(1);
     uint16_t port = (uint16_t)atomic_load(&ours->port);
     int fd = domt_connect(port);
-    uint32_t kept = fill(fd);
+    uint32_t kept = fill_store(fd);
     printf("%u values of %u bytes kept\n", kept, VALUE_BYTES);
     ck_assert_uint_ge(kept, 300);
     ck_assert_uint_lt(kept, VALUES_MAX);
     domt_sleep_ms(300); /* the store stays at its limit */
     for (uint32_t i = 0; i < 100; i++) {
-        ck_assert_int_eq(ask(fd, 'S', kept + i), 'R');
-        ck_assert_int_eq(ask(fd, 'G', i), 'V');
+        ck_assert_int_eq(send_request(fd, 'S', kept + i), 'R');
+        ck_assert_int_eq(send_request(fd, 'G', i), 'V');
         ck_assert_int_eq(ask_anew(port, 'G', i), 'V');
         ck_assert_int_eq(ask_anew(port, 'D', kept + i), 'N');
     }
     for (uint32_t i = 0; i < kept; i++)
-        ck_assert_int_eq(i % 2 == 0 ? ask(fd, 'D', i) : ask_anew(port, 'D', i), 'K');
+        ck_assert_int_eq(i % 2 == 0 ? send_request(fd, 'D', i) : ask_anew(port, 'D', i), 'K');
     /* Memory of the heap is given back once a second while memory is short. */
     char back = 'R';
     for (int i = 0; i < WAIT_MS * 4 && back == 'R' && !DOMT_SANITIZED; i += 50) {
         domt_sleep_ms(50);
-        back = ask(fd, 'S', 0);
+        back = send_request(fd, 'S', 0);
     }
     ck_assert(back == 'K' || DOMT_SANITIZED);
     close(fd);

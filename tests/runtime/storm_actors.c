@@ -11,7 +11,7 @@
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-static int resumed(domus_stack *stack, void *self, const domus_answer *answer);
+static int resume_talk(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* End a step with `result`. A conversation that goes on is answered later; for one that ends, the
  * open tickets are given up. */
@@ -30,13 +30,13 @@ static int end_step(domt_step *step, int result)
     return result;
 }
 
-static int act(domt_step *step)
+static int act_in_step(domt_step *step)
 {
-    step->then = resumed;
+    step->then = resume_talk;
     return end_step(step, domt_step_act(step));
 }
 
-static void hear(domt_talk *talk, const domus_answer *answer)
+static void look_at_answer(domt_talk *talk, const domus_answer *answer)
 {
     if (answer->tag == 0)
         return;
@@ -71,7 +71,7 @@ static void hear_all(domt_step *step, const domus_answer *answers)
 
     domt_did(DOMT_DID_TAKE_ALL, all);
     for (const domus_answer *answer = answers; answer != NULL; answer = answer->next) {
-        hear(step->talk, answer);
+        look_at_answer(step->talk, answer);
         if (!is_ours(answer->type))
             continue;
         domt_load_look(answer->payload);
@@ -85,7 +85,7 @@ static void hear_all(domt_step *step, const domus_answer *answers)
     }
 }
 
-static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
+static int resume_talk(domus_stack *stack, void *self, const domus_answer *answer)
 {
     domt_talk *talk = domus_frame(stack);
     domt_step step = {.stack = stack, .self = self, .talk = talk, .depth = 2};
@@ -96,13 +96,13 @@ static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
     if (talk->all) {
         talk->all = false;
         hear_all(&step, answer);
-        return act(&step);
+        return act_in_step(&step);
     }
     if (talk->single != 0) {
         domt_ticket_answer(talk->single);
         talk->single = 0;
     } else {
-        hear(talk, answer);
+        look_at_answer(talk, answer);
     }
     if (is_ours(answer->type)) {
         step.shown = answer->payload;
@@ -110,12 +110,13 @@ static int resumed(domus_stack *stack, void *self, const domus_answer *answer)
         step.received = step.kind != DOMT_SHOWN_REPLY;
         domt_load_look(step.shown);
     }
-    return act(&step);
+    return act_in_step(&step);
 }
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
-static int handle(domus_stack *stack, domt_doer *self, const void *payload, domt_shown_kind kind)
+static int handle_load(domus_stack *stack, domt_doer *self, const void *payload,
+                       domt_shown_kind kind)
 {
     domt_talk *talk = domus_frame(stack);
     const domt_load *load = payload;
@@ -125,29 +126,29 @@ static int handle(domus_stack *stack, domt_doer *self, const void *payload, domt
     step.depth = load->depth != 0 ? load->depth - 1 : 0;
     if (kind == DOMT_SHOWN_ASK && talk != NULL)
         talk->asked = payload;
-    return act(&step);
+    return act_in_step(&step);
 }
 
 static int on_notice(domus_stack *stack, void *self, const void *payload)
 {
-    return handle(stack, self, payload, DOMT_SHOWN_NOTICE);
+    return handle_load(stack, self, payload, DOMT_SHOWN_NOTICE);
 }
 
 static int on_ask(domus_stack *stack, void *self, const void *payload)
 {
-    return handle(stack, self, payload, DOMT_SHOWN_ASK);
+    return handle_load(stack, self, payload, DOMT_SHOWN_ASK);
 }
 
 static int on_alarm(domus_stack *stack, void *self, const void *payload)
 {
-    return handle(stack, self, payload, DOMT_SHOWN_EVENT);
+    return handle_load(stack, self, payload, DOMT_SHOWN_EVENT);
 }
 
 /* Handle an event about another actor: it has ended, it has room again, or it got no letter. */
 static int on_news_of_others(domus_stack *stack, void *self, const void *payload)
 {
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
-    return act(&step);
+    return act_in_step(&step);
 }
 
 static int on_ask_calmly(domus_stack *stack, void *self, const void *payload)
@@ -171,7 +172,7 @@ static int on_mount(domus_stack *stack, void *self_)
     domt_doer *self = self_;
     domi_random_init(&self->dice, self->seed);
     domt_step step = {.stack = stack, .self = self, .talk = domus_frame(stack), .depth = 1};
-    int result = act(&step);
+    int result = act_in_step(&step);
     return result < 0 ? 0 : result; /* the actor is mounted in any case */
 }
 

@@ -17,7 +17,7 @@ typedef struct record {
     domus_address actor;
 } record;
 
-static void did(enum domt_line_deed deed)
+static void count_deed(enum domt_line_deed deed)
 {
     atomic_fetch_add(&domt_channels_deeds[deed], 1);
 }
@@ -37,7 +37,7 @@ static void hold_open(const domus_stack *stack, const domus_channel *channel)
 static int go_on(domus_stack *stack, void *self, const domus_answer *answer);
 
 /* Do a step without a frame: such a conversation asks nobody. */
-static int act(domus_stack *stack, void *self)
+static int act_in_step(domus_stack *stack, void *self)
 {
     domt_step step = {.stack = stack, .self = self, .then = go_on, .depth = 1};
     return domt_step_act(&step);
@@ -50,8 +50,8 @@ static int go_on(domus_stack *stack, void *self, const domus_answer *answer)
     if (channel != NULL && domus_channel_data(channel) != NULL)
         hold_open(stack, channel);
     else
-        did(DOMT_LINE_OUTLIVED);
-    int result = act(stack, self);
+        count_deed(DOMT_LINE_OUTLIVED);
+    int result = act_in_step(stack, self);
     return result == -EINVAL ? 0 : result;
 }
 
@@ -66,10 +66,10 @@ static int mount_line(domus_stack *stack, void *self_)
     atomic_fetch_add(&domt_channels_mounted, 1);
     if (domi_random_below(&self->dice, 16) == 0) {
         atomic_fetch_sub(&domt_channels_mounted, 1);
-        did(DOMT_LINE_UNMOUNTED);
+        count_deed(DOMT_LINE_UNMOUNTED);
         return -EACCES;
     }
-    int result = act(stack, self);
+    int result = act_in_step(stack, self);
     return result < 0 ? 0 : result;
 }
 
@@ -98,7 +98,7 @@ static int open_line(domus_stack *stack, void *self, const void *payload)
     atomic_fetch_add(&domt_channels_open, 1);
     domt_crowd_set((uint32_t)domi_random_below(&((domt_doer *)self)->dice, DOMT_STORM_CROWD),
                    own->actor);
-    return act(stack, self);
+    return act_in_step(stack, self);
 }
 
 /* Do an action that only a channel can do. */
@@ -108,26 +108,26 @@ static int use_channel(domus_stack *stack, domt_doer *self, domus_channel *chann
 
     switch (domi_random_below(&self->dice, 24)) {
     case 0:
-        did(DOMT_LINE_CLOSE);
+        count_deed(DOMT_LINE_CLOSE);
         return domus_channel_close(stack, channel) == -EPERM ? -EIO : 0;
     case 1:
-        did(DOMT_LINE_RESET);
+        count_deed(DOMT_LINE_RESET);
         return domus_channel_reset(stack, channel, -ECANCELED);
     case 2:
-        did(DOMT_LINE_FINISH);
+        count_deed(DOMT_LINE_FINISH);
         return domus_channel_finish(stack, channel) == -EPERM ? -EIO : 0;
     case 3:
-        did(DOMT_LINE_PAUSE);
+        count_deed(DOMT_LINE_PAUSE);
         (void)domus_channel_pause(stack, channel);
         return 0;
     case 4:
-        did(DOMT_LINE_STOP);
+        count_deed(DOMT_LINE_STOP);
         return domus_stop(stack, domus_self(stack));
     case 5:
-        did(DOMT_LINE_REFUSE);
+        count_deed(DOMT_LINE_REFUSE);
         return -EPROTO;
     case 6:
-        did(DOMT_LINE_ESCALATE);
+        count_deed(DOMT_LINE_ESCALATE);
         return domus_escalate(stack, -EPROTO);
     default:
         (void)domus_channel_resume(stack, channel);
@@ -142,9 +142,9 @@ static int read_line(domus_stack *stack, void *self, const void *payload)
     const domus_channel_event *event = payload;
     hold_open(stack, event->channel);
     domus_buffer_free(event->bytes);
-    did(DOMT_LINE_READ);
+    count_deed(DOMT_LINE_READ);
     int result = use_channel(stack, self, event->channel);
-    return result != 0 ? result : act(stack, self);
+    return result != 0 ? result : act_in_step(stack, self);
 }
 
 static int end_line(domus_stack *stack, void *self, const void *payload)
@@ -153,7 +153,7 @@ static int end_line(domus_stack *stack, void *self, const void *payload)
     hold_open(stack, event->channel);
     return domi_random_below(&((domt_doer *)self)->dice, 4) != 0
                ? domus_channel_close(stack, event->channel)
-               : act(stack, self);
+               : act_in_step(stack, self);
 }
 
 static int close_line(domus_stack *stack, void *self, const void *payload)

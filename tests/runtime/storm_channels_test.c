@@ -166,7 +166,7 @@ static const char *end_run(domus_system *system)
     return domt_storm_end(false);
 }
 
-static int storm(uint64_t seed, void *ret_text)
+static int run_storm(uint64_t seed, void *ret_text)
 {
     stranger strangers[STRANGERS];
     uint16_t ports[DOMT_STORM_OWNERS];
@@ -204,8 +204,8 @@ DOMT_TEST(storm_closes_what_it_opened_and_stops_what_it_mounted)
     const char *text = "";
     uint64_t seed = 0;
 
-    int result =
-        domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS, storm, (void *)&text, &seed);
+    int result = domus_testkit_sweep(1, domt_is_long() ? SEEDS_LONG : SEEDS, run_storm,
+                                     (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s", (unsigned long long)seed, text);
     for (uint32_t i = 0; getenv("DOMUS_SEED") == NULL && i < DOMT_LINE_DEEDS; i++)
         ck_assert_msg(atomic_load(&domt_channels_deeds[i]) != 0, "deed %u was never done", i);

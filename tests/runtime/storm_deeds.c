@@ -53,7 +53,7 @@ static void lose_ask(domt_step *step)
         lose_shown(step);
 }
 
-static void take(domt_step *step)
+static void take_shown(domt_step *step)
 {
     /* after a wait for all answers, domus_take() would take one that was already looked at */
     if (step->shown == NULL)
@@ -191,7 +191,7 @@ static void handle_message(domt_step *step)
 
 /* --- answering -------------------------------------------------------------------------------- */
 
-static void reply(domt_step *step)
+static void send_reply(domt_step *step)
 {
     const domus_type *type = domt_dice(step, 3) != 0 ? &domt_storm_answer : &domt_storm_volume;
     const void *load = domt_something(step);
@@ -216,7 +216,7 @@ static void forward(domt_step *step)
         lose_ask(step);
 }
 
-static void answer(domt_step *step)
+static void answer_kept_ask(domt_step *step)
 {
     domus_kept *kept = &step->self->kept[domt_dice(step, 3)];
     const void *load;
@@ -262,7 +262,7 @@ static void answer(domt_step *step)
             lose_shown(step);
         break;
     default:
-        reply(step);
+        send_reply(step);
         break;
     }
 }
@@ -280,24 +280,13 @@ static void receive_one_of_several(domt_step *step)
 
 static void do_something(domt_step *step)
 {
-    static void (*const deeds[])(domt_step *) = {send_notice,
-                                                 send_notice,
-                                                 send_notice,
-                                                 ask_one_of_several,
-                                                 ask_one_of_several,
-                                                 answer,
-                                                 answer,
-                                                 answer,
-                                                 handle_message,
-                                                 take,
-                                                 take,
-                                                 publish,
-                                                 domt_use_timers,
-                                                 domt_look_around,
-                                                 domt_converse,
-                                                 domt_spawn_somebody,
-                                                 domt_end_somebody,
-                                                 receive_one_of_several};
+    static void (*const deeds[])(domt_step *) = {
+        send_notice,         send_notice,        send_notice,
+        ask_one_of_several,  ask_one_of_several, answer_kept_ask,
+        answer_kept_ask,     answer_kept_ask,    handle_message,
+        take_shown,          take_shown,         publish,
+        domt_use_timers,     domt_look_around,   domt_converse,
+        domt_spawn_somebody, domt_end_somebody,  receive_one_of_several};
 
     if (atomic_fetch_sub(&domt_storm_budget, 1) > 0)
         deeds[domt_dice(step, sizeof deeds / sizeof deeds[0])](step);

@@ -28,7 +28,7 @@
 #define THREAD_LONG          (DOMT_TSAN ? 60u : 200u)
 #define ROOTS                10u
 
-static uint64_t seeds(uint64_t few, uint64_t many)
+static uint64_t choose_seeds(uint64_t few, uint64_t many)
 {
     const char *text = getenv("DOMT_LONG");
     return text != NULL && text[0] != '\0' ? many : few;
@@ -150,10 +150,10 @@ DOMT_TEST(storm_by_seed_releases_every_payload_and_answers_every_ask_once)
     uint64_t seed = 0;
 
     int result =
-        domus_testkit_sweep(1, seeds(KIT_SEEDS, KIT_LONG), kit_storm, (void *)&text, &seed);
+        domus_testkit_sweep(1, choose_seeds(KIT_SEEDS, KIT_LONG), kit_storm, (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu: %s: %s", (unsigned long long)seed, text,
                   domus_testkit_replay(seed, replay, sizeof replay));
-    if (seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
+    if (choose_seeds(KIT_SEEDS, KIT_LONG) >= KIT_SEEDS_TO_SEE_ALL)
         saw_all(threads_only, sizeof threads_only / sizeof threads_only[0]);
 }
 
@@ -245,7 +245,7 @@ DOMT_TEST(storm_on_threads_releases_every_payload_and_answers_every_ask_once)
     const char *text = "";
     uint64_t seed = 0;
 
-    int result = domus_testkit_sweep(1, seeds(THREAD_SEEDS, THREAD_LONG), thread_storm,
+    int result = domus_testkit_sweep(1, choose_seeds(THREAD_SEEDS, THREAD_LONG), thread_storm,
                                      (void *)&text, &seed);
     ck_assert_msg(result == 0, "seed %llu, on threads: %s", (unsigned long long)seed, text);
     /* The asker of a kept ask has mostly ended by then, so six seeds may see none of these. */

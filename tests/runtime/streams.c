@@ -40,7 +40,7 @@ static bool parse(serve_frame *frame, const domt_line *line)
     return is_far;
 }
 
-static bool is(const serve_frame *frame, const char *how)
+static bool is_how(const serve_frame *frame, const char *how)
 {
     return strcmp(frame->how, how) == 0;
 }
@@ -122,10 +122,10 @@ DOMUS_SEQUENCE(count, serve_frame)
         if (answer->error != 0)
             return reply_error(stack, "read", answer->error);
         take_piece(frame, answer);
-        if (is(frame, "one"))
+        if (is_how(frame, "one"))
             return reply_line(stack, "one");
     }
-    if (is(frame, "over")) {
+    if (is_how(frame, "over")) {
         DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
         return reply_error(stack, "read", answer->error);
     }
@@ -141,7 +141,7 @@ DOMUS_SEQUENCE(echo, serve_frame)
     snprintf(frame->line.text, sizeof frame->line.text, "%s", frame->how);
     DOMUS_AWAIT(domus_reply_begin(stack, &domt_line_type, &frame->line, then));
     while (answer->error == 0 && !frame->ended) {
-        if (is(frame, "echo")) {
+        if (is_how(frame, "echo")) {
             DOMUS_AWAIT(domus_body_read(stack, frame->body, then));
             if (answer->error != 0)
                 break;
@@ -161,7 +161,7 @@ DOMUS_SEQUENCE(echo, serve_frame)
     domt_streams_now.ended++;
     if (answer->error != 0)
         domt_streams_now.error = answer->error;
-    if (answer->error != 0 || is(frame, "part"))
+    if (answer->error != 0 || is_how(frame, "part"))
         return answer->error != 0 ? answer->error : -EBADMSG;
     if (frame->trailer.text[0] != '\0')
         return domus_reply_end(stack, &domt_trailer_type, &frame->trailer);
@@ -248,9 +248,9 @@ DOMUS_SEQUENCE(hang, serve_frame)
     DOMUS_BEGIN;
     if (parse(frame, message))
         return domus_forward(stack, domt_streams_now.far);
-    if (is(frame, "drop") || is(frame, "last"))
-        return reply_line(stack, is(frame, "drop") ? "dropped" : "last");
-    DOMUS_SLEEP(is(frame, "wait") ? frame->number * DOMT_PIPE_MS : 3600 * DOMT_PIPE_SECOND);
+    if (is_how(frame, "drop") || is_how(frame, "last"))
+        return reply_line(stack, is_how(frame, "drop") ? "dropped" : "last");
+    DOMUS_SLEEP(is_how(frame, "wait") ? frame->number * DOMT_PIPE_MS : 3600 * DOMT_PIPE_SECOND);
     if (answer->error == 0)
         return reply_line(stack, "waited");
     domt_streams_now.ended++;
@@ -262,20 +262,20 @@ DOMUS_SEQUENCE(hang, serve_frame)
 
 /* Serve a request: one type stands for all sequences, so this row calls the sequence of the
  * word. */
-static int serve(domus_stack *stack, void *self, const void *payload)
+static int serve_request(domus_stack *stack, void *self, const void *payload)
 {
     serve_frame words;
 
     (void)parse(&words, payload);
-    if (is(&words, "count") || is(&words, "one") || is(&words, "over"))
+    if (is_how(&words, "count") || is_how(&words, "one") || is_how(&words, "over"))
         return domi_count_begin(stack, self, payload);
-    if (is(&words, "echo") || is(&words, "give") || is(&words, "part"))
+    if (is_how(&words, "echo") || is_how(&words, "give") || is_how(&words, "part"))
         return domi_echo_begin(stack, self, payload);
-    if (is(&words, "twice"))
+    if (is_how(&words, "twice"))
         return domi_twice_begin(stack, self, payload);
-    if (is(&words, "wrong"))
+    if (is_how(&words, "wrong"))
         return domi_wrong_begin(stack, self, payload);
-    if (is(&words, "lend"))
+    if (is_how(&words, "lend"))
         return domi_lend_begin(stack, self, payload);
     return domi_hang_begin(stack, self, payload);
 }
@@ -288,7 +288,7 @@ static int serve_far(domus_stack *stack, void *self, const void *payload)
     ck_assert_ptr_nonnull(how);
     ck_assert_int_eq(how[1], 'f');
     memmove(how + 1, how + 2, strlen(how + 1));
-    return serve(stack, self, &line);
+    return serve_request(stack, self, &line);
 }
 
 static uint32_t marks_of(const void *payload)
@@ -320,7 +320,7 @@ static int on_close(domus_stack *stack, void *self, const void *payload)
 #define SERVICE(pipe)                                                                              \
     {                                                                                              \
         .name = "streams", .kind = DOMUS_CHANNELS, .pipeline = pipe,                               \
-        .on_peer = (const domus_on_peer[]){{&domt_line_type, serve,                                \
+        .on_peer = (const domus_on_peer[]){{&domt_line_type, serve_request,                        \
                                             sizeof(struct domi_count_frame), 0, marks_of},         \
                                            {.type = NULL}},                                        \
         .on_open = {on_open, 0}, .on_close = {on_close, 0},                                        \

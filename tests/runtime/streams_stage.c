@@ -171,7 +171,7 @@ static int fail_stream(domus_wire *wire, void *state, uint64_t id, const domus_t
                                   strerrorname_np(-error));
 }
 
-static int want(domus_wire *wire, void *state_)
+static int ask_for_chunks(domus_wire *wire, void *state_)
 {
     const stream_state *state = state_;
     return state->kind == 'X' ? domus_wire_append(wire, "go\n", 3) : 0;
@@ -188,7 +188,7 @@ static int cut_stream(domus_wire *wire, void *state, uint64_t id, int error)
     {                                                                                              \
         .name = "stream", .state_size = sizeof(stream_state), .open = open_stream,                 \
         .decode = decode_stream, .end = end_stream, .encode = encode_stream, .fail = fail_stream,  \
-        .has_bodies = true, .wanted = want, .cut = of_cut                                          \
+        .has_bodies = true, .wanted = ask_for_chunks, .cut = of_cut                                \
     }
 const domus_stage domt_stream_stage = STAGE(cut_stream);
 const domus_stage domt_cutless_stage = STAGE(NULL);

@@ -97,7 +97,7 @@ DOMT_TEST(without_memory_there_is_some_name)
 static char text[4 << 20];
 
 /* Run a shell command, and write its output to `text`. Returns its status. */
-static int run(const char *command)
+static int run_command(const char *command)
 {
     FILE *file = popen(command, "r"); /* NOLINT(cert-env33-c): a test may use the shell */
     ck_assert_ptr_nonnull(file);
@@ -114,10 +114,10 @@ DOMT_TEST(each_probe_is_in_the_file)
                                         "channel__close"};
     char command[256], line[64];
 
-    if (run("command -v readelf") != 0)
+    if (run_command("command -v readelf") != 0)
         return;
     snprintf(command, sizeof command, "readelf -n /proc/%d/exe 2>/dev/null", (int)getpid());
-    (void)run(command);
+    (void)run_command(command);
     ck_assert_ptr_nonnull(strstr(text, "Provider: domus"));
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         snprintf(line, sizeof line, "Name: %s\n", names[i]);
@@ -132,15 +132,15 @@ DOMT_TEST(scripts_name_only_probes_that_there_are)
 {
     char command[1024], probe[64], *rest;
 
-    ck_assert_int_eq(run("cat '" DOMT_SOURCE_DIR "'/examples/trace/*.bt | "
-                         "grep -o 'usdt:\\*:domus:[a-z_]*' | sort -u"),
+    ck_assert_int_eq(run_command("cat '" DOMT_SOURCE_DIR "'/examples/trace/*.bt | "
+                                 "grep -o 'usdt:\\*:domus:[a-z_]*' | sort -u"),
                      0);
     ck_assert_uint_gt(strlen(text), 100);
     static char wanted[4096];
     ck_assert_uint_lt(strlen(text), sizeof wanted);
     memcpy(wanted, text, strlen(text) + 1);
     snprintf(command, sizeof command, "readelf -n /proc/%d/exe 2>/dev/null", (int)getpid());
-    (void)run(command);
+    (void)run_command(command);
     for (const char *at = strtok_r(wanted, "\n", &rest); at != NULL;
          at = strtok_r(NULL, "\n", &rest)) {
         snprintf(probe, sizeof probe, "Name: %s\n", strrchr(at, ':') + 1);

@@ -193,7 +193,7 @@ struct adder {
     _Atomic uint64_t *sum;
 };
 
-static int added(domus_stack *stack, void *self_, const void *payload)
+static int add_number(domus_stack *stack, void *self_, const void *payload)
 {
     struct adder *self = self_;
     atomic_fetch_add(self->sum, *(const uint64_t *)payload);
@@ -202,7 +202,7 @@ static int added(domus_stack *stack, void *self_, const void *payload)
 
 static const domus_behaviour adder = {.name = "adder",
                                       .state_size = sizeof(struct adder),
-                                      .on = (const domus_on[]){{&add_type, added, 0}, {0}},
+                                      .on = (const domus_on[]){{&add_type, add_number, 0}, {0}},
                                       .on_mount = domt_count_mount,
                                       .on_stop = domt_count_stop};
 

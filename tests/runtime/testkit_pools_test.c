@@ -72,7 +72,7 @@ static const domus_behaviour echo = {
     .on = (const domus_on[]){
         {&ball_type, on_ball, 0}, {&question_type, on_question, 0}, {&tick_type, on_tick, 0}, {0}}};
 
-static domus_testkit *make(const char *policy, uint64_t seed)
+static domus_testkit *make_kit(const char *policy, uint64_t seed)
 {
     const domus_pool_config work = {.name = "work", .runners = 3, .policy = policy, .spares = 2};
     domus_config config;
@@ -95,7 +95,7 @@ static domus_testkit *make(const char *policy, uint64_t seed)
 }
 
 /* Let some messages go round at once, while a probe, which lives on a thread, asks. */
-static void play(domus_testkit *kit)
+static void play_balls(domus_testkit *kit)
 {
     domus_probe *probe;
     const uint32_t question = 41;
@@ -119,8 +119,8 @@ DOMT_TEST(pools_run_in_kits_on_their_clock)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
         for (uint64_t seed = 1; seed <= DOMT_SCALE(50, 10); seed++) {
-            domus_testkit *kit = make(policies[i], seed);
-            play(kit);
+            domus_testkit *kit = make_kit(policies[i], seed);
+            play_balls(kit);
             ck_assert_uint_eq(now.ticks, 0);
             ck_assert_int_eq(domus_testkit_advance(kit, HOUR - MS), 0);
             ck_assert_uint_eq(now.ticks, 0);
@@ -137,9 +137,9 @@ DOMT_TEST(pools_run_in_kits_on_their_clock)
 
 static char *trace_of(const char *policy, uint64_t seed)
 {
-    domus_testkit *kit = make(policy, seed);
+    domus_testkit *kit = make_kit(policy, seed);
 
-    play(kit);
+    play_balls(kit);
     char *trace = strdup(domus_testkit_trace(kit));
     ck_assert_ptr_nonnull(trace);
     ck_assert_ptr_nonnull(strstr(trace, "pool work runner "));
@@ -167,9 +167,9 @@ DOMT_TEST(one_seed_is_one_run_and_seeds_differ)
 DOMT_TEST(all_runners_have_turns)
 {
     for (uint32_t i = 0; i < POLICIES; i++) {
-        domus_testkit *kit = make(policies[i], 7);
+        domus_testkit *kit = make_kit(policies[i], 7);
         domus_runner_profile one;
-        play(kit);
+        play_balls(kit);
         for (uint32_t j = 0; j < 5; j++) {
             ck_assert_int_eq(domus_pool_profile(now.pool, j, &one, NULL), 0);
             ck_assert(j < 3 ? one.turns != 0 : one.turns == 0); /* spares do not begin in a kit */

@@ -23,7 +23,7 @@ static const domus_type forget_type = {.name = "forget"};
 static domus_testkit *kit;
 static domus_probe *probe;
 
-static void setup(uint64_t seed)
+static void set_up_kit(uint64_t seed)
 {
     kit = domt_kit_new(NULL, seed);
     ck_assert_int_eq(domus_probe_new(kit, &probe), 0);
@@ -73,7 +73,7 @@ static int was_answered(domus_stack *stack, void *self, const domus_answer *answ
     return 0;
 }
 
-static int call(domus_stack *stack, void *self, const void *who_)
+static int ask_back(domus_stack *stack, void *self, const void *who_)
 {
     domus_address who;
     memcpy(&who, who_, sizeof who);
@@ -86,10 +86,10 @@ static const domus_behaviour partner = {.name = "partner",
                                                                {&question_type, answer_question, 0},
                                                                {&late_type, begin_late, 0},
                                                                {&tick_type, send_late, 0},
-                                                               {&call_type, call, 0},
+                                                               {&call_type, ask_back, 0},
                                                                {0}}};
 
-static domus_address spawn(const domus_behaviour *behaviour)
+static domus_address spawn_actor(const domus_behaviour *behaviour)
 {
     domus_address address;
     ck_assert_int_eq(
@@ -97,12 +97,12 @@ static domus_address spawn(const domus_behaviour *behaviour)
     return address;
 }
 
-static void tell(domus_address to, const domus_type *type, const void *payload)
+static void send_notice(domus_address to, const domus_type *type, const void *payload)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
 }
 
-static bool same(domus_address one, domus_address other)
+static bool is_same_address(domus_address one, domus_address other)
 {
     return one.house == other.house && one.lease == other.lease;
 }
@@ -114,9 +114,9 @@ DOMT_TEST(a_probe_takes_any_type_in_order)
     char word[8] = "";
     uint32_t number = 0;
 
-    setup(1);
-    tell(domus_probe_address(probe), &number_type, &(uint32_t){3});
-    tell(domus_probe_address(probe), &word_type, "fourfive");
+    set_up_kit(1);
+    send_notice(domus_probe_address(probe), &number_type, &(uint32_t){3});
+    send_notice(domus_probe_address(probe), &word_type, "fourfive");
     ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
     ck_assert_uint_eq(number, 3);
     ck_assert_int_eq(domus_probe_expect(probe, &word_type, 0, word), 0);
@@ -129,8 +129,8 @@ DOMT_TEST(a_probe_takes_any_type_in_order)
 
 DOMT_TEST(another_type_first_stays_first)
 {
-    setup(1);
-    tell(domus_probe_address(probe), &number_type, &(uint32_t){3});
+    set_up_kit(1);
+    send_notice(domus_probe_address(probe), &number_type, &(uint32_t){3});
     ck_assert_int_eq(domus_probe_expect(probe, &word_type, SECOND, NULL), -EBADMSG);
     ck_assert_str_eq(domus_testkit_error(kit),
                      "probe 0 expected word, but the notice number came first");
@@ -145,16 +145,16 @@ DOMT_TEST(expecting_lets_no_more_time_pass_than_it_takes)
 {
     domus_address self;
 
-    setup(1);
-    domus_address late = spawn(&partner);
+    set_up_kit(1);
+    domus_address late = spawn_actor(&partner);
     self = domus_probe_address(probe);
-    tell(late, &late_type, &self);
+    send_notice(late, &late_type, &self);
     ck_assert_int_eq(domus_probe_expect(probe, &forget_type, 5 * MS - 1, NULL), -ETIMEDOUT);
     ck_assert_str_eq(domus_testkit_error(kit), "probe 0 expected forget, but nothing came");
     ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS - 1);
     ck_assert_int_eq(domus_probe_expect(probe, &forget_type, SECOND, NULL), 0);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS);
-    ck_assert(same(domus_probe_sender(probe), late));
+    ck_assert(is_same_address(domus_probe_sender(probe), late));
     ck_assert_int_eq(domus_probe_expect_nothing(probe, SECOND), 0);
     ck_assert_uint_eq(domus_testkit_now_ns(kit), DOMUS_TESTKIT_START_NS + 5 * MS + SECOND);
     ck_assert_int_eq(domus_probe_expect(probe, &forget_type, UINT64_MAX, NULL), -ETIMEDOUT);
@@ -168,13 +168,13 @@ DOMT_TEST(what_a_probe_sends_is_from_it)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         uint32_t number = 0;
 
-        setup(seed);
-        domus_address other = spawn(&partner);
+        set_up_kit(seed);
+        domus_address other = spawn_actor(&partner);
         ck_assert_int_eq(domus_probe_send(probe, other, &number_type, &(uint32_t){8}), 0);
         ck_assert_int_eq(domus_probe_expect(probe, &number_type, 0, &number), 0);
         ck_assert_uint_eq(number, 9);
-        ck_assert(same(seen.sender, domus_probe_address(probe)));
-        ck_assert(same(domus_probe_sender(probe), other));
+        ck_assert(is_same_address(seen.sender, domus_probe_address(probe)));
+        ck_assert(is_same_address(domus_probe_sender(probe), other));
         domus_testkit_free(kit);
     }
 }
@@ -184,7 +184,7 @@ DOMT_TEST(a_probe_wakes_who_it_sends_to)
 {
     domus_probe *probes[3];
 
-    setup(1);
+    set_up_kit(1);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(domus_probe_new(kit, &probes[i]), 0);
     for (int i = 0; i < 9; i++) {
@@ -193,7 +193,7 @@ DOMT_TEST(a_probe_wakes_who_it_sends_to)
         ck_assert_int_eq(domus_testkit_advance(kit, SECOND), 0);
         ck_assert_int_eq(domus_probe_send(from, domus_probe_address(to), &forget_type, NULL), 0);
         ck_assert_int_eq(domus_probe_expect(to, &forget_type, 0, NULL), 0);
-        ck_assert(same(domus_probe_sender(to), domus_probe_address(from)));
+        ck_assert(is_same_address(domus_probe_sender(to), domus_probe_address(from)));
     }
     domus_testkit_free(kit);
 }
@@ -202,8 +202,8 @@ DOMT_TEST(answers_and_failures_of_a_probes_asks_are_expected)
 {
     uint32_t number = 0;
 
-    setup(1);
-    domus_address other = spawn(&partner);
+    set_up_kit(1);
+    domus_address other = spawn_actor(&partner);
     for (uint32_t i = 1; i <= 100; i++)
         ck_assert_int_eq(domus_probe_ask(probe, other, &question_type, &i), 0);
     for (uint32_t i = 1; i <= 100; i++) {
@@ -230,16 +230,16 @@ DOMT_TEST(a_probe_answers_when_the_test_says_so)
     domus_address self;
     uint32_t number;
 
-    setup(1);
-    domus_address caller = spawn(&partner);
+    set_up_kit(1);
+    domus_address caller = spawn_actor(&partner);
     self = domus_probe_address(probe);
     ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), -EINVAL);
-    tell(caller, &call_type, &self);
+    send_notice(caller, &call_type, &self);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_probe_reply(probe, &number_type, &(uint32_t){6}), -EINVAL);
     ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, &number), 0);
     ck_assert_uint_eq(number, 5);
-    ck_assert(same(domus_probe_sender(probe), caller));
+    ck_assert(is_same_address(domus_probe_sender(probe), caller));
     ck_assert_int_eq(domus_testkit_advance(kit, 10 * SECOND), 0);
     ck_assert_uint_eq(seen.answers, 0);
     ck_assert_int_eq(domus_probe_fail(probe, 3), -EINVAL);
@@ -248,7 +248,7 @@ DOMT_TEST(a_probe_answers_when_the_test_says_so)
     ck_assert_uint_eq(seen.answers, 1);
     ck_assert_uint_eq(seen.number, 6);
 
-    tell(caller, &call_type, &self);
+    send_notice(caller, &call_type, &self);
     ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
     ck_assert_int_eq(domus_probe_fail(probe, -ERANGE), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
@@ -260,11 +260,11 @@ DOMT_TEST(what_a_stopped_probe_did_not_answer_fails)
 {
     domus_address self;
 
-    setup(1);
-    domus_address caller = spawn(&partner);
+    set_up_kit(1);
+    domus_address caller = spawn_actor(&partner);
     self = domus_probe_address(probe);
     for (int i = 0; i < 3; i++)
-        tell(caller, &call_type, &self);
+        send_notice(caller, &call_type, &self);
     ck_assert_int_eq(domus_probe_expect(probe, &question_type, 0, NULL), 0);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_outside_stop(domus_testkit_system(kit), self), 0);
@@ -282,7 +282,7 @@ DOMT_TEST(a_probes_ask_fails_when_its_time_is_over)
 {
     domus_probe *silent;
 
-    setup(1);
+    set_up_kit(1);
     ck_assert_int_eq(domus_probe_new(kit, &silent), 0);
     ck_assert_int_eq(domus_probe_ask_within(probe, domus_probe_address(silent), &question_type,
                                             &(uint32_t){1}, 5 * MS),
@@ -313,9 +313,9 @@ DOMT_TEST(what_is_not_taken_is_dropped_once)
 {
     char mine[8];
 
-    setup(1);
+    set_up_kit(1);
     for (int i = 0; i < 4; i++)
-        tell(domus_probe_address(probe), &owned_type, "owned...");
+        send_notice(domus_probe_address(probe), &owned_type, "owned...");
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, mine), 0);
     ck_assert_uint_eq(releases, 0); /* the payload now belongs to the caller */
     ck_assert_int_eq(domus_probe_expect(probe, &owned_type, 0, NULL), 0);
@@ -330,7 +330,7 @@ DOMT_TEST(what_asks_and_replies_own_is_released_once)
     domus_probe *server;
     char mine[8];
 
-    setup(1);
+    set_up_kit(1);
     ck_assert_int_eq(domus_probe_new(kit, &server), 0);
     for (uint32_t i = 0; i < 2; i++) {
         ck_assert_int_eq(
@@ -350,9 +350,9 @@ DOMT_TEST(what_asks_and_replies_own_is_released_once)
 
 DOMT_TEST(a_message_without_memory_is_told)
 {
-    setup(1);
+    set_up_kit(1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
-    tell(domus_probe_address(probe), &owned_type, "owned...");
+    send_notice(domus_probe_address(probe), &owned_type, "owned...");
     domi_memory_fail_after(0, 1);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     domi_memory_fail_after(-1, 0);
@@ -364,7 +364,7 @@ DOMT_TEST(a_message_without_memory_is_told)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static void *use(void *partner_)
+static void *use_from_thread(void *partner_)
 {
     domus_probe *another;
     uint32_t number = 7;
@@ -378,7 +378,7 @@ static void *use(void *partner_)
     return NULL;
 }
 
-static void *stop(void *nothing)
+static void *stop_kit(void *nothing)
 {
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     return NULL;
@@ -394,12 +394,12 @@ static void on_another_thread(void *(*step)(void *context), void *context)
 /* One thread at a time uses a kit, but not always the same one. */
 DOMT_TEST(a_kit_goes_from_thread_to_thread)
 {
-    setup(1);
-    domus_address address = spawn(&partner);
-    (void)use(&address);
-    on_another_thread(use, &address);
-    (void)use(&address);
-    on_another_thread(stop, NULL);
+    set_up_kit(1);
+    domus_address address = spawn_actor(&partner);
+    (void)use_from_thread(&address);
+    on_another_thread(use_from_thread, &address);
+    (void)use_from_thread(&address);
+    on_another_thread(stop_kit, NULL);
     domus_testkit_free(kit);
 }
 
@@ -418,8 +418,8 @@ static const domus_behaviour trying = {
 
 DOMT_TEST(an_actor_that_uses_another_kit_is_still_on_its_thread)
 {
-    setup(1);
-    tell(spawn(&trying), &forget_type, NULL);
+    set_up_kit(1);
+    send_notice(spawn_actor(&trying), &forget_type, NULL);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(seen.error, -EDEADLK);
     domus_testkit_free(kit);

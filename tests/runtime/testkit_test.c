@@ -31,12 +31,13 @@ static domus_address spawn_on(domus_testkit *kit, uint32_t thread, const domus_b
     return address;
 }
 
-static void tell(domus_testkit *kit, domus_address to, const domus_type *type, const void *payload)
+static void send_notice(domus_testkit *kit, domus_address to, const domus_type *type,
+                        const void *payload)
 {
     ck_assert_int_eq(domus_outside_notice(domus_testkit_system(kit), to, type, payload), 0);
 }
 
-static int succeed(domus_stack *stack, void *self)
+static int count_up(domus_stack *stack, void *self)
 {
     (*(uint32_t *)self)++;
     return 0;
@@ -88,7 +89,7 @@ static const domus_behaviour client = {.name = "client",
 
 /* Run a race. Returns 0 if no update was lost. `context` may get a copy of the trace, to be
  * freed. */
-static int race(uint64_t seed, void *context)
+static int run_race(uint64_t seed, void *context)
 {
     domus_testkit *kit = domt_kit_new(NULL, seed);
     domus_address where = spawn_on(kit, 0, &store);
@@ -96,8 +97,8 @@ static int race(uint64_t seed, void *context)
     domus_address two = spawn_on(kit, 2, &client);
 
     stored = 0;
-    tell(kit, one, &go_type, &where);
-    tell(kit, two, &go_type, &where);
+    send_notice(kit, one, &go_type, &where);
+    send_notice(kit, two, &go_type, &where);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     if (context != NULL)
         *(char **)context = strdup(domus_testkit_trace(kit));
@@ -109,12 +110,12 @@ DOMT_TEST(same_seed_same_trace)
 {
     char *first, *again;
 
-    (void)race(7, &first);
+    (void)run_race(7, &first);
     /* another kit, so that later memory has other addresses */
     domus_testkit *beside = domt_kit_new(NULL, 7);
     (void)spawn_on(beside, 0, &store);
     ck_assert_int_eq(domus_testkit_run(beside), 0);
-    (void)race(7, &again);
+    (void)run_race(7, &again);
     ck_assert_str_eq(first, again);
     ck_assert_ptr_nonnull(strstr(first, "thread 0 state of store#"));
     ck_assert_ptr_nonnull(strstr(first, ": runs 1, asks "));
@@ -130,7 +131,7 @@ DOMT_TEST(another_seed_another_interleaving)
     int different = 0;
 
     for (uint64_t seed = 0; seed < 20; seed++)
-        (void)race(seed, &traces[seed]);
+        (void)run_race(seed, &traces[seed]);
     for (int i = 1; i < 20; i++)
         different += strcmp(traces[0], traces[i]) != 0;
     for (int i = 0; i < 20; i++)
@@ -146,9 +147,9 @@ DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
     char text[DOMUS_TESTKIT_TEXT_MAX];
     char expected[64];
 
-    ck_assert_int_eq(domus_testkit_sweep(1, 1000, race, NULL, &guilty), -EDOM);
+    ck_assert_int_eq(domus_testkit_sweep(1, 1000, run_race, NULL, &guilty), -EDOM);
     for (uint64_t i = 1; i <= 100; i++)
-        found += race(i, NULL) != 0;
+        found += run_race(i, NULL) != 0;
     ck_assert_uint_gt(found, 10); /* some seeds, but not all */
     ck_assert_uint_lt(found, 95);
 
@@ -157,7 +158,7 @@ DOMT_TEST(a_race_of_some_seeds_is_found_and_replayed)
         strncmp(domus_testkit_replay(guilty, text, sizeof text), expected, strlen(expected)), 0);
     *strchr(text, ' ') = '\0';
     ck_assert_int_eq(setenv("DOMUS_SEED", text + strlen("DOMUS_SEED="), 1), 0);
-    ck_assert_int_eq(domus_testkit_sweep(5000, 1000, race, NULL, &seed), -EDOM);
+    ck_assert_int_eq(domus_testkit_sweep(5000, 1000, run_race, NULL, &seed), -EDOM);
     ck_assert_uint_eq(seed, guilty);
 }
 
@@ -243,13 +244,13 @@ DOMT_TEST(a_kit_makes_no_thread)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-static int chase(domus_stack *stack, void *self, const void *nothing)
+static int notice_oneself(domus_stack *stack, void *self, const void *nothing)
 {
     return domus_notice(stack, domus_self(stack), &tick_type, NULL);
 }
 
-static const domus_behaviour restless = {.name = "restless",
-                                         .on = (const domus_on[]){{&tick_type, chase, 0}, {0}}};
+static const domus_behaviour restless = {
+    .name = "restless", .on = (const domus_on[]){{&tick_type, notice_oneself, 0}, {0}}};
 
 DOMT_TEST(who_never_rests_is_named)
 {
@@ -258,7 +259,7 @@ DOMT_TEST(who_never_rests_is_named)
     domus_config_init(&config);
     config.scheduler.messages_per_run_max = 16;
     domus_testkit *kit = domt_kit_new(&config, 1);
-    tell(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
+    send_notice(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_advance(kit, SECOND), -ETIMEDOUT);
     ck_assert_str_eq(domus_testkit_error(kit),
                      "1000000 steps and no end; thread 2 runs: restless;");
@@ -272,7 +273,7 @@ DOMT_TEST(a_trace_keeps_the_newest_lines)
     domus_testkit *kit = domt_kit_new(NULL, 1);
     uint32_t lines = 0;
 
-    tell(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
+    send_notice(kit, spawn_on(kit, 2, &restless), &tick_type, NULL);
     for (int i = 0; i < 20000; i++)
         ck_assert(domus_testkit_step(kit));
     const char *trace = domus_testkit_trace(kit);
@@ -325,7 +326,7 @@ static domus_testkit *current;
 static uint32_t lives[2]; /* how many actors were mounted, and how many stopped */
 static int refusals[4];
 
-static int meddle(domus_stack *stack, void *self, const void *nothing)
+static int misuse_kit(domus_stack *stack, void *self, const void *nothing)
 {
     refusals[0] = domus_testkit_run(current);
     refusals[1] = domus_testkit_stop(current);
@@ -334,20 +335,20 @@ static int meddle(domus_stack *stack, void *self, const void *nothing)
     return 0;
 }
 
-static int living(domus_stack *stack, void *self)
+static int count_mount(domus_stack *stack, void *self)
 {
-    return succeed(stack, &lives[0]);
+    return count_up(stack, &lives[0]);
 }
 
-static void dying(domus_stack *stack, void *self)
+static void count_stop(domus_stack *stack, void *self)
 {
-    (void)succeed(stack, &lives[1]);
+    (void)count_up(stack, &lives[1]);
 }
 
 static const domus_behaviour mortal = {.name = "mortal",
-                                       .on = (const domus_on[]){{&tick_type, meddle, 0}, {0}},
-                                       .on_mount = living,
-                                       .on_stop = dying};
+                                       .on = (const domus_on[]){{&tick_type, misuse_kit, 0}, {0}},
+                                       .on_mount = count_mount,
+                                       .on_stop = count_stop};
 
 DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
 {
@@ -360,7 +361,7 @@ DOMT_TEST(stop_ends_all_actors_and_counts_dead_letters)
         address[i] = spawn_on(kit, i % 3, &mortal);
     ck_assert_int_eq(domus_testkit_run(kit), 0);
     ck_assert_int_eq(domus_outside_stop(system, address[0]), 0);
-    tell(kit, address[3], &go_type, &address[0]); /* no actor handles this type */
+    send_notice(kit, address[3], &go_type, &address[0]); /* no actor handles this type */
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_int_eq(domus_testkit_stop(kit), 0);
     ck_assert_uint_eq(lives[0], 6);
@@ -388,7 +389,7 @@ DOMT_TEST(freeing_a_kit_stops_it)
 DOMT_TEST(a_handler_cannot_take_steps)
 {
     current = domt_kit_new(NULL, 1);
-    tell(current, spawn_on(current, 0, &mortal), &tick_type, NULL);
+    send_notice(current, spawn_on(current, 0, &mortal), &tick_type, NULL);
     ck_assert_int_eq(domus_testkit_run(current), 0);
     ck_assert_int_eq(refusals[0], -EBUSY);
     ck_assert_int_eq(refusals[1], -EBUSY);
@@ -400,7 +401,7 @@ DOMT_TEST(a_handler_cannot_take_steps)
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Run a kit, a race and a conversation with a probe. Returns 0 when nothing failed. */
-static int scenario(void)
+static int run_scenario(void)
 {
     domus_testkit *kit = NULL;
     domus_address address;
@@ -434,7 +435,7 @@ DOMT_TEST(each_allocation_may_fail)
 
         for (int count = 0; clean < 10; count++) {
             domi_memory_fail_after(count, stay);
-            int result = scenario();
+            int result = run_scenario();
             domi_memory_fail_after(-1, 0);
             clean = result == 0 ? clean + 1 : 0;
             failures += result != 0;

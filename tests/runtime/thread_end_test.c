@@ -109,7 +109,7 @@ DOMT_TEST(on_stop_may_send_to_those_that_have_ended_and_those_that_have_not)
     }
 }
 
-static int born(domus_stack *stack, void *self)
+static int send_three_notices(domus_stack *stack, void *self)
 {
     for (int i = 0; i < 3; i++)
         (void)domus_notice(stack, domus_self(stack), &word_type, NULL);
@@ -118,7 +118,7 @@ static int born(domus_stack *stack, void *self)
 
 static const domus_behaviour late = {.name = "late",
                                      .state_size = sizeof(struct whisperer),
-                                     .on_mount = born,
+                                     .on_mount = send_three_notices,
                                      .on_stop = last_words};
 
 /* When their thread ends, the houses are in every state that a house may have. */

@@ -31,21 +31,22 @@ static uint8_t bytes[8 << 20];
 static size_t length;
 static domt_traced traced;
 
-static domi_recorder *make(const struct domus_system *owner, const char *name, uint32_t places)
+static domi_recorder *make_recorder(const struct domus_system *owner, const char *name,
+                                    uint32_t places)
 {
     domi_recorder *recorder = NULL;
     ck_assert_int_eq(domi_recorder_new(owner, name, places, &recorder), 0);
     return recorder;
 }
 
-static void note(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns, uint64_t end_ns,
-                 const void *name, uint64_t value)
+static void note_record(domi_recorder *recorder, domi_record_kind kind, uint64_t begin_ns,
+                        uint64_t end_ns, const void *name, uint64_t value)
 {
     domi_recorder_note(recorder, kind, begin_ns, end_ns, name, value);
 }
 
 /* A domus_trace_sink that gathers all bytes. */
-static int gather(void *context, const void *more, size_t count)
+static int gather_bytes(void *context, const void *more, size_t count)
 {
     ck_assert_uint_gt(count, 0);
     ck_assert_uint_le(count, 8192);
@@ -58,7 +59,7 @@ static int gather(void *context, const void *more, size_t count)
 static void write_and_decode(const struct domus_system *system, uint64_t since_ns)
 {
     length = 0;
-    ck_assert_int_eq(domus_trace_write(system, since_ns, gather, NULL), 0);
+    ck_assert_int_eq(domus_trace_write(system, since_ns, gather_bytes, NULL), 0);
     domt_traced_decode(bytes, length, &traced);
 }
 
@@ -67,14 +68,14 @@ static void note_an_iteration(domi_recorder *recorder)
 {
     uint64_t type = (uintptr_t)&increment;
 
-    note(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
-    note(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
-    note(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
-    note(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
-    note(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
-    note(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
-    note(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
-    note(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
+    note_record(recorder, DOMI_RECORD_ASK_OUT, 105, 105, &increment, 77);
+    note_record(recorder, DOMI_RECORD_RUN, 100, 200, &counter, type);
+    note_record(recorder, DOMI_RECORD_RUN, 200, 200, &counter, 0);
+    note_record(recorder, DOMI_RECORD_PHASE, 100, 200, "state", 0);
+    note_record(recorder, DOMI_RECORD_ANSWER_IN, 210, 210, &increment, 77);
+    note_record(recorder, DOMI_RECORD_RUN, 205, 290, &counter, type);
+    note_record(recorder, DOMI_RECORD_STEAL, 200, 300, &counter, 2);
+    note_record(recorder, DOMI_RECORD_ITERATION, 90, 300, NULL, 300);
 }
 
 /* ---- protobuf's decoder ---------------------------------------------------------------------- */
@@ -115,7 +116,7 @@ static const char categories[] =
 DOMT_TEST(protobuf_decodes_each_field)
 {
     static char expected[16384];
-    domi_recorder *recorder = make(a_system, "thread 0", 64);
+    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
     unsigned long process = ((unsigned long)getpid() << 20) + 1;
     domi_perfetto *perfetto = malloc(sizeof *perfetto);
     domi_record records[64];
@@ -124,7 +125,7 @@ DOMT_TEST(protobuf_decodes_each_field)
     domi_recorder_enter(recorder);
     note_an_iteration(recorder);
     length = 0;
-    domi_perfetto_begin(perfetto, gather, NULL, "prog\"ram", 1234567890123);
+    domi_perfetto_begin(perfetto, gather_bytes, NULL, "prog\"ram", 1234567890123);
     domi_recorder_copy_open(recorder, open);
     domi_perfetto_add(perfetto, recorder, records, domi_recorder_copy(recorder, 0, records), open);
     ck_assert_int_eq(domi_perfetto_end(perfetto), 0);
@@ -150,16 +151,16 @@ DOMT_TEST(protobuf_decodes_each_field)
 
 DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
 {
-    domi_recorder *recorder = make(a_system, "thread", 4096);
+    domi_recorder *recorder = make_recorder(a_system, "thread", 4096);
 
     for (uint64_t i = 0; i < 5000; i++) {
         domi_record_kind kind = DOMI_RECORD_ITERATION + (i % (DOMI_RECORD_KINDS - 1));
         const void *name = kind == DOMI_RECORD_PHASE ? (const void *)"state" : &counter;
         if (kind >= DOMI_RECORD_ASK_OUT)
             name = &increment;
-        note(recorder, kind, i << 40, (i << 40) + 1, name,
-             kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
-                                                                  : UINT64_MAX - i);
+        note_record(recorder, kind, i << 40, (i << 40) + 1, name,
+                    kind == DOMI_RECORD_RUN || kind == DOMI_RECORD_STALL ? (uintptr_t)&increment
+                                                                         : UINT64_MAX - i);
     }
     write_and_decode(a_system, 0);
     ck_assert_uint_gt(traced.events, 4096);
@@ -178,19 +179,19 @@ DOMT_TEST(protobuf_knows_each_field_of_a_long_trace)
 
 DOMT_TEST(threads_of_a_system_are_tracks)
 {
-    domi_recorder *first = make(a_system, "thread 0", 64);
-    domi_recorder *second = make(a_system, "thread 1", 1024);
-    domi_recorder *stranger = make(other, "thread 0 of the other", 64);
+    domi_recorder *first = make_recorder(a_system, "thread 0", 64);
+    domi_recorder *second = make_recorder(a_system, "thread 1", 1024);
+    domi_recorder *stranger = make_recorder(other, "thread 0 of the other", 64);
 
     note_an_iteration(first);
     domi_recorder_enter(second);
-    note(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
-    note(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
-    note(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
-    note(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
+    note_record(second, DOMI_RECORD_ASK_IN, 150, 150, &increment, 77);
+    note_record(second, DOMI_RECORD_ANSWER_OUT, 155, 155, &increment, 77);
+    note_record(second, DOMI_RECORD_RUN, 150, 160, &nameless, 0);
+    note_record(second, DOMI_RECORD_STALL, 170, 180, NULL, 0);
     /* the same as on the first thread */
-    note(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
-    note(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
+    note_record(second, DOMI_RECORD_RUN, 190, 195, &counter, (uintptr_t)&increment);
+    note_record(stranger, DOMI_RECORD_PARK, 1, 2, NULL, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.threads, 2);
     ck_assert_uint_eq(traced.events, 14 + 8);
@@ -281,13 +282,13 @@ DOMT_TEST(a_text_that_is_too_long_ends_with_a_whole_character)
 DOMT_TEST(texts_beyond_the_limit_stand_in_their_events)
 {
     static char names[DOMI_LABELS_MAX + 50][16];
-    domi_recorder *recorder = make(a_system, "thread 0", 4096);
+    domi_recorder *recorder = make_recorder(a_system, "thread 0", 4096);
 
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < DOMI_LABELS_MAX + 50; i++) {
             uint64_t at_ns = 1000 * round + i;
             snprintf(names[i], sizeof names[i], "phase %u", i);
-            note(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
+            note_record(recorder, DOMI_RECORD_PHASE, at_ns, at_ns + 1, names[i], 0);
         }
     }
     write_and_decode(a_system, 0);
@@ -309,13 +310,13 @@ static int refuse_the_second(void *error, const void *more, size_t count)
 
 DOMT_TEST(a_sink_that_fails_is_not_called_again)
 {
-    domi_recorder *first = make(a_system, "thread 0", 4096);
-    domi_recorder *second = make(a_system, "thread 1", 4096);
+    domi_recorder *first = make_recorder(a_system, "thread 0", 4096);
+    domi_recorder *second = make_recorder(a_system, "thread 1", 4096);
     int error = -ECONNRESET;
 
     for (uint64_t i = 0; i < 5000; i++) {
-        note(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
-        note(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        note_record(first, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
+        note_record(second, DOMI_RECORD_PARK, i, i + 1, NULL, 0);
     }
     ck_assert_int_eq(domus_trace_write(a_system, 0, refuse_the_second, &error), -ECONNRESET);
     ck_assert_uint_eq(calls, 2);
@@ -325,20 +326,20 @@ DOMT_TEST(a_sink_that_fails_is_not_called_again)
 
 DOMT_TEST(a_trace_without_memory_or_records_says_so)
 {
-    domi_recorder *recorder = make(a_system, "thread 0", 64);
+    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
 
     length = 0;
-    ck_assert_int_eq(domus_trace_write(other, 0, gather, NULL), -ENODATA);
+    ck_assert_int_eq(domus_trace_write(other, 0, gather_bytes, NULL), -ENODATA);
     for (int i = 0; i < 2; i++) {
         domi_memory_fail_after(i, 0);
-        ck_assert_int_eq(domus_trace_write(a_system, 0, gather, NULL), -ENOMEM);
+        ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes, NULL), -ENOMEM);
     }
     domi_memory_fail_after(-1, 0);
     ck_assert_uint_eq(length, 0);
     write_and_decode(a_system, 0);
     ck_assert_uint_eq(traced.events, 0);
     domi_recorder_free(recorder);
-    ck_assert_int_eq(domus_trace_write(a_system, 0, gather, NULL), -ENODATA);
+    ck_assert_int_eq(domus_trace_write(a_system, 0, gather_bytes, NULL), -ENODATA);
 }
 
 /* ---- A crash --------------------------------------------------------------------------------- */
@@ -355,17 +356,17 @@ static void handle_crash(int signal)
 }
 
 /* Run two systems, one of which handles a message that crashes. */
-static void crash(void)
+static void crash_in_handler(void)
 {
-    domi_recorder *first = make(a_system, "thread 0", 64);
-    domi_recorder *second = make(other, "thread 1", 64);
+    domi_recorder *first = make_recorder(a_system, "thread 0", 64);
+    domi_recorder *second = make_recorder(other, "thread 1", 64);
     struct sigaction action = {.sa_handler = handle_crash};
 
     sigaction(SIGSEGV, &action, NULL);
     domi_recorder_enter(first);
     for (uint64_t i = 1; i < 100; i++) {
-        note(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
-        note(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
+        note_record(first, DOMI_RECORD_RUN, 10 * i, 10 * i + 5, &counter, 0);
+        note_record(second, DOMI_RECORD_PARK, 10 * i, 10 * i + 10, NULL, 0);
     }
     domi_recorder_begin(first, DOMI_RECORD_PHASE, 2000, "state", 0);
     domi_recorder_begin(first, DOMI_RECORD_RUN, 2010, &counter, (uintptr_t)&increment);
@@ -384,7 +385,7 @@ DOMT_TEST(a_crash_leaves_a_trace_that_names_the_last_run)
     ck_assert_int_ge(crash_fd, 0);
     pid_t child = fork();
     if (child == 0) {
-        crash();
+        crash_in_handler();
         _exit(44);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -419,7 +420,7 @@ static void fail_to_crash(void)
 
 static void crash_into_nothing(void)
 {
-    domi_recorder *recorder = make(a_system, "thread 0", 64);
+    domi_recorder *recorder = make_recorder(a_system, "thread 0", 64);
     note_an_iteration(recorder);
     _exit(domus_trace_crash_write(-1) == -EBADF ? 42 : 43);
 }

@@ -72,7 +72,7 @@ static struct reader reader_of(const struct field *field)
 }
 
 /* Find the first field of this number in a message. Returns false if there is none. */
-static bool find(const struct field *message, uint32_t number, struct field *field)
+static bool find_field(const struct field *message, uint32_t number, struct field *field)
 {
     struct reader reader = reader_of(message);
     while (read_field(&reader, field)) {
@@ -85,7 +85,7 @@ static bool find(const struct field *message, uint32_t number, struct field *fie
 static uint64_t number_in(const struct field *message, uint32_t number)
 {
     struct field field;
-    ck_assert_msg(find(message, number, &field), "no field %u", number);
+    ck_assert_msg(find_field(message, number, &field), "no field %u", number);
     return field.value;
 }
 
@@ -114,7 +114,7 @@ static void read_interned(const struct field *packet)
 {
     struct field interned, entry, name;
 
-    if (!find(packet, 12, &interned))
+    if (!find_field(packet, 12, &interned))
         return;
     struct reader reader = reader_of(&interned);
     while (read_field(&reader, &entry)) {
@@ -123,7 +123,7 @@ static void read_interned(const struct field *packet)
         ck_assert_uint_lt(iid, TEXTS_MAX);
         char *to = entry.number == 1 ? now.categories[iid] : now.texts[iid];
         ck_assert_str_eq(to, ""); /* no number is given to two texts */
-        ck_assert(find(&entry, 2, &name));
+        ck_assert(find_field(&entry, 2, &name));
         copy_text(to, &name);
     }
 }
@@ -135,18 +135,18 @@ static void begin_sequence(domt_traced *traced, const struct field *packet)
     traced->unended += now.depth;
     memset(&now, 0, sizeof now);
     now.number = number_in(packet, 10);
-    ck_assert(find(packet, 59, &defaults));
+    ck_assert(find_field(packet, 59, &defaults));
     ck_assert_uint_eq(number_in(&defaults, 58), 3); /* 3 is CLOCK_MONOTONIC */
-    ck_assert(find(&defaults, 11, &event));
+    ck_assert(find_field(&defaults, 11, &event));
     now.track = number_in(&event, 11);
-    ck_assert(find(packet, 60, &track));
+    ck_assert(find_field(packet, 60, &track));
     ck_assert_uint_eq(number_in(&track, 1), now.track);
-    if (find(&track, 4, &thread)) {
+    if (find_field(&track, 4, &thread)) {
         ck_assert_uint_gt(number_in(&thread, 1), 0);
         ck_assert_uint_gt(number_in(&thread, 2), 0);
-        ck_assert(find(&thread, 5, &name));
+        ck_assert(find_field(&thread, 5, &name));
     } else {
-        ck_assert(find(&track, 2, &name));
+        ck_assert(find_field(&track, 2, &name));
     }
     copy_text(now.thread, &name);
     traced->threads++;
@@ -157,7 +157,7 @@ static void read_begin(domt_traced *traced, const struct field *event, domt_trac
 {
     struct field field;
 
-    if (find(event, 23, &field)) {
+    if (find_field(event, 23, &field)) {
         copy_text(to->text, &field);
         traced->named++;
     } else {
@@ -166,8 +166,8 @@ static void read_begin(domt_traced *traced, const struct field *event, domt_trac
     snprintf(to->category, sizeof to->category, "%s", now.categories[number_in(event, 3)]);
     ck_assert_str_ne(to->text, "");
     ck_assert_str_ne(to->category, "");
-    to->is_last = find(event, 48, &field);
-    if (to->is_last || find(event, 47, &field))
+    to->is_last = find_field(event, 48, &field);
+    if (to->is_last || find_field(event, 47, &field))
         to->flow = field.value;
 }
 
@@ -209,17 +209,17 @@ static void read_global(domt_traced *traced, const struct field *packet)
 {
     struct field field, clock, process;
 
-    if (find(packet, 6, &field)) {
+    if (find_field(packet, 6, &field)) {
         /* the clock of the trace; 3 is CLOCK_MONOTONIC */
         ck_assert_uint_eq(number_in(&field, 2), 3);
-        ck_assert(find(&field, 1, &clock));
+        ck_assert(find_field(&field, 1, &clock));
         ck_assert_uint_eq(number_in(&clock, 1), 3);
         traced->clock_ns = number_in(&clock, 2);
         return;
     }
-    ck_assert(find(packet, 60, &field));
-    ck_assert(find(&field, 3, &process));
-    ck_assert(find(&process, 6, &field));
+    ck_assert(find_field(packet, 60, &field));
+    ck_assert(find_field(&field, 3, &process));
+    ck_assert(find_field(&process, 6, &field));
     copy_text(traced->process, &field);
 }
 
@@ -230,7 +230,7 @@ static void read_packet(domt_traced *traced, const struct field *packet)
     traced->packets++;
     if (number_in(packet, 10) == 1)
         read_global(traced, packet);
-    else if (find(packet, 11, &field))
+    else if (find_field(packet, 11, &field))
         read_event(traced, packet, &field);
     else
         begin_sequence(traced, packet);

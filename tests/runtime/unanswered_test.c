@@ -16,7 +16,7 @@ static domus_address deaf_address;
 static _Atomic uint64_t handled, resumed;
 static _Atomic int last_error;
 
-static int reply(domus_stack *stack, void *self, const void *payload)
+static int reply_to_any(domus_stack *stack, void *self, const void *payload)
 {
     return domus_reply(stack, &question, NULL);
 }
@@ -43,7 +43,7 @@ static int wait_long(domus_stack *stack, void *self, const void *payload)
 
 static const domus_behaviour deaf = {
     .name = "deaf",
-    .on = (const domus_on[]){{&question, reply, 0},
+    .on = (const domus_on[]){{&question, reply_to_any, 0},
                              {&silent_type, say_nothing, 0},
                              {&heard_type, wait_long, 0},
                              {NULL, NULL, 0}},

@@ -28,7 +28,7 @@ static const domus_pipeline pipeline = {
     .stages = domt_upload_stages, .encodes = domt_upload_encodes, .inflight_max = 1};
 static const domus_behaviour line = {.name = "line", .kind = DOMUS_CHANNELS, .pipeline = &pipeline};
 
-static void begin(uint32_t connections)
+static void begin_pool(uint32_t connections)
 {
     const domus_pool_options options = {
         .behaviour = &line, .connections_min = connections, .repeatable = domt_upload_encodes};
@@ -52,7 +52,7 @@ static domus_peer *take_peer(void)
     return peer;
 }
 
-static void ask(domus_probe *by, domus_address to, const char *text)
+static void ask_uploader(domus_probe *by, domus_address to, const char *text)
 {
     domt_line question = {.body = {{NULL, 0}, 0}};
     snprintf(question.text, sizeof question.text, "%s", text);
@@ -65,7 +65,7 @@ static void expect_sent(domus_peer *peer, const char *text)
     domt_net_ok(kit, domus_peer_expect(peer, text, strlen(text), SECOND));
 }
 
-static void answer(domus_peer *peer, domus_probe *by, const char *text)
+static void answer_and_expect(domus_peer *peer, domus_probe *by, const char *text)
 {
     domt_line line_got;
     domt_net_ok(kit, domus_peer_send(peer, text, strlen(text)));
@@ -75,30 +75,30 @@ static void answer(domus_peer *peer, domus_probe *by, const char *text)
 
 DOMT_TEST(other_asks_go_to_another_connection)
 {
-    begin(2);
+    begin_pool(2);
     domus_peer *one = take_peer(), *two = take_peer();
-    ask(probe, uploader, "put 3 1000");
+    ask_uploader(probe, uploader, "put 3 1000");
     expect_sent(one, "put+\n");
     /* the second connection has more to do, but gets these asks all the same */
     for (int i = 0; i < 3; i++) {
-        ask(other, domt_uploads_now.to, "a");
+        ask_uploader(other, domt_uploads_now.to, "a");
     }
     expect_sent(two, "a\n");
     for (int i = 0; i < 3; i++) {
-        answer(two, other, "x\n");
+        answer_and_expect(two, other, "x\n");
         if (i < 2)
             expect_sent(two, "a\n");
     }
     expect_sent(one, "3:abc0:");
-    answer(one, probe, "y\n");
+    answer_and_expect(one, probe, "y\n");
     domus_testkit_free(kit);
 }
 
 DOMT_TEST(a_request_that_has_begun_is_not_repeated)
 {
-    begin(1);
+    begin_pool(1);
     domus_peer *peer = take_peer();
-    ask(probe, uploader, "put 3 1000");
+    ask_uploader(probe, uploader, "put 3 1000");
     expect_sent(peer, "put+\n");
     domus_peer_reset(peer);
     domt_net_ok(kit, domus_probe_expect_error(probe, -EPIPE, 5 * SECOND));
@@ -109,10 +109,10 @@ DOMT_TEST(a_request_that_has_begun_is_not_repeated)
 
 DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
 {
-    begin(1);
+    begin_pool(1);
     domus_peer *peer = take_peer();
-    ask(other, domt_uploads_now.to, "a");
-    ask(probe, uploader, "put 3");
+    ask_uploader(other, domt_uploads_now.to, "a");
+    ask_uploader(probe, uploader, "put 3");
     expect_sent(peer, "a\n");
     domus_peer_reset(peer);
     peer = take_peer();
@@ -122,14 +122,14 @@ DOMT_TEST(a_request_that_has_not_begun_goes_to_the_next_connection)
     const char *got = domus_peer_got(peer, &size);
     if (size != 0 && got[0] == 'a') {
         expect_sent(peer, "a\n");
-        answer(peer, other, "x\n");
+        answer_and_expect(peer, other, "x\n");
         expect_sent(peer, "put+\n3:abc0:");
-        answer(peer, probe, "y\n");
+        answer_and_expect(peer, probe, "y\n");
     } else {
         expect_sent(peer, "put+\n3:abc0:");
-        answer(peer, probe, "y\n");
+        answer_and_expect(peer, probe, "y\n");
         expect_sent(peer, "a\n");
-        answer(peer, other, "x\n");
+        answer_and_expect(peer, other, "x\n");
     }
     domus_testkit_free(kit);
 }

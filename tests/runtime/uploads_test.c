@@ -24,7 +24,7 @@ static const domus_pipeline without_cut = {.stages = domt_upload_cutless,
 
 /* --- the kit ---------------------------------------------------------------------------------- */
 
-static void run(void)
+static void run_kit(void)
 {
     domt_net_ok(client.kit, domus_testkit_run(client.kit));
 }
@@ -39,7 +39,7 @@ static domus_address spawn_on(uint32_t thread)
 }
 
 /* Make the actors around the client. */
-static void surround(uint32_t thread)
+static void make_actors(uint32_t thread)
 {
     sender = spawn_on(thread);
     domt_uploads_now.lender = spawn_on(2);
@@ -48,13 +48,14 @@ static void surround(uint32_t thread)
     domt_uploads_now.written = 0;
     domt_uploads_now.begun = 0;
     domt_uploads_now.error = 0;
-    run();
+    run_kit();
 }
 
-static void begin(const domus_pipeline *of, const domus_channel_options *options, uint32_t thread)
+static void begin_client(const domus_pipeline *of, const domus_channel_options *options,
+                         uint32_t thread)
 {
     domt_line_client_begin(&client, of, options);
-    surround(thread);
+    make_actors(thread);
 }
 
 static void ask_by(domus_probe *probe, domus_address to, const char *text)
@@ -62,10 +63,10 @@ static void ask_by(domus_probe *probe, domus_address to, const char *text)
     domt_line line = {.body = {{NULL, 0}, 0}};
     snprintf(line.text, sizeof line.text, "%s", text);
     ck_assert_int_eq(domus_probe_ask(probe, to, &domt_line_type, &line), 0);
-    run();
+    run_kit();
 }
 
-static void ask(const char *text)
+static void ask_sender(const char *text)
 {
     ask_by(client.probe, sender, text);
 }
@@ -73,7 +74,7 @@ static void ask(const char *text)
 static void answer_by(const char *text)
 {
     domt_net_ok(client.kit, domus_peer_send(client.peer, text, strlen(text)));
-    run();
+    run_kit();
 }
 
 static void expect_sent(const char *text)
@@ -100,19 +101,19 @@ static void expect_by(domus_probe *probe, const char *text)
     ck_assert_str_eq(line.text, text);
 }
 
-static void expect(const char *text)
+static void expect_answer(const char *text)
 {
     expect_by(client.probe, text);
 }
 
 /* Check that the peer got this, let it answer, and check that the asker gets the answer. */
-static void serve(const char *sent, const char *text)
+static void serve_request(const char *sent, const char *text)
 {
     char line[32];
     snprintf(line, sizeof line, "%s\n", text);
     expect_sent(sent);
     answer_by(line);
-    expect(text);
+    expect_answer(text);
 }
 
 static void expect_error(int error)
@@ -120,7 +121,7 @@ static void expect_error(int error)
     domt_net_ok(client.kit, domus_probe_expect_error(client.probe, error, SECOND));
 }
 
-static void pass(uint64_t ns)
+static void pass_time(uint64_t ns)
 {
     domt_net_ok(client.kit, domus_testkit_advance(client.kit, ns));
 }
@@ -170,34 +171,34 @@ DOMT_TEST(the_stage_of_a_client_runs_in_a_kit)
 DOMT_TEST(requests_leave_in_pieces)
 {
     for (uint32_t thread = 0; thread < 3; thread++) {
-        begin(&pipeline, NULL, thread);
-        ask("put 3");
-        serve("put+\n3:abc0:", "one");
-        ask("put 0");
-        serve("put+\n0:", "two");
-        ask("tail 4 5");
-        serve("put+\n4:abcdT-end\n", "three");
+        begin_client(&pipeline, NULL, thread);
+        ask_sender("put 3");
+        serve_request("put+\n3:abc0:", "one");
+        ask_sender("put 0");
+        serve_request("put+\n0:", "two");
+        ask_sender("tail 4 5");
+        serve_request("put+\n4:abcdT-end\n", "three");
         hold_goes_on();
     }
 }
 
 DOMT_TEST(nothing_is_asked_within_a_body)
 {
-    begin(&pipeline, NULL, 1);
+    begin_client(&pipeline, NULL, 1);
     ask_by(other, client.channel, "before");
-    ask("put 2000 50");
+    ask_sender("put 2000 50");
     ask_by(other, client.channel, "behind");
-    ask("put 3");
+    ask_sender("put 3");
     expect_sent("before\nput+\n");
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, 40 * MS), 0);
-    pass(80 * MS);
+    pass_time(80 * MS);
     ck_assert_uint_eq(expect_last("0:behind\nput+\n3:abc0:"), 2 * 1005 + 2 + 7 + 5 + 5 + 2);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     answer_by("1\n2\n3\n4\n");
     expect_by(other, "1");
-    expect("2");
+    expect_answer("2");
     expect_by(other, "3");
-    expect("4");
+    expect_answer("4");
     hold_goes_on();
 }
 
@@ -205,16 +206,16 @@ DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
-    begin(&pipeline, &options, 1);
+    begin_client(&pipeline, &options, 1);
     domus_peer_pause(client.peer);
-    ask("put 50000000");
-    pass(100 * MS);
+    ask_sender("put 50000000");
+    pass_time(100 * MS);
     uint64_t before = domt_uploads_now.written;
     ck_assert_uint_lt(before, 5000000);
-    pass(500 * MS);
+    pass_time(500 * MS);
     ck_assert_uint_eq(domt_uploads_now.written, before);
     domus_peer_resume(client.peer);
-    pass(5 * MS);
+    pass_time(5 * MS);
     ck_assert_uint_gt(domt_uploads_now.written, before);
     domus_peer_reset(client.peer);
     expect_error(-EPIPE);
@@ -223,19 +224,19 @@ DOMT_TEST(a_write_waits_for_a_peer_that_does_not_read)
 
 DOMT_TEST(wrong_uses_are_refused)
 {
-    begin(&pipeline, NULL, 1);
+    begin_client(&pipeline, NULL, 1);
     ck_assert_int_eq(domus_probe_ask(client.probe, sender, &domt_misuse_type, NULL), 0);
-    run();
+    run_kit();
     expect_sent("put+\n5:abcde0:");
     answer_by("x\n");
-    expect("ok");
+    expect_answer("ok");
     hold_goes_on();
 }
 
 DOMT_TEST(an_end_that_cannot_be_encoded_cuts_the_request)
 {
-    begin(&pipeline, NULL, 1);
-    ask("bad 3");
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("bad 3");
     expect_sent("put+\n3:abc!EOPNOTSUPP\n");
     expect_error(-EOPNOTSUPP);
     answer_by("late\n"); /* answers the request that was cut */
@@ -250,14 +251,14 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
     static const char *const told[] = {"!ECANCELED\n", "!ETIMEDOUT\n", "!ECANCELED\n"};
 
     for (size_t i = 0; i < 3; i++) {
-        begin(&pipeline, NULL, 1);
-        ask(asked[i]);
+        begin_client(&pipeline, NULL, 1);
+        ask_sender(asked[i]);
         if (i == 2)
             ck_assert_int_eq(domus_outside_stop(domus_testkit_system(client.kit), sender), 0);
-        pass(250 * MS);
+        pass_time(250 * MS);
         ck_assert_uint_gt(expect_last(told[i]), strlen(told[i]) + 4);
         if (i == 0)
-            expect("left");
+            expect_answer("left");
         else
             expect_error(i == 1 ? -ETIMEDOUT : -ESTALE);
         answer_by("late\n");
@@ -267,11 +268,11 @@ DOMT_TEST(a_request_whose_asker_gives_up_is_cut)
 
 DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
 {
-    begin(&without_cut, NULL, 1);
-    ask("leave 3");
+    begin_client(&without_cut, NULL, 1);
+    ask_sender("leave 3");
     ask_by(other, client.channel, "behind"); /* this ask is never sent */
     expect_sent("put+\n3:abc");
-    expect("left");
+    expect_answer("left");
     expect_reset();
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
@@ -279,12 +280,12 @@ DOMT_TEST(without_a_text_for_cuts_the_channel_is_reset)
 
 DOMT_TEST(a_cut_by_the_asker_is_answered)
 {
-    begin(&pipeline, NULL, 1);
-    ask("stop 3");
-    serve("put+\n3:abc!ECANCELED\n", "seen");
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("stop 3");
+    serve_request("put+\n3:abc!ECANCELED\n", "seen");
     hold_goes_on();
-    begin(&without_cut, NULL, 1);
-    ask("stop 3");
+    begin_client(&without_cut, NULL, 1);
+    ask_sender("stop 3");
     expect_sent("put+\n3:abc");
     expect_reset();
     expect_error(-EPIPE);
@@ -294,8 +295,8 @@ DOMT_TEST(a_cut_by_the_asker_is_answered)
 DOMT_TEST(the_end_of_the_connection_fails_the_request)
 {
     for (int i = 0; i < 3; i++) {
-        begin(&pipeline, NULL, 1);
-        ask("put 3000 60");
+        begin_client(&pipeline, NULL, 1);
+        ask_sender("put 3000 60");
         expect_sent("put+\n");
         if (i == 0)
             domus_peer_reset(client.peer);
@@ -320,10 +321,10 @@ DOMT_TEST(a_request_that_has_not_begun_fails_as_any_ask)
                                           .inflight_max = 1,
                                           .queue_max = 1};
 
-    begin(&narrow, NULL, 1);
+    begin_client(&narrow, NULL, 1);
     ask_by(other, client.channel, "first");
-    ask("put 3");
-    ask("put 3");
+    ask_sender("put 3");
+    ask_sender("put 3");
     expect_error(-ENOBUFS);
     domus_peer_reset(client.peer);
     expect_error(-ENOTCONN);
@@ -343,21 +344,21 @@ DOMT_TEST(a_protocol_with_ids_has_no_requests_in_pieces)
         .encodes = lines,
         .by_id = true};
 
-    begin(&by_ids, NULL, 1);
-    ask("put 3");
+    begin_client(&by_ids, NULL, 1);
+    ask_sender("put 3");
     expect_error(-EOPNOTSUPP);
     domt_line_client_end(&client);
 }
 
 DOMT_TEST(an_early_answer_stops_the_writer)
 {
-    begin(&pipeline, NULL, 1);
-    ask("put 5000 50");
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("put 5000 50");
     expect_sent("put+\n");
     answer_by("no\n");
-    pass(60 * MS);
+    pass_time(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
-    expect("no");
+    expect_answer("no");
     ck_assert_uint_eq(expect_last("!ECANCELED\n"), 1005 + 11);
     hold_goes_on();
 }
@@ -366,12 +367,12 @@ DOMT_TEST(an_early_answer_wakes_a_writer_that_waits)
 {
     static const domus_channel_options options = {.send_high_bytes = 10000, .send_low_bytes = 2000};
 
-    begin(&without_cut, &options, 1);
+    begin_client(&without_cut, &options, 1);
     domus_peer_pause(client.peer);
-    ask("put 50000000");
-    pass(100 * MS);
+    ask_sender("put 50000000");
+    pass_time(100 * MS);
     answer_by("no\n");
-    expect("no");
+    expect_answer("no");
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     domus_peer_resume(client.peer);
     expect_reset();
@@ -380,15 +381,15 @@ DOMT_TEST(an_early_answer_wakes_a_writer_that_waits)
 
 DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
 {
-    begin(&pipeline, NULL, 1);
-    ask("on 2000 50");
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("on 2000 50");
     ask_by(other, client.channel, "behind");
     answer_by("soon\n");
-    pass(60 * MS);
+    pass_time(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    pass(60 * MS);
-    expect("soon");
+    pass_time(60 * MS);
+    expect_answer("soon");
     (void)expect_last("0:behind\n");
     answer_by("yes\n");
     expect_by(other, "yes");
@@ -397,18 +398,18 @@ DOMT_TEST(a_writer_may_go_on_behind_an_early_answer)
 
 DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
 {
-    begin(&without_cut, NULL, 1);
-    ask("read 5000 20");
+    begin_client(&without_cut, NULL, 1);
+    ask_sender("read 5000 20");
     expect_sent("put+\n");
     answer_by("no+\n5:hello");
-    pass(60 * MS);
+    pass_time(60 * MS);
     ck_assert_int_eq(domt_uploads_now.error, -EALREADY);
     /* a piece of the request comes */
     ck_assert_int_eq(domus_peer_expect_nothing(client.peer, MS) == 0, false);
     (void)expect_last("");
     ask_by(other, client.channel, "behind");
     answer_by("6: world0:");
-    expect("11");
+    expect_answer("11");
     expect_reset();
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     domt_line_client_end(&client);
@@ -419,14 +420,14 @@ DOMT_TEST(the_body_of_an_early_answer_is_read_before_the_reset)
 DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 {
     domt_line_client_begin_staying(&client, &pipeline);
-    surround(1);
-    ask("leave 5000 50");
+    make_actors(1);
+    ask_sender("leave 5000 50");
     expect_sent("put+\n");
     answer_by("no\n");
-    pass(50 * MS);
-    expect("left");
+    pass_time(50 * MS);
+    expect_answer("left");
     domus_peer_finish(client.peer);
-    pass(300 * MS);
+    pass_time(300 * MS);
     ask_by(other, client.channel, "late");
     domt_net_ok(client.kit, domus_probe_expect_error(other, -ENOTCONN, SECOND));
     ck_assert_int_eq(domus_testkit_stop(client.kit), 0);
@@ -435,11 +436,11 @@ DOMT_TEST(a_cut_in_the_run_of_the_last_byte_is_counted_once)
 
 DOMT_TEST(the_time_for_the_answer_begins_behind_the_body)
 {
-    begin(&pipeline, NULL, 1);
-    ask("put 1000 8000");
-    pass(7900 * MS);
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("put 1000 8000");
+    pass_time(7900 * MS);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
-    pass(4900 * MS);
+    pass_time(4900 * MS);
     ck_assert_int_eq(domus_probe_expect_nothing(client.probe, MS), 0);
     expect_error(-EPIPE);
     expect_reset();
@@ -448,8 +449,8 @@ DOMT_TEST(the_time_for_the_answer_begins_behind_the_body)
 
 DOMT_TEST(a_drain_waits_for_the_end_of_a_request)
 {
-    begin(&pipeline, NULL, 1);
-    ask("put 2000 50");
+    begin_client(&pipeline, NULL, 1);
+    ask_sender("put 2000 50");
     expect_sent("put+\n");
     ck_assert_int_eq(domus_testkit_stop(client.kit), 1); /* returns in time, with one channel cut */
     domus_testkit_free(client.kit);

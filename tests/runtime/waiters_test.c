@@ -24,7 +24,7 @@ struct board {
     domus_waiter places[PLACES];
 };
 
-static int mount(domus_stack *stack, void *self_)
+static int mount_board(domus_stack *stack, void *self_)
 {
     struct board *self = self_;
     self->waiters =
@@ -63,7 +63,7 @@ static const domus_behaviour behaviour = {
     .name = "board",
     .kind = DOMUS_STATE,
     .state_size = sizeof(struct board),
-    .on_mount = mount,
+    .on_mount = mount_board,
     .on = (const domus_on[]){{&wait_type, take_wait, 0}, {&news_type, take_news, 0}, {0}}};
 
 /* A step of a probe: it asks for an owner, leaves, or brings the news. */
@@ -104,7 +104,7 @@ static const step steps[] = {
     {7, TELLS, 3},
 };
 
-static void take(domus_testkit *kit, domus_probe *probe, const step *does)
+static void take_step(domus_testkit *kit, domus_probe *probe, const step *does)
 {
     uint32_t told;
 
@@ -143,7 +143,7 @@ DOMT_TEST(places_are_those_of_who_waits)
     ck_assert_int_eq(domus_outside_spawn(domus_testkit_system(kit), &behaviour, NULL, &board), 0);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         const step *does = &steps[i];
-        take(kit, probes[does->probe], does);
+        take_step(kit, probes[does->probe], does);
         if (does->does != REFUSED)
             waits[does->probe] = does->does == WAITS;
         for (uint32_t j = 0; does->does == TELLS && j < PROBES; j++) {

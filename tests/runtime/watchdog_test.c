@@ -64,7 +64,7 @@ static const domus_pool_config work = {.name = "work", .runners = 2, .policy = "
 
 static domus_watchdog *watchdog;
 
-static void begin(void)
+static void start_test(void)
 {
     domus_config config = domt_config(2);
     atomic_store(&may_go, false);
@@ -73,7 +73,7 @@ static void begin(void)
     ck_assert_int_eq(domus_watchdog_new(domt_pooled.system, &watchdog), 0);
 }
 
-static void finish(void)
+static void end_test(void)
 {
     domus_watchdog_free(watchdog);
     domt_end(domt_pooled.system);
@@ -98,17 +98,17 @@ static void stays_at(int silent)
 
 DOMT_TEST(all_are_alive_while_they_sleep_and_when_they_have_ended)
 {
-    begin();
+    start_test();
     domt_pause_ns(20 * DOMT_MS);
     stays_at(0);
     ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
     stays_at(0);
-    finish();
+    end_test();
 }
 
 DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
 {
-    begin();
+    start_test();
     domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, 1, &actor, NULL), &stay_type,
                 NULL);
     DOMT_WAIT_FOR(20, atomic_load(&staying) == 1);
@@ -119,7 +119,7 @@ DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
     atomic_store(&may_go, true);
     DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0); /* the runner was at rest before */
     stays_at(0);
-    finish();
+    end_test();
 }
 
 /* A period is over only if all threads have shown life in it, at the same time or one after the
@@ -127,7 +127,7 @@ DOMT_TEST(a_thread_and_a_runner_that_hang_are_silent_until_they_go_on)
 DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
 {
     for (int sends = 0; sends < 2; sends++) {
-        begin();
+        start_test();
         second = domt_pooled_spawn(domt_pooled.pool, &actor, NULL);
         domt_notice(domt_pooled.system, domt_pooled_spawn(domt_pooled.pool, &actor, NULL),
                     sends ? &flood_type : &stay_type, NULL);
@@ -135,20 +135,20 @@ DOMT_TEST(a_runner_that_stays_or_sends_and_does_not_return_is_silent)
         stays_at(1);
         atomic_store(&may_go, true);
         stays_at(0);
-        finish();
+        end_test();
     }
 }
 
 DOMT_TEST(threads_that_are_busy_for_long_are_alive)
 {
-    begin();
+    start_test();
     for (uint32_t i = 0; i < 2; i++)
         domt_notice(domt_pooled.system, domt_spawn(domt_pooled.system, i, &actor, NULL), &tick_type,
                     NULL);
     for (int periods = 0; periods < 10; periods++)
         DOMT_WAIT_FOR(20, domus_watchdog_look(watchdog) == 0);
     atomic_store(&may_go, true);
-    finish();
+    end_test();
 }
 
 /* Set the words as if a thread had gone to sleep `asleep_ns` ago and had not come back. */
@@ -164,7 +164,7 @@ static void let_sleep(int64_t asleep_ns)
 /* The threads have ended, so the test may write their words. */
 DOMT_TEST(a_sleep_that_should_be_over_is_silence)
 {
-    begin();
+    start_test();
     ck_assert_int_ge(domus_system_stop(domt_pooled.system), 0);
     let_sleep((int64_t)DOMI_PARK_CAP_NS);
     stays_at(0);
@@ -179,7 +179,7 @@ DOMT_TEST(a_sleep_that_should_be_over_is_silence)
     stays_at(0);
     atomic_store(&domt_pooled.system->threads[1].counters.cpu_end_ns, 1);
     atomic_store(&domt_pooled.system->threads[1].manager.park, DOMI_PARK_RUNNING);
-    finish();
+    end_test();
 }
 
 /* Run a child that exits with the errno of a look or of a new watchdog. Returns its exit status. */

@@ -77,7 +77,7 @@ static void make_site(domt_sweep *sweep)
     DOMT_SWEEP_HOLD(sweep, domus_testkit_run(sweep->kit) == 0);
 }
 
-static bool has(domus_peer *peer, const char *text)
+static bool has_text(domus_peer *peer, const char *text)
 {
     size_t size;
     const char *got = domus_peer_got(peer, &size);
@@ -101,7 +101,7 @@ static uint32_t go_round(domt_sweep *sweep, int64_t fail_after)
     DOMT_SWEEP_HOLD(sweep, domus_testkit_advance(sweep->kit, 3 * DOMT_SWEEP_SECOND) == 0);
     domi_memory_fail_after(-1, 0);
     for (size_t i = 0; i < ROUND; i++) {
-        bool is_answered = has(peers[i], deeds[i].expected);
+        bool is_answered = has_text(peers[i], deeds[i].expected);
         if (fail_after < 0 && !is_answered)
             printf("without its answer: %s\n", deeds[i].expected);
         answered += is_answered;

@@ -71,7 +71,7 @@ static const domus_behaviour of_server = {
         {.type = NULL}}};
 
 /* Start the server. `port` gets its port as text. */
-static domus_system *serve(char *port, size_t size)
+static domus_system *start_server(char *port, size_t size)
 {
     domus_system *system_ = domt_start_threads(2);
     char text[128];
@@ -98,7 +98,7 @@ DOMT_TEST(python_is_served_also_through_a_proxy)
 
     if (!has_peer())
         return;
-    domus_system *system_ = serve(port, sizeof port);
+    domus_system *system_ = start_server(port, sizeof port);
     run_client(port);
     snprintf(at, sizeof at, "127.0.0.1:%s", port);
     ck_assert_int_eq(domus_outside_pool_open(system_, at, &options, &proxy.upstream), 0);
@@ -213,7 +213,7 @@ DOMT_TEST(wslay_is_served)
                                                        .on_msg_recv_callback = hear_echo};
     wslay_event_context_ptr context;
     char port[16], byte;
-    domus_system *system_ = serve(port, sizeof port);
+    domus_system *system_ = start_server(port, sizeof port);
     int fd = domt_connect((uint16_t)strtoul(port, NULL, 10));
 
     memset(echo_bytes, 'e', sizeof echo_bytes);

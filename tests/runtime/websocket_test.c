@@ -47,7 +47,7 @@ static domus_websocket_message message_of(const char *text)
 }
 
 /* Send "hi" by a notice, so that it comes behind the answer. */
-static int greet(domus_stack *stack)
+static int send_greeting(domus_stack *stack)
 {
     domus_websocket_message message = message_of("hi");
     sent_result = domus_channel_send(stack, domus_channel_running(stack),
@@ -62,7 +62,7 @@ static int on_request(domus_stack *stack, void *self, const void *payload)
     ck_assert_int_eq(domus_group_open(stack, "room", &room), 0);
     ck_assert_int_eq(domus_group_join(stack, room), 0);
     int error = domus_websocket_accept(stack, payload, &offer, &outcome);
-    return error == 0 && greets && outcome.status == 101 ? greet(stack) : error;
+    return error == 0 && greets && outcome.status == 101 ? send_greeting(stack) : error;
 }
 
 /* Send the message to all members in one frame. */
@@ -114,7 +114,7 @@ static const domus_behaviour service = {
 
 static domus_peer *peer;
 
-static void begin(void)
+static void begin_kit(void)
 {
     options = (domus_websocket_options){.role = DOMUS_ROLE_SERVER};
     closed = heard_code = 0;
@@ -138,19 +138,19 @@ static void expect_frames(domus_peer *by, const char *frames)
     domt_net_ok(domt_pipe_kit, domus_peer_expect(by, bytes, size, SECOND));
 }
 
-static void talk(domus_peer *by, const char *said, const char *heard)
+static void exchange_frames(domus_peer *by, const char *said, const char *heard)
 {
     send_frames(by, said);
     expect_frames(by, heard);
 }
 
-static void upgrade(void)
+static void upgrade_peer(void)
 {
-    begin();
+    begin_kit();
     domt_pipe_talk(peer, HELLO, WELCOME);
 }
 
-static void finish(int error)
+static void finish_and_check(int error)
 {
     domt_pipe_run();
     ck_assert_uint_eq(closed, 1);
@@ -163,7 +163,7 @@ static void end_in_order(void)
 {
     ck_assert_int_eq(domus_peer_expect_end(peer, SECOND), 0);
     domus_peer_finish(peer);
-    finish(0);
+    finish_and_check(0);
 }
 
 DOMT_TEST(frames_behind_the_handshake_are_not_lost)
@@ -174,7 +174,7 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
     memcpy(bytes, HELLO, head);
     size_t size = head + domt_frames(true, "81:hello 01:a 89:x 80:b 88:\x03\xe8", bytes + head);
     for (size_t cut = 1; cut < size; cut += cut < head - 3 ? 50 : 1) {
-        begin();
+        begin_kit();
         ck_assert_int_eq(domus_peer_send(peer, bytes, cut), 0);
         if (cut % 2 == 0)
             domt_pipe_run();
@@ -188,33 +188,33 @@ DOMT_TEST(frames_behind_the_handshake_are_not_lost)
 
 DOMT_TEST(greeting_leaves_behind_the_answer)
 {
-    begin();
+    begin_kit();
     domt_pipe_talk(peer, HELLO_AT("/greet"), WELCOME);
     expect_frames(peer, "81:hi");
     ck_assert_int_eq(sent_result, -EBUSY);
-    talk(peer, "88:", "88:");
+    exchange_frames(peer, "88:", "88:");
     ck_assert_uint_eq(heard_code, DOMUS_WEBSOCKET_NO_CODE);
     end_in_order();
 }
 
 DOMT_TEST(refused_handshake_leaves_http_as_it_was)
 {
-    begin();
+    begin_kit();
     domt_pipe_talk(peer, "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
                    "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n"
                    "Connection: upgrade\r\nUpgrade: websocket\r\n"
                    "Sec-WebSocket-Version: 13\r\n\r\n");
     domt_pipe_talk(peer, HELLO, WELCOME);
-    talk(peer, "88:", "88:");
+    exchange_frames(peer, "88:", "88:");
     end_in_order();
 }
 
 DOMT_TEST(actor_closes_and_hears_the_answer)
 {
-    upgrade();
-    talk(peer, "81:close",
-         "88:\x0f\xa0"
-         "bye");
+    upgrade_peer();
+    exchange_frames(peer, "81:close",
+                    "88:\x0f\xa0"
+                    "bye");
     /* the actor gets none of these frames, and no byte is sent */
     send_frames(peer, "81:late 89: 01:la 80:ter");
     ck_assert_int_eq(domus_peer_expect_nothing(peer, SECOND), 0);
@@ -227,29 +227,29 @@ DOMT_TEST(actor_closes_and_hears_the_answer)
 
 DOMT_TEST(close_that_is_not_answered_has_a_time)
 {
-    upgrade();
-    talk(peer, "81:close",
-         "88:\x0f\xa0"
-         "bye");
+    upgrade_peer();
+    exchange_frames(peer, "81:close",
+                    "88:\x0f\xa0"
+                    "bye");
     for (int i = 0; i < 4; i++) { /* messages do not prolong the time */
         domt_pipe_pass(SECOND);
         send_frames(peer, "89:x");
     }
     ck_assert_uint_eq(closed, 0);
     ck_assert_int_eq(domus_peer_expect_reset(peer, 2 * SECOND), 0);
-    finish(-ETIMEDOUT);
+    finish_and_check(-ETIMEDOUT);
 }
 
 DOMT_TEST(channel_that_is_closed_says_going_away)
 {
-    upgrade();
-    talk(peer, "81:end", "88:\x03\xe9");
+    upgrade_peer();
+    exchange_frames(peer, "81:end", "88:\x03\xe9");
     end_in_order();
 }
 
 DOMT_TEST(drain_says_going_away)
 {
-    upgrade();
+    upgrade_peer();
     domt_pipe_pass(10 * SECOND);
     ck_assert_int_eq(domus_testkit_stop(domt_pipe_kit), 0);
     expect_frames(peer, "88:\x03\xe9");
@@ -259,20 +259,20 @@ DOMT_TEST(drain_says_going_away)
 
 DOMT_TEST(wrong_bytes_are_answered_with_their_code)
 {
-    upgrade();
-    talk(peer, "81:a 81:\xff 81:b", "81:a 88:\x03\xef");
+    upgrade_peer();
+    exchange_frames(peer, "81:a 81:\xff 81:b", "81:a 88:\x03\xef");
     end_in_order();
-    upgrade();
-    talk(peer, "81:a", "81:a");
+    upgrade_peer();
+    exchange_frames(peer, "81:a", "81:a");
     domus_peer_finish(peer); /* counts as one refused channel, however many errors follow */
     ck_assert_int_eq(domus_peer_expect_reset(peer, SECOND), 0);
     ck_assert_uint_eq(domt_profile_all(domt_pipe_system()).channels_refused, 1);
-    finish(-EPIPE);
+    finish_and_check(-EPIPE);
 }
 
 DOMT_TEST(silent_peer_is_pinged_and_then_reset)
 {
-    upgrade();
+    upgrade_peer();
     for (int i = 0; i < 3; i++) { /* a peer that answers stays connected */
         domt_pipe_pass(25 * SECOND);
         send_frames(peer, "8a:");
@@ -282,30 +282,30 @@ DOMT_TEST(silent_peer_is_pinged_and_then_reset)
     expect_frames(peer, "89:");
     ck_assert_uint_eq(closed, 0);
     ck_assert_int_eq(domus_peer_expect_reset(peer, 31 * SECOND), 0);
-    finish(-ETIMEDOUT);
+    finish_and_check(-ETIMEDOUT);
 }
 
 DOMT_TEST(peer_is_never_pinged_if_the_options_say_so)
 {
-    begin();
+    begin_kit();
     options.ping_ns = DOMUS_WEBSOCKET_NEVER;
     domt_pipe_talk(peer, HELLO, WELCOME);
     ck_assert_int_eq(domus_peer_expect_nothing(peer, 1000 * SECOND), 0);
-    talk(peer, "81:a 88:", "81:a 88:");
+    exchange_frames(peer, "81:a 88:", "81:a 88:");
     end_in_order();
 }
 
 DOMT_TEST(one_frame_goes_to_all_members)
 {
-    upgrade();
+    upgrade_peer();
     domus_peer *other = domt_pipe_peer();
     domt_pipe_talk(other, HELLO, WELCOME);
-    talk(peer, "81:all", "81:all");
+    exchange_frames(peer, "81:all", "81:all");
     expect_frames(other, "81:all");
     domus_peer_close(other);
     domt_pipe_run();
     closed = 0;
-    talk(peer, "88:", "88:");
+    exchange_frames(peer, "88:", "88:");
     end_in_order();
 }
 
@@ -320,7 +320,7 @@ DOMT_TEST(flood_of_pings_takes_bounded_memory)
 
     for (; filled + size <= sizeof bytes; filled += size)
         memcpy(bytes + filled, ping, size);
-    upgrade();
+    upgrade_peer();
     domus_peer_pause(peer);
     for (int i = 0; i < 64; i++) { /* sends 8 MiB */
         ck_assert_int_eq(domus_peer_send(peer, bytes, filled), 0);

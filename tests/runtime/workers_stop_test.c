@@ -266,7 +266,7 @@ static void *submit_many(void *own_)
 
 /* Submit all jobs from four threads; with `stop_at`, some are withdrawn, and the pool is stopped
  * when so many have finished. Returns the sum of all numbers. */
-static uint64_t rush(domi_workers *workers, submitter *own, uint32_t stop_at)
+static uint64_t submit_from_threads(domi_workers *workers, submitter *own, uint32_t stop_at)
 {
     domt_task *tasks = calloc(SUBMITTERS * JOBS_EACH, sizeof *tasks);
     pthread_t threads[SUBMITTERS];
@@ -298,7 +298,7 @@ DOMT_TEST(hundred_thousand_jobs_of_four_threads_run_once_each)
 {
     domi_workers *workers = domt_workers(1, 4, 64, DOMT_MS);
     submitter own[SUBMITTERS];
-    ck_assert_uint_eq(rush(workers, own, 0), atomic_load(&sum));
+    ck_assert_uint_eq(submit_from_threads(workers, own, 0), atomic_load(&sum));
     ck_assert_uint_eq(atomic_load(&domt_begun), SUBMITTERS * JOBS_EACH);
     ck_assert_uint_eq(atomic_load(&sum_cancelled), 0);
 }
@@ -307,7 +307,7 @@ DOMT_TEST(jobs_withdrawn_stopped_and_run_are_all_jobs)
 {
     domi_workers *workers = domt_workers(0, 4, 64, 0);
     submitter own[SUBMITTERS];
-    uint64_t all = rush(workers, own, 10000);
+    uint64_t all = submit_from_threads(workers, own, 10000);
     uint64_t found = atomic_load(&sum) + atomic_load(&sum_cancelled);
 
     for (uint32_t i = 0; i < SUBMITTERS; i++)

@@ -173,7 +173,7 @@ void domt_fail_allocations(int (*work)(void *context), void *context)
 
 static size_t greatest;
 
-static void *allocate(void *context, size_t bytes)
+static void *allocate_measured(void *context, size_t bytes)
 {
     if (bytes > greatest)
         greatest = bytes;
@@ -189,7 +189,7 @@ size_t domt_greatest_block(int (*work)(void *context), void *context)
 {
     static domus_allocator allocator;
 
-    allocator.allocate = allocate;
+    allocator.allocate = allocate_measured;
     allocator.free = release;
     greatest = 0;
     const domus_allocator *before = domi_memory_set_allocator(&allocator);
@@ -202,7 +202,7 @@ size_t domt_greatest_block(int (*work)(void *context), void *context)
 /* --- budgets ---------------------------------------------------------------------------------- */
 
 /* Feed the head of a message and `size` bytes of its body to a new stage. */
-static int gather(const domt_gathered *gathered, domt_codec *codec, size_t size)
+static int gather_body(const domt_gathered *gathered, domt_codec *codec, size_t size)
 {
     domus_stage_message message;
 
@@ -220,12 +220,12 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
 
     budget->bytes_max = 300000;
     for (unsigned i = 0; i < 2; i++) {
-        ck_assert_int_eq(gather(gathered, &codecs[i], 100000), 0);
+        ck_assert_int_eq(gather_body(gathered, &codecs[i], 100000), 0);
         ck_assert_uint_ge(budget->used_bytes, (i + 1) * 100000);
         ck_assert_uint_le(budget->used_bytes, budget->bytes_max);
     }
     uint64_t before = budget->used_bytes;
-    ck_assert_int_eq(gather(gathered, &codecs[2], 100000), -ENOMEM);
+    ck_assert_int_eq(gather_body(gathered, &codecs[2], 100000), -ENOMEM);
     /* the third channel gave back its bytes when it was refused */
     ck_assert_uint_eq(budget->used_bytes, before);
     ck_assert_int_eq(domus_stage_kit_fail(codecs[2].kit, DOMUS_NO_ID, NULL, -ENOMEM), 0);
@@ -237,7 +237,7 @@ void domt_gathered_share_a_bound(const domt_gathered *gathered)
     domt_codec_stop(&codecs[1]);
     ck_assert_uint_eq(budget->used_bytes, 0);
     budget->bytes_max = 1000000;
-    ck_assert_int_eq(gather(gathered, &codecs[0], gathered->size), 1);
+    ck_assert_int_eq(gather_body(gathered, &codecs[0], gathered->size), 1);
     ck_assert_uint_ge(budget->used_bytes, gathered->whole_least);
     if (gathered->whole_least == 0)
         ck_assert_uint_eq(budget->used_bytes, 0);

@@ -22,7 +22,7 @@
 
 #define NEW_ROOT "/media" /* exists on each Linux; the new root hides the host's own folder */
 
-static _Noreturn void fail(const char *what)
+static _Noreturn void fail_and_exit(const char *what)
 {
     fprintf(stderr, "container: %s: %s\n", what, strerror(errno));
     _exit(126);
@@ -78,10 +78,10 @@ static void make_path(const char *path)
             continue;
         snprintf(part, sizeof part, "%.*s", (int)i, path);
         if (mkdir(part, 0755) != 0 && errno != EEXIST)
-            fail(part);
+            fail_and_exit(part);
     }
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        fail(path);
+        fail_and_exit(path);
 }
 
 /* Bind the folder `from` of the host to the same path in the new root. */
@@ -93,9 +93,9 @@ static void bind_folder(const char *from, bool is_written)
     snprintf(to, sizeof to, "%s%s", NEW_ROOT, from);
     make_path(to);
     if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0)
-        fail(from);
+        fail_and_exit(from);
     if (!is_written && mount(NULL, to, NULL, flags, NULL) != 0)
-        fail("read-only");
+        fail_and_exit("read-only");
 }
 
 /* Bind what a program with shared libraries needs into the new root. */
@@ -110,7 +110,7 @@ static void fill_root(void)
         snprintf(from, sizeof from, "%s/%s", NEW_ROOT, links[i]);
         snprintf(to, sizeof to, "usr/%s", links[i]);
         if (symlink(to, from) != 0)
-            fail(from);
+            fail_and_exit(from);
     }
 }
 
@@ -122,7 +122,7 @@ static void copy_file(const char *from, const char *to)
     ssize_t size = in >= 0 && out >= 0 ? read(in, text, sizeof text) : -1;
 
     if (size < 0 || write(out, text, (size_t)size) != size)
-        fail(from);
+        fail_and_exit(from);
     close(in);
     close(out);
 }
@@ -131,7 +131,7 @@ static void make_root(const domt_container *container)
 {
     if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("tmpfs", NEW_ROOT, "tmpfs", 0, "mode=755,size=1m") != 0)
-        fail("mount");
+        fail_and_exit("mount");
     if (container->only != NULL)
         copy_file(container->only, NEW_ROOT "/echo.yaml");
     else
@@ -143,7 +143,7 @@ static void make_root(const domt_container *container)
     if (container->has_data)
         make_path(NEW_ROOT "/data");
     if (chdir(NEW_ROOT) != 0)
-        fail("chdir");
+        fail_and_exit("chdir");
     if (container->has_proc) /* process 1 of the new namespace mounts /proc here */
         make_path(NEW_ROOT "/proc");
 }
@@ -153,11 +153,11 @@ static void enter_root(const domt_container *container)
 {
     if ((container->has_proc && mount("proc", "proc", "proc", 0, NULL) != 0) ||
         (container->has_data && mount("tmpfs", "data", "tmpfs", 0, "size=4m") != 0))
-        fail("mount in the root");
+        fail_and_exit("mount in the root");
     if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
-        fail("pivot_root");
+        fail_and_exit("pivot_root");
     if (mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) != 0)
-        fail("read-only root");
+        fail_and_exit("read-only root");
 }
 
 static pid_t inner;
@@ -188,26 +188,26 @@ void domt_container_enter(const domt_container *container)
 {
     if (container->has_root) {
         if (!enter_namespaces())
-            fail("namespaces");
+            fail_and_exit("namespaces");
         make_root(container);
         inner = fork();
         if (inner < 0)
-            fail("fork");
+            fail_and_exit("fork");
         if (inner > 0)
             wait_outside();
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-            fail("prctl");
+            fail_and_exit("prctl");
         enter_root(container);
     }
     const rlim_t memlock = container->memlock == 1 ? 0 : container->memlock;
     if (container->memlock != 0 &&
         setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){memlock, memlock}) != 0)
-        fail("setrlimit");
+        fail_and_exit("setrlimit");
     if (container->nofile != 0 &&
         setrlimit(RLIMIT_NOFILE, &(struct rlimit){container->nofile, container->nofile}) != 0)
-        fail("setrlimit");
+        fail_and_exit("setrlimit");
     for (const long *call = container->denied; call != NULL && *call >= 0; call++) {
         if (domt_deny_call(*call, container->denied_with) != 0)
-            fail("seccomp");
+            fail_and_exit("seccomp");
     }
 }

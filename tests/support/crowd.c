@@ -25,7 +25,7 @@ static char byte_at(uint32_t number, uint64_t place)
     return (char)(number * 17 + place * 131 + (place >> 8) * 7 + (place >> 16));
 }
 
-static uint32_t chance(domt_client *client)
+static uint32_t draw_number(domt_client *client)
 {
     client->chance = client->chance * 1103515245u + 12345u;
     return client->chance >> 8;
@@ -85,7 +85,7 @@ void domt_client_close(domt_client *client, bool reset)
 }
 
 /* Handle a failed call. Returns false when the call is to be tried again later. */
-static bool failed(domt_client *client)
+static bool handle_failure(domt_client *client)
 {
     if (errno == EAGAIN || errno == EINTR)
         return false;
@@ -101,7 +101,7 @@ static void read_some(domt_client *client)
     while (client->fd >= 0 && !client->deaf && !client->ended) {
         ssize_t size = recv(client->fd, bytes, sizeof bytes, 0);
         if (size < 0) {
-            if (!failed(client))
+            if (!handle_failure(client))
                 return;
         } else if (size == 0) {
             client->ended = true;
@@ -116,7 +116,7 @@ static uint32_t next_piece(domt_client *client, char *bytes)
 {
     uint32_t most = client->piece_max != 0 ? client->piece_max : PIECE_MAX;
     uint64_t left = client->bytes - client->sent;
-    uint32_t size = 1 + chance(client) % most;
+    uint32_t size = 1 + draw_number(client) % most;
 
     if (size > left)
         size = (uint32_t)left;
@@ -141,7 +141,7 @@ static bool send_some(domt_client *client)
             return true;
         ssize_t size = send(client->fd, bytes, next_piece(client, bytes), MSG_NOSIGNAL);
         if (size < 0)
-            return failed(client);
+            return handle_failure(client);
         client->sent += (uint64_t)size;
         if (client->reset_at != 0 && client->sent >= client->reset_at)
             domt_client_close(client, true);

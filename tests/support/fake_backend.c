@@ -122,7 +122,7 @@ static bool fake_pending(void *ring)
     return fake->pending || has_deferred(fake);
 }
 
-static domt_op *begin(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
+static domt_op *begin_operation(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
 {
     domt_fake *fake = ring;
     domt_op **link = &fake->ops;
@@ -145,27 +145,27 @@ static domt_op *begin(void *ring, domt_op_kind kind, int fd, uint64_t user_data)
 
 static void fake_accept(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMT_ACCEPT, fd, user_data);
+    (void)begin_operation(ring, DOMT_ACCEPT, fd, user_data);
 }
 
 static void fake_receive(void *ring, int fd, bool once, uint64_t user_data)
 {
-    begin(ring, DOMT_RECEIVE, fd, user_data)->once = once;
+    begin_operation(ring, DOMT_RECEIVE, fd, user_data)->once = once;
 }
 
 static void fake_poll(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMT_POLL, fd, user_data);
+    (void)begin_operation(ring, DOMT_POLL, fd, user_data);
 }
 
 static void fake_poll_once(void *ring, int fd, uint32_t events, uint64_t user_data)
 {
-    (void)begin(ring, DOMT_POLL, fd, user_data);
+    (void)begin_operation(ring, DOMT_POLL, fd, user_data);
 }
 
 static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint64_t user_data)
 {
-    domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
+    domt_op *op = begin_operation(ring, DOMT_SEND, fd, user_data);
 
     op->data = data;
     op->size = size;
@@ -173,7 +173,7 @@ static void fake_send(void *ring, int fd, const void *data, uint32_t size, uint6
 
 static void fake_send_message(void *ring, int fd, const struct msghdr *message, uint64_t user_data)
 {
-    domt_op *op = begin(ring, DOMT_SEND, fd, user_data);
+    domt_op *op = begin_operation(ring, DOMT_SEND, fd, user_data);
 
     op->message = domi_gathered_set(&op->gathered, message);
     for (size_t i = 0; i < message->msg_iovlen; i++)
@@ -182,20 +182,20 @@ static void fake_send_message(void *ring, int fd, const struct msghdr *message, 
 
 static void fake_receive_datagrams(void *ring, int fd, uint64_t user_data)
 {
-    (void)begin(ring, DOMT_RECEIVE, fd, user_data);
+    (void)begin_operation(ring, DOMT_RECEIVE, fd, user_data);
 }
 
 static void fake_send_datagram(void *ring, int fd, const domi_datagram_out *datagram,
                                uint64_t user_data)
 {
-    begin(ring, DOMT_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
+    begin_operation(ring, DOMT_SEND_DATAGRAM, fd, user_data)->datagram = *datagram;
 }
 
 static void fake_cancel(void *ring, int fd, uint64_t target, uint64_t user_data)
 {
     for (domt_op *op = ((domt_fake *)ring)->ops; op != NULL; op = op->next)
         ck_assert_msg(op->user_data != target || op->fd == fd, "a cancel on another descriptor");
-    domt_op *op = begin(ring, DOMT_CANCEL, -1, user_data);
+    domt_op *op = begin_operation(ring, DOMT_CANCEL, -1, user_data);
 
     op->target = target;
 }
@@ -269,7 +269,8 @@ void domt_fake_inject(domt_fake *fake, const domi_completion *completion)
         fake->completions_shown = fake->completions_tail;
 }
 
-static void complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags, uint16_t buffer)
+static void complete_operation(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags,
+                               uint16_t buffer)
 {
     domt_op **link = &fake->ops;
 
@@ -285,7 +286,7 @@ static void complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flag
 
 void domt_fake_complete(domt_fake *fake, domt_op *op, int32_t result, uint16_t flags)
 {
-    complete(fake, op, result, flags, 0);
+    complete_operation(fake, op, result, flags, 0);
 }
 
 bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, bool more)
@@ -294,21 +295,21 @@ bool domt_fake_bytes(domt_fake *fake, int fd, const void *bytes, uint32_t size, 
 
     ck_assert_msg(op != NULL, "nothing receives on %d", fd);
     if (fake->queue_head == fake->published) {
-        complete(fake, op, -ENOBUFS, 0, 0);
+        complete_operation(fake, op, -ENOBUFS, 0, 0);
         return false;
     }
     uint16_t index = fake->queue[fake->queue_head++ % DOMT_FAKE_BUFFERS_MAX];
     ck_assert_uint_le(size, fake->buffers[index].size);
     fake->buffers[index].given = false;
     memcpy(fake->buffers[index].data, bytes, size);
-    complete(fake, op, (int32_t)size,
-             (uint16_t)(DOMI_BUFFERED | (more && !op->once ? DOMI_MORE : 0)), index);
+    complete_operation(fake, op, (int32_t)size,
+                       (uint16_t)(DOMI_BUFFERED | (more && !op->once ? DOMI_MORE : 0)), index);
     return true;
 }
 
 void domt_fake_receive_ends(domt_fake *fake, int fd, int32_t result)
 {
-    complete(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
+    complete_operation(fake, domt_fake_find(fake, DOMT_RECEIVE, fd), result, 0, 0);
 }
 
 void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
@@ -317,7 +318,7 @@ void domt_fake_sent(domt_fake *fake, int fd, int32_t result)
 
     ck_assert_msg(op != NULL, "nothing is sent on %d", fd);
     ck_assert_int_le(result, (int32_t)op->size);
-    complete(fake, op, result, 0, 0);
+    complete_operation(fake, op, result, 0, 0);
 }
 
 uint32_t domt_fake_wire(domt_fake *fake, int fd, char *bytes, uint32_t size)
@@ -350,11 +351,11 @@ void domt_fake_cancel_step(domt_fake *fake)
     for (domt_op *op = fake->ops; op != NULL; op = op->next)
         hit += op != cancel && op->user_data == cancel->target;
     uint64_t target = cancel->target;
-    complete(fake, cancel, hit != 0 ? 0 : -ENOENT, 0, 0);
+    complete_operation(fake, cancel, hit != 0 ? 0 : -ENOENT, 0, 0);
     for (domt_op *op = fake->ops, *next = NULL; op != NULL; op = next) {
         next = op->next;
         if (op->user_data == target)
-            complete(fake, op, -ECANCELED, 0, 0);
+            complete_operation(fake, op, -ECANCELED, 0, 0);
     }
 }
 

@@ -89,7 +89,7 @@ static void print_bytes(domt_text *at, const char *name, domus_slice bytes)
     domt_text_add(at, bytes.size > 64 ? "\n" : "]\n");
 }
 
-static void print(domt_text *at, const domus_stage_message *message)
+static void print_message(domt_text *at, const domus_stage_message *message)
 {
     ck_assert_int_eq(message->kind, DOMUS_STAGE_NOTICE);
     if (message->type == &domus_websocket_message_type) {
@@ -130,7 +130,7 @@ static domt_codec_trace trace_of(const domus_websocket_options *options)
 {
     return (domt_codec_trace){.stage = &domus_websocket_stage,
                               .options = options,
-                              .print = print,
+                              .print = print_message,
                               .print_sent = print_sent};
 }
 

@@ -205,7 +205,7 @@ void domt_count_release(void *payload)
 const domus_type domt_counted = {.name = "counted", .size = 8, .release = domt_count_release};
 const domus_type domt_call_type = {.name = "call", .size = sizeof(domt_call)};
 
-static int call(domus_stack *stack, void *self, const void *payload)
+static int run_call(domus_stack *stack, void *self, const void *payload)
 {
     const domt_call *order = payload;
 
@@ -215,7 +215,7 @@ static int call(domus_stack *stack, void *self, const void *payload)
 const domus_behaviour domt_agent = {
     .name = "agent",
     .kind = DOMUS_STATE,
-    .on = (const domus_on[]){{&domt_call_type, call, 0}, {NULL, NULL, 0}},
+    .on = (const domus_on[]){{&domt_call_type, run_call, 0}, {NULL, NULL, 0}},
 };
 
 void domt_send(domi_manager *from, domus_address agent, int (*function)(domus_stack *, void *),

@@ -15,7 +15,7 @@
 
 #define PROGRAM "/usr/sbin/nats-server"
 
-static void run(const domt_nats_server *server, pid_t parent)
+static void run_server(const domt_nats_server *server, pid_t parent)
 {
     char config[100], port[16];
 
@@ -78,7 +78,7 @@ void domt_nats_server_start(domt_nats_server *server, const char *config, uint16
     server->pid = fork();
     ck_assert_int_ge(server->pid, 0);
     if (server->pid == 0)
-        run(server, parent);
+        run_server(server, parent);
     for (int i = 0; i < 2000; i++) {
         uint16_t listens = read_port(server, "\"nats\"");
         if (listens != 0) {

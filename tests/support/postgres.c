@@ -59,7 +59,7 @@ static void give_away(const char *path)
 }
 
 /* Start a program in the server's directory. */
-static pid_t begin(const domt_postgres *server, const char *const *arguments)
+static pid_t start_program(const domt_postgres *server, const char *const *arguments)
 {
     pid_t parent = getpid();
     pid_t pid = fork();
@@ -78,16 +78,16 @@ static pid_t begin(const domt_postgres *server, const char *const *arguments)
     _exit(1);
 }
 
-static void run(const domt_postgres *server, const char *const *arguments)
+static void run_program(const domt_postgres *server, const char *const *arguments)
 {
     int status = -1;
-    pid_t pid = begin(server, arguments);
+    pid_t pid = start_program(server, arguments);
 
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s has failed", arguments[0]);
 }
 
-static bool accepts(uint16_t port)
+static bool is_accepting(uint16_t port)
 {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -115,7 +115,7 @@ static bool is_ready(const domt_postgres *server)
     fclose(file);
     text[size] = '\0';
     return (strstr(text, "ready") != NULL || strstr(text, "standby") != NULL) &&
-           accepts(server->port);
+           is_accepting(server->port);
 }
 
 void domt_postgres_again(domt_postgres *server)
@@ -124,7 +124,7 @@ void domt_postgres_again(domt_postgres *server)
     const char *const arguments[] = {program, "-D", "data", NULL};
 
     ck_assert(find_program("postgres", program, sizeof program));
-    server->pid = begin(server, arguments);
+    server->pid = start_program(server, arguments);
     for (int i = 0; i < 4000; i++) {
         if (is_ready(server))
             return;
@@ -145,7 +145,7 @@ static void drop_templates(const domt_postgres *server)
     ck_assert(find_program("postgres", program, sizeof program));
     snprintf(command, sizeof command, "printf '%s' | %s --single -D data -F postgres >/dev/null",
              commands, program);
-    run(server, (const char *const[]){"/bin/sh", "-c", command, NULL});
+    run_program(server, (const char *const[]){"/bin/sh", "-c", command, NULL});
 }
 
 static void init_cluster(const domt_postgres *server)
@@ -156,11 +156,11 @@ static void init_cluster(const domt_postgres *server)
                                 NULL};
 
     ck_assert(find_program("initdb", program, sizeof program));
-    run(server, init);
+    run_program(server, init);
     drop_templates(server);
 }
 
-static void copy(const char *from, const char *to)
+static void copy_directory(const char *from, const char *to)
 {
     char command[512];
 
@@ -188,10 +188,10 @@ static void make_cluster(const domt_postgres *server)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
     if (access(kept, F_OK) == 0)
-        copy(kept, data);
+        copy_directory(kept, data);
     else {
         init_cluster(server);
-        copy(data, kept);
+        copy_directory(data, kept);
     }
     close(fd);
 }

@@ -37,8 +37,8 @@ void domt_sleep_ms(uint32_t ms)
 
 /* The program is opened before `prepare` is called, because a child that gives up its rights may
  * not be able to open the path after that. */
-static _Noreturn void become(const domt_service *service, const char *const arguments[], int output,
-                             pid_t parent)
+static _Noreturn void become_program(const domt_service *service, const char *const arguments[],
+                                     int output, pid_t parent)
 {
     extern char **environ;
     int program = open(arguments[0], O_RDONLY | O_CLOEXEC);
@@ -69,7 +69,7 @@ void domt_service_spawn(domt_service *service, const char *const arguments[])
     service->pid = fork();
     ck_assert_int_ge(service->pid, 0);
     if (service->pid == 0)
-        become(service, arguments, output[1], parent);
+        become_program(service, arguments, output[1], parent);
     close(output[1]);
     service->output = output[0];
 }

@@ -16,7 +16,7 @@ static void free_answer(domt_desk *desk)
     desk->answer = (domus_answer){.error = -ENODATA};
 }
 
-static void attach(domt_desk *desk)
+static void attach_desk(domt_desk *desk)
 {
     desk->answer.error = -ENODATA;
     ck_assert_int_eq(domus_outside_attach(desk->system, NULL, &desk->outsider), 0);
@@ -38,7 +38,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
     own.drivers = drivers;
     ck_assert_msg(domus_system_new(&config, error, sizeof error, &desk->system) == 0, "%s", error);
     ck_assert_msg(domus_system_start(desk->system) == 0, "%s", domus_system_error(desk->system));
-    attach(desk);
+    attach_desk(desk);
     ck_assert_msg(domus_sql_check(url, &own, error, sizeof error) == 0, "%s", error);
     ck_assert_int_eq(domus_outside_sql_open(desk->system, url, &own, &desk->sql), 0);
 }
@@ -46,7 +46,7 @@ void domt_desk_open(domt_desk *desk, const domus_sql_driver *driver, const char 
 void domt_desk_join(domt_desk *guest, const domt_desk *desk)
 {
     *guest = (domt_desk){.system = desk->system, .sql = desk->sql, .is_guest = true};
-    attach(guest);
+    attach_desk(guest);
 }
 
 void domt_desk_close(domt_desk *desk)
@@ -73,9 +73,9 @@ int domt_desk_ask(domt_desk *desk, domus_address to, const domus_type *type, con
     return reply.type == &domus_sql_error_type ? desk->payload.error.error : 0;
 }
 
-static int ask(domt_desk *desk, const domus_type *type, domus_sql sql,
-               const domus_sql_statement *statement, const char *text,
-               const domus_sql_value *values, uint32_t count)
+static int ask_database(domt_desk *desk, const domus_type *type, domus_sql sql,
+                        const domus_sql_statement *statement, const char *text,
+                        const domus_sql_value *values, uint32_t count)
 {
     domus_sql_request request;
     int error = domus_sql_request_make(sql, statement, text, values, count, &request);
@@ -86,18 +86,18 @@ static int ask(domt_desk *desk, const domus_type *type, domus_sql sql,
 int domt_desk_run(domt_desk *desk, domus_sql sql, const char *text, const domus_sql_value *values,
                   uint32_t count)
 {
-    return ask(desk, &domus_sql_query_type, sql, NULL, text, values, count);
+    return ask_database(desk, &domus_sql_query_type, sql, NULL, text, values, count);
 }
 
 int domt_desk_query(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
                     const domus_sql_value *values, uint32_t count)
 {
-    return ask(desk, &domus_sql_query_type, sql, statement, NULL, values, count);
+    return ask_database(desk, &domus_sql_query_type, sql, statement, NULL, values, count);
 }
 
 int domt_desk_script(domt_desk *desk, domus_sql sql, const char *text)
 {
-    return ask(desk, &domus_sql_script_type, sql, NULL, text, NULL, 0);
+    return ask_database(desk, &domus_sql_script_type, sql, NULL, text, NULL, 0);
 }
 
 int domt_desk_begin(domt_desk *desk, bool reads_only, domus_sql *ret_sql)
@@ -118,7 +118,7 @@ int domt_desk_end(domt_desk *desk, domus_sql sql, bool commits)
 int domt_desk_rows(domt_desk *desk, domus_sql sql, const domus_sql_statement *statement,
                    const domus_sql_value *values, uint32_t count, domus_sql_cursor *ret_cursor)
 {
-    int error = ask(desk, &domus_sql_rows_type, sql, statement, NULL, values, count);
+    int error = ask_database(desk, &domus_sql_rows_type, sql, statement, NULL, values, count);
 
     return error != 0 ? error : domus_sql_cursor_of(&desk->answer, ret_cursor);
 }

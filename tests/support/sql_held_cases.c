@@ -230,7 +230,7 @@ static void check_result_max(domt_desk *desk)
     domt_desk_gives(desk, desk->sql, "SELECT word FROM domt_t", "y");
 }
 
-static void send(domt_desk *desk, const char *text, uint64_t number)
+static void send_query(domt_desk *desk, const char *text, uint64_t number)
 {
     domus_sql_request request;
 
@@ -241,7 +241,7 @@ static void send(domt_desk *desk, const char *text, uint64_t number)
 }
 
 /* Receive the next answer. Returns its error. */
-static int receive(domt_desk *desk)
+static int receive_answer(domt_desk *desk)
 {
     domus_outside_message message;
 
@@ -260,12 +260,12 @@ static void check_waiting(domt_desk *desk)
 
     ck_assert_int_eq(domt_desk_begin(desk, false, &one), 0);
     for (uint32_t i = 0; i < 3; i++)
-        send(desk, "SELECT 1", i);
-    ck_assert_int_eq(receive(desk), -ENOBUFS);
+        send_query(desk, "SELECT 1", i);
+    ck_assert_int_eq(receive_answer(desk), -ENOBUFS);
     ck_assert_uint_eq(domt_desk_look(desk).waiting, 2);
     ck_assert_int_eq(domt_desk_end(desk, one, false), 0);
-    ck_assert_int_eq(receive(desk), 0);
-    ck_assert_int_eq(receive(desk), 0);
+    ck_assert_int_eq(receive_answer(desk), 0);
+    ck_assert_int_eq(receive_answer(desk), 0);
     ck_assert_uint_eq(domt_desk_look(desk).refused, 1);
 }
 

@@ -13,7 +13,7 @@ typedef struct stuff_state {
     bool escaped;
 } stuff_state;
 
-static int unstuff(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_stuffed(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     stuff_state *state = state_;
     char out[64];
@@ -41,7 +41,7 @@ static int end_stuffing(domus_wire *wire, void *state_, size_t left)
     return state->escaped || left != 0 ? -EPIPE : 0;
 }
 
-static int stuff(domus_wire *wire, void *state, const char *bytes, size_t size)
+static int encode_stuffed(domus_wire *wire, void *state, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         const char escaped[2] = {'}', (char)(bytes[i] ^ 0x20)};
@@ -56,9 +56,9 @@ static int stuff(domus_wire *wire, void *state, const char *bytes, size_t size)
 const domus_stage domt_stuff_stage = {
     .name = "stuff",
     .state_size = sizeof(stuff_state),
-    .decode = unstuff,
+    .decode = decode_stuffed,
     .end = end_stuffing,
-    .wrap = stuff,
+    .wrap = encode_stuffed,
 };
 
 /* --- xor -------------------------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ typedef struct xor_state {
     uint32_t out;
 } xor_state;
 
-static char xored(uint32_t *key, char byte)
+static char xor_byte(uint32_t *key, char byte)
 {
     *key = *key * 1664525u + 1013904223u;
     return (char)(byte ^ (char)(*key >> 24));
@@ -79,7 +79,7 @@ static int decode_xor(domus_wire *wire, void *state_, const char *bytes, size_t 
     xor_state *state = state_;
 
     for (size_t i = 0; i < size; i++) {
-        char byte = xored(&state->in, bytes[i]);
+        char byte = xor_byte(&state->in, bytes[i]);
         int error = domus_wire_pass(wire, &byte, 1);
         if (error != 0)
             return error;
@@ -95,7 +95,7 @@ static int wrap_xor(domus_wire *wire, void *state_, const char *bytes, size_t si
     if (room == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < size; i++)
-        room[i] = xored(&state->out, bytes[i]);
+        room[i] = xor_byte(&state->out, bytes[i]);
     domus_wire_written(wire, size);
     return 0;
 }
@@ -105,7 +105,7 @@ const domus_stage domt_xor_stage = {
 
 /* --- sips ------------------------------------------------------------------------------------- */
 
-static int sip(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_sip(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     uint32_t *state = state_;
     size_t most = (*state)++ % 3 + 1;
@@ -121,7 +121,7 @@ static int wrap_as_it_is(domus_wire *wire, void *state, const char *bytes, size_
 }
 
 const domus_stage domt_sip_stage = {
-    .name = "sip", .state_size = sizeof(uint32_t), .decode = sip, .wrap = wrap_as_it_is};
+    .name = "sip", .state_size = sizeof(uint32_t), .decode = decode_sip, .wrap = wrap_as_it_is};
 
 /* --- swelling --------------------------------------------------------------------------------- */
 
@@ -142,14 +142,14 @@ static int open_swell(domus_wire *wire, void *state_, const void *options)
     return 0;
 }
 
-static uint32_t copies(const swell_state *state, char count)
+static uint32_t count_copies(const swell_state *state, char count)
 {
     uint32_t n = (unsigned char)count;
 
     return state->options.factor != 0 ? n * state->options.factor + 1 : n % 16 + 1;
 }
 
-static int swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
+static int decode_swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
 {
     swell_state *state = state_;
     size_t room = state->options.per_call;
@@ -160,7 +160,7 @@ static int swell(domus_wire *wire, void *state_, const char *bytes, size_t size)
         if (state->left == 0 && size - used < 2)
             break;
         if (state->left == 0) {
-            state->left = copies(state, bytes[used]);
+            state->left = count_copies(state, bytes[used]);
             state->byte = bytes[used + 1];
             used += 2;
         }
@@ -193,12 +193,12 @@ static int wrap_twice(domus_wire *wire, void *state, const char *bytes, size_t s
 const domus_stage domt_swell_stage = {.name = "swell",
                                       .state_size = sizeof(swell_state),
                                       .open = open_swell,
-                                      .decode = swell,
+                                      .decode = decode_swell,
                                       .wrap = wrap_twice};
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-static void note(domt_decoded *decoded, const void *bytes, size_t size)
+static void append_text(domt_decoded *decoded, const void *bytes, size_t size)
 {
     if (decoded->room - decoded->size < size) {
         decoded->room = 2 * (decoded->size + size) + 256;
@@ -223,7 +223,7 @@ static void note_head(domt_decoded *decoded, domus_stage_kind kind, uint32_t siz
     while ((size /= 10) != 0);
     *--begin = ' ';
     *--begin = (char)('0' + (int)kind);
-    note(decoded, begin, (size_t)(head + sizeof head - begin));
+    append_text(decoded, begin, (size_t)(head + sizeof head - begin));
 }
 
 /* Read the messages that have come. Returns 0, or an error. */
@@ -236,7 +236,7 @@ static int read_packets(domus_stage_kit *kit, domt_decoded *decoded, bool encode
         const domus_packet *packet = message.payload;
         DOMI_CHECK(message.type == &domus_packet_type);
         note_head(decoded, message.kind, packet->bytes.size);
-        note(decoded, domus_slice_data(packet->bytes), packet->bytes.size);
+        append_text(decoded, domus_slice_data(packet->bytes), packet->bytes.size);
         decoded->count++;
         if (encodes)
             DOMI_CHECK(domus_stage_kit_encode(kit, message.id, message.type, packet) == 0);
@@ -267,7 +267,7 @@ void domt_decode(const domus_pipeline *pipeline, const void *bytes, size_t size,
         size_t sent;
         const char *output = domus_stage_kit_output(kit, &sent);
         *encoded = (domt_decoded){0};
-        note(encoded, output, sent);
+        append_text(encoded, output, sent);
     }
     domus_stage_kit_free(kit);
 }

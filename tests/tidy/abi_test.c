@@ -49,7 +49,7 @@ static char copy[DOMT_PATH_MAX];
 #define GROWS "[suppress_type]\n  name = domus_sized\n  has_data_member_inserted_at = end\n"
 
 /* Build the library anew from its sources, changed by an expression of sed. */
-static void build(const char *change)
+static void build_library(const char *change)
 {
     int status = domt_shell(output, sizeof output,
                             "cd '%s' && sed '%s' small.h >include/domus/small.h &&"
@@ -59,7 +59,7 @@ static void build(const char *change)
     ck_assert_msg(status == 0, "%s: %s", change, output);
 }
 
-static int look(const char *option)
+static int run_check(const char *option)
 {
     char arguments[4 * DOMT_PATH_MAX];
 
@@ -68,7 +68,7 @@ static int look(const char *option)
     return compare(arguments);
 }
 
-static void begin(void)
+static void copy_library(void)
 {
     domt_tree_copy(DOMT_SOURCE_DIR, "LICENSE", copy);
     int status =
@@ -77,8 +77,8 @@ static void begin(void)
     domt_tree_plant(copy, "small.h", HEADER);
     domt_tree_plant(copy, "small.c", SOURCE);
     domt_tree_plant(copy, "record/grows.abignore", GROWS);
-    build("");
-    status = look("--write");
+    build_library("");
+    status = run_check("--write");
     ck_assert_msg(status == 0, "%s", output);
 }
 
@@ -117,10 +117,10 @@ DOMT_TEST(what_breaks_programs_is_seen)
 
     if (DOMT_SANITIZED)
         return;
-    begin();
+    copy_library();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        build(rows[i].change);
-        int status = look("");
+        build_library(rows[i].change);
+        int status = run_check("");
         ck_assert_msg(status == (rows[i].seen != NULL), "%s: status %d: %s", rows[i].change, status,
                       output);
         if (rows[i].seen != NULL) {
@@ -135,10 +135,10 @@ DOMT_TEST(without_a_record_nothing_is_compared)
 {
     if (DOMT_SANITIZED)
         return;
-    begin();
+    copy_library();
     int status = domt_shell(output, sizeof output, "rm -r '%s/record/small'", copy);
     ck_assert_int_eq(status, 0);
-    status = look("");
+    status = run_check("");
     ck_assert_int_eq(status, 0);
     ck_assert_ptr_nonnull(strstr(output, "to compare with"));
     domt_tree_remove(copy);

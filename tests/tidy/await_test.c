@@ -118,8 +118,8 @@ static bool is_there(const char *compiler)
 }
 
 /* Compile `source`; the compiler's messages go to `output`. Returns its exit status. */
-static int compile(const char *compiler, const char *flags, const char *source, char *output,
-                   size_t size)
+static int compile_source(const char *compiler, const char *flags, const char *source, char *output,
+                          size_t size)
 {
     char path[] = "/tmp/domus-await-XXXXXX";
     int fd = mkstemp(path);
@@ -144,7 +144,7 @@ DOMT_TEST(sequence_compiles_without_a_warning_in_c_and_cpp)
     for (int i = 0; i < COMPILERS; i++) {
         if (!is_there(compilers[i]))
             continue;
-        int status = compile(compilers[i], strict, whole, output, sizeof output);
+        int status = compile_source(compilers[i], strict, whole, output, sizeof output);
         ck_assert_msg(status == 0, "%s:\n%s", compilers[i], output);
     }
 }
@@ -158,7 +158,7 @@ DOMT_TEST(misuse_of_a_sequence_does_not_compile)
         for (int i = 0; i < COMPILERS; i++) {
             if ((misuse->refused_by & 1u << i) == 0 || !is_there(compilers[i]))
                 continue;
-            int status = compile(compilers[i], "", misuse->source, output, sizeof output);
+            int status = compile_source(compilers[i], "", misuse->source, output, sizeof output);
             ck_assert_msg(status != 0, "%s: %s compiles", compilers[i], misuse->what);
             const char *says = i == GCC ? misuse->says : "error:";
             ck_assert_msg(strstr(output, says) != NULL, "%s: %s", compilers[i], output);

@@ -39,7 +39,7 @@ static const char script[] =
     "cc -Wno-unused-parameter readme.c $(pkg-config --cflags --libs domus-config) -o readme\n"
     "} 2>&1\n";
 
-static void build(void)
+static void build_examples(void)
 {
     char command[4096];
 
@@ -57,7 +57,7 @@ static void remove_all(void)
 
 /* Start a program of the copy with its own configuration (NULL: the one that is installed), on
  * ports that the kernel chooses. */
-static void start(const char *program, const char *config, const char *settings[])
+static void start_program(const char *program, const char *config, const char *settings[])
 {
     static char path[128], configuration[192];
     const char *arguments[16] = {path, "--config", configuration};
@@ -77,7 +77,7 @@ static void start(const char *program, const char *config, const char *settings[
 }
 
 /* Send `text` to the first listener, and check that the answer contains `part`. */
-static void answers(const char *text, const char *part)
+static void expect_answer(const char *text, const char *part)
 {
     char got[4096];
     int fd = domt_connect(service.port);
@@ -107,49 +107,54 @@ DOMT_TEST(examples_are_built_as_readme_says_and_answer)
 
     if (DOMT_SANITIZED)
         return;
-    build();
+    build_examples();
     run_those_that_end();
     static const char *const echoes[] = {"echo", "readme"}; /* "readme" is the listing in README */
     for (size_t i = 0; i < sizeof echoes / sizeof echoes[0]; i++) {
-        start(echoes[i], NULL, (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
-        answers("hello\n", "hello\n");
+        start_program(echoes[i], NULL,
+                      (const char *[]){"listeners.echo.address=127.0.0.1:0", NULL});
+        expect_answer("hello\n", "hello\n");
         domt_service_stop(&service);
     }
-    start("lines", "lines.yaml", (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
-    answers("hello\n", "1\n");
+    start_program("lines", "lines.yaml",
+                  (const char *[]){"listeners.lines.address=127.0.0.1:0", NULL});
+    expect_answer("hello\n", "1\n");
     domt_service_stop(&service);
-    start("rooms/rooms", "rooms/rooms.yaml",
-          (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
-    answers("/join nowhere\n", "no such room");
+    start_program("rooms/rooms", "rooms/rooms.yaml",
+                  (const char *[]){"listeners.rooms.address=127.0.0.1:0", NULL});
+    expect_answer("/join nowhere\n", "no such room");
     domt_service_stop(&service);
-    start("grpc/grpc", "grpc/grpc.yaml",
-          (const char *[]){"listeners.grpc.address=127.0.0.1:0", NULL});
-    answers("POST /notes.Notes/Say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
-            "HTTP/2");
+    start_program("grpc/grpc", "grpc/grpc.yaml",
+                  (const char *[]){"listeners.grpc.address=127.0.0.1:0", NULL});
+    expect_answer("POST /notes.Notes/Say HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+                  "HTTP/2");
     domt_service_stop(&service);
-    start("kv/kv", "kv/kv.yaml", (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
-    answers("PING\r\n", "+PONG\r\n");
+    start_program("kv/kv", "kv/kv.yaml",
+                  (const char *[]){"listeners.kv.address=127.0.0.1:0", NULL});
+    expect_answer("PING\r\n", "+PONG\r\n");
     domt_service_stop(&service);
-    start("cluster/cluster", "cluster/cluster.yaml",
-          (const char *[]){"listeners.guests.address=127.0.0.1:0", "cluster.servers=", NULL});
-    answers("add x\n", "1 on ");
+    start_program(
+        "cluster/cluster", "cluster/cluster.yaml",
+        (const char *[]){"listeners.guests.address=127.0.0.1:0", "cluster.servers=", NULL});
+    expect_answer("add x\n", "1 on ");
     domt_service_stop(&service);
-    start("thumbnails/thumbnails", "thumbnails/thumbnails.yaml",
-          (const char *[]){"listeners.thumbnails.address=127.0.0.1:0", NULL});
-    answers("GET /thumbnail/7 HTTP/1.1\r\nHost: localhost\r\n\r\n", "#");
+    start_program("thumbnails/thumbnails", "thumbnails/thumbnails.yaml",
+                  (const char *[]){"listeners.thumbnails.address=127.0.0.1:0", NULL});
+    expect_answer("GET /thumbnail/7 HTTP/1.1\r\nHost: localhost\r\n\r\n", "#");
     domt_service_stop(&service);
-    start("web/web", "web/web.yaml",
-          (const char *[]){"listeners.web.address=127.0.0.1:0", "listeners.kv.address=127.0.0.1:0",
-                           "listeners.rooms.address=127.0.0.1:0",
-                           "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
-    answers("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
-    answers(UPGRADE, "101 Switching Protocols");
+    start_program("web/web", "web/web.yaml",
+                  (const char *[]){"listeners.web.address=127.0.0.1:0",
+                                   "listeners.kv.address=127.0.0.1:0",
+                                   "listeners.rooms.address=127.0.0.1:0",
+                                   "listeners.echo.address=127.0.0.1:0", "observe.listen=", NULL});
+    expect_answer("GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK");
+    expect_answer(UPGRADE, "101 Switching Protocols");
     domt_service_stop(&service);
     snprintf(uploads, sizeof uploads, "api.uploads=%s/uploads", scratch);
-    start("api/api", "api/api.yaml",
-          (const char *[]){"listeners.api.address=127.0.0.1:0",
-                           "observe.listen=", "api.database=sqlite::memory:", uploads, NULL});
-    answers("GET /issues HTTP/1.1\r\nHost: localhost\r\n\r\n", "{\"items\":[]");
+    start_program("api/api", "api/api.yaml",
+                  (const char *[]){"listeners.api.address=127.0.0.1:0", "observe.listen=",
+                                   "api.database=sqlite::memory:", uploads, NULL});
+    expect_answer("GET /issues HTTP/1.1\r\nHost: localhost\r\n\r\n", "{\"items\":[]");
     domt_service_stop(&service);
     remove_all();
 }

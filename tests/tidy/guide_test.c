@@ -16,7 +16,7 @@ static char output[65536];
 
 /* Install this build to $scratch/domus, apply `change` to a copy of the guide, and run guide.py on
  * the copy. Returns its exit status. */
-static int judge(const char *change, const char *chapters)
+static int judge_guide(const char *change, const char *chapters)
 {
     return domt_shell(output, sizeof output,
                       "scratch=$(mktemp -d) && trap 'rm -r \"$scratch\"' EXIT && "
@@ -32,7 +32,7 @@ DOMT_TEST(listings_are_files_and_outputs_are_what_is_printed)
 {
     if (DOMT_SANITIZED)
         return;
-    int status = judge(":", "");
+    int status = judge_guide(":", "");
     printf("%s", status == 0 ? output : ""); /* the parts that were left out */
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
@@ -50,7 +50,7 @@ DOMT_TEST(a_listing_and_an_output_that_are_wrong_are_named)
     };
 
     for (size_t i = 0; !DOMT_SANITIZED && i < sizeof rows / sizeof rows[0]; i++) {
-        int status = judge(rows[i].change, "01");
+        int status = judge_guide(rows[i].change, "01");
         ck_assert_msg(status == 1 && strstr(output, rows[i].named) != NULL, "%s: %d, %s",
                       rows[i].change, status, output);
     }
@@ -66,7 +66,7 @@ DOMT_TEST(postgresql_prints_what_sqlite_does)
         return;
     domt_postgres_start(&server, NULL);
     setenv("GUIDE_DATABASE", server.url, 1);
-    int status = judge(":", "06");
+    int status = judge_guide(":", "06");
     unsetenv("GUIDE_DATABASE");
     domt_postgres_stop(&server);
     ck_assert_msg(status == 0, "status %d: %s", status, output);

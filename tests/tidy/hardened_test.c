@@ -38,7 +38,7 @@ static const struct property {
 
 #define PROPERTIES (sizeof properties / sizeof properties[0])
 
-static bool has(const struct property *property, const char *file)
+static bool has_property(const struct property *property, const char *file)
 {
     static char output[4096];
     int status = domt_shell(output, sizeof output, "LC_ALL=C readelf %s '%s' | grep -E -q '%s'",
@@ -48,12 +48,12 @@ static bool has(const struct property *property, const char *file)
     return (status == 0) == property->wanted;
 }
 
-static void holds(const char *file, bool is_program, bool calls)
+static void check_properties(const char *file, bool is_program, bool calls)
 {
     for (size_t i = 0; i < PROPERTIES; i++) {
         if ((properties[i].program_only && !is_program) || (properties[i].calls && !calls))
             continue;
-        ck_assert_msg(has(&properties[i], file), "%s lacks %s", file, properties[i].name);
+        ck_assert_msg(has_property(&properties[i], file), "%s lacks %s", file, properties[i].name);
     }
 }
 
@@ -65,10 +65,10 @@ DOMT_TEST(libraries_and_programs_are_hardened)
         char path[DOMT_PATH_MAX];
 
         snprintf(path, sizeof path, LIB "%s.so", domt_libraries[i]);
-        holds(path, false, true);
+        check_properties(path, false, true);
     }
-    holds(DOMT_BIN_DIR "/echo", true, true);
-    holds(DOMT_BIN_DIR "/ping_pong", true, true);
+    check_properties(DOMT_BIN_DIR "/echo", true, true);
+    check_properties(DOMT_BIN_DIR "/ping_pong", true, true);
 }
 
 /* gcc records in the debug information the flags with which each object was made; clang does
@@ -117,7 +117,7 @@ DOMT_TEST(tidy_sees_what_a_file_lacks)
     snprintf(file, sizeof file, "%s/lax", path);
     for (size_t i = 0; i < PROPERTIES; i++) {
         if (strcmp(properties[i].line, "TEXTREL") != 0)
-            ck_assert_msg(!has(&properties[i], file), "seen: %s", properties[i].name);
+            ck_assert_msg(!has_property(&properties[i], file), "seen: %s", properties[i].name);
     }
     ck_assert_int_eq(domt_shell(output, sizeof output, "rm -r '%s'", path), 0);
 }

@@ -14,7 +14,8 @@
 #define C_COMPILER   "cc -x c -std=c17 -Wstrict-prototypes"
 #define CPP_COMPILER "g++ -x c++ -std=c++17"
 
-static void compile(const char *root, const char *compiler, const char *header, domt_report *report)
+static void compile_header(const char *root, const char *compiler, const char *header,
+                           domt_report *report)
 {
     char output[2048];
     int status =
@@ -38,8 +39,8 @@ static void compile_all(const char *root, domt_report *report)
     ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         const char *header = strrchr(found.gl_pathv[i], '/') + 1;
-        compile(root, C_COMPILER, header, report);
-        compile(root, CPP_COMPILER, header, report);
+        compile_header(root, C_COMPILER, header, report);
+        compile_header(root, CPP_COMPILER, header, report);
     }
     globfree(&found);
 }
@@ -54,7 +55,7 @@ DOMT_TEST(public_headers_compile_alone_in_c_and_cpp)
 
 /* Plant this text as the only header, and check that `refusals` of the two compilers refuse it and
  * report `expected`. */
-static void sees(const char *text, uint32_t refusals, const char *expected)
+static void expect_refusals(const char *text, uint32_t refusals, const char *expected)
 {
     static domt_report report;
     char copy[DOMT_PATH_MAX];
@@ -71,23 +72,23 @@ static void sees(const char *text, uint32_t refusals, const char *expected)
 
 DOMT_TEST(tidy_sees_a_header_that_needs_another)
 {
-    sees("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
-    sees("#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
+    expect_refusals("#pragma once\nsize_t domus_planted(void);\n", 2, "size_t");
+    expect_refusals("#pragma once\n#include <stddef.h>\nsize_t domus_planted(void);\n", 0, "");
 }
 
 DOMT_TEST(tidy_sees_a_header_without_guard)
 {
-    sees("enum planted { PLANTED };\n", 2, "redeclar");
+    expect_refusals("enum planted { PLANTED };\n", 2, "redeclar");
 }
 
 DOMT_TEST(tidy_sees_a_header_that_is_no_cpp)
 {
-    sees("#pragma once\nint domus_planted(int class);\n", 1, "g++");
+    expect_refusals("#pragma once\nint domus_planted(int class);\n", 1, "g++");
 }
 
 DOMT_TEST(tidy_sees_a_header_that_is_no_pedantic_c)
 {
-    sees("#pragma once\nint domus_planted();\n", 1, "cc");
+    expect_refusals("#pragma once\nint domus_planted();\n", 1, "cc");
 }
 
 DOMT_SUITE(60)

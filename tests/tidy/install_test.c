@@ -24,8 +24,8 @@ static domt_service service;
 
 /* Run a command in the scratch directory with an environment that holds nothing of domus but the
  * path of the .pc files. Returns the exit status. */
-static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *format, ...)
+static int run_command(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int run_command(const char *format, ...)
 {
     char command[4096];
     va_list arguments;
@@ -46,7 +46,7 @@ static int run(const char *format, ...)
 
 #define MUST_RUN(...)                                                                              \
     do {                                                                                           \
-        int status_ = run(__VA_ARGS__);                                                            \
+        int status_ = run_command(__VA_ARGS__);                                                    \
         ck_assert_msg(status_ == 0, "status %d: %s", status_, output);                             \
     } while (0)
 
@@ -62,7 +62,7 @@ static void install_with(const char *manual)
     MUST_RUN("cp '" DOMT_SOURCE_DIR "/examples/echo.c' echo.c && cp echo.c echo.cpp");
 }
 
-static void install(void)
+static void install_quickly(void)
 {
     install_with("no");
 }
@@ -73,7 +73,7 @@ static void remove_installed(void)
 }
 
 /* Check that the program runs, reads the configuration that was installed, and answers. */
-static void serves(const char *program)
+static void expect_service(const char *program)
 {
     char path[128];
     char configuration[128];
@@ -114,7 +114,7 @@ DOMT_TEST(installed_tree_is_whole_and_names_no_path_of_the_build)
         MUST_RUN("diff -r moved/share/man/man3 '" BUILD_DIR "/manual/man/man3'");
         MUST_RUN("diff -r moved/share/doc/domus/html '" BUILD_DIR "/manual/html'");
     }
-    int status = run("grep -rlF -e '" DOMT_SOURCE_DIR "' -e \"$PWD/first\" moved");
+    int status = run_command("grep -rlF -e '" DOMT_SOURCE_DIR "' -e \"$PWD/first\" moved");
     ck_assert_msg(status == 1, "paths of the build or of the first place in: %s", output);
     remove_installed();
 }
@@ -130,7 +130,7 @@ DOMT_TEST(debugging_information_lies_beside_the_library)
 {
     if (DOMT_SANITIZED)
         return;
-    install();
+    install_quickly();
     MUST_RUN("lib=$(find \"$PWD/moved\" -name libdomus.so." MINOR ".0) && nm -D $lib >before && "
              "cp $lib whole && '" DOMT_SOURCE_DIR "'/tools/split-debug $lib && "
              "nm -D $lib | cmp before - && "
@@ -139,7 +139,7 @@ DOMT_TEST(debugging_information_lies_beside_the_library)
              "readelf -p .gnu_debuglink $lib | grep -F libdomus.so." MINOR ".0.debug && "
              "readelf -S ${lib%%/*}/.debug/libdomus.so." MINOR ".0.debug | grep -F .debug_info");
     MUST_RUN(STRICT_C " echo.c $(pkg-config --cflags --libs domus-config) " RPATH " -o stripped");
-    serves("stripped");
+    expect_service("stripped");
     remove_installed();
 }
 
@@ -147,15 +147,15 @@ DOMT_TEST(echo_is_built_by_pkg_config_in_c_and_cpp_and_serves)
 {
     if (DOMT_SANITIZED)
         return;
-    install();
+    install_quickly();
     MUST_RUN(STRICT_C " echo.c $(pkg-config --cflags --libs domus-config) " RPATH " -o pc_c");
     MUST_RUN(STRICT_CPP " echo.cpp $(pkg-config --cflags --libs domus-config) " RPATH " -o pc_cpp");
     MUST_RUN(STRICT_C " -static echo.c $(pkg-config --static --cflags --libs domus-config) "
                       "-o pc_static");
     MUST_RUN("ldd pc_c | grep -F 'libdomus.so." MINOR " => '\"$PWD\"");
-    serves("pc_c");
-    serves("pc_cpp");
-    serves("pc_static");
+    expect_service("pc_c");
+    expect_service("pc_cpp");
+    expect_service("pc_static");
     remove_installed();
 }
 
@@ -163,18 +163,18 @@ DOMT_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
 {
     if (DOMT_SANITIZED)
         return;
-    install();
+    install_quickly();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("grep -F 'find_package(domus " MINOR " ' '" DOMT_SOURCE_DIR "/docs/install.md'");
     MUST_RUN("cmake -S . -B built -DWANTED_VERSION=" MINOR " -DCMAKE_PREFIX_PATH=\"$PWD/moved\"");
     MUST_RUN("cmake --build built --target echo_shared_c echo_shared_cpp echo_static_c "
              "echo_static_cpp");
     MUST_RUN("ldd built/echo_shared_c | grep -F 'libdomus.so." MINOR " => '\"$PWD\"");
-    ck_assert_int_ne(run("ldd built/echo_static_c | grep -F libdomus"), 0);
-    serves("built/echo_shared_c");
-    serves("built/echo_shared_cpp");
-    serves("built/echo_static_c");
-    serves("built/echo_static_cpp");
+    ck_assert_int_ne(run_command("ldd built/echo_static_c | grep -F libdomus"), 0);
+    expect_service("built/echo_shared_c");
+    expect_service("built/echo_shared_cpp");
+    expect_service("built/echo_static_c");
+    expect_service("built/echo_static_cpp");
     remove_installed();
 }
 
@@ -182,7 +182,7 @@ DOMT_TEST(echo_is_built_by_find_package_in_c_and_cpp_and_serves)
  * libdomus-config, and works. */
 static void find_protocol(const char *name)
 {
-    install();
+    install_quickly();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     MUST_RUN("mv %s.c p.c", name);
     MUST_RUN(STRICT_C " p.c $(pkg-config --cflags --libs domus-%s) " RPATH " -o p_c", name);
@@ -195,7 +195,7 @@ static void find_protocol(const char *name)
         MUST_RUN(STRICT_C
                  " -static p.c $(pkg-config --static --cflags --libs domus-%s) -o p_static",
                  name);
-    ck_assert_int_ne(run("ldd p_c | grep -F libdomus-config"), 0);
+    ck_assert_int_ne(run_command("ldd p_c | grep -F libdomus-config"), 0);
     MUST_RUN("mv p.c %s.c && cmake -S . -B built -DWANTED_VERSION=" MINOR
              " -DCMAKE_PREFIX_PATH=\"$PWD/moved\" && "
              "cmake --build built --target %s_shared %s_static",
@@ -246,12 +246,12 @@ DOMT_TEST(find_package_refuses_another_minor_version)
 
     if (DOMT_SANITIZED)
         return;
-    install();
+    install_quickly();
     MUST_RUN("cp '" DOMT_SOURCE_DIR "'/tests/tidy/consumer/* .");
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        int status =
-            run("cmake -S . -B built -DWANTED_VERSION=%s -DCMAKE_PREFIX_PATH=\"$PWD/moved\"",
-                others[i]);
+        int status = run_command(
+            "cmake -S . -B built -DWANTED_VERSION=%s -DCMAKE_PREFIX_PATH=\"$PWD/moved\"",
+            others[i]);
         ck_assert_msg(status != 0, "%s is accepted", others[i]);
         ck_assert_msg(strstr(output, "domus-config.cmake, version: " MINOR ".0") != NULL, "%s",
                       output);

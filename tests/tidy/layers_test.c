@@ -45,7 +45,7 @@ struct include {
     uint32_t line;
 };
 
-static int rank(const char *folder)
+static int rank_of_layer(const char *folder)
 {
     for (int i = 0; i < LAYERS_COUNT; i++) {
         if (strcmp(folder, layers[i]) == 0) {
@@ -64,8 +64,8 @@ static void copy_folder(const char *path, char *ret_folder, size_t size)
 
 static bool is_library(const char *folder)
 {
-    return rank(folder) >= 0 || strcmp(folder, "config") == 0 || strcmp(folder, "protocols") == 0 ||
-           strcmp(folder, "include") == 0;
+    return rank_of_layer(folder) >= 0 || strcmp(folder, "config") == 0 ||
+           strcmp(folder, "protocols") == 0 || strcmp(folder, "include") == 0;
 }
 
 static void check_foreign(const struct include *include, domt_report *report)
@@ -83,7 +83,7 @@ static void check_foreign(const struct include *include, domt_report *report)
     size_t library = domt_starts_with(include->to, "domus/")
                          ? domt_library_of(include->to + strlen("domus/"))
                          : 0;
-    if (library != 0 && rank(include->from) >= 0) {
+    if (library != 0 && rank_of_layer(include->from) >= 0) {
         domt_report_add(report, include->path, include->line,
                         "%s may not include %s: it belongs to %s", include->from, include->to,
                         domt_libraries[library]);
@@ -105,8 +105,8 @@ static bool arrow_holds(const struct include *include, const char *to)
 {
     const char *from = include->from;
 
-    if (rank(from) >= 0) {
-        return rank(to) >= 0 && rank(to) <= rank(from);
+    if (rank_of_layer(from) >= 0) {
+        return rank_of_layer(to) >= 0 && rank_of_layer(to) <= rank_of_layer(from);
     }
     if (strcmp(from, "protocols") == 0 && strcmp(to, "protocols") == 0) {
         return is_same_protocol(include->path, include->to);

@@ -13,7 +13,7 @@ static char output[32768];
 
 /* Run the judges named in `names` on the manual of the build or, if `change` is given, on a copy
  * that these shell commands have changed: its folder is `manual`. Returns the exit status. */
-static int judge(const char *names, const char *change)
+static int judge_manual(const char *names, const char *change)
 {
     return domt_shell(
         output, sizeof output,
@@ -74,7 +74,7 @@ DOMT_TEST(manual_is_whole)
 {
     if (!is_made())
         return;
-    int status = judge("names fields libraries keys counters links lint texts", "");
+    int status = judge_manual("names fields libraries keys counters links lint texts", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
@@ -84,7 +84,7 @@ DOMT_TEST(second_run_makes_the_same_bytes)
 {
     if (!is_made() || getenv("DOMT_LONG") == NULL)
         return;
-    int status = judge("same", "");
+    int status = judge_manual("same", "");
     ck_assert_msg(status == 0, "status %d: %s", status, output);
 }
 
@@ -93,7 +93,7 @@ DOMT_TEST(judges_see_what_is_missing)
     if (!is_made() || getenv("DOMT_LONG") == NULL)
         return;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int status = judge(rows[i].name, rows[i].change);
+        int status = judge_manual(rows[i].name, rows[i].change);
         ck_assert_msg(status == 1 && strstr(output, rows[i].expected) != NULL, "%s: status %d: %s",
                       rows[i].change, status, output);
     }

@@ -10,7 +10,7 @@ static char output[32768];
 
 /* Run a shell program for each command. In it $1 is the command's name, $page its page, $help its
  * help, and `options` prints the options in a text, one on a line. */
-static void hold(const char *program)
+static void run_for_each_command(const char *program)
 {
     if (access(DOMT_BIN_DIR "/domus", X_OK) != 0) {
         printf("the program domus is not built, so its manual is not looked at\n");
@@ -36,16 +36,17 @@ static void hold(const char *program)
 
 DOMT_TEST(each_option_has_its_words_in_the_manual)
 {
-    hold(HELPED " && m=$(sed -n 's/^[.]It //p' $page | "
-                "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
-                "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
+    run_for_each_command(HELPED " && m=$(sed -n 's/^[.]It //p' $page | "
+                                "sed 's/Fl -/ --/g; s/Fl \\([a-zA-Z]\\)/ -\\1/g' | options) && "
+                                "[ \"$o\" = \"$m\" ] || { echo \"help: $o; page: $m\"; false; }");
 }
 
 DOMT_TEST(each_option_is_completed)
 {
-    hold(HELPED " && c=$(bash -c '. completion/domus.bash; COMP_WORDS=(domus $0 -) COMP_CWORD=2; "
-                "_domus; printf \" %s\\n\" \"${COMPREPLY[@]}\"' \"$1\" | options) && "
-                "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
+    run_for_each_command(
+        HELPED " && c=$(bash -c '. completion/domus.bash; COMP_WORDS=(domus $0 -) COMP_CWORD=2; "
+               "_domus; printf \" %s\\n\" \"${COMPREPLY[@]}\"' \"$1\" | options) && "
+               "[ \"$o\" = \"$c\" ] || { echo \"help: $o; completion: $c\"; false; }");
 }
 
 /* File names may come from other people, so the completion must not run what a name contains as a

@@ -17,7 +17,7 @@
 
 /* Write the text of the comment [from, end) to one line, without its marks. `at` gets the place in
  * the file of each character. */
-static size_t flatten(const char *from, const char *end, char *text, const char **at)
+static size_t flatten_comment(const char *from, const char *end, char *text, const char **at)
 {
     size_t length = 0;
     bool gap = true;
@@ -62,7 +62,7 @@ static void check_comment(const domt_source *source, const char *from, const cha
 {
     static char text[COMMENT_MAX];
     static const char *at[COMMENT_MAX];
-    size_t length = flatten(from, end, text, at);
+    size_t length = flatten_comment(from, end, text, at);
 
     if (length == 0)
         return;

@@ -9,7 +9,7 @@ static char output[65536];
 
 /* Print the path of each test file for which the command `has` fails; $name is the name of its
  * program. */
-static int look(const char *has)
+static int find_failing(const char *has)
 {
     return domt_shell(output, sizeof output,
                       "cd '%s' && listed=$(tests/run --list dev) && "
@@ -21,21 +21,22 @@ static int look(const char *has)
 
 DOMT_TEST(each_test_file_is_run)
 {
-    ck_assert_int_eq(look("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
+    ck_assert_int_eq(
+        find_failing("case \" $(echo $listed) \" in *\" $name \"*) ;; *) false;; esac"), 0);
     ck_assert_msg(output[0] == '\0', "tests/run does not run\n%s", output);
 }
 
 DOMT_TEST(each_test_file_is_built)
 {
-    ck_assert_int_eq(look("grep -q \"^add_test(\\[=\\[$name\\]=\\] \" '" DOMT_BIN_DIR
-                          "/../CTestTestfile.cmake'"),
+    ck_assert_int_eq(find_failing("grep -q \"^add_test(\\[=\\[$name\\]=\\] \" '" DOMT_BIN_DIR
+                                  "/../CTestTestfile.cmake'"),
                      0);
     ck_assert_msg(output[0] == '\0', "CMakeLists.txt does not build\n%s", output);
 }
 
 DOMT_TEST(a_file_that_is_left_out_is_seen)
 {
-    ck_assert_int_eq(look("[ \"$name\" != tidy_programs ]"), 0);
+    ck_assert_int_eq(find_failing("[ \"$name\" != tidy_programs ]"), 0);
     ck_assert_str_eq(output, "tests/tidy/programs_test.c\n");
 }
 

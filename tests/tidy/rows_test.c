@@ -37,8 +37,8 @@ static const char before[] = "#include <domus/await.h>\n"
 #define LENIENT "-Wno-missing-field-initializers"
 
 /* Compile `source`; the compiler's messages go to `output`. Returns the exit status. */
-static int compile(const char *compiler, const char *flags, const char *source, char *output,
-                   size_t size)
+static int compile_source(const char *compiler, const char *flags, const char *source, char *output,
+                          size_t size)
 {
     char path[] = "/tmp/domus-rows-XXXXXX";
     int fd = mkstemp(path);
@@ -64,12 +64,12 @@ DOMT_TEST(each_macro_compiles_without_a_warning_in_its_table)
     char output[4096];
 
     for (size_t i = 0; i < COMPILERS; i++) {
-        int status = compile(compilers[i], STRICT,
-                             ON("DOMUS_ON(&t, s)") PEER("DOMUS_ON_PEER(&t, s, DOMUS_ALONE)"),
-                             output, sizeof output);
+        int status = compile_source(compilers[i], STRICT,
+                                    ON("DOMUS_ON(&t, s)") PEER("DOMUS_ON_PEER(&t, s, DOMUS_ALONE)"),
+                                    output, sizeof output);
         ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
-        status =
-            compile(compilers[i], STRICT " " LENIENT, CALL("DOMUS_BY(s)"), output, sizeof output);
+        status = compile_source(compilers[i], STRICT " " LENIENT, CALL("DOMUS_BY(s)"), output,
+                                sizeof output);
         ck_assert_msg(status == 0 || status == NOT_INSTALLED, "%s: %s", compilers[i], output);
     }
 }
@@ -85,7 +85,7 @@ DOMT_TEST(no_macro_compiles_in_another_table)
 
     for (size_t i = 0; i < COMPILERS; i++) {
         for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
-            ck_assert_msg(compile(compilers[i], "", wrong[k], output, sizeof output) != 0,
+            ck_assert_msg(compile_source(compilers[i], "", wrong[k], output, sizeof output) != 0,
                           "%s takes %s", compilers[i], wrong[k]);
     }
 }

@@ -96,7 +96,8 @@ DOMT_TEST(lines_stay_short)
 }
 
 /* Returns the text `before`, then `count` lines of `line`, then the closing text. */
-static const char *repeat(const char *before, const char *line, uint32_t count, const char *after)
+static const char *repeat_line(const char *before, const char *line, uint32_t count,
+                               const char *after)
 {
     static char text[16384];
     size_t used = (size_t)snprintf(text, sizeof text, "%s", before);
@@ -110,11 +111,12 @@ static const char *repeat(const char *before, const char *line, uint32_t count, 
 
 DOMT_TEST(tidy_sees_a_long_file)
 {
-    domt_tree_lets(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX, ""));
-    domt_tree_sees(files_rule, "io/planted.c", repeat("", "\n", FILE_LINES_MAX + 1, ""), "split");
-    domt_tree_lets(files_rule, "examples/planted.c", repeat("", "\n", EXAMPLE_LINES_MAX, ""));
-    domt_tree_sees(files_rule, "examples/planted.c", repeat("", "\n", EXAMPLE_LINES_MAX + 1, ""),
+    domt_tree_lets(files_rule, "io/planted.c", repeat_line("", "\n", FILE_LINES_MAX, ""));
+    domt_tree_sees(files_rule, "io/planted.c", repeat_line("", "\n", FILE_LINES_MAX + 1, ""),
                    "split");
+    domt_tree_lets(files_rule, "examples/planted.c", repeat_line("", "\n", EXAMPLE_LINES_MAX, ""));
+    domt_tree_sees(files_rule, "examples/planted.c",
+                   repeat_line("", "\n", EXAMPLE_LINES_MAX + 1, ""), "split");
 }
 
 DOMT_TEST(tidy_sees_a_long_function)
@@ -122,16 +124,17 @@ DOMT_TEST(tidy_sees_a_long_function)
     const char *head = "static int planted(int a,\n                   int b)\n{\n";
 
     domt_tree_lets(functions_rule, "io/planted.c",
-                   repeat(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
+                   repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 2, "}\n"));
     domt_tree_sees(functions_rule, "io/planted.c",
-                   repeat(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"), "planted(int a");
+                   repeat_line(head, "    a++;\n", FUNCTION_LINES_MAX - 1, "}\n"), "planted(int a");
 }
 
 DOMT_TEST(tidy_sees_a_long_line)
 {
-    domt_tree_lets(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX, "\n"));
-    domt_tree_lets(columns_rule, "io/planted.c", repeat("", "\u00e4", COLUMNS_MAX, "\n"));
-    domt_tree_sees(columns_rule, "io/planted.c", repeat("", "a", COLUMNS_MAX + 1, "\n"), "column");
+    domt_tree_lets(columns_rule, "io/planted.c", repeat_line("", "a", COLUMNS_MAX, "\n"));
+    domt_tree_lets(columns_rule, "io/planted.c", repeat_line("", "\u00e4", COLUMNS_MAX, "\n"));
+    domt_tree_sees(columns_rule, "io/planted.c", repeat_line("", "a", COLUMNS_MAX + 1, "\n"),
+                   "column");
     domt_tree_sees(columns_rule, "io/planted.c", "\tint a;\n", "tab");
 }
 

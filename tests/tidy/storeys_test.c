@@ -212,7 +212,7 @@ DOMT_TEST(every_file_stands_in_a_storey)
 
 /* ---- The test sees ----------------------------------------------------------------------------*/
 
-static void append(char *text, size_t size, const char *more)
+static void append_text(char *text, size_t size, const char *more)
 {
     size_t used = strlen(text);
 
@@ -238,10 +238,10 @@ DOMT_TEST(tidy_sees_an_include_upwards)
 DOMT_TEST(tidy_sees_a_symbol_upwards)
 {
     read_graph(DOMT_SOURCE_DIR);
-    append(symbols, sizeof symbols,
-           "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
-           "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
-           "domus-io-objects.dir/io/acceptors/serve.c.o:0010 T domi_acceptor_new\n");
+    append_text(symbols, sizeof symbols,
+                "domus-io-objects.dir/io/backend/uring.c.o:         U domi_acceptor_new\n"
+                "domus-io-objects.dir/io/planted.c.o:         U domi_acceptor_new\n"
+                "domus-io-objects.dir/io/acceptors/serve.c.o:0010 T domi_acceptor_new\n");
     domt_graph_add_symbols(&graph, DOMT_SOURCE_DIR, symbols, tables);
     report = (domt_report){0};
     count_upwards("io", &report);

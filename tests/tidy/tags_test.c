@@ -88,7 +88,8 @@ static bool is_page(const char *name, size_t length)
 
 /* --- tags ------------------------------------------------------------------------------------ */
 
-static void add(domt_report *report, const domt_source *source, const char *at, const char *why)
+static void add_offence(domt_report *report, const domt_source *source, const char *at,
+                        const char *why)
 {
     domt_report_add(report, source->path, domt_line_of(source->text, at), "%.*s: %s",
                     (int)strcspn(at, "\n"), at, why);
@@ -110,21 +111,21 @@ static void check_word(const domt_source *source, const char *at, char before, d
 
     if (digits != 0 && digits <= 2 && !domt_is_word(at[1 + digits])) {
         if (!is_must(at, 1 + digits))
-            add(report, source, at, "docs/contract.md has no heading of this must");
+            add_offence(report, source, at, "docs/contract.md has no heading of this must");
     } else if (domt_starts_with(at, "contract: ") || domt_starts_with(at, "contract:\n")) {
         if (!is_heading(at + strlen("contract:")))
-            add(report, source, at, "docs/contract.md has no such heading");
+            add_offence(report, source, at, "docs/contract.md has no such heading");
     } else if (domt_starts_with(at, "decisions/")) {
         const char *name = at + strlen("decisions/");
         size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
         if (length != 0 && !is_page(name, length))
-            add(report, source, at, "docs/decisions/ has no such page");
+            add_offence(report, source, at, "docs/decisions/ has no such page");
     } else if (domt_starts_with(at, "DESIGN") && !domt_is_word(at[6])) {
-        add(report, source, at, "write contract: and a heading of docs/contract.md");
+        add_offence(report, source, at, "write contract: and a heading of docs/contract.md");
     } else if (domt_starts_with(at, "notes:") || domt_starts_with(at, "notes/")) {
-        add(report, source, at, "tell it here, or write decisions/ and a page");
+        add_offence(report, source, at, "tell it here, or write decisions/ and a page");
     } else if (is_bare_number(at, before)) {
-        add(report, source, at, "tell it here: the number means nothing in this tree");
+        add_offence(report, source, at, "tell it here: the number means nothing in this tree");
     }
 }
 

@@ -118,7 +118,7 @@ __attribute__((constructor)) static void begin(void)
 /* --- liburing --------------------------------------------------------------------------------- */
 
 /* Returns the function of liburing that the function `name` of this file replaces. */
-static void *behind(const char *name)
+static void *find_replaced(const char *name)
 {
     void *function = dlsym(RTLD_NEXT, name);
 
@@ -150,7 +150,7 @@ int io_uring_queue_init_params(unsigned entries, struct io_uring *ring,
 
     if ((params->flags & ~setup_flags) != 0)
         return -EINVAL;
-    *(void **)&init = behind("io_uring_queue_init_params");
+    *(void **)&init = find_replaced("io_uring_queue_init_params");
     int result = init(entries, ring, params);
     if (result == 0) {
         params->features &= FEATURES;
@@ -164,7 +164,7 @@ void io_uring_queue_exit(struct io_uring *ring)
 {
     void (*leave)(struct io_uring *);
 
-    *(void **)&leave = behind("io_uring_queue_exit");
+    *(void **)&leave = find_replaced("io_uring_queue_exit");
     note_ring(ring, NULL);
     leave(ring);
 }
@@ -182,7 +182,7 @@ int io_uring_register(unsigned fd, unsigned operation, const void *argument, uns
     pthread_mutex_unlock(&mutex);
     if (enabled != NULL)
         note_ring(enabled, enabled); /* the caller owns the ring from now on */
-    *(void **)&call = behind("io_uring_register");
+    *(void **)&call = find_replaced("io_uring_register");
     return call(fd, operation, argument, count);
 }
 
@@ -226,7 +226,7 @@ int io_uring_enter2(unsigned fd, unsigned submit, unsigned least, unsigned flags
     int (*call)(unsigned, unsigned, unsigned, unsigned, sigset_t *, size_t) = known;
 
     if (call == NULL) {
-        *(void **)&call = behind("io_uring_enter2");
+        *(void **)&call = find_replaced("io_uring_enter2");
         known = call;
     }
     pthread_mutex_lock(&mutex);
